@@ -1,0 +1,21 @@
+/** What a provider's answer says, read on the side while its bytes are relayed. */
+
+export interface Usage {
+  /** Tokens that the provider charged in full, cached ones not included. */
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+}
+
+export interface Answer {
+  /** Visible assistant text, in order; never reasoning, refusals' metadata or tool arguments. */
+  readonly text: string;
+  /** The answer asks the client to run tools: the exchange goes on. */
+  readonly callsTools: boolean;
+  /** The provider's own end was seen (`message_stop`, `response.completed`, a finish reason). */
+  readonly isComplete: boolean;
+  /** The provider reported an error inside the answer. */
+  readonly isFailed: boolean;
+  readonly usage?: Usage;
+}

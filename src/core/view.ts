@@ -1,0 +1,83 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * What the rest of svc knows about a request body: a typed view over bytes that stay the truth.
+ * Nothing here owns text that is forwarded; edits are made on `bytes` by span.
+ */
+
+/** Half-open range of byte offsets in the decoded body: bytes.subarray(start, end) is the value. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type ItemRole = 'user' | 'assistant' | 'system' | 'tool' | 'other';
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * What one element of `messages` or `input` says, read once from its parsed JSON. Depends on the
+ * element and the dialect alone, never on its neighbours, so it can be cached by position as long
+ * as the bytes before and of it stay the same.
+ */
+export interface ItemTraits {
+  readonly role: ItemRole;
+  /** What a person typed, client wrappers removed; '' when nobody typed anything here. */
+  readonly humanText: string;
+  /** Visible assistant text; '' for reasoning, tool calls and everything else. */
+  readonly assistantText: string;
+  readonly toolCalls: readonly ToolCall[];
+  /** Ids of the calls that this item answers. */
+  readonly toolResultIds: readonly string[];
+  readonly hasReasoning: boolean;
+  /** The person stopped the assistant here: what it had said so far is not a whole answer. */
+  readonly isInterruption: boolean;
+  /** The project folder that the client states in this item's text, when it does. */
+  readonly workingFolder?: string;
+  /** The git branch that the client states in this item's text, when it does. */
+  readonly branch?: string;
+}
+
+export interface Item extends ItemTraits, Span {
+  /** base64url sha256 of what the item says: cache marks and string-or-one-block form do not count. */
+  readonly digest: string;
+  /** base64url sha256 over the digests up to and including this item: the conversation so far. */
+  readonly fingerprint: string;
+  /** Estimated tokens of the item's bytes. */
+  readonly tokens: number;
+}
+
+/** The body without its conversation. `value` is the parsed body with the list emptied. */
+export interface Shell {
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Estimated tokens of everything outside the list: system, tools, settings. */
+  readonly tokens: number;
+}
+
+export interface RequestView {
+  readonly dialect: Dialect;
+  readonly bytes: Buffer;
+  /** The list's own span, brackets included; for a Responses `input` string, the string's. */
+  readonly list: Span;
+  /** True when `input` is a plain string: then `items` holds one item whose span is that string. */
+  readonly isTextInput: boolean;
+  readonly items: readonly Item[];
+  readonly shell: Shell;
+  /** Estimated input tokens of the whole request. */
+  readonly tokens: number;
+}
+
+/** What a request is for. Memory acts on 'main' alone. */
+export type RequestKind = 'main' | 'subagent' | 'side' | 'compaction' | 'count';
+
+/** Who asks, for what, in which conversation. */
+export interface RequestIdentity {
+  /** Short name of the client program: 'claude-code', 'codex', 'opencode', …; 'unknown' otherwise. */
+  readonly client: string;
+  readonly kind: RequestKind;
+  /** The client's own conversation id, or '' when it states none. */
+  readonly session: string;
+}

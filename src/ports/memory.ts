@@ -1,0 +1,120 @@
+/**
+ * Where memories live. One contract for the embedded store, the hosted service and the fake; the
+ * suite in test/ports holds all of them to it. Every method may fail with MemoryError, and a
+ * failure is never a failure of the model request.
+ */
+export interface Memory {
+  readonly supports: MemorySupport;
+  /** Best first. Looks in `space` and in the space 'global', nowhere else. */
+  recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer>;
+  /** Durable when it resolves: one state a record, in order. The same digest in the same space is stored once. */
+  capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
+  /** Exact stored text by digest or reference; undefined when not held. */
+  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined>;
+  list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]>;
+  /** Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. */
+  forget(filter: ForgetFilter, signal: AbortSignal): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface MemorySupport {
+  readonly kind: 'embedded' | 'hosted' | 'fake';
+  readonly read: boolean;
+  readonly write: boolean;
+}
+
+export type RecordRole = 'user' | 'assistant';
+
+/** What is kept of a conversation: visible text, never reasoning, tool arguments or wrappers. */
+export interface MemoryRecord {
+  /** base64url sha256 of role and text: the same words are one memory in one space. */
+  readonly digest: string;
+  readonly space: string;
+  readonly role: RecordRole;
+  /** Secrets are masked already. */
+  readonly text: string;
+  /** The conversation's key: the client's session id, or one derived from its first words. */
+  readonly conversation: string;
+  readonly client: string;
+  /** Milliseconds since 1970 when it was said. */
+  readonly at: number;
+  /** Fingerprint of the conversation at the exchange's human item. */
+  readonly fingerprint: string;
+  /** Where in the conversation: exchanges count from 0. */
+  readonly exchange: number;
+  readonly branch?: string;
+}
+
+export interface StoredRecord extends MemoryRecord {
+  /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
+  readonly ref: string;
+}
+
+export interface RecallQuestion {
+  readonly space: string;
+  /** What the person asks. Secrets are masked already. */
+  readonly humanText: string;
+  /** The last visible assistant text, with less weight: "ok, do it" says nothing alone. */
+  readonly assistantText: string;
+  /** Records whose digest is among these are not wanted: the request already holds them. */
+  readonly excludeDigests: readonly string[];
+  /** Estimated tokens that the block may take. */
+  readonly tokensMax: number;
+  /** Milliseconds since 1970, for "yesterday" in a question; not for ranking by age. */
+  readonly now: number;
+}
+
+/** A passage of a record that answers the question. */
+export interface RecalledPassage {
+  readonly ref: string;
+  readonly digest: string;
+  readonly space: string;
+  readonly role: RecordRole;
+  readonly text: string;
+  readonly at: number;
+  readonly client: string;
+  readonly score: number;
+}
+
+export interface RecallAnswer {
+  readonly passages: readonly RecalledPassage[];
+}
+
+/** 'forgotten': a tombstone keeps it out. */
+export type CaptureState = 'stored' | 'duplicate' | 'forgotten' | 'rejected';
+
+export type RecordKey =
+  | { readonly ref: string }
+  | { readonly digest: string; readonly space: string };
+
+export interface ListFilter {
+  /** All spaces when absent. */
+  readonly space?: string;
+  /** Words to find; newest first when absent, best first otherwise. */
+  readonly words?: string;
+  readonly role?: RecordRole;
+  readonly conversation?: string;
+  readonly since?: number;
+  readonly until?: number;
+  /** At most 1,000. */
+  readonly limit: number;
+  readonly offset?: number;
+}
+
+export type ForgetFilter =
+  | { readonly refs: readonly string[] }
+  | { readonly space: string }
+  | { readonly space?: string; readonly words: string };
+
+/** Why memory could not help. Each reason is a memory_state the client can see. */
+export type MemoryFailure = 'timeout' | 'unavailable' | 'denied' | 'rate_limited' | 'invalid';
+
+export class MemoryError extends Error {
+  override readonly name = 'MemoryError';
+  readonly reason: MemoryFailure;
+
+  constructor(reason: MemoryFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,95 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { expect, test } from 'vitest';
+
+// House rules that no linter knows. Each floor may import only what is listed here for it.
+interface Floor {
+  readonly floors: readonly string[];
+  readonly node?: readonly string[];
+  readonly packages: readonly string[];
+}
+
+const FLOORS: Readonly<Record<string, Floor>> = {
+  core: { floors: ['core'], node: ['node:crypto', 'node:buffer'], packages: [] },
+  ports: { floors: ['core', 'ports'], node: ['node:stream'], packages: [] },
+  proxy: { floors: ['core', 'ports', 'proxy'], packages: [] },
+  adapters: {
+    floors: ['core', 'ports', 'adapters'],
+    packages: ['undici', 'fzstd', 'env-paths', 'conf', 'ipaddr.js', '@photostructure/sqlite'],
+  },
+  local: { floors: ['core', 'ports', 'proxy', 'local'], packages: [] },
+  cli: {
+    floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'cli'],
+    packages: ['commander', 'picocolors', '@inquirer/prompts'],
+  },
+};
+
+/** Files that a bundler starts from and nobody imports. */
+const ENTRIES = ['src/cli/main.ts', 'src/adapters/store/worker.ts', 'src/adapters/zstd-worker.ts'];
+
+const IMPURE = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.|\bsetTimeout\b|\bawait\b/;
+const root = join(import.meta.dirname, '..');
+const sources = list('src').filter((path) => path.endsWith('.ts'));
+
+test('every file is on a known floor and imports only what its floor may', () => {
+  const wrong = sources.flatMap((path) =>
+    importsOf(path)
+      .filter((source) => !mayImport(path, source))
+      .map((source) => `${path} imports ${source}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('the core is pure: no clock, no randomness, no process, no waiting', () => {
+  const wrong = sources.filter((path) => floorOf(path) === 'core' && IMPURE.test(read(path)));
+  expect(wrong).toEqual([]);
+});
+
+test('every file in src is reached from an import or is the entry', () => {
+  const reached = new Set(
+    sources.flatMap((path) => importsOf(path).map((it) => resolve(path, it))),
+  );
+  const dead = sources.filter((path) => !ENTRIES.includes(path) && !reached.has(path));
+  expect(dead).toEqual([]);
+});
+
+test('every path that a document names exists', () => {
+  const documents = list('.').filter((path) => /^[A-Z_]+\.md$/.test(path));
+  const broken = documents.flatMap((path) =>
+    [...read(path).matchAll(/`((?:src|test|bench|bin|docs)\/[\w./-]+)`/g)]
+      .map(([, named]) => named ?? '')
+      .filter((named) => !existsSync(join(root, named)))
+      .map((named) => `${path} names ${named}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+function mayImport(path: string, source: string): boolean {
+  const floor = FLOORS[floorOf(path)];
+  if (floor === undefined) return false;
+  if (source.startsWith('.')) return floor.floors.includes(floorOf(resolve(path, source)));
+  if (source.startsWith('node:')) return floor.node === undefined || floor.node.includes(source);
+  return floor.packages.includes(source);
+}
+
+function importsOf(path: string): string[] {
+  const statements = read(path).matchAll(/(?:\bfrom|\bimport\()\s*'([^']+)'/g);
+  return [...statements].map(([, source]) => source ?? '');
+}
+
+function resolve(path: string, source: string): string {
+  return source.startsWith('.') ? posix.join(dirname(path), source) : source;
+}
+
+function floorOf(path: string): string {
+  return path.split('/')[1] ?? '';
+}
+
+function list(folder: string): string[] {
+  const names = readdirSync(join(root, folder), { recursive: folder !== '.', encoding: 'utf8' });
+  return names.map((name) => posix.join(folder, name.replaceAll('\\', '/')));
+}
+
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
