@@ -1,0 +1,21 @@
+import type { ServerResponse } from 'node:http';
+import type { RawHeaders } from '../core/headers.ts';
+import type { Route } from '../core/routes.ts';
+
+/** A request that passed the gate: routed, its token checked, its body read and decoded. */
+export interface ClientRequest {
+  /** `req_` and 24 characters; the client sees it as x-svc-request-id. */
+  readonly id: string;
+  readonly route: Route;
+  readonly method: string;
+  /** Path and query exactly as received. */
+  readonly target: string;
+  readonly headers: RawHeaders;
+  /** Decoded; undefined when the request had none. */
+  readonly body: Buffer | undefined;
+  /** Clock.monotonic() when the request head was in. */
+  readonly startedAt: number;
+}
+
+/** Answers one request. What it throws is turned into the client's error shape by local/server.ts. */
+export type Handler = (request: ClientRequest, outgoing: ServerResponse) => Promise<void>;
