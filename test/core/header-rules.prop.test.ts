@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { forwardHeaders, headerCount } from '../../src/core/header-rules.ts';
 
@@ -12,7 +12,7 @@ const SECRET_NAMES = [
 
 /** Any spelling that a lenient server would read as this name. */
 function spelling(name: string): fc.Arbitrary<string> {
-  const letters = [...name].map((letter) =>
+  const letters = name.split('').map((letter) =>
     fc.constantFrom(letter, letter.toUpperCase(), letter === '-' ? '_' : letter),
   );
   return fc.tuple(...letters).map((parts) => parts.join(''));

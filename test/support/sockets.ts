@@ -63,6 +63,7 @@ export async function startSocketProvider(
   const accept = (socket: Socket): void => {
     connections.push(socket);
     socket.on('error', () => {});
+    socket.setNoDelay(true);
     onSocket(socket);
   };
   const server =
@@ -101,7 +102,14 @@ export async function ask(
 ): Promise<ClientAnswer> {
   const { method = 'POST', path = '/', headers = [], body } = options;
   return await new Promise((resolve, reject) => {
-    const outgoing = httpRequest({ port, host: '127.0.0.1', agent: false, method, path, headers });
+    const outgoing = httpRequest({
+      port,
+      host: '127.0.0.1',
+      agent: false,
+      method,
+      path,
+      headers: ['Host', `127.0.0.1:${port}`, ...headers],
+    });
     outgoing.on('error', reject);
     outgoing.on('response', (incoming) => {
       const chunks: Buffer[] = [];
