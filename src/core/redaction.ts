@@ -11,7 +11,7 @@
 import { SECRET_RULES, type SecretRule } from './secret-rules.ts';
 
 /**
- * Characters. A longer text is one mask as a whole: half a megabyte of one message is a file and no
+ * Characters. A longer text is one mask as a whole: a megabyte in one message is a file and no
  * memory, reading it takes tens of milliseconds from every stream in the process, and a window's
  * edge could cut a secret in two.
  */
