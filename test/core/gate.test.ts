@@ -217,7 +217,9 @@ describe('modes', () => {
     for (const name of ['x-svc-memory-mode', 'X-Svc-Compression-Mode']) {
       for (const values of [['on'], [''], ['OFF'], ['off', 'off'], ['read,write']]) {
         const headers = values.flatMap((value) => [name, value]);
-        expect(verdict(withHeaders(...headers)), `${name}: ${values}`).toBe('MODE_INVALID');
+        expect(verdict(withHeaders(...headers)), `${name}: ${values.join(' and ')}`).toBe(
+          'MODE_INVALID',
+        );
       }
     }
     expect(verdict(withHeaders('x-svc-memory-mode', 'read-write'))).toBe('admitted');
