@@ -62,7 +62,8 @@ async function isStale(path: string): Promise<boolean> {
   return !isAlive(pid);
 }
 
-// Renamed first: of two that find the same stale lock, one alone gets it.
+// Renamed first: of two that find the same stale lock at once, one finds nothing to rename. Were it
+// to take a lock made in between, one change would be lost; the file would still be whole.
 async function takeAway(path: string): Promise<void> {
   const aside = `${path}.${randomBytes(4).toString('hex')}`;
   try {

@@ -1,4 +1,4 @@
-import { get } from 'node:http';
+import { get, type IncomingMessage } from 'node:http';
 import { codeOf } from './file-error.ts';
 
 /**
@@ -11,6 +11,8 @@ export type Listener = 'nobody' | 'svc' | 'stranger' | 'silent' | 'unreachable';
 
 // A proxy on this machine answers in a millisecond, a busy one in some hundred.
 const WAIT_MS = 2000;
+/** The answer of svc is one short line. */
+const BODY_CHARS_MAX = 1024;
 
 export function probeHealth(address: {
   readonly host: string;
@@ -20,10 +22,13 @@ export function probeHealth(address: {
     const request = get(
       { ...address, path: '/health', agent: false, timeout: WAIT_MS },
       (answer) => {
-        answer.resume();
-        const isSvc = answer.statusCode === 200 && 'x-svc-local-proxy' in answer.headers;
-        resolve(isSvc ? 'svc' : 'stranger');
-        request.destroy();
+        let body = '';
+        answer.setEncoding('latin1');
+        answer.on('data', (piece: string) => {
+          body += piece;
+          if (body.length > BODY_CHARS_MAX) answer.destroy();
+        });
+        answer.on('close', () => resolve(isSvc(answer, body) ? 'svc' : 'stranger'));
       },
     );
     // The idle timeout of the socket does not end a trickle of bytes; this does.
@@ -37,4 +42,9 @@ export function probeHealth(address: {
       else resolve(code === 'EADDRNOTAVAIL' ? 'unreachable' : 'stranger');
     });
   });
+}
+
+// The header of every answer of svc, or its name in the body; neither tells a version.
+function isSvc({ statusCode, headers }: IncomingMessage, body: string): boolean {
+  return statusCode === 200 && ('x-svc-local-proxy' in headers || /"svc\b/.test(body));
 }

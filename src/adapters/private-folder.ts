@@ -9,10 +9,12 @@ import { shellQuote } from '../core/shell-quote.ts';
  * mode is tightened afterwards only on an open handle, never through a name that could be a link.
  */
 
-export const FOLDER_MODE = 0o700;
+const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;
 /** Everything that the group or others may do. */
 const OTHERS = 0o077;
+/** Many users write in such a folder, and remove only what is theirs. */
+const STICKY = 0o1000;
 
 // A handle on a link or a device is refused by the system itself, before anything is read.
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
@@ -45,6 +47,11 @@ export async function folderMode(path: string): Promise<number | undefined> {
 export async function tightenFolder(path: string): Promise<boolean> {
   const handle = await openFolder(path);
   try {
+    const { mode } = await handle.stat();
+    // /tmp and its like: taking it from the others would break their programs.
+    if ((mode & STICKY) !== 0) {
+      throw new FileError(`${path} is shared with others.`, 'Name a folder of its own inside it.');
+    }
     return await tighten(handle, FOLDER_MODE);
   } finally {
     await handle.close();

@@ -29,6 +29,10 @@ interface Field<T> {
 
 const MIB = 1024 * 1024;
 
+// R5: a path is matched exactly, so anything that a server may fold into another one is refused.
+const RELAY_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$/;
+const RELAY_PATHS_MAX = 100;
+
 const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> } = {
   // R1: nothing but this machine can reach a loopback address.
   host: oneOf(['127.0.0.1', '::1'], '127.0.0.1'),
@@ -108,7 +112,7 @@ export function parseProxySetting(name: ProxySettingName, text: string): unknown
 }
 
 /** `SVC_INPUT_BUDGET` */
-export function environmentNameOf(name: ProxySettingName): string {
+function environmentNameOf(name: ProxySettingName): string {
   return `SVC_${words(name).join('_').toUpperCase()}`;
 }
 
@@ -182,10 +186,6 @@ function flag(fallback: boolean): Field<boolean> {
     },
   };
 }
-
-// R5: a path is matched exactly, so anything that a server may fold into another one is refused.
-const RELAY_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$/;
-const RELAY_PATHS_MAX = 100;
 
 function paths(): Field<readonly string[]> {
   const read = (value: unknown): readonly string[] | undefined => {
