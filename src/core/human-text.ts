@@ -26,7 +26,13 @@ export interface UserText {
  * follows a heading.
  */
 type Meaning =
-  'injected' | 'interruption' | 'queued' | 'command' | 'request' | 'compaction' | 'side';
+  | 'injected'
+  | 'interruption'
+  | 'queued'
+  | 'command'
+  | 'request'
+  | 'compaction'
+  | 'side';
 
 interface Wrapper {
   readonly client: string;
@@ -167,7 +173,12 @@ const WRAPPERS: readonly Wrapper[] = [
     'rollout_budget',
   ].flatMap((name): Wrapper[] => [
     { client: 'codex', starts: `<${name}>`, meaning: 'injected', why: 'State of the session.' },
-    { client: 'codex', starts: `<${name} `, meaning: 'injected', why: 'The same, with attributes.' },
+    {
+      client: 'codex',
+      starts: `<${name} `,
+      meaning: 'injected',
+      why: 'The same, with attributes.',
+    },
   ]),
   {
     client: 'codex',

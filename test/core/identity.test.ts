@@ -10,7 +10,12 @@ function identityOf(recording: Recording) {
   const identity = identify(dialect, headers, view);
   const kind = kindOfPath(path) ?? identity.kind;
   const human = view.items.map((item) => item.humanText).filter((text) => text !== '');
-  return { client: identity.client, kind, session: identity.session, human: kind === 'main' ? human : [] };
+  return {
+    client: identity.client,
+    kind,
+    session: identity.session,
+    human: kind === 'main' ? human : [],
+  };
 }
 
 describe('what real clients sent', () => {
@@ -22,11 +27,14 @@ describe('what real clients sent', () => {
     expect(Object.keys(expected)).toHaveLength(249);
   });
 
-  test.each(recorded.map((recording) => [recording.name, recording] as const))('%s', (name, recording) => {
-    const want = expected[name];
-    const got = identityOf(recording);
-    // Counting is told by its path, before anybody asks who counts.
-    if (want?.kind === 'count') expect(got.kind).toBe('count');
-    else expect(got).toEqual(want);
-  });
+  test.each(recorded.map((recording) => [recording.name, recording] as const))(
+    '%s',
+    (name, recording) => {
+      const want = expected[name];
+      const got = identityOf(recording);
+      // Counting is told by its path, before anybody asks who counts.
+      if (want?.kind === 'count') expect(got.kind).toBe('count');
+      else expect(got).toEqual(want);
+    },
+  );
 });

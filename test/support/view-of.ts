@@ -27,7 +27,14 @@ function itemsOf(dialect: Dialect, values: readonly unknown[], from: number): It
     const end = start + Buffer.byteLength(text);
     const digest = sha256(text);
     fingerprint = sha256(fingerprint + digest);
-    const item = { ...readItem(dialect, value), start, end, digest, fingerprint, tokens: end - start };
+    const item = {
+      ...readItem(dialect, value),
+      start,
+      end,
+      digest,
+      fingerprint,
+      tokens: end - start,
+    };
     start = end + 1;
     return item;
   });

@@ -70,7 +70,8 @@ function visibleText(blocks: readonly unknown[]): string {
   const paragraphs: string[] = [''];
   for (const value of blocks) {
     const block = asRecord(value);
-    if (block['type'] === 'text') paragraphs.push(`${paragraphs.pop() ?? ''}${asText(block['text'])}`);
+    if (block['type'] === 'text')
+      paragraphs.push(`${paragraphs.pop() ?? ''}${asText(block['text'])}`);
     else paragraphs.push('');
   }
   return joinParagraphs(paragraphs);

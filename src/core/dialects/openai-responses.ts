@@ -56,14 +56,19 @@ function readUser(item: Fields): ItemTraits {
 }
 
 /** Codex marks each part with its kind when it believes that it talks to OpenAI itself. */
-function readMarked(item: Fields, texts: readonly string[]): Pick<UserText, 'humanText'> | undefined {
+function readMarked(
+  item: Fields,
+  texts: readonly string[],
+): Pick<UserText, 'humanText'> | undefined {
   const mark = asRecord(item['internal_chat_message_metadata_passthrough']);
   const kinds = mark['content_item_kinds'];
   if (!Array.isArray(kinds)) return undefined;
   // Kinds count all parts, pictures too.
   const parts = Array.isArray(item['content']) ? item['content'] : texts;
   const typed = parts.filter((_, index) => kinds[index] === 'user.text');
-  const own = typed.map((part) => (typeof part === 'string' ? part : asText(asRecord(part)['text'])));
+  const own = typed.map((part) =>
+    typeof part === 'string' ? part : asText(asRecord(part)['text']),
+  );
   return { humanText: own.filter((text) => text.trim() !== '').join('\n') };
 }
 
