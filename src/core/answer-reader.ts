@@ -35,7 +35,7 @@ export class AnswerReader {
     dialect: Dialect,
     options: { contentType: string | undefined; textCharsMax: number },
   ) {
-    this.#parser = newParser(dialect, options.textCharsMax);
+    this.#parser = new PARSERS[dialect](options.textCharsMax);
     this.#end = new AnswerEnd(dialect);
     this.#form = formOf(options.contentType);
     const onEvent = ({ data }: { data: string }): void => this.#parser.readEvent(data);
@@ -141,7 +141,7 @@ export class AnswerReader {
 const LF = 10;
 const CR = 13;
 
-/** Some 130 events: decoding and splitting them at once costs a third of doing it one by one. */
+/** Some 130 events decoded and split at once. Measured from 16 to 64 KiB: more gains nothing. */
 const BATCH_BYTES = 32 * 1024;
 /** One event, or one line: the last event of Responses repeats the whole answer. */
 const EVENT_BYTES_MAX = 4 * 1024 * 1024;
@@ -149,16 +149,11 @@ const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /** How often a JSON answer may look whole before its end: each look parses what is there. */
 const JSON_ENDS_MAX = 8;
 
-function newParser(dialect: Dialect, textCharsMax: number): AnswerParser {
-  switch (dialect) {
-    case 'anthropic_messages':
-      return new MessagesAnswer(textCharsMax);
-    case 'openai_responses':
-      return new ResponsesAnswer(textCharsMax);
-    case 'openai_chat_completions':
-      return new ChatAnswer(textCharsMax);
-  }
-}
+const PARSERS: Readonly<Record<Dialect, new (textCharsMax: number) => AnswerParser>> = {
+  anthropic_messages: MessagesAnswer,
+  openai_responses: ResponsesAnswer,
+  openai_chat_completions: ChatAnswer,
+};
 
 function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' {
   const type = contentType?.toLowerCase() ?? '';

@@ -238,21 +238,13 @@ function meaningOf(text: string): Meaning | undefined {
 }
 
 function typedIn(text: string, meaning: Meaning | undefined, isOpen: boolean): string {
-  switch (meaning) {
-    case 'queued':
-      return between(text, 'while you were working:\n', '\n\nThis is how Claude Code surfaces');
-    case 'command':
-      return between(text, '<command-args>', '</command-args>').trim();
-    case 'request':
-      return isOpen ? after(text, '## My request for Codex:').trim() : '';
-    case 'injected':
-    case 'interruption':
-    case 'compaction':
-    case 'side':
-      return '';
-    case undefined:
-      return isOpen ? unwrap(text) : '';
+  if (meaning === undefined) return isOpen ? unwrap(text) : '';
+  if (meaning === 'queued') {
+    return between(text, 'while you were working:\n', '\n\nThis is how Claude Code surfaces');
   }
+  if (meaning === 'command') return between(text, '<command-args>', '</command-args>').trim();
+  if (meaning === 'request' && isOpen) return after(text, '## My request for Codex:').trim();
+  return '';
 }
 
 function orderIn(text: string): ClientOrder | undefined {

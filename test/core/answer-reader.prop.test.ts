@@ -53,7 +53,7 @@ describe('recorded answers', () => {
           expect(readInChunks(dialect, bytes, cuts)).toEqual(readInChunks(dialect, bytes, []));
         },
       ),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
   });
 
@@ -166,10 +166,9 @@ describe.each(DIALECTS)('any stream of %s', (dialect) => {
         // The reference needs one more character to settle a final CR.
         const whole = readWithOracle(dialect, `${text}:`);
         const bytes = new TextEncoder().encode(text);
-        fc.pre(text === '' || !/^\s*\{/.test(text));
         expect(readInChunks(dialect, bytes, cuts)).toMatchObject(whole);
       }),
-      { numRuns: 700 },
+      { numRuns: 400 },
     );
   });
 
@@ -187,7 +186,7 @@ describe.each(DIALECTS)('any stream of %s', (dialect) => {
           expect(reader.finish()).toEqual(reader.finish());
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });

@@ -17,7 +17,7 @@ function events(...list: readonly unknown[]): string {
   return list.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
 }
 
-const delta = (text: string, index = 0) => ({
+const textDelta = (text: string, index = 0) => ({
   type: 'content_block_delta',
   index,
   delta: { type: 'text_delta', text },
@@ -51,8 +51,8 @@ function newTexts(recording: Recording, next: Recording): readonly string[] {
   if (dialect === undefined || dialect !== next.dialect || scenario(recording) !== scenario(next)) {
     return [];
   }
-  const before = list(recording).map((item) => readItem(dialect, item));
-  const after = list(next).map((item) => readItem(dialect, item));
+  const before = itemsOf(recording).map((item) => readItem(dialect, item));
+  const after = itemsOf(next).map((item) => readItem(dialect, item));
   const isNext =
     before.length > 0 && before.every((item, at) => item.humanText === after[at]?.humanText);
   if (!isNext) return [];
@@ -63,7 +63,7 @@ function newTexts(recording: Recording, next: Recording): readonly string[] {
   return own.map(({ assistantText }) => assistantText).filter((text) => text !== '');
 }
 
-function list({ body }: Recording): readonly unknown[] {
+function itemsOf({ body }: Recording): readonly unknown[] {
   const items = body['messages'] ?? body['input'];
   return Array.isArray(items) ? items : [];
 }
@@ -74,12 +74,12 @@ describe('Messages', () => {
   test('text blocks side by side are one paragraph, others stand between paragraphs', () => {
     const answer = read1(
       block('text'),
-      delta('Paris'),
+      textDelta('Paris'),
       block('text'),
-      delta(' is big.'),
+      textDelta(' is big.'),
       block('tool_use'),
       block('text'),
-      delta('Done.'),
+      textDelta('Done.'),
     );
     expect(answer.text).toBe('Paris is big.\n\nDone.');
   });
@@ -128,12 +128,12 @@ describe('Messages', () => {
 
   test('an error event is a failed answer, and one that just ends is not complete', () => {
     const error = { type: 'error', error: { type: 'overloaded_error', message: 'x' } };
-    expect(read1(block('text'), delta('half'), error)).toMatchObject({
+    expect(read1(block('text'), textDelta('half'), error)).toMatchObject({
       text: 'half',
       isFailed: true,
       isComplete: false,
     });
-    expect(read1(block('text'), delta('half'))).toMatchObject({
+    expect(read1(block('text'), textDelta('half'))).toMatchObject({
       isFailed: false,
       isComplete: false,
     });
@@ -324,7 +324,7 @@ describe('limits', () => {
     const end = { type: 'message_delta', delta: {}, usage: { output_tokens: 3 } };
     reader.push(
       Buffer.from(
-        events(block('text'), delta('1234'), delta('5678'), end, { type: 'message_stop' }),
+        events(block('text'), textDelta('1234'), textDelta('5678'), end, { type: 'message_stop' }),
       ),
     );
     expect(reader.finish()).toMatchObject({
@@ -357,7 +357,7 @@ describe('the end', () => {
       contentType: 'text/event-stream',
       textCharsMax,
     });
-    const first = `${events(delta('message_stop'))}data: {"type":"message_stop"}\n`;
+    const first = `${events(textDelta('message_stop'))}data: {"type":"message_stop"}\n`;
     expect(reader.isTerminal(Buffer.from(first))).toBe(true);
     reader.push(Buffer.from(first));
     expect(reader.finish().isComplete).toBe(false);

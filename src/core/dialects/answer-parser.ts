@@ -69,7 +69,7 @@ export class VisibleText {
 
 /**
  * Reads text deltas that look like the one before. A stream repeats the same event with another
- * text in it, and parsing each costs four times what the rest of the reader does. So: cut a parsed
+ * text in it, and parsing each costs twice what the rest of the reader does. So: cut a parsed
  * event around its text, check by parsing that the cut is right, and compare from then on. An event
  * that differs anywhere else is not read here.
  *

@@ -9,12 +9,11 @@ import { readResponsesItem } from './openai-responses.ts';
  * item that no client sends today reads as one about which nothing is known, and never throws.
  */
 export function readItem(dialect: Dialect, value: unknown): ItemTraits {
-  switch (dialect) {
-    case 'anthropic_messages':
-      return readMessagesItem(value);
-    case 'openai_responses':
-      return readResponsesItem(value);
-    case 'openai_chat_completions':
-      return readChatItem(value);
-  }
+  return READERS[dialect](value);
 }
+
+const READERS: Readonly<Record<Dialect, (value: unknown) => ItemTraits>> = {
+  anthropic_messages: readMessagesItem,
+  openai_responses: readResponsesItem,
+  openai_chat_completions: readChatItem,
+};
