@@ -20,8 +20,11 @@ export interface SecretRule {
   readonly rest?: RegExp;
   /** Read in place of `rest` when the context ends with a quote. */
   readonly quotedRest?: RegExp;
-  /** The format is one unbroken run of 15 characters or more: a text without such a run has none. */
-  readonly isOneRun?: true;
+  /**
+   * What a text must have at all before the rule is tried on it. 'run': an unbroken run of 15
+   * characters or more, where the whole format lies; 'name': a name that promises a secret.
+   */
+  readonly needs?: 'run' | 'name';
   /** For a block: the index after its end, undefined when it holds no secret. */
   readonly findEnd?: (headEnd: number, text: string) => number | undefined;
   /** Without it every match is a secret. */
@@ -49,6 +52,8 @@ const SECRET_NAMES =
   'pass(?:wor[dt]|wd|phrase|code)|kennwort|contrase[ñn]a|pwd|\\bpw|secret|token|credentials?|' +
   '(?:api|access|account|auth|private|secret|encryption|signing|master|shared|service|session|' +
   'consumer|deploy|webhook|jwt|app)[_-]?key|connection[_-]?string';
+/** Looked for once: most texts have none. */
+export const SECRET_NAME = new RegExp(`${SECRET_NAMES}|api key`, 'i');
 const NAME_SUFFIX = '(?:[_-]?(?:access|key|value|base|string|\\d{1,2})){0,3}';
 const ASSIGN =
   '(?:\\\\?["\'`]\\]?)?[ \\t]{0,8}(?::[ \\t]{0,4}string[ \\t]{0,4})?(?::=|=>|[:=])(?!=)[ \\t]{0,8}';
@@ -272,6 +277,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
       `(?<keep>--?(?:${SECRET_NAMES})[ \\t]{1,4}["']?)${valueHead('"\'`', 6)}`,
       'gi',
@@ -282,6 +288,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
       `(?<keep>(?:${SECRET_NAMES}|api key)${NAME_SUFFIX}${ASSIGN}(?:[bru]?\\\\?["'\`])?)${valueHead('"\'`', 6)}`,
       'gi',
@@ -294,6 +301,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
       `(?<keep>(?:${SECRET_NAMES})(?:["'] value=["']|>))${valueHead('"\'`', 6)}`,
       'gi',
@@ -304,6 +312,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
       `(?<keep>(?:${SECRET_NAMES}|api key)[ ]["'\`]?)${valueHead('"\'`(),;&|', 12)}`,
       'gi',
@@ -322,6 +331,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
       `(?<keep>\\b(?:${SECRET_NAMES}|api key)[ \\w-]{0,32}?[ ](?:is|was|to|ist|es|est)(?: now)?:?[ ]{1,2}["'\`]?)${valueHead('"\'`', 6)}`,
       'gi',
@@ -332,6 +342,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
       `(?<keep>(?:pass(?:wor[dt]|phrase|code)|\\bpwd?)[ \\w-]{0,32}: )${valueHead('"\'`(),;&|', 6)}`,
       'gi',
@@ -361,7 +372,7 @@ const VARIABLE =
 const MEMBER_ACCESS = /^[A-Za-z_$][\w$]{0,40}[.?!]{1,2}[A-Za-z_$]/;
 
 function prefixed(kind: string, pattern: RegExp, source: string): SecretRule {
-  return { kind, pattern, source, isOneRun: true };
+  return { kind, pattern, source, needs: 'run' };
 }
 
 /** A value's first characters; the brackets of a mask, of a tag and of a template are never in it. */
