@@ -16,8 +16,8 @@ export default defineConfig({
   keepNames: true,
   sourcemap: false,
   clean: true,
-  noExternal: [/.*/],
-  // A native addon finds its binaries next to its own package.
+  // Everything but the native addon, which finds its binaries next to its own package.
+  noExternal: [/^(?!@photostructure\/sqlite|node:)/],
   external: ['@photostructure/sqlite', 'node:sqlite'],
   // undici and fzstd are CommonJS inside: they call require() for Node's own modules.
   banner: {

@@ -158,7 +158,10 @@ export async function checkStore(
       const found = `${folder} is open to others (mode 0${mode.toString(8)})`;
       return { level: 'problem', subject, found, fix: `chmod 700 ${shellQuote(folder, 'sh')}` };
     }
-    const { sqliteVersion, driver, problem } = await inspect(folder);
+    const health = await inspect(folder);
+    if (health === undefined)
+      return { level: 'ok', subject, found: `${folder}, nothing stored yet` };
+    const { sqliteVersion, driver, problem } = health;
     if (problem !== undefined) return { level: 'problem', subject, found: problem };
     return { level: 'ok', subject, found: `${folder}, SQLite ${sqliteVersion} (${driver})` };
   } catch (error) {

@@ -35,14 +35,11 @@ export async function start(
   const file = await prepareConfig(context);
   const { settings, warnings } = settingsOf(file, environment, options.flags);
   warnOf(warnings, terminal);
-  const quiet = options.quiet === true;
   const folder = dataFolder(environment);
   const proxy = await open({
     settings,
     dataFolder: folder,
-    configFile: file.path,
     terminal,
-    quiet,
   }).catch((error: unknown) => {
     throw listenError(error, settings);
   });

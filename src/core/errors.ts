@@ -2,7 +2,7 @@ import type { Dialect } from './dialect.ts';
 
 interface ErrorRow {
   readonly status: number;
-  /** Whether the same request may succeed if the client sends it again. Clients obey it (clients obey `x-should-retry`). */
+  /** Whether the same request may succeed if the client sends it again. Clients obey `x-should-retry`. */
   readonly retry: boolean;
   readonly hint: string;
 }
@@ -109,8 +109,6 @@ const ERRORS = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
-
-export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[];
 
 /** This request stops. The message is a constant plus safe fields: never a header, a body, a key. */
 export class ProxyError extends Error {

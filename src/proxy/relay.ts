@@ -14,8 +14,11 @@ export interface AnswerWatcher {
   data(chunk: Uint8Array): void;
   /** Whether this chunk, not yet given to `data`, holds the provider's own end of the answer. */
   isTerminal(chunk: Uint8Array): boolean;
-  /** Once, after `data` of the last bytes that matter and before the client can have all of them. */
-  beforeLast(): void;
+  /**
+   * After `data` of what may be the last bytes that matter, before the client can have them. False:
+   * the answer only quotes its own end and goes on, so this is asked again. True: never again.
+   */
+  beforeLast(): boolean;
 }
 
 export interface RelayOptions {
@@ -95,7 +98,7 @@ class Relay implements AnswerSink {
       // Clients act on the terminal event, or on the last byte of a known length, without waiting for
       // the end of the stream. What must survive a kill of this process is written before it goes out.
       this.#watch(chunk);
-      this.#passLast();
+      this.#isLastSeen = this.#passLast() || this.#bytesLeft === 0;
       return this.#outgoing.write(chunk);
     }
     const wantsMore = this.#outgoing.write(chunk);
@@ -106,7 +109,7 @@ class Relay implements AnswerSink {
   end(): void {
     clearTimeout(this.#graceTimer);
     if (this.#isOver) return;
-    this.#passLast();
+    if (!this.#isLastSeen) this.#passLast();
     this.#outgoing.end();
     this.#settle('complete');
   }
@@ -156,13 +159,12 @@ class Relay implements AnswerSink {
     }
   }
 
-  #passLast(): void {
-    if (this.#isLastSeen) return;
-    this.#isLastSeen = true;
+  #passLast(): boolean {
     try {
-      this.#watcher?.beforeLast();
+      return this.#watcher?.beforeLast() ?? true;
     } catch {
       this.#watcher = undefined;
+      return true;
     }
   }
 }

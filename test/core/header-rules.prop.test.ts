@@ -12,9 +12,9 @@ const SECRET_NAMES = [
 
 /** Any spelling that a lenient server would read as this name. */
 function spelling(name: string): fc.Arbitrary<string> {
-  const letters = name.split('').map((letter) =>
-    fc.constantFrom(letter, letter.toUpperCase(), letter === '-' ? '_' : letter),
-  );
+  const letters = name
+    .split('')
+    .map((letter) => fc.constantFrom(letter, letter.toUpperCase(), letter === '-' ? '_' : letter));
   return fc.tuple(...letters).map((parts) => parts.join(''));
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
@@ -17,8 +17,10 @@ const CLASSES: Readonly<Record<string, string>> = {
       'Yesterday I walked along the river with Caroline, who told me about her new job at the ' +
       "hospital. She doesn't enjoy the night shifts, but her colleagues are wonderful!\n",
   ),
-  'TypeScript code': sources('src/core'),
-  'TypeScript tests': sources('test/core'),
+  // Code of packages whose versions the lockfile pins: a corpus that does not change under the test.
+  'JavaScript code': packaged('undici/lib/dispatcher/client.js'),
+  'TypeScript types': packaged('undici/types/dispatcher.d.ts'),
+  'JavaScript with comments': packaged('commander/lib/command.js'),
   'JSON, indented': readFileSync(join(root, 'package.json'), 'utf8'),
   'JSON, dense': JSON.stringify(
     Array.from({ length: 200 }, (_, id) => ({
@@ -105,12 +107,8 @@ function errorOf(text: string): number {
   return estimateTextTokens(text) / countTokens(text) - 1;
 }
 
-function sources(folder: string): string {
-  const names = readdirSync(join(root, folder)).filter((name) => name.endsWith('.ts'));
-  return names
-    .toSorted()
-    .map((name) => readFileSync(join(root, folder, name), 'utf8'))
-    .join('\n');
+function packaged(path: string): string {
+  return readFileSync(join(root, 'node_modules', path), 'utf8');
 }
 
 function repeat(text: string): string {

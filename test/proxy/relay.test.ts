@@ -29,6 +29,7 @@ function recordingWatcher(log: string[] = []): AnswerWatcher & { readonly seen: 
     isTerminal: (bytes) => Buffer.from(bytes).includes('message_stop'),
     beforeLast() {
       log.push('beforeLast');
+      return true;
     },
   };
 }
@@ -228,6 +229,26 @@ test('without a terminal event the barrier comes before the end of the stream', 
   const { port, ends } = await startRelaying(provider.url, { watcher: recordingWatcher(log) });
   await ask(port);
   expect(log).toEqual(['data', 'beforeLast']);
+  expect(ends).toEqual(['complete']);
+});
+
+test('an answer that quotes its own end goes on, and its real end is still asked about', async () => {
+  const provider = await startProvider(({ socket }) => {
+    socket.write(STREAM_HEAD + chunk(`event: a\n\ndata: "${TERMINAL.trim()}"\n\n`).toString());
+    setTimeout(() => socket.write(chunk(TERMINAL).toString() + LAST_CHUNK), 20);
+  });
+  const log: string[] = [];
+  let asked = 0;
+  const watcher = {
+    ...recordingWatcher(log),
+    beforeLast: () => {
+      asked += 1;
+      return asked === 2;
+    },
+  };
+  const { port, ends } = await startRelaying(provider.url, { watcher });
+  await ask(port);
+  expect(asked).toBe(2);
   expect(ends).toEqual(['complete']);
 });
 

@@ -1,0 +1,49 @@
+import type { Answer } from '../core/answer.ts';
+import { AnswerReader } from '../core/answer-reader.ts';
+import { headerOf } from '../core/header-rules.ts';
+import type { UpstreamAnswer } from '../ports/upstream.ts';
+import type { ClientRequest } from './client-request.ts';
+import type { AnswerWatcher } from './relay.ts';
+
+// The longest model outputs today are 128,000 tokens, about 512 kB; what is longer is not a memory.
+const TEXT_CHARS_MAX = 1_048_576;
+
+/**
+ * Reads an answer while it is relayed and reports it once it is whole, before its last byte is
+ * handed to the client. The relay drops a watch that throws.
+ */
+export class AnswerWatch implements AnswerWatcher {
+  readonly #reader: AnswerReader | undefined;
+  readonly #onAnswer: (answer: Answer) => void;
+
+  constructor(request: ClientRequest, answer: UpstreamAnswer, onAnswer: (answer: Answer) => void) {
+    this.#onAnswer = onAnswer;
+    const isReadable =
+      request.route.kind === 'model' &&
+      answer.status >= 200 &&
+      answer.status < 300 &&
+      // The provider was asked for identity; one that compresses all the same is relayed unread.
+      (headerOf(answer.headers, 'content-encoding') ?? 'identity') === 'identity';
+    if (!isReadable || request.route.kind !== 'model') return;
+    this.#reader = new AnswerReader(request.route.dialect, {
+      contentType: headerOf(answer.headers, 'content-type'),
+      textCharsMax: TEXT_CHARS_MAX,
+    });
+  }
+
+  data(chunk: Uint8Array): void {
+    this.#reader?.push(chunk);
+  }
+
+  isTerminal(chunk: Uint8Array): boolean {
+    return this.#reader?.isTerminal(chunk) ?? false;
+  }
+
+  beforeLast(): boolean {
+    if (this.#reader === undefined) return true;
+    const said = this.#reader.finish();
+    if (!said.isComplete && !said.isFailed) return false;
+    this.#onAnswer(said);
+    return true;
+  }
+}

@@ -1,0 +1,77 @@
+import { applyEdits } from '../core/edits.ts';
+import { ProxyError } from '../core/errors.ts';
+import { forwardHeaders } from '../core/header-rules.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Route } from '../core/routes.ts';
+import type { UpstreamAnswer } from '../ports/upstream.ts';
+import type { ClientRequest } from './client-request.ts';
+import type { ConfiguredUpstream, LiveSettings } from './parts.ts';
+
+/** The upstream of a route's dialect. Throws UPSTREAM_NOT_CONFIGURED. */
+export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
+  const dialect = route.kind === 'local' ? undefined : route.dialect;
+  // The two OpenAI dialects usually share one provider: a path of neither goes to either.
+  const isOpenai = dialect !== 'anthropic_messages';
+  const found =
+    (dialect === undefined ? undefined : live.upstreams.get(dialect)) ??
+    (route.kind === 'relay' && isOpenai
+      ? (live.upstreams.get('openai_responses') ?? live.upstreams.get('openai_chat_completions'))
+      : undefined);
+  if (found !== undefined) return found;
+  throw new ProxyError(
+    'UPSTREAM_NOT_CONFIGURED',
+    `No upstream with apiStyle ${dialect ?? 'openai_responses'} is configured.`,
+  );
+}
+
+export interface ForwardCall {
+  readonly configured: ConfiguredUpstream;
+  readonly request: ClientRequest;
+  readonly plan: Plan;
+  readonly signal: AbortSignal;
+  /** The provider refused the changed request; the client's own bytes were sent instead. */
+  readonly onRefused: () => void;
+}
+
+/**
+ * Sends the planned bytes. A changed request that the provider refuses as a request (not as a rate)
+ * is sent once more with the client's own bytes, before the client has seen anything: what svc adds
+ * must never be why an answer fails.
+ */
+export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
+  const { plan, request } = call;
+  if (request.body === undefined || plan.edits.length === 0) return forwardUntouched(call);
+  const answer = await send(call, applyEdits(request.body, plan.edits));
+  if (!isRefusal(answer)) return answer;
+  answer.abort();
+  call.onRefused();
+  return forwardUntouched(call);
+}
+
+/** Sends the client's own bytes. */
+export async function forwardUntouched(
+  call: Pick<ForwardCall, 'configured' | 'request' | 'signal'>,
+): Promise<UpstreamAnswer> {
+  return send(call, call.request.body === undefined ? [] : [call.request.body]);
+}
+
+async function send(
+  { configured, request, signal }: Pick<ForwardCall, 'configured' | 'request' | 'signal'>,
+  body: readonly Uint8Array[],
+): Promise<UpstreamAnswer> {
+  const { method, target } = request;
+  const headers = forwardHeaders(request.headers, configured.settings);
+  return configured.upstream.send({ method, target, headers, body }, signal);
+}
+
+// 400, 413 and 422 judge the request itself; a 429 that names no limit and no time is how some
+// providers say that a request is too big for the account.
+function isRefusal({ status, headers }: UpstreamAnswer): boolean {
+  if (status === 400 || status === 413 || status === 422) return true;
+  return status === 429 && !headers.some((name, at) => at % 2 === 0 && isRateHeader(name));
+}
+
+function isRateHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return lower.startsWith('retry-after') || lower.includes('ratelimit');
+}

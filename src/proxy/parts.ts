@@ -1,0 +1,33 @@
+import type { Dialect } from '../core/dialect.ts';
+import type { ProxySettings, UpstreamSettings } from '../core/settings.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Ledger } from '../ports/ledger.ts';
+import type { Memory } from '../ports/memory.ts';
+import type { Outbox } from '../ports/outbox.ts';
+import type { RequestLog, RequestRow } from '../ports/request-log.ts';
+import type { Upstream } from '../ports/upstream.ts';
+
+/** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */
+export interface ConfiguredUpstream {
+  readonly settings: UpstreamSettings;
+  readonly upstream: Upstream;
+}
+
+/** What can change while the proxy runs: a request reads it once, at its start. */
+export interface LiveSettings {
+  readonly proxy: ProxySettings;
+  readonly upstreams: ReadonlyMap<Dialect, ConfiguredUpstream>;
+}
+
+/** Everything that one request needs, joined once by the edge that starts the proxy. */
+export interface ProxyParts {
+  readonly version: string;
+  readonly live: () => LiveSettings;
+  readonly memory: Memory;
+  readonly ledger: Ledger;
+  readonly outbox: Outbox;
+  readonly requestLog: RequestLog;
+  readonly clock: Clock;
+  /** Shows a finished request to whoever watches the terminal. */
+  readonly onRow: (row: RequestRow) => void;
+}

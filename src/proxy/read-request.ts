@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { type Exchange, groupExchanges } from '../core/exchanges.ts';
+import { conversationKey, hasProviderState, identify, projectOf } from '../core/identity.ts';
+import type { ConversationPlace } from '../core/injections.ts';
+import { spaceOf } from '../core/space.ts';
+import type { RequestIdentity, RequestView } from '../core/view.ts';
+import type { ClientRequest } from './client-request.ts';
+import type { Conversations } from './conversations.ts';
+
+/** A request that svc understands: what it says, who asks, and where its memories belong. */
+export interface Reading {
+  readonly view: RequestView;
+  readonly identity: RequestIdentity;
+  readonly exchanges: readonly Exchange[];
+  readonly place: ConversationPlace;
+  readonly branch: string | undefined;
+  /** The history is kept at the provider: the request must not be changed. */
+  readonly hasProviderState: boolean;
+}
+
+// Clients choose their conversation ids; ours are stored and compared, so they are bounded.
+const CONVERSATION_CHARS_MAX = 128;
+
+/**
+ * Undefined for a body that svc cannot read: the provider judges it. Throws MODE_INVALID on a
+ * malformed space header.
+ */
+export function readRequest(
+  conversations: Conversations,
+  request: ClientRequest,
+): Reading | undefined {
+  const { route, headers, body } = request;
+  if (route.kind !== 'model' || body === undefined) return undefined;
+  const view = conversations.view(body, route.dialect);
+  if (view === undefined) return undefined;
+  const identity = identify(route.dialect, headers, view);
+  const project = projectOf(headers, view);
+  const { key, isStated } = conversationKey(identity, view);
+  return {
+    view,
+    identity,
+    exchanges: groupExchanges(view.items),
+    place: { space: spaceOf(headers, project.folder), conversation: bounded(key), isStated },
+    branch: project.branch,
+    hasProviderState: hasProviderState(view),
+  };
+}
+
+function bounded(key: string): string {
+  if (key.length <= CONVERSATION_CHARS_MAX) return key;
+  return createHash('sha256').update(key).digest('base64url');
+}

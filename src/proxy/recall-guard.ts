@@ -1,0 +1,79 @@
+import type { MemoryState } from '../core/evidence.ts';
+import type { Clock } from '../ports/clock.ts';
+import {
+  type Memory,
+  MemoryError,
+  type MemoryFailure,
+  type RecallQuestion,
+  type RecalledPassage,
+} from '../ports/memory.ts';
+
+/**
+ * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left
+ * alone for a while, so that a dead one costs nothing. Whatever goes wrong here becomes a state.
+ */
+
+export interface Recalled {
+  readonly passages: readonly RecalledPassage[];
+  readonly state: MemoryState;
+}
+
+// R23: after three failures in a row the memory is presumed down, and asked again after two seconds.
+const FAILURES_MAX = 3;
+const PAUSE_MS = 2_000;
+
+const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
+  timeout: 'degraded_timeout',
+  unavailable: 'degraded_unavailable',
+  denied: 'degraded_denied',
+  rate_limited: 'degraded_rate_limited',
+  invalid: 'degraded_invalid',
+};
+
+export class RecallGuard {
+  readonly #memory: Memory;
+  readonly #clock: Clock;
+  #failures = 0;
+  #pausedUntil = 0;
+
+  constructor(memory: Memory, clock: Clock) {
+    this.#memory = memory;
+    this.#clock = clock;
+  }
+
+  /** Never throws. Resolves within `deadlineMs`. */
+  async recall(question: RecallQuestion, deadlineMs: number): Promise<Recalled> {
+    if (this.#isPaused()) return { passages: [], state: 'degraded_unavailable' };
+    const deadline = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const error = new MemoryError('timeout', 'The memory did not answer in time.');
+        deadline.abort(error);
+        reject(error);
+      }, deadlineMs);
+    });
+    try {
+      // The race holds even when a memory ignores the signal.
+      const asked = this.#memory.recall(question, deadline.signal);
+      const { passages } = await Promise.race([asked, late]);
+      this.#failures = 0;
+      return { passages, state: passages.length === 0 ? 'empty' : 'recalled' };
+    } catch (error) {
+      return { passages: [], state: this.#failed(error) };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #isPaused(): boolean {
+    return this.#failures >= FAILURES_MAX && this.#clock.monotonic() < this.#pausedUntil;
+  }
+
+  #failed(error: unknown): MemoryState {
+    this.#failures += 1;
+    // Half-open: after the pause one request asks again, and one more failure starts a new pause.
+    if (this.#failures >= FAILURES_MAX) this.#pausedUntil = this.#clock.monotonic() + PAUSE_MS;
+    return STATE_OF_FAILURE[error instanceof MemoryError ? error.reason : 'unavailable'];
+  }
+}

@@ -1,0 +1,60 @@
+import type { ServerResponse } from 'node:http';
+import { ProxyError } from '../core/errors.ts';
+import { answerHeaders } from '../core/header-rules.ts';
+import type { UpstreamAnswer } from '../ports/upstream.ts';
+import type { ClientRequest } from './client-request.ts';
+import { forwardUntouched, upstreamFor } from './forward.ts';
+import type { ProxyParts } from './parts.ts';
+import { goneSignal } from './gone-signal.ts';
+import { relay } from './relay.ts';
+
+// Codex asks for the model list before it starts and waits 10 seconds for one that hangs
+// (clients.md); without one both clients go on at once.
+const LIST_HEADERS_MS = 3_000;
+
+/** Relays a request that memory has no business with: the client's bytes, the provider's bytes. */
+export async function relayUntouched(
+  parts: ProxyParts,
+  request: ClientRequest,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const configured = upstreamFor(parts.live(), request.route);
+  const gone = goneSignal(outgoing);
+  const answer = await withinDeadline(request.method === 'POST', (late) =>
+    forwardUntouched({
+      configured,
+      request,
+      signal: late === undefined ? gone : AbortSignal.any([gone, late]),
+    }),
+  );
+  await relay({
+    answer,
+    outgoing,
+    head: {
+      status: answer.status,
+      headers: [
+        ...answerHeaders(answer.headers),
+        'x-svc-local-proxy',
+        parts.version,
+        'x-svc-request-id',
+        request.id,
+      ],
+    },
+  });
+}
+
+async function withinDeadline(
+  isPost: boolean,
+  send: (late: AbortSignal | undefined) => Promise<UpstreamAnswer>,
+): Promise<UpstreamAnswer> {
+  if (isPost) return send(undefined);
+  const late = AbortSignal.timeout(LIST_HEADERS_MS);
+  try {
+    return await send(late);
+  } catch (cause) {
+    if (!late.aborted) throw cause;
+    throw new ProxyError('UPSTREAM_TIMEOUT', 'The provider did not list its models in 3 seconds.', {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,160 @@
+import type { Answer } from '../core/answer.ts';
+import { ProxyError } from '../core/errors.ts';
+import { evidenceHeaders, type MemoryState } from '../core/evidence.ts';
+import type { Modes } from '../core/modes.ts';
+import type { Plan } from '../core/plan.ts';
+import type { RequestRow } from '../ports/request-log.ts';
+import type { ClientRequest } from './client-request.ts';
+import type { ProxyParts } from './parts.ts';
+import type { Reading } from './read-request.ts';
+import type { RelayEnd } from './relay.ts';
+
+/** Notes what happens to one request, for its evidence headers and its row in the request log. */
+export class RequestRecord {
+  readonly #parts: ProxyParts;
+  readonly #request: ClientRequest;
+  readonly #at: number;
+  readonly #ms: Record<string, number> = {};
+  #lastMark: number;
+  #modes: Modes | undefined;
+  #reading: Reading | undefined;
+  #memoryState: MemoryState = 'off';
+  #plan: Plan | undefined;
+  #status = 0;
+  #end = 'INTERNAL';
+  #answer: Answer | undefined;
+
+  constructor(parts: ProxyParts, request: ClientRequest) {
+    this.#parts = parts;
+    this.#request = request;
+    this.#at = parts.clock.now();
+    this.#lastMark = request.startedAt;
+    this.#mark('body');
+  }
+
+  decided(modes: Modes): void {
+    this.#modes = modes;
+  }
+
+  read(reading: Reading | undefined): void {
+    this.#reading = reading;
+    this.#mark('read');
+  }
+
+  recalled(state: MemoryState): void {
+    this.#memoryState = state;
+    this.#mark('recall');
+  }
+
+  planned(plan: Plan): void {
+    this.#plan = plan;
+    this.#mark('plan');
+  }
+
+  /** The provider would not take the changed request: what was forwarded is the client's own. */
+  refused(): void {
+    if (this.#plan === undefined) return;
+    const { originalTokens } = this.#plan;
+    this.#memoryState = 'skipped_unsupported';
+    this.#plan = {
+      ...this.#plan,
+      edits: [],
+      compressionMode: 'passthrough',
+      continuityState: 'bypassed_provider_refused',
+      forwardedTokens: originalTokens,
+      recalledTokens: 0,
+      elidedItems: 0,
+      elidedTokens: 0,
+    };
+  }
+
+  answered(status: number): void {
+    this.#status = status;
+    this.#mark('head');
+  }
+
+  said(answer: Answer): void {
+    this.#answer = answer;
+  }
+
+  ended(end: RelayEnd): void {
+    this.#end = end;
+    this.#mark('relay');
+  }
+
+  failed(error: unknown): void {
+    const known = error instanceof ProxyError ? error : undefined;
+    this.#status = known?.status ?? 500;
+    this.#end = known?.code ?? 'INTERNAL';
+  }
+
+  /** Empty while the modes are not known: then nothing can be told. */
+  evidence(): string[] {
+    if (this.#modes === undefined) return [];
+    return evidenceHeaders({
+      version: this.#parts.version,
+      requestId: this.#request.id,
+      modes: this.#modes,
+      memoryState: this.#memoryState,
+      plan: this.#plan ?? NOTHING_PLANNED,
+    });
+  }
+
+  close(): void {
+    const row = this.#row();
+    this.#parts.requestLog.add(row);
+    this.#parts.onRow(row);
+  }
+
+  #row(): RequestRow {
+    const { route, id } = this.#request;
+    const reading = this.#reading;
+    const plan = this.#plan ?? NOTHING_PLANNED;
+    const model = reading?.view.shell.value['model'];
+    const usage = this.#answer?.usage;
+    return {
+      id,
+      at: this.#at,
+      client: reading?.identity.client ?? 'unknown',
+      kind: reading?.identity.kind ?? 'main',
+      dialect: route.kind === 'model' ? route.dialect : 'openai_responses',
+      model: typeof model === 'string' ? model.slice(0, MODEL_CHARS_MAX) : '',
+      space: reading?.place.space ?? '',
+      conversation: reading?.place.conversation ?? '',
+      status: this.#status,
+      end: this.#end,
+      memoryMode: this.#modes?.memory ?? '',
+      memoryState: this.#memoryState,
+      compressionMode: plan.compressionMode,
+      continuityState: plan.continuityState,
+      originalInputTokens: plan.originalTokens,
+      forwardedInputTokens: plan.forwardedTokens,
+      recalledTokens: plan.recalledTokens,
+      elidedItems: plan.elidedItems,
+      elidedTokens: plan.elidedTokens,
+      ...(usage === undefined ? {} : { usage }),
+      ms: this.#ms,
+    };
+  }
+
+  #mark(step: string): void {
+    const now = this.#parts.clock.monotonic();
+    // Microseconds are noise in a log that a person reads.
+    this.#ms[step] = Math.round((now - this.#lastMark) * 100) / 100;
+    this.#lastMark = now;
+  }
+}
+
+// The longest model names of real providers are under 100 characters.
+const MODEL_CHARS_MAX = 128;
+
+const NOTHING_PLANNED: Plan = {
+  edits: [],
+  compressionMode: 'passthrough',
+  continuityState: 'not_applicable',
+  originalTokens: 0,
+  forwardedTokens: 0,
+  recalledTokens: 0,
+  elidedItems: 0,
+  elidedTokens: 0,
+};

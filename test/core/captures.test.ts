@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import {
+  captureAssistant,
+  captureHuman,
+  heldDigest,
+  questionText,
+} from '../../src/core/captures.ts';
+import { writeRecallBlock } from '../../src/core/recall-block.ts';
+
+test('what a person typed is kept as it is, once: the same words have the same digest', () => {
+  const text = 'The deploy code word is marmalade-42.';
+  expect(captureHuman(text)?.text).toBe(text);
+  expect(captureHuman(`  ${text}\n`)?.digest).toBe(captureHuman(text)?.digest);
+  expect(captureAssistant(text)?.digest).not.toBe(captureHuman(text)?.digest);
+  expect(heldDigest('user', text)).toBe(captureHuman(text)?.digest);
+});
+
+test('fillers are no memories, short statements are', () => {
+  for (const filler of ['ok', 'Yes please!', 'continue.', 'Go on', '  ', 'thanks', 'ja, weiter']) {
+    expect(captureHuman(filler)).toBeUndefined();
+  }
+  expect(captureHuman('use pnpm')).toBeDefined();
+});
+
+test('R26: secrets are masked and private passages are gone before anything is kept', () => {
+  const key = `sk-ant-api03-${'aB3'.repeat(30)}`;
+  const kept = captureHuman(
+    `my key is ${key}, <private>my salary is 5</private> remember the rest`,
+  );
+  expect(kept?.text).not.toContain(key);
+  expect(kept?.text).not.toContain('salary');
+  expect(kept?.text).toContain('remember the rest');
+  expect(questionText(`what about ${key}?`, 4096)).not.toContain(key);
+});
+
+test('what svc recalled never comes back as a memory', () => {
+  const block = writeRecallBlock(
+    [{ role: 'user', text: 'We deploy on Tuesdays.', at: 0, client: 'codex', space: 'default' }],
+    512,
+  ).text;
+  expect(captureHuman(`When do we deploy?\n\n${block}`)?.text).toBe('When do we deploy?');
+  expect(captureAssistant(block)).toBeUndefined();
+});
+
+test('a question of any length is cut to its bound and keeps its beginning and its end', () => {
+  const long = `first words ${'x'.repeat(100_000)} last words`;
+  const question = questionText(long, 400);
+  expect(question.length).toBeLessThanOrEqual(401);
+  expect(question.startsWith('first words')).toBe(true);
+});

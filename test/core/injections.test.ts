@@ -1,0 +1,186 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  entriesFor,
+  humanItems,
+  type InjectionEntry,
+  replayBlocks,
+  roomForBlock,
+  unansweredItem,
+} from '../../src/core/injections.ts';
+import { viewRequest } from '../../src/core/request-view.ts';
+import type { RequestView } from '../../src/core/view.ts';
+
+const place = { space: 'default', conversation: 'c1', isStated: true };
+const HOUR_MS = 3_600_000;
+
+type Message = readonly [role: 'user' | 'assistant', text: string];
+
+function viewOf(...messages: readonly Message[]): RequestView {
+  const body = { model: 'm', messages: messages.map(([role, content]) => ({ role, content })) };
+  const view = viewRequest(Buffer.from(JSON.stringify(body)), 'anthropic_messages');
+  if (view === undefined) throw new Error('The body of this test is not a request.');
+  return view;
+}
+
+function ledgerOf(entries: readonly InjectionEntry[]): Map<string, InjectionEntry> {
+  return new Map(entries.map((entry) => [entry.key, entry]));
+}
+
+function placed(view: RequestView, block: string, options: Partial<InjectionEntry> = {}) {
+  const human = humanItems(view, place).at(-1);
+  if (human === undefined) throw new Error('The view of this test has no human item.');
+  return entriesFor(human, { block, form: 'text', dropsEarlier: false, at: 0, ...options });
+}
+
+test('a new prompt is unanswered; inside a tool loop and after an answer nothing is', () => {
+  expect(unansweredItem(viewOf(['user', 'a']))?.humanText).toBe('a');
+  expect(unansweredItem(viewOf(['user', 'a'], ['assistant', 'b']))).toBeUndefined();
+  expect(unansweredItem(viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']))?.humanText).toBe(
+    'c',
+  );
+  const loop = viewRequest(
+    Buffer.from(
+      JSON.stringify({
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'x', input: {} }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: 'r' }] },
+        ],
+      }),
+    ),
+    'anthropic_messages',
+  );
+  expect(loop && unansweredItem(loop)).toBeUndefined();
+});
+
+test('a block comes back on every later request that still holds its message', () => {
+  const first = viewOf(['user', 'a']);
+  const entries = ledgerOf(placed(first, 'block one'));
+  const later = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
+  const facts = { unanswered: unansweredItem(later), isStated: true, now: 30 * HOUR_MS };
+  const replay = replayBlocks(humanItems(later, place), entries, facts);
+  expect(replay.placements.map(({ block }) => block)).toEqual(['block one']);
+  expect(replay.isSettled).toBe(false);
+});
+
+test('a fork under a new id replays the history but asks anew for its own prompt', () => {
+  const first = viewOf(['user', 'a']);
+  const entries = ledgerOf(placed(first, 'block one'));
+  const elsewhere = { ...place, conversation: 'c2' };
+  const facts = { isStated: true, now: 0 };
+  const fork = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
+  expect(
+    replayBlocks(humanItems(fork, elsewhere), entries, {
+      ...facts,
+      unanswered: unansweredItem(fork),
+    }).placements,
+  ).toHaveLength(1);
+  expect(
+    replayBlocks(humanItems(first, elsewhere), entries, {
+      ...facts,
+      unanswered: unansweredItem(first),
+    }).isSettled,
+  ).toBe(false);
+});
+
+test('R25: an entry of one space is unknown in another', () => {
+  const view = viewOf(['user', 'a'], ['assistant', 'b']);
+  const entries = ledgerOf(placed(view, 'block one'));
+  const other = humanItems(view, { ...place, space: 'project/other' });
+  const facts = { unanswered: undefined, isStated: true, now: 0 };
+  expect(replayBlocks(other, entries, facts).placements).toEqual([]);
+});
+
+test('the same first words an hour later are a new conversation when the client states no id', () => {
+  const view = viewOf(['user', 'a']);
+  const entries = ledgerOf(placed(view, ''));
+  const at = (now: number, isStated: boolean) =>
+    replayBlocks(humanItems(view, place), entries, {
+      unanswered: unansweredItem(view),
+      isStated,
+      now,
+    }).isSettled;
+  expect(at(HOUR_MS, false)).toBe(true);
+  expect(at(HOUR_MS + 1, false)).toBe(false);
+  expect(at(HOUR_MS + 1, true)).toBe(true);
+});
+
+test('an entry that drops the earlier ones does so in every later request, and not in a rewind', () => {
+  const one = viewOf(['user', 'a']);
+  const two = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
+  const three = viewOf(
+    ['user', 'a'],
+    ['assistant', 'b'],
+    ['user', 'c'],
+    ['assistant', 'd'],
+    ['user', 'e'],
+  );
+  const entries = ledgerOf([...placed(one, 'one'), ...placed(two, 'two', { dropsEarlier: true })]);
+  const blocksOf = (view: RequestView) =>
+    replayBlocks(humanItems(view, place), entries, {
+      unanswered: unansweredItem(view),
+      isStated: true,
+      now: 0,
+    }).placements.map(({ block }) => block);
+  expect(blocksOf(one)).toEqual(['one']);
+  expect(blocksOf(two)).toEqual(['two']);
+  expect(blocksOf(three)).toEqual(['two']);
+});
+
+test('older blocks make way when too little room is left, where that is cheap', () => {
+  const long = viewOf(['user', 'a'], ['assistant', 'word '.repeat(8_000)], ['user', 'c']);
+  const short = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
+  const used = (view: RequestView, tokens: number) => {
+    const item = view.items[0];
+    return item === undefined ? [] : [{ item, block: 'x', form: 'text' as const, tokens }];
+  };
+  const facts = { recalledTokensMax: 512, isCacheCold: false };
+  expect(roomForBlock(short, [], facts)).toEqual({ tokensMax: 512, dropsEarlier: false });
+  expect(roomForBlock(short, used(short, 384), facts)).toEqual({
+    tokensMax: 128,
+    dropsEarlier: false,
+  });
+  expect(roomForBlock(short, used(short, 385), facts)).toEqual({
+    tokensMax: 512,
+    dropsEarlier: true,
+  });
+  expect(roomForBlock(long, used(long, 385), facts)).toBeUndefined();
+  expect(roomForBlock(long, used(long, 385), { ...facts, isCacheCold: true })?.dropsEarlier).toBe(
+    true,
+  );
+});
+
+test('law 6: the same request and the same ledger give the same placements', () => {
+  const texts = fc.array(
+    fc.tuple(fc.constantFrom('user', 'assistant'), fc.stringMatching(/^[a-z]{1,8}$/)),
+    {
+      minLength: 1,
+      maxLength: 8,
+    },
+  );
+  fc.assert(
+    fc.property(texts, fc.array(fc.boolean(), { maxLength: 8 }), (messages, drops) => {
+      const view = viewOf(...(messages as Message[]));
+      const humans = humanItems(view, place);
+      const entries = ledgerOf(
+        humans.flatMap((human, at) =>
+          entriesFor(human, {
+            block: `b${at}`,
+            form: 'text',
+            dropsEarlier: drops[at] ?? false,
+            at: 0,
+          }),
+        ),
+      );
+      const facts = { unanswered: unansweredItem(view), isStated: true, now: 5 };
+      const again = viewOf(...(messages as Message[]));
+      const placements = (v: RequestView) =>
+        replayBlocks(humanItems(v, place), entries, {
+          ...facts,
+          unanswered: unansweredItem(v),
+        }).placements.map(({ item, block }) => [item.start, block]);
+      expect(placements(again)).toEqual(placements(view));
+    }),
+  );
+});

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { ProxyError } from '../../src/core/errors.ts';
+import { folderSpace, spaceOf } from '../../src/core/space.ts';
+
+test('a stated space wins over the project folder, and the folder over the default', () => {
+  expect(spaceOf(['X-Svc-Memory-Space', 'team/a'], '/home/user/project')).toBe('team/a');
+  expect(spaceOf([], '/home/user/project')).toMatch(/^project\/project-[0-9a-f]{10}$/);
+  expect(spaceOf([], undefined)).toBe('default');
+  expect(spaceOf([], '')).toBe('default');
+});
+
+test('R25: two projects with the same folder name have different spaces', () => {
+  expect(folderSpace('/home/a/app')).not.toBe(folderSpace('/home/b/app'));
+  expect(folderSpace('/home/a/app/')).toBe(folderSpace('/home/a/app'));
+});
+
+test('any folder name makes a space that the memory service accepts', () => {
+  for (const folder of [
+    '/',
+    'C:\\Users\\Ü ser\\Mein Projekt',
+    '/x/日本語',
+    '/x/...',
+    '/x/' + 'a'.repeat(500),
+  ]) {
+    expect(folderSpace(folder)).toMatch(/^[a-z0-9][a-z0-9._/-]{0,127}$/);
+  }
+});
+
+test('R8: a space header that is no space, or that is repeated, is refused', () => {
+  for (const value of ['', ' ', '../x', 'A', 'a b', 'a'.repeat(129)]) {
+    expect(() => spaceOf(['x-svc-memory-space', value], undefined)).toThrow(ProxyError);
+  }
+  expect(() => spaceOf(['x-svc-memory-space', 'a', 'x-svc-memory-space', 'a'], undefined)).toThrow(
+    ProxyError,
+  );
+});
