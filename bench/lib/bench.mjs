@@ -67,6 +67,11 @@ export class Bench {
     return waitForPort(target, target.process);
   }
 
+  async drop(target) {
+    await this.stop(target);
+    this.targets = this.targets.filter((it) => it !== target);
+  }
+
   spawn(target) {
     const log = join(this.#folder, `${target.name}.log`);
     return startProcess(target.command, target.args, {

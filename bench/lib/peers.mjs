@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path';
 
 const NGINX = '/usr/sbin/nginx';
 
-/** Those that are there, on ports from `port` on. */
-export function peerTargets(peersFolder, { port, providerUrl, folder }) {
+/** A maker of a target for each that is there; it takes { port, providerUrl, folder }. */
+export function findPeers(peersFolder) {
   const packages = resolve(peersFolder, 'node_modules');
   const known = [
     { path: NGINX, make: nginxTarget },
@@ -14,9 +14,9 @@ export function peerTargets(peersFolder, { port, providerUrl, folder }) {
   ];
   return known
     .filter(({ path }) => existsSync(path))
-    .map(({ path, make }, at) => {
-      const place = { path, port: port + at, providerUrl, folder };
-      return { host: '127.0.0.1', port: port + at, headers: {}, env: {}, ...make(place) };
+    .map(({ path, make }) => (place) => {
+      const common = { isPeer: true, host: '127.0.0.1', port: place.port, headers: {}, env: {} };
+      return { ...common, ...make({ ...place, path }) };
     });
 }
 

@@ -92,6 +92,18 @@ export async function waitForPort({ host, port }, started, ms = 20_000) {
   return false;
 }
 
+/** A port that nobody listens on; the system does not hand it out again soon. */
+export function findFreePort() {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
 export function isPortOpen({ host, port }) {
   return new Promise((resolve) => {
     const socket = net.connect(port, host);

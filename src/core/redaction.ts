@@ -8,7 +8,7 @@
  *   never the beginning of another secret that was hidden in the first one.
  */
 
-import { SECRET_RULES, type SecretRule } from './secret-rules.ts';
+import { SECRET_NAME, SECRET_RULES, type SecretRule } from './secret-rules.ts';
 
 /**
  * Characters. A longer text is one mask as a whole: a megabyte in one message is a file and no
@@ -28,8 +28,10 @@ export function maskSecrets(text: string): MaskedText {
   if (text.length > MASKED_CHARS_MAX) return { text: maskOf('oversized-text'), masked: 1 };
   let result: MaskedText = { text, masked: 0 };
   const runs = findLongRuns(text);
+  const hasName = SECRET_NAME.test(text);
   for (const rule of SECRET_RULES) {
-    if (rule.isOneRun && !hasMatch(rule.pattern, runs)) continue;
+    if (rule.needs === 'run' && !hasMatch(rule.pattern, runs)) continue;
+    if (rule.needs === 'name' && !hasName) continue;
     const { text: maskedText, masked } = applyRule(result.text, rule);
     result = { text: maskedText, masked: result.masked + masked };
   }

@@ -20,8 +20,11 @@ export interface SecretRule {
   readonly rest?: RegExp;
   /** Read in place of `rest` when the context ends with a quote. */
   readonly quotedRest?: RegExp;
-  /** The format is one unbroken run of 15 characters or more: a text without such a run has none. */
-  readonly isOneRun?: true;
+  /**
+   * What a text must have at all before the rule is tried on it. 'run': an unbroken run of 15
+   * characters or more, where the whole format lies; 'name': a name that promises a secret.
+   */
+  readonly needs?: 'run' | 'name';
   /** For a block: the index after its end, undefined when it holds no secret. */
   readonly findEnd?: (headEnd: number, text: string) => number | undefined;
   /** Without it every match is a secret. */
@@ -46,9 +49,11 @@ const URL_REST = /[\w/@.-]*/y;
 
 /** Names of settings that hold a secret, in any case, with `_`, `-` or nothing between the words. */
 const SECRET_NAMES =
-  'pass(?:word|wd|phrase|code)|pwd|secret|token|credentials?|' +
+  'pass(?:wor[dt]|wd|phrase|code)|kennwort|contrase[ñn]a|pwd|\\bpw|secret|token|credentials?|' +
   '(?:api|access|account|auth|private|secret|encryption|signing|master|shared|service|session|' +
   'consumer|deploy|webhook|jwt|app)[_-]?key|connection[_-]?string';
+/** Looked for once: most texts have none. */
+export const SECRET_NAME = new RegExp(`${SECRET_NAMES}|api key`, 'i');
 const NAME_SUFFIX = '(?:[_-]?(?:access|key|value|base|string|\\d{1,2})){0,3}';
 const ASSIGN =
   '(?:\\\\?["\'`]\\]?)?[ \\t]{0,8}(?::[ \\t]{0,4}string[ \\t]{0,4})?(?::=|=>|[:=])(?!=)[ \\t]{0,8}';
@@ -249,6 +254,20 @@ export const SECRET_RULES: readonly SecretRule[] = [
     source: 'RFC 3986 userinfo: database and proxy URLs',
   },
   {
+    kind: 'url-token',
+    pattern: /(?<keep>:\/\/)[\w-]{20,256}(?=@)/g,
+    rest: /(?:)/y,
+    accepts: ({ secret }) => looksRandom(secret),
+    source: 'A token in the place of a user: git over https',
+  },
+  {
+    kind: 'cookie',
+    pattern: /(?<keep>cookie["']?: {0,2}["']?[^\s;=[\]]{1,64}=)[^\s;"'`\\<>[\]{}]{16}/gi,
+    rest: /[^\s;"'`\\<>[\]{}]*/y,
+    accepts: ({ secret }) => looksRandom(secret),
+    source: 'RFC 6265: the session is the first in its header nearly always',
+  },
+  {
     kind: 'password',
     pattern:
       /(?<keep>(?:^|\s)(?:-u|--user|--proxy-user)[ =]["']?[^\s:"'[\]]{1,64}:)[^\s"'`\\<>[\]{}]{6}/g,
@@ -258,6 +277,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
       `(?<keep>--?(?:${SECRET_NAMES})[ \\t]{1,4}["']?)${valueHead('"\'`', 6)}`,
       'gi',
@@ -268,6 +288,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
       `(?<keep>(?:${SECRET_NAMES}|api key)${NAME_SUFFIX}${ASSIGN}(?:[bru]?\\\\?["'\`])?)${valueHead('"\'`', 6)}`,
       'gi',
@@ -280,6 +301,28 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
+    pattern: new RegExp(
+      `(?<keep>(?:${SECRET_NAMES})(?:["'] value=["']|>))${valueHead('"\'`', 6)}`,
+      'gi',
+    ),
+    rest: QUOTED_REST,
+    accepts: ({ secret }) => isShortSecret(secret),
+    source: 'XML, as an element or as a pair of attributes',
+  },
+  {
+    kind: 'secret',
+    needs: 'name',
+    pattern: new RegExp(
+      `(?<keep>(?:${SECRET_NAMES}|api key)[ ]["'\`]?)${valueHead('"\'`(),;&|', 12)}`,
+      'gi',
+    ),
+    rest: BARE_REST,
+    accepts: ({ secret, next }) => looksRandom(secret) && !/^[([{]$/.test(next),
+    source: 'A name and a value with a blank between: .netrc, notes',
+  },
+  {
+    kind: 'secret',
     pattern:
       /(?<keep>(?<!\w)[A-Z][A-Z0-9_]{1,60}_(?:KEY|AUTH|PAT|CREDENTIALS?)=["']?)[^\s"'`\\<>[\](){},;&|]{6}/g,
     rest: BARE_REST,
@@ -288,13 +331,29 @@ export const SECRET_RULES: readonly SecretRule[] = [
   },
   {
     kind: 'secret',
+    needs: 'name',
     pattern: new RegExp(
-      `(?<keep>\\b(?:pass(?:word|wd|phrase|code)|pwd|secret|token|api key)[ \\w-]{0,32}?[ ](?:is|was|to)(?: now)?:?[ ]{1,2}["'\`]?)${valueHead('"\'`', 6)}`,
+      `(?<keep>\\b(?:${SECRET_NAMES}|api key)[ \\w-]{0,32}?[ ](?:is|was|to|ist|es|est)(?: now)?:?[ ]{1,2}["'\`]?)${valueHead('"\'`', 6)}`,
       'gi',
     ),
     rest: QUOTED_REST,
     accepts: ({ secret }) => isShortSecret(secret),
     source: 'Plain language: "the password for staging is …"',
+  },
+  {
+    kind: 'secret',
+    needs: 'name',
+    pattern: new RegExp(
+      `(?<keep>(?:pass(?:wor[dt]|phrase|code)|\\bpwd?)[ \\w-]{0,32}: )${valueHead('"\'`(),;&|', 6)}`,
+      'gi',
+    ),
+    rest: BARE_REST,
+    accepts: ({ secret, next }) =>
+      isShortSecret(secret) &&
+      !/^[([{]$/.test(next) &&
+      !MEMBER_ACCESS.test(secret) &&
+      !VARIABLE.test(secret),
+    source: 'Notes and YAML: "password for the database: …". In code a variable may stand there',
   },
 ];
 
@@ -306,10 +365,14 @@ const EXAMPLE_PASSWORD =
 const TECHNICAL_WORD =
   /^(?:base-?\d|sha-?\d|md5|argon2|pbkdf2|scrypt|bcrypt|oauth|utf-?\d|u?int\d|float\d|x-?509|aes-?\d|rsa-?\d|http|ipv\d|python\d|node\d|\d+(?:\.\d+)?[a-z%]{0,12}$)/i;
 
+/** How code calls what it gives to a member `password`. */
+const VARIABLE =
+  /^(?:pass|pwd|pw\d|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?)/i;
+
 const MEMBER_ACCESS = /^[A-Za-z_$][\w$]{0,40}[.?!]{1,2}[A-Za-z_$]/;
 
 function prefixed(kind: string, pattern: RegExp, source: string): SecretRule {
-  return { kind, pattern, source, isOneRun: true };
+  return { kind, pattern, source, needs: 'run' };
 }
 
 /** A value's first characters; the brackets of a mask, of a tag and of a template are never in it. */

@@ -143,6 +143,30 @@ const PLACES: Readonly<
     value: (pick) => `blue${pick(DIGITS, 4)}Harbor`,
     line: (it) => `The password for the staging server is ${it}, please use it.`,
   },
+  'note about a password': {
+    value: (pick) => `winter#${pick(DIGITS, 4)}`,
+    line: (it) => `password for the staging database: ${it}`,
+  },
+  'yaml password': {
+    value: (pick) => `hunter${pick(DIGITS, 3)}two`,
+    line: (it) => `  password: ${it}`,
+  },
+  'git over https': {
+    value: (pick) => pick(HEX, 40),
+    line: (it) => `git clone https://${it}@github.com/acme/widgets.git`,
+  },
+  'session cookie': {
+    value: (pick) => `${pick(BASE62, 40)}7`,
+    line: (it) => `Set-Cookie: sid=${it}; HttpOnly; Path=/`,
+  },
+  'xml element': {
+    value: (pick) => `S3cret${pick(BASE62, 6)}`,
+    line: (it) => `<password>${it}</password>`,
+  },
+  netrc: {
+    value: (pick) => `${pick(BASE62, 24)}7`,
+    line: (it) => `machine git.example.com login anna password ${it}`,
+  },
   'command line': {
     value: (pick) => `k${pick(BASE62, 15)}7`,
     line: (it) => `mysql --user app --password ${it} --host db`,

@@ -1,0 +1,303 @@
+/**
+ * The interface as a list: every statement that a test can check, under an id that tests cite.
+ *
+ * A row that concerns the local proxy is cited by a test, as `[id]` in its name or as a comment
+ * `// spec: id` beside it, or it is deferred to the piece of work that brings it. Statements about what
+ * others do (a provider's own retention, say) and those marked "not shown" are no rows.
+ */
+
+/** Work that is planned as a whole and not part of the local proxy's main job. */
+export const LATER_WORK = [
+  'hosted memory',
+  'shortening',
+  'recall quality',
+  'command line',
+  'hosted provider proxy',
+] as const;
+
+export interface InterfaceRow {
+  readonly statement: string;
+  /** The code that has to keep it. */
+  readonly keeper: string;
+  readonly deferredTo?: (typeof LATER_WORK)[number];
+}
+
+function row(statement: string, keeper: string): InterfaceRow {
+  return { statement, keeper };
+}
+
+function later(
+  deferredTo: (typeof LATER_WORK)[number],
+  rows: Readonly<Record<string, string>>,
+): Record<string, InterfaceRow> {
+  const entries = Object.entries(rows);
+  return Object.fromEntries(
+    entries.map(([id, statement]) => [id, { statement, keeper: deferredTo, deferredTo }]),
+  );
+}
+
+const PURPOSE = {
+  '1.1-no-translation': row('A request leaves in the dialect in which it came.', 'proxy/handle'),
+  '1.2-recall-added': row('What memory recalls is added to the prompt.', 'proxy/handle'),
+  '1.2-text-saved': row('Eligible visible text is saved as memory.', 'proxy/handle'),
+  '1.5-native-bytes': row('Answers, JSON and SSE, pass byte for byte.', 'proxy/relay'),
+  '1.5-unknown-passes': row(
+    'Unknown fields, event order, reasoning, tool state and provider ids pass unchanged.',
+    'core/edits',
+  ),
+  '1.6-loopback': row('The local proxy runs on the user’s machine, on loopback.', 'local/server'),
+  '1.6-provider-direct': row(
+    'Model traffic goes from the local proxy straight to the provider.',
+    'adapters/undici-upstream',
+  ),
+  '1.7-key-stays-local': row('The provider key lies in the protected config.', 'adapters/config'),
+  '1.7-client-picks-model': row('The client’s model goes on as it is.', 'proxy/handle'),
+  '1.7-no-receipts': row('The local proxy makes no hosted receipts.', 'local/routes'),
+  '1.8-memory-without-shortening': row(
+    'Memory is saved and recalled while nothing is shortened.',
+    'proxy/handle',
+  ),
+  '1.9-visible-text-only': row(
+    'Reasoning, thinking, tool arguments and partial JSON are never memory.',
+    'core/answer-reader',
+  ),
+  ...later('shortening', {
+    '1.3-safe-to-drop': 'History is shortened only where memory provably holds it.',
+    '1.8-measured-without-saving': 'A reduction can be measured while nothing is saved.',
+  }),
+  ...later('hosted memory', {
+    '1.6-hosted-memory': 'Recall and saved text may use the hosted memory service.',
+  }),
+  ...later('hosted provider proxy', {
+    '1.1-own-upstream': 'The hosted proxy forwards to the caller’s own configured upstream.',
+    '1.4-receipt': 'Every hosted request leaves a receipt.',
+    '1.7-vault': 'The hosted proxy keeps provider keys in an encrypted vault.',
+    '1.7-model-routed': 'The hosted proxy routes a model against the allowed ones.',
+  }),
+};
+
+const RESOURCES = {
+  '2.2-equal-when-nothing-to-drop': row(
+    'Short, new or protected history: forwarded tokens equal the original ones.',
+    'core/plan',
+  ),
+  '2.2-degraded-goes-on': row(
+    'Memory away: the request goes on without it, and the state says so.',
+    'proxy/handle',
+  ),
+  '2.3-api-key-placeholder': row(
+    '$API_KEY in a custom header or query value is a secret.',
+    'adapters/config',
+  ),
+  ...later('hosted provider proxy', {
+    '2.1-prefix': 'An API key is a live prefix and an opaque secret, shown once.',
+    '2.1-scopes': 'Scopes are read, write and receipt:read.',
+    '2.1-revoked': 'A revoked key stops authenticating.',
+    '2.2-signed': 'A receipt is signed and found by its id.',
+    '2.2-original_input_tokens': 'The receipt has the estimated input received.',
+    '2.2-forwarded_input_tokens': 'The receipt has the estimated input sent on.',
+    '2.2-recalled_tokens': 'The receipt has the memory tokens added.',
+    '2.2-output_tokens': 'The receipt has the provider’s output tokens when told.',
+    '2.2-memory_mode': 'The receipt has the requested memory access.',
+    '2.2-memory_state': 'The receipt has what happened with memory.',
+    '2.2-compression_mode': 'The receipt has the effective compression mode.',
+    '2.3-one-configuration': 'One base URL, credential, API style, default model, list of models.',
+    '2.3-api-style': 'The API style is one of the three dialects.',
+    '2.3-secret-vaulted': 'The provider secret is never shown, logged or put on a receipt.',
+    '2.3-presets': 'Preset providers come from a public catalog and fetch no model list.',
+    '2.3-catalog-refresh': 'The catalog refreshes itself, with a committed snapshot behind it.',
+    '2.3-endpoint-stored': 'An auto-admitted provider keeps the endpoint it was created with.',
+    '2.3-discovery-only': 'A provider without a usable endpoint or variable is never routable.',
+    '2.3-fetch-models': 'Only custom channels fetch models, by a guarded probe.',
+  }),
+};
+
+const LOCAL_CONFIGURATION = {
+  '2.4-bind-address': row('It binds 127.0.0.1:8765 unless told.', 'adapters/config'),
+  '2.4-memory-mode': row('The memory mode is read-write unless told.', 'adapters/config'),
+  '2.4-compression-mode': row(
+    'The compression mode is deterministic unless told.',
+    'adapters/config',
+  ),
+  '2.4-input-budget': row('The input budget is 8,192 estimated tokens.', 'adapters/config'),
+  '2.4-recalled-max': row('At most 512 estimated tokens are recalled.', 'adapters/config'),
+  '2.4-elision-enabled': row('proxy.elisionEnabled is on.', 'adapters/config'),
+  '2.4-elision-keep-rounds': row('proxy.elisionKeepRounds is 4.', 'adapters/config'),
+  '2.4-elision-capture-limit': row('proxy.elisionCaptureLimit is 8.', 'adapters/config'),
+  '2.4-config-home': row('$SVC_CONFIG_HOME is the config folder when set.', 'adapters/config'),
+  '2.4-xdg-config-home': row('Else it is $XDG_CONFIG_HOME/svc.', 'adapters/config'),
+  '2.4-home-config': row('Else it is ~/.config/svc.', 'adapters/config'),
+  '2.4-folder-mode': row('The folder has mode 0700.', 'adapters/config'),
+  '2.4-file-mode': row('The config file has mode 0600.', 'adapters/config'),
+  '2.4-local-token': row(
+    'The local token goes to the client and to nobody else.',
+    'core/header-rules',
+  ),
+  '2.4-provider-key': row(
+    'The provider key goes to the provider and to nobody else.',
+    'core/header-rules',
+  ),
+  '2.4-captured-text': row('Captured text is what request and answer said anyway.', 'proxy/handle'),
+  '2.4-full-request': row(
+    'The whole request goes to the provider and is kept nowhere.',
+    'proxy/handle',
+  ),
+  ...later('hosted memory', {
+    '2.4-memory-base': 'The hosted memory API base is a setting.',
+    '2.4-service-key': 'The service key goes with memory calls and nowhere else.',
+    '2.4-recall-query': 'The recall query goes to the hosted service.',
+  }),
+};
+
+const MODES = {
+  '3.1-values': row('Memory modes are off, read, write and read-write.', 'core/modes'),
+  '3.1-lower-only': row('x-svc-memory-mode can lower the mode and never raise it.', 'core/modes'),
+  '3.2-values': row('Compression modes are passthrough, shadow and deterministic.', 'core/modes'),
+  '3.2-header-once': row(
+    'x-svc-compression-mode overrides the setting for that request only.',
+    'core/modes',
+  ),
+  '3.2-passthrough': row(
+    'passthrough: the original request and what was recalled.',
+    'proxy/handle',
+  ),
+  '3.2-effective': row('The effective compression mode is told when it differs.', 'core/evidence'),
+  '3.3-header': row('x-svc-continuity-state is decided for each request.', 'core/evidence'),
+  '3.3-not_needed': row('not_needed: nothing needed removing, forwarded as it is.', 'core/plan'),
+  '3.3-bypassed': row('bypassed_*: a check did not pass, the full request goes on.', 'core/plan'),
+  '3.3-not_applicable': row('not_applicable: the mode needs no decision.', 'core/plan'),
+  ...later('shortening', {
+    '3.2-shadow': 'shadow: the original request, the reduction only measured.',
+    '3.2-deterministic': 'deterministic: older exchanges go when memory holds them.',
+    '3.2-always-kept': 'The last two exchanges, instructions, tool state and reasoning stay.',
+    '3.3-committed': 'committed: covered older exchanges are removed.',
+    '3.3-elided_tool_output': 'elided_tool_output: stored outputs are removed, and can be got.',
+    '3.3-shadow_only': 'shadow_only: measured, forwarded whole.',
+  }),
+  ...later('hosted memory', {
+    '3.1-scopes-read-write': 'A key that reads and writes: read-write.',
+    '3.1-scopes-read': 'A key that only reads: read.',
+    '3.1-scopes-write': 'A key that only writes: write.',
+    '3.1-scopes-none': 'A key that does neither: off.',
+  }),
+  ...later('hosted provider proxy', {
+    '3.2-account-defaults': 'Account defaults apply where no header does.',
+  }),
+};
+
+const ENDPOINTS = {
+  '4-no-own-fields': row('No body field of the service’s own is added.', 'proxy/relay'),
+  '4.4-chat': row(
+    'POST /v1/chat/completions goes to the Chat Completions upstream.',
+    'local/routes',
+  ),
+  '4.4-responses': row('POST /v1/responses goes to the Responses upstream.', 'local/routes'),
+  '4.4-messages': row('POST /v1/messages goes to the Anthropic upstream.', 'local/routes'),
+  '4.4-models': row('GET /v1/models is relayed from the upstream.', 'local/routes'),
+  '4.4-health': row('GET /health answers while the process lives.', 'local/server'),
+  '4.4-livez': row('GET /livez answers while the process lives.', 'local/server'),
+  '4.4-json-and-sse': row('JSON and SSE are both served.', 'proxy/relay'),
+  '4.4-zstd': row('Request bodies in zstd are decoded.', 'adapters/body-decoder'),
+  '4.4-no-translation': row('A dialect without an upstream is not translated.', 'proxy/handle'),
+  '4.4-messages-style': row('Messages traffic needs the anthropic_messages style.', 'proxy/handle'),
+  '4.4-v1-base': row('OpenAI clients use the /v1 base of the local address.', 'cli/print-config'),
+  '4.4-local-proxy-header': row('Answers carry x-svc-local-proxy.', 'core/evidence'),
+  '4.4-states': row('Answers carry the memory and the compression state.', 'core/evidence'),
+  '4.4-token-estimates': row(
+    'Answers carry original, forwarded and recalled tokens.',
+    'core/evidence',
+  ),
+  '4.4-continuity-header': row('Answers carry x-svc-continuity-state.', 'core/evidence'),
+  '4.5-two-names': row('Two names run the same program.', 'package.json'),
+  '4.5-start': row('start starts the proxy.', 'cli/start'),
+  '4.5-print-config-codex': row(
+    'print-config codex: wire API responses, local /v1 base, token from SVC_LOCAL_PROXY_TOKEN.',
+    'cli/print-config',
+  ),
+  '4.5-print-config-claude': row(
+    'print-config claude: ANTHROPIC_BASE_URL without /v1, ANTHROPIC_API_KEY is the local token.',
+    'cli/print-config',
+  ),
+  '4.5-config-token': row('config token prints the local token.', 'cli/config'),
+  ...later('command line', {
+    '4.5-setup': 'setup is an interactive wizard.',
+    '4.5-catalog-cache': 'The wizard’s catalog look-up is cached for 24 hours, for discovery only.',
+    '4.5-doctor': 'doctor checks and reports.',
+  }),
+  ...later('hosted provider proxy', {
+    '4.1-chat': 'POST /v1/chat/completions on the hosted base.',
+    '4.1-responses': 'POST /v1/responses on the hosted base.',
+    '4.1-messages': 'POST /v1/messages on the hosted base.',
+    '4.1-evidence': 'Hosted answers carry the receipt id, states and estimates.',
+    '4.1-base-and-key': 'A client changes its base URL and its key, nothing else.',
+    '4.2-list': 'GET /v1/svc/requests lists receipts up to a limit.',
+    '4.2-one': 'GET /v1/svc/requests/{receipt_id} gives one receipt.',
+    '4.2-scope': 'Receipts need the scope receipt:read.',
+    '4.3-health': 'GET /health, /livez and /readyz on the hosted base.',
+    '4.6-console': 'Keys, configurations and account defaults are console operations.',
+  }),
+};
+
+const RULES = {
+  '5.5-provider-auth-last': row(
+    'Provider authentication goes in last, after caller and custom headers.',
+    'core/header-rules',
+  ),
+  '5.5-headers-removed': row(
+    'Service, cookie, forwarding, client-IP and hop-by-hop headers are removed.',
+    'core/header-rules',
+  ),
+  '5.6-https-only': row(
+    'Upstreams are https with certificates checked.',
+    'adapters/undici-upstream',
+  ),
+  '5.6-pinned-public': row(
+    'The address is public, checked, and the one that is dialled.',
+    'adapters/undici-upstream',
+  ),
+  '5.7-local-token': row('The client shows the local token where its key would be.', 'local/gate'),
+  '5.7-provider-key-upstream': row('The upstream sees the provider key.', 'core/header-rules'),
+  '6-sse-unchanged': row('SSE events keep names, order and ids.', 'proxy/relay'),
+  '7-401': row('401: the token is missing, malformed or wrong.', 'local/gate'),
+  '7-422': row('422: a mode that does not exist; nothing is forwarded.', 'core/modes'),
+  '7-5xx': row('5xx: a provider or a dependency failed, with a code.', 'core/errors'),
+  '7-bypass-no-error': row('A bypass is no error: the complete request goes on.', 'proxy/handle'),
+  '7-memory-away-no-error': row('Memory away is no error: the request goes on.', 'proxy/handle'),
+  '8-saved-once': row('Unchanged history is saved once.', 'adapters/store'),
+  '8-capture-deadline': row('Captures run beside the request, under a deadline.', 'proxy/handle'),
+  '8-recall-fast': row('Recall asks no model, and has a deadline.', 'proxy/handle'),
+  '9-v1': row('Model paths carry the segment v1.', 'local/routes'),
+  '9-package': row('The package is svc-local-proxy 0.1.2.', 'package.json'),
+  ...later('shortening', {
+    '8-two-exchanges-kept': 'The two most recent exchanges always stay.',
+    '9-elision-protections': 'Continuity, capture hygiene and elision protect as hosted does.',
+  }),
+  ...later('command line', {
+    '8-catalog-24-hours': 'The wizard’s catalog is cached for 24 hours.',
+  }),
+  ...later('hosted memory', {
+    '5.7-service-key': 'The memory service sees the service key.',
+    '7-409': '409: stale generation or idempotency conflict, retried by the state told.',
+    '7-429': '429: the plan’s rate is exceeded, Retry-After is honoured.',
+    '7-503': '503: the rate limiter cannot be asked, the request is blocked.',
+  }),
+  ...later('hosted provider proxy', {
+    '5.1-api-key': 'Hosted endpoints take the API key as bearer or x-api-key.',
+    '5.2-receipt-scope': 'Receipt endpoints need receipt:read.',
+    '5.3-401-403': 'A bad key is 401, a key without permission 403.',
+    '5.4-shown-once': 'Keys are shown once and stop working when revoked.',
+    '6-audit': 'The console shows audit events, sources and purge receipts.',
+    '7-403': '403: the key or tenant may not do this.',
+    '8-plan-rates': 'Rates and the number of configurations are limited by plan.',
+    '9-receipt-v1': 'Receipt paths carry the segment v1.',
+  }),
+};
+
+export const INTERFACE_ROWS: Readonly<Record<string, InterfaceRow>> = {
+  ...PURPOSE,
+  ...RESOURCES,
+  ...LOCAL_CONFIGURATION,
+  ...MODES,
+  ...ENDPOINTS,
+  ...RULES,
+};

@@ -1,0 +1,33 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { INTERFACE_ROWS } from './interface-rows.ts';
+
+const tests = join(import.meta.dirname, '..');
+
+/** `[4.4-health]` in a test's name, or `// spec: 4.4-health, 4.4-livez` beside the test. */
+const IN_NAME = /(?<=['"`\s\]])\[([1-9](?:\.\d+)?-[\w-]+)\]/g;
+const IN_COMMENT = /\/\/ spec: ([\w., -]+)$/gm;
+
+const cited = new Set(
+  readdirSync(tests, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.(?:test|fuzz)\.ts$/.test(path) && !path.startsWith('spec'))
+    .flatMap((path) => citationsIn(readFileSync(join(tests, path), 'utf8'))),
+);
+
+test('every statement of the interface is cited by a test or deferred to a named piece of work', () => {
+  const neither = Object.entries(INTERFACE_ROWS)
+    .filter(([id, { deferredTo }]) => deferredTo === undefined && !cited.has(id))
+    .map(([id, { statement, keeper }]) => `${id} (${keeper}): ${statement}`);
+  expect(neither).toEqual([]);
+});
+
+test('tests cite only statements that the interface has', () => {
+  expect([...cited].filter((id) => INTERFACE_ROWS[id] === undefined)).toEqual([]);
+});
+
+function citationsIn(text: string): string[] {
+  const names = [...text.matchAll(IN_NAME)].map(([, id]) => id ?? '');
+  const comments = [...text.matchAll(IN_COMMENT)].flatMap(([, ids]) => (ids ?? '').split(','));
+  return [...names, ...comments.map((id) => id.trim())];
+}
