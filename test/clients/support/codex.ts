@@ -25,7 +25,7 @@ export function startCodex(client: InstalledClient, stage: Stage, start: CodexSt
   const token = start.token ?? stage.svc.token;
   const folder = join(stage.home, '.codex');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'config.toml'), configFile(stage.url, start));
+  writeFileSync(join(folder, 'config.toml'), codexConfig(stage.url, start));
   if (start.setup === 'signed-in') writeFileSync(join(folder, 'auth.json'), signIn(token));
   const resume = start.isResumed === true ? ['resume', '--last'] : [];
   return runProgram({
@@ -44,7 +44,11 @@ export async function runCodex(
   return startCodex(client, stage, start).ended;
 }
 
-function configFile(url: string, { setup = 'plain', headers = {} }: CodexStart): string {
+/** The config.toml that makes Codex use the proxy. */
+export function codexConfig(
+  url: string,
+  { setup = 'plain', headers = {} }: Pick<CodexStart, 'setup' | 'headers'> = {},
+): string {
   const isSignedIn = setup === 'signed-in';
   const pairs = Object.entries(headers).map(([name, value]) => `"${name}" = "${value}"`);
   return [

@@ -10,14 +10,14 @@ export type ListName = 'messages' | 'input';
 export function expectSameAnswers(pairs: readonly CallPair[]): void {
   for (const { record, exchange, clientAnswer, providerAnswer } of pairs) {
     expect(exchange.answer?.startLine).toContain(String(record.status));
-    expect(clientAnswer.toString(), `answer ${record.n}`).toBe(providerAnswer.toString());
+    expectBytes(clientAnswer, providerAnswer, `answer ${record.n}`);
   }
 }
 
 /** Every request left with its client's own bytes. */
 export function expectSameBodies(pairs: readonly CallPair[]): void {
   for (const { record, clientBody, forwardedBody } of pairs) {
-    expect(forwardedBody.toString(), `request ${record.n}`).toBe(clientBody.toString());
+    expectBytes(forwardedBody, clientBody, `request ${record.n}`);
   }
 }
 
@@ -41,9 +41,7 @@ export function insertedText({ clientBody, forwardedBody }: CallPair): string {
   const start = commonPrefix(clientBody, forwardedBody);
   const tail = clientBody.subarray(start);
   const end = forwardedBody.length - tail.length;
-  expect(forwardedBody.subarray(end).toString(), 'the client’s bytes behind the block').toBe(
-    tail.toString(),
-  );
+  expectBytes(forwardedBody.subarray(end), tail, 'behind what was inserted');
   return forwardedBody.toString('utf8', start, end);
 }
 
@@ -51,8 +49,8 @@ export function insertedText({ clientBody, forwardedBody }: CallPair): string {
 export function changedItem({ clientBody, forwardedBody }: CallPair, name: ListName): number {
   const client = readBodyList(clientBody, name);
   const forwarded = readBodyList(forwardedBody, name);
-  expect(forwarded.head.toString()).toBe(client.head.toString());
-  expect(forwarded.tail.toString()).toBe(client.tail.toString());
+  expectBytes(forwarded.head, client.head, 'before the list');
+  expectBytes(forwarded.tail, client.tail, 'after the list');
   expect(forwarded.items.length).toBe(client.items.length);
   const changed = client.items.flatMap((item, index) =>
     forwarded.items[index]?.equals(item) === true ? [] : [index],
@@ -107,9 +105,21 @@ function expectSameItems(before: BothLists, next: BothLists): number {
     if (now === undefined || said(now) !== said(item)) continue;
     compared += 1;
     expect(said(forwardedNow)).toBe(said(forwarded));
-    if (now.equals(item)) expect(forwardedNow?.toString()).toBe(forwarded?.toString());
+    if (forwarded === undefined || forwardedNow === undefined) throw new Error('an item is gone');
+    if (now.equals(item)) expectBytes(forwardedNow, forwarded, `item ${index}`);
   }
   return compared;
+}
+
+/** Bodies are long: a failure shows the place, not the whole. */
+function expectBytes(got: Buffer, wanted: Buffer, what: string): void {
+  const at = got.equals(wanted) ? -1 : Math.max(0, commonPrefix(got, wanted) - 20);
+  const around = (bytes: Buffer) => (at === -1 ? '' : bytes.toString('utf8', at, at + 80));
+  expect({ bytes: got.length, from: at, text: around(got) }, what).toEqual({
+    bytes: wanted.length,
+    from: -1,
+    text: around(wanted),
+  });
 }
 
 /** What an item says: cache marks and string-or-one-block form do not count. */

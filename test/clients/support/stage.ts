@@ -57,7 +57,7 @@ export async function openStage(settings: Readonly<Record<string, unknown>> = {}
     await tap.stop();
     await svc.kill();
     await provider.stop();
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   });
   return {
     provider,

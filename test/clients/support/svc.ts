@@ -118,11 +118,11 @@ async function freePort(): Promise<number> {
 }
 
 async function untilAlive(url: string, program: Program): Promise<void> {
-  let isOver = false;
-  void program.ended.then(() => (isOver = true));
-  const deadline = Date.now() + START_MS;
-  while (!isOver && Date.now() < deadline) {
-    const isAlive = await fetch(`${url}/livez`).then(
+  const over = new AbortController();
+  void program.ended.then(() => over.abort());
+  const isOver = AbortSignal.any([over.signal, AbortSignal.timeout(START_MS)]);
+  while (!isOver.aborted) {
+    const isAlive = await fetch(`${url}/livez`, { signal: isOver }).then(
       ({ ok }) => ok,
       () => false,
     );
