@@ -1,6 +1,93 @@
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
+import { VERSION } from '../core/version.ts';
+import { CliError, type ExitCode, reportError } from './cli-error.ts';
+import type { CommandContext } from './context.ts';
+import { addConfigCommands } from './program-config.ts';
+import { addMemoryCommands } from './program-memory.ts';
+import { Terminal } from './terminal.ts';
 
-/** Commands load their own code when they run: printing a token must not load an HTTP client. */
-export function buildProgram(): Command {
-  return new Command('svc').exitOverride();
+/**
+ * The command line. Commands load their own code when they run: printing a token must not load an
+ * HTTP client or a database.
+ */
+
+/** How a command's action reports its exit code; 0 when it does not. */
+export type Finish = (code: ExitCode) => void;
+
+/** Runs one command line (without node and script) and resolves with the exit code. */
+export async function run(argv: readonly string[]): Promise<ExitCode> {
+  const { env: environment, stdin, stdout, stderr } = process;
+  endQuietlyWithoutReader();
+  const terminal = new Terminal({ stdout, stderr, environment });
+  let code: ExitCode = 0;
+  const finish = (end: ExitCode): void => {
+    code = end;
+  };
+  try {
+    await buildProgram({ environment, terminal, stdin }, finish).parseAsync(argv, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return reportError(error, terminal);
+    return error.exitCode === 0 ? 0 : reportError(usageError(error), terminal);
+  }
+}
+
+export function buildProgram(context: CommandContext, finish: Finish): Command {
+  const { terminal } = context;
+  const program = new Command('svc')
+    .description(
+      'Memory for coding agents, on this machine: a proxy between them and their provider.',
+    )
+    .version(VERSION)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.out(text.trimEnd()),
+      writeErr: (text) => terminal.note(text.trimEnd()),
+      // Told by `usageError`, which repeats nothing that could be a secret.
+      outputError: () => undefined,
+    })
+    .addHelpText(
+      'after',
+      `
+Start:
+  $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
+  $ svc start
+  $ eval "$(svc print-config claude)" && claude
+
+Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
+    );
+  addConfigCommands(program, context, finish);
+  addMemoryCommands(program, context);
+  return program;
+}
+
+// `svc requests | head` closes the pipe early: that is no failure.
+function endQuietlyWithoutReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
+  });
+}
+
+// Commander repeats the argument it does not know, and that may be a key.
+function usageError(error: CommanderError): CliError {
+  const { code, message } = error;
+  if (code === 'commander.help') return new CliError('Which command?', 'See: svc --help', 2);
+  const suggestion = /\(Did you mean .*\)/.exec(message)?.[0] ?? '';
+  if (code === 'commander.unknownOption') {
+    const flag = /'(--[a-z-]{1,30}|-[a-zA-Z])(?=['=])/.exec(message)?.[1] ?? '';
+    const hint = /^--(?:key|token|api-key|provider-key)$/.test(flag)
+      ? 'Keys are never arguments, which every program can read: use --key-env or --key-stdin.'
+      : `See: svc --help ${suggestion}`.trimEnd();
+    return new CliError(`There is no option ${flag}`.trimEnd() + '.', hint, 2);
+  }
+  if (code === 'commander.unknownCommand') {
+    const name = /unknown command '([a-z-]{1,30})'/.exec(message)?.[1] ?? '';
+    return new CliError(
+      `There is no command ${name}`.trimEnd() + '.',
+      `See: svc --help ${suggestion}`.trimEnd(),
+      2,
+    );
+  }
+  // The other messages are made of the names that the program itself declares.
+  return new CliError(message.replace(/^error: /, ''), 'See: svc --help', 2);
 }

@@ -15,7 +15,9 @@ export interface Answer {
   readonly callsTools: boolean;
   /** The provider's own end was seen (`message_stop`, `response.completed`, a finish reason). */
   readonly isComplete: boolean;
-  /** The provider reported an error inside the answer. */
+  /** The provider reported an error inside the answer, refused, or filtered it. */
   readonly isFailed: boolean;
+  /** The answer ended at a limit (`max_tokens`, `length`): its text is not whole. */
+  readonly isCutShort: boolean;
   readonly usage?: Usage;
 }

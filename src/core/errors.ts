@@ -30,7 +30,7 @@ const ERRORS = {
   ROUTE_UNKNOWN: {
     status: 404,
     retry: false,
-    hint: 'OpenAI-style clients use the base URL http://127.0.0.1:8765/v1, Anthropic-style clients http://127.0.0.1:8765. Further paths: proxy.relayPaths.',
+    hint: 'The base URL of OpenAI-style clients ends in /v1, that of Anthropic-style clients does not. Further paths: proxy.relayPaths.',
   },
   METHOD_NOT_ALLOWED: {
     status: 405,
@@ -38,6 +38,11 @@ const ERRORS = {
     hint: 'The Allow header names the methods of this path.',
   },
   UPSTREAM_NOT_CONFIGURED: { status: 404, retry: false, hint: 'Add the provider with: svc setup' },
+  REQUEST_TIMEOUT: {
+    status: 408,
+    retry: true,
+    hint: 'Send the headers within 10 seconds and the whole body within 60.',
+  },
   BODY_TOO_LARGE: {
     status: 413,
     retry: false,

@@ -18,6 +18,9 @@ export interface ToolCall {
   readonly name: string;
 }
 
+/** What a client's own instruction, not a person's, asks of the model in this request. */
+export type ClientOrder = 'compaction' | 'side';
+
 /**
  * What one element of `messages` or `input` says, read once from its parsed JSON. Depends on the
  * element and the dialect alone, never on its neighbours, so it can be cached by position as long
@@ -30,15 +33,23 @@ export interface ItemTraits {
   /** Visible assistant text; '' for reasoning, tool calls and everything else. */
   readonly assistantText: string;
   readonly toolCalls: readonly ToolCall[];
-  /** Ids of the calls that this item answers. */
+  /**
+   * Ids of the calls that this item answers. A tool that the provider runs itself answers its call
+   * in the same item: then the id is in both lists.
+   */
   readonly toolResultIds: readonly string[];
+  /** Thinking, encrypted reasoning or a provider's compaction: bytes that must stay as they are. */
   readonly hasReasoning: boolean;
+  /** Stands for an item that only the provider holds (`item_reference`). */
+  readonly isReference: boolean;
   /** The person stopped the assistant here: what it had said so far is not a whole answer. */
   readonly isInterruption: boolean;
   /** The project folder that the client states in this item's text, when it does. */
   readonly workingFolder?: string;
   /** The git branch that the client states in this item's text, when it does. */
   readonly branch?: string;
+  /** The client's own order in this item: summarise the history, name the chat, suggest a reply. */
+  readonly clientOrder?: ClientOrder;
 }
 
 export interface Item extends ItemTraits, Span {
@@ -80,4 +91,8 @@ export interface RequestIdentity {
   readonly kind: RequestKind;
   /** The client's own conversation id, or '' when it states none. */
   readonly session: string;
+  /** Where `session` was read. A cache key may be a label that many conversations share. */
+  readonly sessionFrom: 'header' | 'metadata' | 'cache-key' | 'nowhere';
+  /** Id of the sub-agent that shares its parent's session id, or ''. */
+  readonly agent: string;
 }

@@ -1,0 +1,171 @@
+/**
+ * The bars of a release, judged on one run. Ratios are to the bare relay, measured beside the product in
+ * the same rounds. Recall and money have benches of their own.
+ */
+
+/** Allowed against the bare relay. Small requests pay for recall, large ones for reading the history. */
+const ADDED_RATIO_MAX = { '2k': 1.5, '100k': 1.5, '1m': 2.5, '4m': 2.5 };
+const EVENT_CPU_RATIO_MAX = 1.3;
+const STARTUP_RATIO_MAX = 1.5;
+const IDLE_MB_MAX = 110;
+const OPEN_200_MB_MAX = 200;
+const STALLED_MB_MAX = 8;
+const STALLED_RATIO_MAX = 1.1;
+/** A person's patience is longer, but the provider's meter runs. */
+const ABORT_MS_MAX = 100;
+/** One late frame at 50 events a second is 20 ms; half of it cannot be seen. */
+const STALL_MS_MAX = 10;
+
+export const PRODUCT = 'svc';
+const REFERENCES = new Set([PRODUCT, 'direct', 'bare']);
+
+/** Every bar that this run can judge: { what, product, bare, ratio, bar, isMet }. */
+export function judge(suites) {
+  return [
+    ...judgeLatency(suites.latency),
+    ...judgeGrow(suites.grow),
+    ...judgeStreams(suites),
+    ...judgeMemory(suites.memory),
+    ...judgeStartup(suites.startup),
+    ...judgeAbort(suites.abort),
+    ...judgeFidelity(suites.fidelity),
+  ];
+}
+
+function judgeLatency(results) {
+  if (results === undefined) return [];
+  const peers = Object.keys(results).filter((name) => !REFERENCES.has(name));
+  return Object.entries(ADDED_RATIO_MAX).flatMap(([size, ratioMax]) => {
+    const added = (name) => results[name][size].added;
+    return [
+      ratioBar(`added to first byte, ${size}, ms`, {
+        product: added(PRODUCT),
+        bare: added('bare'),
+        ratioMax,
+      }),
+      ...peers.map((peer) => ({
+        what: `added to first byte, ${size}, against ${peer}, ms`,
+        product: added(PRODUCT),
+        ratio: added(PRODUCT) / added(peer),
+        bar: `< ${added(peer).toFixed(2)} of ${peer}`,
+        isMet: added(PRODUCT) < added(peer),
+      })),
+    ];
+  });
+}
+
+function judgeGrow(results) {
+  if (results === undefined) return [];
+  return ['100k', '1m'].map((size) =>
+    ratioBar(`added to the next request of a growing ${size}, ms`, {
+      product: results[PRODUCT][size].addedNext,
+      bare: results.bare[size].addedNext,
+      ratioMax: ADDED_RATIO_MAX[size],
+    }),
+  );
+}
+
+function judgeStreams({ sse, pace, stall }) {
+  const bars = [];
+  if (sse !== undefined) {
+    const cpu = (name) => sse[name].single.cpuUs;
+    bars.push(
+      ratioBar('CPU an event, µs', {
+        product: cpu(PRODUCT),
+        bare: cpu('bare'),
+        ratioMax: EVENT_CPU_RATIO_MAX,
+      }),
+    );
+  }
+  if (pace !== undefined) {
+    bars.push(limitBar('events held back', { results: pace, key: 'heldBack', max: 0 }));
+    bars.push(limitBar('events lost', { results: pace, key: 'lost', max: 0 }));
+  }
+  if (stall !== undefined) {
+    bars.push(
+      limitBar('event delay p99 beside 1 MB requests, ms', {
+        results: stall,
+        key: 'busy99',
+        max: STALL_MS_MAX,
+      }),
+    );
+  }
+  return bars;
+}
+
+function judgeMemory(results) {
+  if (results === undefined) return [];
+  return [
+    limitBar('idle, MB', { results, key: 'idle', max: IDLE_MB_MAX }),
+    limitBar('200 open streams, MB', { results, key: 'open200', max: OPEN_200_MB_MAX }),
+    stalledBar(results),
+    factBar('a stalled reader gets the whole stream', results[PRODUCT].isWhole),
+  ];
+}
+
+/** Most of what is held lies in the kernel's own socket buffers, which the bare relay has as well. */
+function stalledBar(results) {
+  const [product, bare] = [results[PRODUCT].heldMb, results.bare.heldMb];
+  const isMet = product <= Math.max(STALLED_MB_MAX, bare * STALLED_RATIO_MAX);
+  const bar = `<= ${STALLED_MB_MAX} or ${STALLED_RATIO_MAX}x bare`;
+  return { what: 'sent to a stalled reader, MB', product, bare, ratio: product / bare, bar, isMet };
+}
+
+function judgeStartup(results) {
+  if (results === undefined) return [];
+  const served = (name) => results[name].servedMs;
+  return [
+    ratioBar('exec to first request served, ms', {
+      product: served(PRODUCT),
+      bare: served('bare'),
+      ratioMax: STARTUP_RATIO_MAX,
+    }),
+  ];
+}
+
+function judgeAbort(results) {
+  if (results === undefined) return [];
+  const { upload, providerDies, overloaded } = results[PRODUCT];
+  return [
+    limitBar('client gone in mid-stream, provider let go, ms', {
+      results,
+      key: 'midStreamMs',
+      max: ABORT_MS_MAX,
+    }),
+    limitBar('client gone before the answer, ms', {
+      results,
+      key: 'beforeAnswerMs',
+      max: ABORT_MS_MAX,
+    }),
+    factBar('half an upload is not sent on', upload !== 'SENT WHOLE'),
+    factBar('a provider that dies does not look like an end', providerDies === 'broken'),
+    factBar('529 passes', overloaded === 529),
+  ];
+}
+
+function judgeFidelity(results) {
+  if (results === undefined) return [];
+  const { isKeyKept, areHeadersKept, ...byDialect } = results[PRODUCT];
+  return [
+    ...Object.entries(byDialect).map(([dialect, sameness]) =>
+      factBar(`${dialect}: same bytes both ways`, Object.values(sameness).every(Boolean)),
+    ),
+    factBar('the client\u2019s key does not reach the provider', isKeyKept),
+    factBar('x-svc headers do not reach the provider', areHeadersKept),
+  ];
+}
+
+function ratioBar(what, { product, bare, ratioMax }) {
+  const ratio = product / bare;
+  return { what, product, bare, ratio, bar: `<= ${ratioMax}x bare`, isMet: ratio <= ratioMax };
+}
+
+function limitBar(what, { results, key, max }) {
+  const product = results[PRODUCT][key];
+  const bare = results.bare[key];
+  return { what, product, bare, ratio: product / bare, bar: `<= ${max}`, isMet: product <= max };
+}
+
+function factBar(what, isMet) {
+  return { what, product: isMet ? 'yes' : 'NO', bar: 'yes', isMet };
+}

@@ -1,0 +1,158 @@
+/** `npm run bench`: the product beside the provider itself and a bare relay, in one run. See README.md. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { judge } from './bars.mjs';
+import { Bench } from './lib/bench.mjs';
+import { peerTargets } from './lib/peers.mjs';
+import { isPinned, pinDriver, raisePriority } from './lib/processes.mjs';
+import { ProviderProcess } from './lib/provider-process.mjs';
+import { drawTable } from './lib/statistics.mjs';
+import { bareTarget, directTarget, svcTarget } from './lib/targets.mjs';
+import { abort } from './suites/abort.mjs';
+import { fidelity } from './suites/fidelity.mjs';
+import { grow } from './suites/grow.mjs';
+import { latency } from './suites/latency.mjs';
+import { memory } from './suites/memory.mjs';
+import { pace } from './suites/pace.mjs';
+import { sse } from './suites/sse.mjs';
+import { stall } from './suites/stall.mjs';
+import { startup } from './suites/startup.mjs';
+
+const SUITES = { latency, grow, sse, pace, memory, startup, abort, fidelity, stall };
+
+const USAGE = `npm run bench -- [options]
+  --suite a,b     only these of ${Object.keys(SUITES).join(', ')}
+  --quick         about a fifth of the work
+  --rounds N      5 unless told
+  --peers FOLDER  beside the peers installed there, see README.md
+  --bin FILE      start this program in place of bin/svc.js
+  --port N        the provider's; the targets take the next ones (9100)
+  --first         as root: before everything else that the machine does
+  --json FILE     all results
+  --gate          exit 1 when a bar is missed
+`;
+
+const { values: options } = parseArgs({
+  options: {
+    suite: { type: 'string', default: Object.keys(SUITES).join(',') },
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '5' },
+    peers: { type: 'string' },
+    bin: { type: 'string', default: join(import.meta.dirname, '..', 'bin', 'svc.js') },
+    port: { type: 'string', default: '9100' },
+    first: { type: 'boolean', default: false },
+    json: { type: 'string' },
+    gate: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+if (options.help) process.stdout.write(USAGE);
+else process.exitCode = await run();
+
+/** The exit code: 0, 1 for a missed bar with --gate or a run that failed, 2 for wrong usage. */
+async function run() {
+  const unknown = options.suite.split(',').filter((name) => SUITES[name] === undefined);
+  if (unknown.length > 0) {
+    process.stderr.write(`Unknown suite: ${unknown.join(', ')}\n${USAGE}`);
+    return 2;
+  }
+  pinDriver();
+  if (options.first) raisePriority();
+  const folder = join(import.meta.dirname, '..', '.bench', `run-${process.pid}`);
+  mkdirSync(folder, { recursive: true });
+  const provider = new ProviderProcess(Number(options.port));
+  const bench = await prepare(provider, folder);
+  process.once('SIGINT', () => void cleanUp(bench).then(() => process.exit(130)));
+  try {
+    await provider.start(folder);
+    for (const target of bench.started()) await begin(bench, target);
+    return report(bench, await runSuites(bench));
+  } catch (error) {
+    process.stderr.write(`${error.stack}\n`);
+    return 1;
+  } finally {
+    await cleanUp(bench);
+  }
+}
+
+async function prepare(provider, folder) {
+  const { port } = provider.address;
+  const place = (at) => ({ port: port + at, providerUrl: provider.url, folder });
+  const peers = options.peers === undefined ? [] : peerTargets(options.peers, place(3));
+  const targets = [
+    directTarget(provider.address),
+    await bareTarget(place(1)),
+    svcTarget({ ...place(2), bin: options.bin }),
+    ...peers,
+  ];
+  const isQuick = options.quick;
+  return new Bench({
+    provider,
+    targets,
+    folder,
+    isQuick,
+    rounds: isQuick ? 2 : Number(options.rounds),
+  });
+}
+
+async function begin(bench, target) {
+  process.stderr.write(`# start ${target.name}\n`);
+  const failure = (await bench.start(target))
+    ? await bench.warmUp(target)
+    : `${target.name} did not start`;
+  if (failure !== undefined) throw new Error(failure);
+}
+
+async function runSuites(bench) {
+  const results = {};
+  for (const name of options.suite.split(',')) {
+    process.stderr.write(`# ${name}\n`);
+    const suite = SUITES[name];
+    results[name] = await suite.measure(bench);
+    const rows = Object.entries(results[name]).map(([target, result]) => [
+      target,
+      ...suite.row(result),
+    ]);
+    process.stdout.write(`\n${suite.title}\n\n${drawTable(suite.columns, rows)}\n`);
+  }
+  return results;
+}
+
+function report(bench, suites) {
+  const bars = judge(suites);
+  const rows = bars.map((it) => [
+    it.what,
+    it.product,
+    it.bare,
+    it.ratio,
+    it.bar,
+    it.isMet ? 'met' : 'MISSED',
+  ]);
+  const columns = ['bar', 'svc', 'bare', 'ratio', 'allowed', 'verdict'];
+  const missed = bars.filter((it) => !it.isMet).length;
+  process.stdout.write(
+    `\n${drawTable(columns, rows)}\n\n${bars.length - missed} met, ${missed} missed\n`,
+  );
+  if (options.json !== undefined) {
+    const machine = {
+      node: process.version,
+      cpu: os.cpus()[0]?.model,
+      cores: os.cpus().length,
+      isPinned,
+      load: os.loadavg(),
+    };
+    writeFileSync(
+      options.json,
+      JSON.stringify({ machine, rounds: bench.rounds, suites, bars }, null, 2),
+    );
+  }
+  return options.gate && missed > 0 ? 1 : 0;
+}
+
+async function cleanUp(bench) {
+  for (const target of bench.started()) await bench.stop(target);
+  await bench.provider.stop();
+}

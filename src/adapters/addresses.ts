@@ -1,0 +1,62 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/**
+ * Which addresses an upstream may be dialled at. A configured name must never lead svc, which holds
+ * a key, into the machine's own network or to a cloud's metadata service.
+ */
+export interface AddressRule {
+  /** Loopback and private networks too: the user said so for this upstream. */
+  readonly allowPrivate: boolean;
+  /** TLS. Without it no key leaves the private network, whatever else is allowed. */
+  readonly isSecure: boolean;
+}
+
+/** Ranges of ipaddr.js that are somebody's own network: RFC 1918, RFC 6598 (overlays), RFC 4193. */
+const PRIVATE_RANGES: ReadonlySet<string> = new Set([
+  'loopback',
+  'private',
+  'carrierGradeNat',
+  'uniqueLocal',
+]);
+
+/**
+ * Answer to whoever runs on the machine with that machine's cloud credentials: Azure, Alibaba, AWS
+ * and Google. 169.254.169.254 and its like fall under the link-local range already.
+ */
+const METADATA: ReadonlySet<string> = new Set([
+  '168.63.129.16',
+  '100.100.100.200',
+  'fd00:ec2::254',
+  'fd20:ce::254',
+]);
+
+/** Names that mean this machine or this network, whatever an address look-up says. */
+const LOCAL_SUFFIXES = ['.localhost', '.local', '.internal'];
+
+/** `address` as the system's resolver or a socket gives it. */
+export function mayDial(address: string, rule: AddressRule): boolean {
+  if (isIP(address) === 0) return false;
+  // `process` turns an IPv4 address inside IPv6 (::ffff:127.0.0.1) into what would be dialled.
+  const ip = ipaddr.process(address);
+  if (METADATA.has(ip.toString())) return false;
+  if (PRIVATE_RANGES.has(ip.range())) return rule.allowPrivate;
+  return rule.isSecure && isGlobal(ip);
+}
+
+/** `hostname` as URL writes it. An address is judged here, a name only when it can be none but local. */
+export function mayResolve(hostname: string, rule: AddressRule): boolean {
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  if (isIP(host) !== 0) return mayDial(host, rule);
+  if (rule.allowPrivate) return true;
+  const name = host.endsWith('.') ? host.slice(0, -1) : host;
+  return name.includes('.') && !LOCAL_SUFFIXES.some((suffix) => name.endsWith(suffix));
+}
+
+function isGlobal(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (ip.range() !== 'unicast') return false;
+  // The library calls the deprecated ::/96 (::7f00:1 is 127.0.0.1 to some stacks) unicast. What is
+  // assigned for global use lies in 2000::/3.
+  if (ip instanceof ipaddr.IPv6) return ((ip.parts[0] ?? 0) & 0xe000) === 0x2000;
+  return true;
+}

@@ -1,0 +1,121 @@
+import { constants } from 'node:fs';
+import { mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ConfigFile, configPath, readConfigFile } from './config-file.ts';
+import { codeOf, FileError } from './file-error.ts';
+import { withFileLock } from './file-lock.ts';
+import {
+  ensurePrivateFolder,
+  FILE_MODE,
+  isOwn,
+  syncFolder,
+  tightenFolder,
+} from './private-folder.ts';
+
+/**
+ * Writes the configuration file (R28). `conf` serialises and writes it, but by itself it follows
+ * links, makes open folders and does not sync the folder. So it only ever sees a fresh folder of
+ * its own inside the configuration's: what comes out is checked and moved into place here.
+ */
+
+type Value = Readonly<Record<string, unknown>>;
+
+const STAGING = '.writing-';
+const { O_RDONLY, O_NOFOLLOW } = constants;
+
+/**
+ * Replaces the file by what `change` makes of it. One writer at a time; when `change` throws,
+ * nothing is written. Throws FileError when the folder or the file cannot be used safely.
+ */
+export async function updateConfigFile(
+  folder: string,
+  change: (old: ConfigFile | undefined) => Value,
+): Promise<void> {
+  await ensurePrivateFolder(folder);
+  try {
+    // Before the secret goes in, not after.
+    await tightenFolder(folder);
+    await withFileLock(join(folder, 'config.lock'), async () => {
+      await removeLeftovers(folder);
+      const value = change(await readConfigFile(folder));
+      await writeThroughStaging(folder, value);
+    });
+  } catch (error) {
+    throw explained(error, folder);
+  }
+}
+
+async function writeThroughStaging(folder: string, value: Value): Promise<void> {
+  // Made 0700 and under a name that did not exist: nobody can have put a link in it.
+  const staging = await mkdtemp(join(folder, STAGING));
+  try {
+    await writeWithConf(staging, value);
+    await checkAndSync(join(staging, 'config.json'));
+    await rename(join(staging, 'config.json'), configPath(folder));
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+  await syncFolder(folder);
+}
+
+async function writeWithConf(staging: string, value: Value): Promise<void> {
+  const { default: Conf } = await keepingSignals(() => import('conf'));
+  const conf = new Conf<Record<string, unknown>>({
+    cwd: staging,
+    configName: 'config',
+    configFileMode: FILE_MODE,
+    accessPropertiesByDotNotation: false,
+    serialize: (stored) => `${JSON.stringify(stored, undefined, 2)}\n`,
+  });
+  conf.store = { ...value };
+}
+
+// Loading conf makes its helper `when-exit` take every signal and send it again, which would end
+// `svc start` in the middle of its answers. Temporary files are removed here instead.
+async function keepingSignals<T>(load: () => Promise<T>): Promise<T> {
+  const before = new Map(process.eventNames().map((name) => [name, process.rawListeners(name)]));
+  const loaded = await load();
+  for (const name of process.eventNames()) {
+    const known = before.get(name) ?? [];
+    for (const listener of process.rawListeners(name)) {
+      if (!String(name).startsWith('SIG') || known.includes(listener)) continue;
+      if (isListener(listener)) process.off(name, listener);
+    }
+  }
+  return loaded;
+}
+
+function isListener(value: unknown): value is (...values: unknown[]) => void {
+  return typeof value === 'function';
+}
+
+async function checkAndSync(path: string): Promise<void> {
+  const handle = await open(path, O_RDONLY | (O_NOFOLLOW ?? 0));
+  try {
+    const stat = await handle.stat();
+    const mode = stat.mode & 0o777;
+    if (process.platform !== 'win32' && (mode !== FILE_MODE || !isOwn(stat.uid))) {
+      throw new FileError(`${path} was not made with mode 0600.`, 'Nothing was changed.');
+    }
+    // With SNAP in the environment conf writes without syncing.
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+// A writer that was killed leaves its staging folder, with a secret in it. The lock is held here,
+// so nobody is writing now.
+async function removeLeftovers(folder: string): Promise<void> {
+  const names = await readdir(folder);
+  for (const name of names.filter((one) => one.startsWith(STAGING))) {
+    await rm(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function explained(error: unknown, folder: string): unknown {
+  const code = codeOf(error);
+  if (error instanceof FileError || code === '') return error;
+  const hint = 'Make the folder writable for you, or set SVC_CONFIG_HOME to another one.';
+  return new FileError(`${folder} cannot be written (${code}).`, hint, { cause: error });
+}

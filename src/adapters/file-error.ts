@@ -1,0 +1,20 @@
+/**
+ * A file or folder that svc will not use as it is. The message is for people: what happened and
+ * where, never what the file holds.
+ */
+export class FileError extends Error {
+  override readonly name = 'FileError';
+  /** What to do about it: a whole sentence, with the command where there is one. */
+  readonly hint: string;
+
+  constructor(message: string, hint: string, options?: ErrorOptions) {
+    super(message, options);
+    this.hint = hint;
+  }
+}
+
+/** The system's code of an error ('EACCES'), or '' for anything else. */
+export function codeOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : '';
+  return typeof code === 'string' ? code : '';
+}

@@ -1,0 +1,185 @@
+import type { Ledger, LedgerEntry } from '../ports/ledger.ts';
+import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
+
+/**
+ * The ledger: memory first, a journal for what a kill must not take, a table for the rest. Nothing
+ * here fails towards the request: without an entry the request is only a little dearer.
+ */
+
+/** An entry is about 2 kB with its block, so at most 40 MB; most blocks are empty or short. */
+const ENTRIES_MAX = 20_000;
+const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
+/**
+ * How long "no entry" is believed. In a tool loop a request comes every few seconds and must not
+ * ask the table for every old message again; another process may write an entry meanwhile.
+ */
+const ABSENT_MS = 60_000;
+const RETRY_MS = 1000;
+
+/** Where entries live for good: shared with the other processes on this folder. */
+export interface LedgerStore {
+  findEntries(keys: readonly string[]): Promise<readonly LedgerEntry[]>;
+  recordEntries(entries: readonly LedgerEntry[]): Promise<void>;
+}
+
+export interface LedgerOptions {
+  readonly folder: string;
+  readonly store: LedgerStore;
+  report(line: string): void;
+}
+
+export class JournalLedger implements Ledger {
+  readonly #options: LedgerOptions;
+  readonly #journal: Journal;
+  /** In the order of last use. */
+  readonly #entries = new Map<string, LedgerEntry>();
+  /** Keys without an entry, and until when that is believed. */
+  readonly #absent = new Map<string, number>();
+  readonly #undrained = new Map<string, LedgerEntry>();
+  #isDraining = false;
+  #isClosed = false;
+  #draining: Promise<void> = Promise.resolve();
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    const journal: JournalOptions = {
+      folder: options.folder,
+      name: 'ledger',
+      bytesMax: JOURNAL_BYTES_MAX,
+    };
+    this.#journal = new Journal(journal);
+    // Now and not later: the first request after a kill must see what the last one did.
+    this.#adopt(journal);
+  }
+
+  async find(keys: readonly string[]): Promise<ReadonlyMap<string, LedgerEntry>> {
+    const now = performance.now();
+    const found = new Map<string, LedgerEntry>();
+    const unknown: string[] = [];
+    for (const key of keys) {
+      const entry = this.#entries.get(key) ?? this.#undrained.get(key);
+      if (entry !== undefined) found.set(key, this.#use(entry));
+      else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
+    }
+    if (unknown.length > 0) await this.#ask(unknown, found);
+    return found;
+  }
+
+  record(entries: readonly LedgerEntry[]): void {
+    if (entries.length === 0) return;
+    try {
+      this.#journal.append(entries.map((entry) => JSON.stringify(entry)));
+    } catch {
+      this.#options.report('The ledger could not be written: the disk is full or read-only.');
+    }
+    this.#take(entries);
+    this.#drainSoon();
+  }
+
+  /** Resolves when the table holds everything, or could not be reached. */
+  async close(): Promise<void> {
+    await this.#draining;
+    this.#isClosed = true;
+    this.#journal.close();
+  }
+
+  #adopt(journal: JournalOptions): void {
+    const orphans = findOrphans(journal);
+    for (const orphan of orphans)
+      this.#take(orphan.values.flatMap((value) => entryFrom(value) ?? []));
+    if (orphans.length === 0) return;
+    this.#draining = this.#drainOrphans(orphans);
+  }
+
+  #take(entries: readonly LedgerEntry[]): void {
+    for (const entry of entries) {
+      this.#absent.delete(entry.key);
+      this.#undrained.set(entry.key, this.#use(entry));
+    }
+  }
+
+  #use(entry: LedgerEntry): LedgerEntry {
+    this.#entries.delete(entry.key);
+    this.#entries.set(entry.key, entry);
+    dropOldest(this.#entries);
+    return entry;
+  }
+
+  async #ask(keys: readonly string[], found: Map<string, LedgerEntry>): Promise<void> {
+    try {
+      for (const entry of await this.#options.store.findEntries(keys)) {
+        // What was recorded while the table was asked is newer than its answer.
+        found.set(entry.key, this.#use(this.#entries.get(entry.key) ?? entry));
+      }
+    } catch {
+      return;
+    }
+    const until = performance.now() + ABSENT_MS;
+    for (const key of keys) {
+      if (found.has(key) || this.#entries.has(key)) continue;
+      this.#absent.delete(key);
+      this.#absent.set(key, until);
+      dropOldest(this.#absent);
+    }
+  }
+
+  #drainSoon(): void {
+    if (this.#isDraining || this.#isClosed) return;
+    this.#isDraining = true;
+    this.#draining = this.#drainAfter(this.#draining);
+  }
+
+  async #drainOrphans(orphans: readonly OrphanedJournal[]): Promise<void> {
+    if (await this.#drain()) for (const orphan of orphans) orphan.remove();
+  }
+
+  async #drainAfter(earlier: Promise<void>): Promise<void> {
+    await earlier;
+    // What is recorded in one go is sent in one go.
+    await new Promise((resolve) => setImmediate(resolve));
+    const isDone = await this.#drain();
+    this.#isDraining = false;
+    if (!isDone) setTimeout(() => this.#drainSoon(), RETRY_MS).unref();
+  }
+
+  async #drain(): Promise<boolean> {
+    while (this.#undrained.size > 0) {
+      const batch = [...this.#undrained.values()];
+      try {
+        await this.#options.store.recordEntries(batch);
+      } catch {
+        return false;
+      }
+      for (const entry of batch) {
+        if (this.#undrained.get(entry.key) === entry) this.#undrained.delete(entry.key);
+      }
+    }
+    try {
+      this.#journal.reset();
+    } catch {
+      // The lines are read again by the next process, which changes nothing.
+    }
+    return true;
+  }
+}
+
+function dropOldest(map: Map<string, unknown>): void {
+  if (map.size <= ENTRIES_MAX) return;
+  for (const key of map.keys()) {
+    map.delete(key);
+    break;
+  }
+}
+
+function entryFrom(value: unknown): LedgerEntry | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields = value as Partial<LedgerEntry>;
+  const isWhole =
+    typeof fields.key === 'string' &&
+    typeof fields.block === 'string' &&
+    (fields.form === 'text' || fields.form === 'part') &&
+    typeof fields.dropsEarlier === 'boolean' &&
+    typeof fields.at === 'number';
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
+  return isWhole ? (fields as LedgerEntry) : undefined;
+}

@@ -1,0 +1,166 @@
+import { Worker } from 'node:worker_threads';
+import { MemoryError } from '../../ports/memory.ts';
+import { workerFile } from '../worker-file.ts';
+import type {
+  StoreCallName,
+  StoreCalls,
+  StoreRequest,
+  StoreResponse,
+  WorkerInput,
+} from './protocol.ts';
+
+/**
+ * The main thread's end of the store's worker. A call waits for nothing but its own signal; a
+ * worker that dies takes the calls of that moment with it and is started again, within bounds.
+ */
+
+/** More waiting calls than this mean a worker that hangs: refusing at once keeps memory bounded. */
+const WAITING_MAX = 1024;
+/** A worker that dies more often than this within the window has a cause that a restart does not cure. */
+const STARTS_MAX = 5;
+const STARTS_WINDOW_MS = 60_000;
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: MemoryError): void;
+}
+
+export interface StoreClientOptions {
+  readonly folder: string;
+  report(line: string): void;
+  /** The worker's code; another one in tests. */
+  readonly worker?: URL;
+}
+
+export class StoreClient {
+  readonly #options: StoreClientOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #aborted = new Int32Array(new SharedArrayBuffer(WAITING_MAX * 4));
+  #worker: Worker | undefined;
+  #starts: number[] = [];
+  #last = 0;
+  #isClosed = false;
+
+  constructor(options: StoreClientOptions) {
+    this.#options = options;
+    this.#running();
+  }
+
+  /** Rejects with MemoryError: 'timeout' at once when the signal fires, whatever the worker does. */
+  async call<Name extends StoreCallName>(
+    name: Name,
+    input: Parameters<StoreCalls[Name]>[0],
+    signal?: AbortSignal,
+  ): Promise<ReturnType<StoreCalls[Name]>> {
+    if (signal?.aborted === true) throw timeout();
+    if (this.#isClosed) throw unavailable('The memory is closed.');
+    if (this.#waiting.size >= WAITING_MAX) throw unavailable('The memory has too much to do.');
+    const worker = this.#running();
+    if (worker === undefined) throw unavailable('The memory stopped too often.');
+    const value = await this.#ask({ worker, name, input }, signal);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker answers what StoreCalls says; both are one build.
+    return value as ReturnType<StoreCalls[Name]>;
+  }
+
+  /** Waits for what was asked before, then ends the worker. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    const worker = this.#worker;
+    if (worker !== undefined) {
+      await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
+    }
+    this.#isClosed = true;
+    await worker?.terminate();
+  }
+
+  #ask(
+    call: { worker: Worker; name: StoreCallName; input: unknown },
+    signal?: AbortSignal,
+  ): Promise<unknown> {
+    this.#last = (this.#last % (2 ** 31 - 1)) + 1;
+    const number = this.#last;
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        Atomics.store(this.#aborted, number % WAITING_MAX, number);
+        this.#settle(number)?.reject(timeout());
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const release = (): void => signal?.removeEventListener('abort', onAbort);
+      this.#waiting.set(number, {
+        resolve: (value) => {
+          release();
+          resolve(value);
+        },
+        reject: (error) => {
+          release();
+          reject(error);
+        },
+      });
+      // The process must not end while somebody waits, and must not live on when nobody does.
+      call.worker.ref();
+      const request: StoreRequest = { number, name: call.name, input: call.input };
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
+      call.worker.postMessage(request);
+    });
+  }
+
+  #settle(number: number): Waiting | undefined {
+    const waiting = this.#waiting.get(number);
+    this.#waiting.delete(number);
+    if (this.#waiting.size === 0) this.#worker?.unref();
+    return waiting;
+  }
+
+  #running(): Worker | undefined {
+    if (this.#worker !== undefined) return this.#worker;
+    const now = performance.now();
+    this.#starts = this.#starts.filter((start) => now - start < STARTS_WINDOW_MS);
+    if (this.#starts.length >= STARTS_MAX) return undefined;
+    this.#starts.push(now);
+    const workerData: WorkerInput = { folder: this.#options.folder, aborted: this.#aborted };
+    const worker = new Worker(this.#options.worker ?? workerFile('store-worker'), {
+      workerData,
+      // Nothing of the environment (keys may be in it) is the store's business.
+      env: {},
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+    });
+    worker.unref();
+    worker.on('message', (response: StoreResponse) => this.#take(response));
+    worker.on('error', () => this.#lose(worker));
+    worker.on('exit', () => this.#lose(worker));
+    this.#worker = worker;
+    return worker;
+  }
+
+  #take(response: StoreResponse): void {
+    switch (response.kind) {
+      case 'report':
+        this.#options.report(response.line);
+        break;
+      case 'answer':
+        this.#settle(response.number)?.resolve(response.value);
+        break;
+      case 'failure':
+        this.#settle(response.number)?.reject(new MemoryError(response.reason, response.message));
+    }
+  }
+
+  #lose(worker: Worker): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    if (!this.#isClosed && this.#waiting.size > 0) {
+      this.#options.report('The memory stopped and is started again.');
+    }
+    for (const number of Array.from(this.#waiting.keys())) {
+      this.#settle(number)?.reject(unavailable('The memory stopped.'));
+    }
+  }
+}
+
+function timeout(): MemoryError {
+  return new MemoryError('timeout', 'The memory did not answer in time.');
+}
+
+function unavailable(message: string): MemoryError {
+  return new MemoryError('unavailable', message);
+}

@@ -1,0 +1,221 @@
+import { closeSync, existsSync, fstatSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { makePrivateFolder, openPrivateFile } from '../private-files.ts';
+import {
+  type Connection,
+  type Driver,
+  isAtLeast,
+  SAFE_WAL_VERSION,
+  type SqlValue,
+  sqliteCode,
+  type Statement,
+} from './driver.ts';
+import { migrate } from './schema.ts';
+
+/**
+ * The one SQLite file, opened with what durability and privacy need. A file that is broken is set
+ * aside under a name that says so and a new one is begun; it is never deleted and never repaired.
+ */
+
+const FILE_NAME = 'memory.db';
+/** PRAGMA quick_check reads the whole file: 16 MiB take about 50 ms, larger ones are trusted. */
+const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
+/** Another process holds the write lock for one short transaction, on a bad disk for seconds. */
+const BUSY_MS = 5000;
+/** One second in all: creating the tables takes about 20 ms. */
+const OPEN_ATTEMPTS = 50;
+const OPEN_RETRY_MS = 20;
+const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+
+export interface OpenOptions {
+  readonly folder: string;
+  readonly driver: Driver;
+  /** Milliseconds since 1970, for the name of a file that is set aside. */
+  readonly now: number;
+  report(line: string): void;
+}
+
+export class Database {
+  readonly #connection: Connection;
+  readonly #statements = new Map<string, Statement>();
+  /** Of the file that was opened: the path may hold another one by now. */
+  readonly inode: number;
+  readonly sqliteVersion: string;
+  readonly journalMode: string;
+
+  constructor(connection: Connection, inode: number) {
+    this.#connection = connection;
+    this.inode = inode;
+    this.sqliteVersion = String(this.#pragma('SELECT sqlite_version()'));
+    // WAL_SYNCHRONOUS may be compiled in as NORMAL: it is set, never assumed.
+    const mode = isAtLeast(this.sqliteVersion, SAFE_WAL_VERSION) ? 'WAL' : 'DELETE';
+    connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    this.journalMode = String(this.#pragma(`PRAGMA journal_mode = ${mode}`));
+    connection.exec('PRAGMA synchronous = FULL');
+    connection.exec('PRAGMA secure_delete = ON');
+    connection.exec('PRAGMA mmap_size = 0');
+    connection.exec('PRAGMA foreign_keys = ON');
+    // Kibibytes when negative. 16 MiB hold the index pages of 100,000 passages.
+    connection.exec('PRAGMA cache_size = -16384');
+    // A checkpoint gives the space of a large write-ahead log back.
+    connection.exec('PRAGMA journal_size_limit = 4194304');
+  }
+
+  // A row is what its SELECT says; the two stand side by side wherever these are called.
+  all<Row>(sql: string, ...values: SqlValue[]): Row[] {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    return this.#statement(sql).all(...values) as Row[];
+  }
+
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
+  get<Row>(sql: string, ...values: SqlValue[]): Row | undefined {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    return this.#statement(sql).get(...values) as Row | undefined;
+  }
+
+  /** The number of rows changed. */
+  run(sql: string, ...values: SqlValue[]): number {
+    return Number(this.#statement(sql).run(...values).changes);
+  }
+
+  exec(sql: string): void {
+    this.#connection.exec(sql);
+  }
+
+  /** All or nothing, on disk when it returns. */
+  transaction<Result>(work: () => Result): Result {
+    this.#connection.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.#connection.exec('COMMIT');
+      return result;
+    } catch (error) {
+      this.#rollBack();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#connection.close();
+  }
+
+  // Some failures (disk full, corruption) end the transaction themselves.
+  #rollBack(): void {
+    try {
+      this.#connection.exec('ROLLBACK');
+    } catch {
+      // Nothing is open: the failure that led here is the one to tell.
+    }
+  }
+
+  #pragma(sql: string): unknown {
+    return Object.values(this.#connection.prepare(sql).get() ?? {})[0];
+  }
+
+  #statement(sql: string): Statement {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#connection.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+/** Throws what the file system or SQLite throws, but never for a file that is merely broken. */
+export function openDatabase(options: OpenOptions): Database {
+  makePrivateFolder(options.folder);
+  const path = databaseFile(options.folder);
+  const file = openPrivateFile(path);
+  const { ino, size } = fstatSync(file);
+  closeSync(file);
+  try {
+    return openPatiently(path, { inode: ino, size }, options);
+  } catch (error) {
+    if (!isCorruption(error)) throw error;
+  }
+  const fresh = openPrivateFile(path);
+  const inode = fstatSync(fresh).ino;
+  closeSync(fresh);
+  return openPatiently(path, { inode, size: 0 }, options);
+}
+
+export function databaseFile(folder: string): string {
+  return join(folder, FILE_NAME);
+}
+
+export function isCorruption(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB || error instanceof CheckFailedError;
+}
+
+class CheckFailedError extends Error {
+  override readonly name = 'CheckFailedError';
+}
+
+interface FileFacts {
+  readonly inode: number;
+  readonly size: number;
+}
+
+// Turning a new file to WAL needs it alone, and SQLite does not wait for that: two processes that
+// begin together must try again.
+function openPatiently(path: string, file: FileFacts, options: OpenOptions): Database {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return openChecked(path, file, options);
+    } catch (error) {
+      if (sqliteCode(error) !== SQLITE_BUSY || attempt === OPEN_ATTEMPTS) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS);
+    }
+  }
+}
+
+function openChecked(path: string, file: FileFacts, options: OpenOptions): Database {
+  const connection = options.driver.open(path);
+  try {
+    const database = new Database(connection, file.inode);
+    migrate(connection);
+    if (file.size <= CHECKED_BYTES_MAX) check(database);
+    return database;
+  } catch (error) {
+    abandon(
+      { isBroken: isCorruption(error), inode: file.inode, close: () => connection.close() },
+      options,
+    );
+    throw error;
+  }
+}
+
+function check(database: Database): void {
+  const row = database.get<{ quick_check: string }>('PRAGMA quick_check(1)');
+  if (row?.quick_check !== 'ok') throw new CheckFailedError('the integrity check failed');
+}
+
+/**
+ * Closes a connection; a broken file is set aside first, because SQLite deletes the write-ahead log
+ * when it closes, and the log may hold what the broken file lost.
+ */
+export function abandon(
+  given: { readonly isBroken: boolean; readonly inode: number; close(): void },
+  options: OpenOptions,
+): void {
+  try {
+    if (given.isBroken) setAside(given.inode, options);
+  } finally {
+    given.close();
+  }
+}
+
+/** Another process may have done so already: then the path has a new file, which must stay. */
+function setAside(inode: number, options: OpenOptions): void {
+  const path = databaseFile(options.folder);
+  if (!existsSync(path) || statSync(path).ino !== inode) return;
+  const aside = `${path}.corrupt-${new Date(options.now).toISOString().replaceAll(':', '')}`;
+  for (const suffix of ['', '-wal', '-shm']) {
+    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
+  }
+  options.report(`The memory's file was broken. It is kept as ${aside}, and a new one was begun.`);
+}

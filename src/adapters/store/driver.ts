@@ -1,0 +1,69 @@
+/**
+ * SQLite through the API of node:sqlite. Only what both drivers share may be used: the builtin
+ * takes over, unchanged, where the runtime has a SQLite that is safe.
+ */
+
+export type SqlValue = string | number | Uint8Array | null;
+export type SqlRow = Readonly<Record<string, unknown>>;
+
+export interface Statement {
+  run(...values: SqlValue[]): { readonly changes: number | bigint };
+  get(...values: SqlValue[]): unknown;
+  all(...values: SqlValue[]): unknown[];
+}
+
+export interface Connection {
+  exec(sql: string): void;
+  prepare(sql: string): Statement;
+  close(): void;
+}
+
+export interface Driver {
+  readonly name: 'node:sqlite' | '@photostructure/sqlite';
+  open(path: string): Connection;
+}
+
+/**
+ * The first SQLite without the WAL-reset bug: with 3.7.0 to 3.51.2 two processes that write and
+ * checkpoint one database, as proxy and command line do, can corrupt it.
+ */
+export const SAFE_WAL_VERSION = '3.51.3';
+
+interface SqliteModule {
+  readonly DatabaseSync: new (path: string) => Connection;
+}
+
+/** The builtin where it is new enough, else the package; the old builtin where the package fails to load. */
+export async function loadDriver(): Promise<Driver> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node 20's types do not know it.
+  const builtin = process.getBuiltinModule?.('node:sqlite') as SqliteModule | undefined;
+  if (builtin !== undefined && isAtLeast(process.versions['sqlite'] ?? '0', SAFE_WAL_VERSION)) {
+    return driverOf('node:sqlite', builtin);
+  }
+  try {
+    return driverOf('@photostructure/sqlite', await import('@photostructure/sqlite'));
+  } catch (error) {
+    if (builtin !== undefined) return driverOf('node:sqlite', builtin);
+    throw error;
+  }
+}
+
+/** Compares dotted versions by number. */
+export function isAtLeast(version: string, wanted: string): boolean {
+  const have = version.split('.').map(Number);
+  for (const [place, number] of wanted.split('.').map(Number).entries()) {
+    const difference = (have[place] ?? 0) - number;
+    if (difference !== 0) return difference > 0;
+  }
+  return true;
+}
+
+function driverOf(name: Driver['name'], module: SqliteModule): Driver {
+  return { name, open: (path) => new module.DatabaseSync(path) };
+}
+
+/** The primary result code of SQLite, 0 when the error is not SQLite's. */
+export function sqliteCode(error: unknown): number {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'errcode') : undefined;
+  return typeof code === 'number' ? code & 0xff : 0;
+}

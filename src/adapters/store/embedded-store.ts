@@ -1,0 +1,65 @@
+import { JournalLedger } from '../ledger.ts';
+import { JournalOutbox } from '../outbox.ts';
+import { BatchedRequestLog } from '../request-log.ts';
+import { StoreClient } from './client.ts';
+import { EmbeddedMemory } from './embedded-memory.ts';
+import type { StoreHealth } from './protocol.ts';
+
+/**
+ * Everything svc remembers on this machine, in one folder: memories, ledger, outbox, request log.
+ * Several processes may have it open at once.
+ */
+
+/** What waits longer at the end stays in the outbox's journal. */
+const CLOSE_FLUSH_MS = 2000;
+
+export interface EmbeddedStoreOptions {
+  /** Made with mode 0700 if need be. */
+  readonly folder: string;
+  /** One line for people; never a text of a record. */
+  report(line: string): void;
+}
+
+export interface EmbeddedStore {
+  readonly memory: EmbeddedMemory;
+  readonly ledger: JournalLedger;
+  readonly outbox: JournalOutbox;
+  readonly requestLog: BatchedRequestLog;
+  health(): Promise<StoreHealth>;
+  close(): Promise<void>;
+}
+
+/** Returns at once: the file is opened in a worker, and calls wait until it is. */
+export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore {
+  const { folder } = options;
+  const report = options.report.bind(options);
+  const client = new StoreClient({ folder, report });
+  const memory = new EmbeddedMemory(client);
+  const outbox = new JournalOutbox({ folder, target: memory, report });
+  const ledger = new JournalLedger({
+    folder,
+    report,
+    store: {
+      findEntries: (keys) => client.call('findEntries', keys),
+      recordEntries: (entries) => client.call('recordEntries', entries),
+    },
+  });
+  const requestLog = new BatchedRequestLog({
+    addRequests: (rows) => client.call('addRequests', rows),
+    listRequests: (filter) => client.call('listRequests', filter),
+  });
+  const close = async (): Promise<void> => {
+    await Promise.all([outbox.flush(CLOSE_FLUSH_MS), requestLog.flush()]);
+    outbox.close();
+    await ledger.close();
+    await client.close();
+  };
+  return {
+    memory,
+    ledger,
+    outbox,
+    requestLog,
+    health: () => client.call('health', undefined),
+    close,
+  };
+}

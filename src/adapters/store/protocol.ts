@@ -1,0 +1,68 @@
+import type { LedgerEntry } from '../../ports/ledger.ts';
+import type {
+  CaptureState,
+  ForgetFilter,
+  ListFilter,
+  MemoryFailure,
+  MemoryRecord,
+  RecallAnswer,
+  RecallQuestion,
+  RecordKey,
+  StoredRecord,
+} from '../../ports/memory.ts';
+import type { RequestRow } from '../../ports/request-log.ts';
+
+/** What the main thread and the store's worker say to each other. Only plain data crosses. */
+
+export interface StoreHealth {
+  readonly driver: string;
+  readonly sqliteVersion: string;
+  readonly journalMode: string;
+  readonly file: string;
+  readonly spaces: number;
+  readonly records: number;
+  readonly passages: number;
+  /** Of the database and its write-ahead log. */
+  readonly bytes: number;
+  /** Milliseconds from the start of the worker until the first query could run. */
+  readonly openMs: number;
+}
+
+/** Every call: what goes in, what comes out. */
+export interface StoreCalls {
+  recall(question: RecallQuestion): RecallAnswer;
+  capture(records: readonly MemoryRecord[]): readonly CaptureState[];
+  retrieve(key: RecordKey): StoredRecord | undefined;
+  list(filter: ListFilter): readonly StoredRecord[];
+  forget(filter: ForgetFilter): number;
+  findEntries(keys: readonly string[]): readonly LedgerEntry[];
+  recordEntries(entries: readonly LedgerEntry[]): void;
+  addRequests(rows: readonly RequestRow[]): void;
+  listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];
+  health(): StoreHealth;
+  close(): void;
+}
+
+export type StoreCallName = keyof StoreCalls;
+
+export interface StoreRequest {
+  readonly number: number;
+  readonly name: StoreCallName;
+  readonly input: unknown;
+}
+
+export type StoreResponse =
+  | { readonly kind: 'answer'; readonly number: number; readonly value: unknown }
+  | {
+      readonly kind: 'failure';
+      readonly number: number;
+      readonly reason: MemoryFailure;
+      readonly message: string;
+    }
+  | { readonly kind: 'report'; readonly line: string };
+
+export interface WorkerInput {
+  readonly folder: string;
+  /** Slot `number % length` holds the number of a call that nobody waits for any more. */
+  readonly aborted: Int32Array;
+}

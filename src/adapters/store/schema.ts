@@ -1,0 +1,120 @@
+import type { Connection } from './driver.ts';
+
+/**
+ * The tables, and how an older file becomes a newer one. A migration that was released is never
+ * edited: it runs once, inside one transaction with the number that says so.
+ */
+
+/**
+ * A passage's id is its space's id in the upper part and a number in the lower one: a full-text
+ * query for one space is a range of ids, which FTS5 seeks instead of filtering. No query that has
+ * such a range can see another space.
+ */
+export const PASSAGES_PER_SPACE = 2 ** 32;
+/** Ids stay exact as numbers: 2^20 spaces of 2^32 passages are below 2^53. */
+export const SPACES_MAX = 2 ** 20;
+
+// A text is a blob: SQLite's own would end at a NUL and lose half a surrogate pair, and what is
+// given back must be what was stored.
+// Contentless FTS5 could not forget: without the old terms a delete leaves the words in the index.
+// The ascii tokenizer takes the terms of core/terms.ts as they are: it knows blanks, nothing else.
+const VERSION_1 = `
+CREATE TABLE spaces (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  passages INTEGER NOT NULL DEFAULT 0,
+  terms INTEGER NOT NULL DEFAULT 0,
+  next INTEGER NOT NULL DEFAULT 1
+);
+CREATE TABLE records (
+  id INTEGER PRIMARY KEY,
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  digest TEXT NOT NULL,
+  ref TEXT NOT NULL,
+  role TEXT NOT NULL,
+  text BLOB NOT NULL,
+  is_utf16 INTEGER NOT NULL,
+  conversation TEXT NOT NULL,
+  client TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  fingerprint TEXT NOT NULL,
+  exchange INTEGER NOT NULL,
+  branch TEXT,
+  UNIQUE (space, digest)
+);
+CREATE INDEX records_by_ref ON records(ref);
+CREATE INDEX records_by_time ON records(at);
+CREATE INDEX records_by_conversation ON records(space, conversation);
+CREATE TABLE conversations (
+  id INTEGER PRIMARY KEY,
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  key TEXT NOT NULL,
+  UNIQUE (space, key)
+);
+CREATE TABLE passages (
+  id INTEGER PRIMARY KEY,
+  record INTEGER NOT NULL REFERENCES records(id),
+  conversation INTEGER NOT NULL REFERENCES conversations(id),
+  position INTEGER NOT NULL,
+  start INTEGER NOT NULL,
+  end INTEGER NOT NULL,
+  terms TEXT NOT NULL
+);
+CREATE INDEX passages_by_record ON passages(record);
+CREATE INDEX passages_by_position ON passages(conversation, position);
+CREATE VIRTUAL TABLE passage_terms USING fts5(
+  terms, content='passages', content_rowid='id', tokenize="ascii tokenchars '_'"
+);
+INSERT INTO passage_terms(passage_terms, rank) VALUES ('secure-delete', 1);
+CREATE TABLE tombstones (
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  digest TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (space, digest)
+) WITHOUT ROWID;
+CREATE TABLE ledger (
+  key TEXT PRIMARY KEY,
+  block TEXT NOT NULL,
+  form TEXT NOT NULL,
+  drops_earlier INTEGER NOT NULL,
+  at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX ledger_by_time ON ledger(at);
+CREATE TABLE requests (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  row TEXT NOT NULL
+);
+CREATE INDEX requests_by_id ON requests(id);
+`;
+
+const MIGRATIONS: readonly string[] = [VERSION_1];
+
+/** A file of a later svc is left alone: what it means is not known here. */
+export class SchemaTooNewError extends Error {
+  override readonly name = 'SchemaTooNewError';
+}
+
+/** Brings the file to this version. Two processes may try at once: the second finds it done. */
+export function migrate(connection: Connection): void {
+  if (versionOf(connection) === MIGRATIONS.length) return;
+  connection.exec('BEGIN IMMEDIATE');
+  try {
+    const version = versionOf(connection);
+    if (version > MIGRATIONS.length) throw new SchemaTooNewError('made by a later version of svc');
+    for (const migration of MIGRATIONS.slice(version)) connection.exec(migration);
+    connection.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+    connection.exec('COMMIT');
+  } catch (error) {
+    connection.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function versionOf(connection: Connection): number {
+  const row = connection.prepare('PRAGMA user_version').get();
+  const version: unknown =
+    typeof row === 'object' && row !== null && Reflect.get(row, 'user_version');
+  return typeof version === 'number' ? version : 0;
+}

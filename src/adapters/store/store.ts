@@ -1,0 +1,158 @@
+import { statSync } from 'node:fs';
+import { MemoryError } from '../../ports/memory.ts';
+import {
+  abandon,
+  type Database,
+  databaseFile,
+  isCorruption,
+  openDatabase,
+  type OpenOptions,
+} from './database.ts';
+import { type Driver, loadDriver, sqliteCode } from './driver.ts';
+import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
+import { Records } from './records.ts';
+import { SchemaTooNewError } from './schema.ts';
+import { Search } from './search.ts';
+import { LedgerTable, RequestTable } from './tables.ts';
+
+/**
+ * The store itself, as it lives in its worker: one call after the other, each whole. What goes
+ * wrong is told as MemoryError; a text of a record or of SQLite's own errors never is.
+ */
+
+/** A folder that cannot be opened is tried again, but not on every call. */
+const REOPEN_MS = 1000;
+
+interface Opened {
+  readonly database: Database;
+  readonly calls: StoreCalls;
+}
+
+export interface StoreOptions {
+  readonly folder: string;
+  report(line: string): void;
+}
+
+export class Store {
+  readonly #options: StoreOptions;
+  #driver: Driver | undefined;
+  #opened: Opened | undefined;
+  #openMs = 0;
+  #failedAt = -Infinity;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+  }
+
+  /** Throws MemoryError and nothing else. */
+  async call(name: StoreCallName, input: unknown): Promise<unknown> {
+    if (name === 'close') return this.#close();
+    const { calls, database } = await this.#open();
+    try {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
+      const call = calls[name] as (given: unknown) => unknown;
+      return call(input);
+    } catch (error) {
+      if (isCorruption(error)) this.#abandon(database);
+      throw asMemoryError(error);
+    }
+  }
+
+  async #open(): Promise<Opened> {
+    if (this.#opened !== undefined) return this.#opened;
+    if (performance.now() - this.#failedAt < REOPEN_MS) throw unavailable('could not be opened');
+    const start = performance.now();
+    try {
+      this.#driver ??= await loadDriver().catch((error: unknown) => {
+        throw unavailable('needs SQLite, and neither driver could be loaded', error);
+      });
+      const database = openDatabase(this.#openOptions(this.#driver));
+      this.#opened = { database, calls: this.#callsOn(database) };
+      this.#openMs = performance.now() - start;
+      return this.#opened;
+    } catch (error) {
+      this.#failedAt = performance.now();
+      throw asMemoryError(error);
+    }
+  }
+
+  #callsOn(database: Database): StoreCalls {
+    const records = new Records(database);
+    const search = new Search(database);
+    const ledger = new LedgerTable(database);
+    const requests = new RequestTable(database);
+    return {
+      recall: (question) => search.recall(question),
+      capture: (given) => records.capture(given),
+      retrieve: (key) => records.retrieve(key),
+      list: (filter) => records.list(filter),
+      forget: (filter) => records.forget(filter, Date.now()),
+      findEntries: (keys) => ledger.find(keys),
+      recordEntries: (entries) => ledger.record(entries),
+      addRequests: (rows) => requests.add(rows),
+      listRequests: (filter) => requests.list(filter),
+      health: () => this.#health(database),
+      close: () => this.#close(),
+    };
+  }
+
+  #health(database: Database): StoreHealth {
+    const file = databaseFile(this.#options.folder);
+    const sizes = database.get<{ spaces: number; passages: number; records: number }>(
+      `SELECT count(*) AS spaces, coalesce(sum(passages), 0) AS passages,
+        (SELECT count(*) FROM records) AS records FROM spaces`,
+    );
+    return {
+      driver: this.#driver?.name ?? '',
+      sqliteVersion: database.sqliteVersion,
+      journalMode: database.journalMode,
+      file,
+      spaces: sizes?.spaces ?? 0,
+      records: sizes?.records ?? 0,
+      passages: sizes?.passages ?? 0,
+      bytes: bytesOf(file) + bytesOf(`${file}-wal`),
+      openMs: this.#openMs,
+    };
+  }
+
+  /** A file found broken in use: the next call begins a new one beside it. */
+  #abandon(database: Database): void {
+    if (this.#driver === undefined) return;
+    const { inode } = database;
+    const close = (): void => this.#close();
+    abandon({ isBroken: true, inode, close }, this.#openOptions(this.#driver));
+  }
+
+  #openOptions(driver: Driver): OpenOptions {
+    const { folder } = this.#options;
+    const report = this.#options.report.bind(this.#options);
+    return { folder, driver, now: Date.now(), report };
+  }
+
+  #close(): void {
+    const { database } = this.#opened ?? {};
+    this.#opened = undefined;
+    try {
+      database?.close();
+    } catch {
+      // What was committed is on disk; nothing else is lost with the connection.
+    }
+  }
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function unavailable(what: string, cause?: unknown): MemoryError {
+  return new MemoryError('unavailable', `The memory's file ${what}.`, { cause });
+}
+
+function asMemoryError(error: unknown): MemoryError {
+  if (error instanceof MemoryError) return error;
+  if (error instanceof SchemaTooNewError) return unavailable('was made by a later version of svc');
+  const code = sqliteCode(error);
+  if (code !== 0) return unavailable(`failed with SQLite's code ${code}`, error);
+  const system: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return unavailable(`failed${typeof system === 'string' ? ` with ${system}` : ''}`, error);
+}

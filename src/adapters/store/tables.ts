@@ -1,0 +1,114 @@
+import type { LedgerEntry } from '../../ports/ledger.ts';
+import type { RequestRow } from '../../ports/request-log.ts';
+import type { Database } from './database.ts';
+
+/** The ledger and the request log as tables: small rows, found by key, bounded in number and age. */
+
+/** A year of heavy use; a block is 2 kB, so at most about 400 MB. */
+const LEDGER_ROWS_MAX = 200_000;
+const REQUEST_ROWS_MAX = 100_000;
+const REQUEST_AGE_MAX_MS = 90 * 24 * 3600 * 1000;
+const REQUEST_LIST_MAX = 100_000;
+/** Pruning on every write would cost more than the write. */
+const WRITES_PER_PRUNE = 256;
+
+interface LedgerRow extends Omit<LedgerEntry, 'dropsEarlier' | 'form'> {
+  readonly form: 'text' | 'part';
+  readonly drops_earlier: number;
+}
+
+export class LedgerTable {
+  readonly #database: Database;
+  #writes = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  find(keys: readonly string[]): LedgerEntry[] {
+    return this.#database
+      .all<LedgerRow>(
+        `SELECT key, block, form, drops_earlier, at FROM ledger
+         WHERE key IN (SELECT value FROM json_each(?))`,
+        JSON.stringify(keys),
+      )
+      .map(({ drops_earlier: drops, ...entry }) => ({ ...entry, dropsEarlier: drops === 1 }));
+  }
+
+  /** A later entry for the same key wins, in whatever order they arrive. */
+  record(entries: readonly LedgerEntry[]): void {
+    this.#database.transaction(() => {
+      for (const { key, block, form, dropsEarlier, at } of entries) {
+        this.#database.run(
+          `INSERT INTO ledger (key, block, form, drops_earlier, at) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT (key) DO UPDATE SET block = excluded.block, form = excluded.form,
+             drops_earlier = excluded.drops_earlier, at = excluded.at WHERE excluded.at >= ledger.at`,
+          key,
+          block,
+          form,
+          dropsEarlier ? 1 : 0,
+          at,
+        );
+      }
+      this.#writes += 1;
+      if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune();
+    });
+  }
+
+  #prune(): void {
+    this.#database.run(
+      `DELETE FROM ledger WHERE key IN
+        (SELECT key FROM ledger ORDER BY at DESC LIMIT -1 OFFSET ${LEDGER_ROWS_MAX})`,
+    );
+  }
+}
+
+export class RequestTable {
+  readonly #database: Database;
+  #writes = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Not synced: a row that a power cut takes is not missed, and a sync would hold up recall. */
+  add(rows: readonly RequestRow[]): void {
+    this.#database.exec('PRAGMA synchronous = NORMAL');
+    try {
+      this.#database.transaction(() => {
+        for (const row of rows) {
+          const sql = 'INSERT INTO requests (id, at, row) VALUES (?, ?, ?)';
+          this.#database.run(sql, row.id, row.at, JSON.stringify(row));
+        }
+        this.#writes += 1;
+        if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune(rows.at(-1)?.at ?? 0);
+      });
+    } finally {
+      this.#database.exec('PRAGMA synchronous = FULL');
+    }
+  }
+
+  /** Newest first. */
+  list(filter: { readonly limit: number; readonly id?: string }): RequestRow[] {
+    const limit = Math.max(0, Math.min(filter.limit, REQUEST_LIST_MAX));
+    const rows =
+      filter.id === undefined
+        ? this.#database.all<{ row: string }>(
+            'SELECT row FROM requests ORDER BY number DESC LIMIT ?',
+            limit,
+          )
+        : this.#database.all<{ row: string }>(
+            'SELECT row FROM requests WHERE id = ? ORDER BY number DESC LIMIT ?',
+            filter.id,
+            limit,
+          );
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only add() writes them.
+    return rows.map(({ row }) => JSON.parse(row) as RequestRow);
+  }
+
+  #prune(now: number): void {
+    const sql = `DELETE FROM requests WHERE at < ? OR number <=
+      (SELECT coalesce(max(number), 0) FROM requests) - ${REQUEST_ROWS_MAX}`;
+    this.#database.run(sql, now - REQUEST_AGE_MAX_MS);
+  }
+}

@@ -1,0 +1,43 @@
+import { FileError } from '../adapters/file-error.ts';
+import type { Terminal } from './terminal.ts';
+
+/** 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted. */
+export type ExitCode = 0 | 1 | 2 | 130;
+
+/**
+ * A command that cannot go on. Each line says what happened and why, the hint what to do next. No
+ * line ever holds a secret, nor anything from the command line that could be one.
+ */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  readonly lines: readonly string[];
+  readonly hint: string;
+  readonly exitCode: 1 | 2;
+
+  constructor(lines: string | readonly string[], hint: string, exitCode: 1 | 2 = 1) {
+    const all = typeof lines === 'string' ? [lines] : lines;
+    super(all.join('\n'));
+    this.lines = all;
+    this.hint = hint;
+    this.exitCode = exitCode;
+  }
+}
+
+/** Prints what stopped a command, and says with which code the program ends. */
+export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
+  if (error instanceof CliError) {
+    for (const line of error.lines) terminal.error(line);
+    terminal.note(`  ${error.hint}`);
+    return error.exitCode;
+  }
+  if (error instanceof FileError) {
+    terminal.error(error.message);
+    terminal.note(`  ${error.hint}`);
+    return 1;
+  }
+  // An error that nobody planned: its message may quote anything, so only its kind is told.
+  const kind = error instanceof Error ? error.name : 'unknown error';
+  terminal.error(`An unexpected error stopped this command (${kind}).`);
+  terminal.note('  Run svc doctor, and report this with what you did.');
+  return 1;
+}

@@ -1,0 +1,10 @@
+import type { Environment } from '../core/config-values.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What every command is handed: it touches neither process.env nor a stream by itself. */
+export interface CommandContext {
+  readonly environment: Environment;
+  readonly terminal: Terminal;
+  /** For the commands that read something; bytes or text in pieces. */
+  readonly stdin?: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
+}

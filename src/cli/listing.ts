@@ -1,0 +1,30 @@
+import { CliError } from './cli-error.ts';
+
+/** What the commands that list things have in common. */
+
+/** `--limit` as a number. Throws CliError for anything else. */
+export function limitOf(
+  text: string | undefined,
+  range: { readonly fallback: number; readonly max: number },
+): number {
+  if (text === undefined) return range.fallback;
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= range.max) return limit;
+  throw new CliError(
+    `--limit: expected a whole number from 1 to ${range.max}.`,
+    'Try --limit 20',
+    2,
+  );
+}
+
+/** Local time to the second: `2026-11-20 16:45:02`. */
+export function timeText(at: number): string {
+  const time = new Date(at);
+  if (Number.isNaN(time.getTime())) return '?';
+  const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-');
+  return `${day} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`;
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
+}

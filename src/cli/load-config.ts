@@ -1,0 +1,58 @@
+import { type ConfigFile, configPath, readConfigFile } from '../adapters/config-file.ts';
+import { configFolder } from '../adapters/config-folder.ts';
+import type { ProxyFlags } from '../core/config-proxy.ts';
+import { type Access, parseAccess, parseConfig } from '../core/config-schema.ts';
+import { type Environment, type Problem, problemText } from '../core/config-values.ts';
+import type { Settings } from '../core/settings.ts';
+import { CliError } from './cli-error.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Reads the configuration for a command; what is wrong with it becomes one CliError. */
+
+export interface LoadedSettings {
+  readonly settings: Settings;
+  readonly warnings: readonly Problem[];
+}
+
+/** The file, or a CliError that says how to make one. */
+export async function requireConfigFile(environment: Environment): Promise<ConfigFile> {
+  const folder = configFolder(environment);
+  const file = await readConfigFile(folder);
+  if (file !== undefined) return file;
+  throw new CliError(
+    `There is no configuration yet: ${configPath(folder)} does not exist.`,
+    'Make one with: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
+  );
+}
+
+/** Where the proxy listens and its token. */
+export async function loadAccess(environment: Environment): Promise<Access> {
+  const file = await requireConfigFile(environment);
+  const { access, problems } = parseAccess(file.value, environment);
+  if (access === undefined) throw configError(file.path, problems);
+  return access;
+}
+
+/** The settings of the file with environment and flags over it. */
+export function settingsOf(
+  file: ConfigFile,
+  environment: Environment,
+  flags: ProxyFlags,
+): LoadedSettings {
+  const { settings, problems, warnings } = parseConfig(file.value, environment, flags);
+  if (settings === undefined) throw configError(file.path, problems);
+  return { settings, warnings };
+}
+
+/** Every problem on a line of its own. A wrong flag alone is wrong usage. */
+export function configError(path: string, problems: readonly Problem[]): CliError {
+  const isUsage = problems.every(({ origin }) => origin?.startsWith('--') === true);
+  const hint = isUsage
+    ? 'See: svc start --help'
+    : `Correct ${path}, then check it with: svc doctor`;
+  return new CliError(problems.map(problemText), hint, isUsage ? 2 : 1);
+}
+
+export function warnOf(warnings: readonly Problem[], terminal: Terminal): void {
+  for (const warning of warnings) terminal.warn(problemText(warning));
+}

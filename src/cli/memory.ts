@@ -1,0 +1,155 @@
+import { dataFolder } from '../adapters/data-folder.ts';
+import { type ForgetFilter, MemoryError, type StoredRecord } from '../ports/memory.ts';
+import { CliError } from './cli-error.ts';
+import type { CommandContext } from './context.ts';
+import { limitOf, timeText } from './listing.ts';
+import type { CliStore, OpenStore } from './store-for-cli.ts';
+import { oneLine } from './terminal.ts';
+
+/** `svc memory`: what svc remembers, to be read, found and forgotten. */
+
+export interface ListOptions {
+  readonly space?: string;
+  readonly limit?: string;
+  readonly json?: boolean;
+}
+
+export interface GetOptions {
+  /** `from-to`, both counted from 1. */
+  readonly lines?: string;
+  readonly json?: boolean;
+}
+
+export interface ForgetOptions {
+  readonly space?: string;
+  readonly search?: string;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+const LIMIT = { fallback: 20, max: 1000 };
+// The store answers in milliseconds; a hosted one that takes longer than this is down.
+const WAIT_MS = 10_000;
+
+/** `words` absent: the newest first; else the best first. */
+export async function listMemories(
+  request: { readonly words?: string; readonly options: ListOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { words, options } = request;
+  const filter = {
+    limit: limitOf(options.limit, LIMIT),
+    ...(options.space === undefined ? {} : { space: options.space }),
+    ...(words === undefined ? {} : { words }),
+  };
+  const records = await withStore(context, openStore, ({ memory }) =>
+    memory.list(filter, deadline()),
+  );
+  const { terminal } = context;
+  if (options.json === true) terminal.json(records);
+  else for (const record of records) terminal.out(recordText(record));
+  if (records.length === 0) terminal.note('Nothing found.');
+}
+
+/** The exact stored text, or the lines asked for. */
+export async function getMemory(
+  request: { readonly ref: string; readonly options: GetOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { ref, options } = request;
+  const range = rangeOf(options.lines);
+  const record = await withStore(context, openStore, ({ memory }) =>
+    memory.retrieve({ ref }, deadline()),
+  );
+  if (record === undefined) {
+    throw new CliError('No memory has this reference.', 'Find it with: svc memory search WORDS');
+  }
+  const text = range === undefined ? record.text : linesOf(record.text, range);
+  if (options.json === true) context.terminal.json({ ...record, text });
+  else context.terminal.outText(text);
+}
+
+export async function forgetMemories(
+  request: { readonly refs: readonly string[]; readonly options: ForgetOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { refs, options } = request;
+  const filter = forgetFilter(refs, options);
+  const forgotten = await withStore(context, openStore, ({ memory }) =>
+    memory.forget(filter, deadline()),
+  );
+  if (options.json === true) context.terminal.json({ forgotten });
+  else context.terminal.note(`Forgotten: ${forgotten}. It is not captured again.`);
+  if (forgotten > 0) return;
+  throw new CliError('Nothing was found to forget.', 'See what there is: svc memory list');
+}
+
+function forgetFilter(
+  refs: readonly string[],
+  { space, search, yes }: ForgetOptions,
+): ForgetFilter {
+  const isByRef = refs.length > 0;
+  if (isByRef && space === undefined && search === undefined) return { refs };
+  if (isByRef || (space === undefined && search === undefined)) {
+    throw new CliError(
+      'Say what to forget: references, or --search, or --space.',
+      'For example: svc memory forget m_… (references are in svc memory list)',
+      2,
+    );
+  }
+  if (yes !== true) {
+    throw new CliError(
+      'This may forget many memories, and cannot be undone: say --yes.',
+      'See them first: svc memory search WORDS, svc memory list --space NAME',
+      2,
+    );
+  }
+  if (search === undefined) return { space: space ?? '' };
+  return space === undefined ? { words: search } : { space, words: search };
+}
+
+async function withStore<T>(
+  { environment }: CommandContext,
+  openStore: OpenStore,
+  work: (store: CliStore) => Promise<T>,
+): Promise<T> {
+  const store = await openStore(dataFolder(environment));
+  try {
+    return await work(store);
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error;
+    throw new CliError(`The memory cannot answer (${error.reason}).`, 'Look with: svc doctor');
+  } finally {
+    await store.close();
+  }
+}
+
+function deadline(): AbortSignal {
+  return AbortSignal.timeout(WAIT_MS);
+}
+
+function recordText({ ref, at, space, role, client, text }: StoredRecord): string {
+  const source = oneLine(`${space} ${role} ${client}`, 80);
+  return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
+}
+
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+function rangeOf(text: string | undefined): Range | undefined {
+  if (text === undefined) return undefined;
+  const [, from, to] = /^(\d{1,9})-(\d{1,9})$/.exec(text) ?? [];
+  const range = { from: Number(from ?? 0), to: Number(to ?? 0) };
+  if (range.from >= 1 && range.to >= range.from) return range;
+  throw new CliError('--lines: expected FROM-TO, counted from 1.', 'For example: --lines 1-200', 2);
+}
+
+// Line ends stay with their lines, so that ranges put together give the exact text.
+function linesOf(text: string, { from, to }: Range): string {
+  return (text.match(/[^\n]*\n|[^\n]+$/g) ?? []).slice(from - 1, to).join('');
+}

@@ -1,0 +1,209 @@
+import type { Access } from '../core/config-schema.ts';
+import type { Environment } from '../core/config-values.ts';
+import { isRecord } from '../core/config-values.ts';
+import { exportLine, type Shell, SHELLS, tomlString } from '../core/shell-quote.ts';
+import type { Dialect } from '../core/dialect.ts';
+import { urlOf } from './addresses.ts';
+import { CliError } from './cli-error.ts';
+import type { CommandContext } from './context.ts';
+import { loadAccess, requireConfigFile } from './load-config.ts';
+import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
+import type { Terminal } from './terminal.ts';
+
+/**
+ * `svc print-config`: what a client needs to find the proxy. stdout is complete or empty, because
+ * a shell evaluates it (R30); everything that a person should know besides goes to stderr.
+ */
+
+export interface ClaudeOptions {
+  readonly shell?: string;
+  readonly authToken?: boolean;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+}
+
+export interface CodexOptions {
+  readonly authCommand?: boolean;
+  readonly openaiName?: boolean;
+  readonly quiet?: boolean;
+}
+
+export async function printClaudeConfig(
+  options: ClaudeOptions,
+  { environment, terminal }: CommandContext,
+): Promise<void> {
+  const shell = shellOf(options.shell ?? 'sh');
+  const access = await loadAccess(environment);
+  const variables = claudeVariables(access, { environment, authToken: options.authToken === true });
+  const note = noteFor(options, terminal);
+  await noteMissingUpstream(environment, 'anthropic_messages', note);
+  if (options.json === true) {
+    terminal.json({ env: Object.fromEntries(variables) });
+    note('Put this into ~/.claude/settings.json, beside what is there.');
+  } else {
+    terminal.out(variables.map(([name, value]) => exportLine(name, value, shell)).join('\n'));
+    note(`Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`);
+  }
+  explainClaude(options, environment, note);
+}
+
+export async function printCodexConfig(
+  options: CodexOptions,
+  { environment, terminal }: CommandContext,
+): Promise<void> {
+  const access = await loadAccess(environment);
+  const baseUrl = `${addressOf(access)}/v1`;
+  const note = noteFor(options, terminal);
+  if (options.openaiName === true) await requireOpenAi(environment);
+  await noteMissingUpstream(environment, 'openai_responses', note);
+  terminal.out(codexToml(baseUrl, options));
+  note(
+    'Put this into ~/.codex/config.toml: model_provider above the first [table], the rest at the end;',
+  );
+  note('or save it as ~/.codex/svc.config.toml and start with: codex -p svc');
+  if (options.authCommand !== true) {
+    note('Before you start codex: export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"');
+  }
+  noteProxy(environment, note);
+}
+
+type Note = (line: string) => void;
+
+function noteFor(options: { readonly quiet?: boolean }, terminal: Terminal): Note {
+  return (line) => {
+    if (options.quiet !== true) terminal.note(line);
+  };
+}
+
+function shellOf(text: string): Shell {
+  const shell = SHELLS.find((known) => known === text);
+  if (shell !== undefined) return shell;
+  throw new CliError(
+    `--shell: expected one of ${SHELLS.join(', ')}.`,
+    'sh is right for bash and zsh too.',
+    2,
+  );
+}
+
+/** The address for a client on this machine. Throws CliError when nobody can know the port. */
+function addressOf({ host, port }: Access): string {
+  if (port === 0) {
+    throw new CliError(
+      'proxy.port is 0, so the port is another one at every start.',
+      'Set a port: svc setup --yes --port 8765',
+    );
+  }
+  return urlOf({ host, port });
+}
+
+interface ClaudeFacts {
+  readonly environment: Environment;
+  readonly authToken: boolean;
+}
+
+function claudeVariables(
+  access: Access,
+  { environment, authToken }: ClaudeFacts,
+): [string, string][] {
+  const direct = ['127.0.0.1', 'localhost', ...(access.host === '::1' ? ['::1', '[::1]'] : [])];
+  const { NO_PROXY: upper, no_proxy: lower } = environment;
+  return [
+    // Without /v1: the client adds /v1/messages itself.
+    ['ANTHROPIC_BASE_URL', addressOf(access)],
+    [authToken ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY', access.localToken],
+    // The client then says which requests are side calls and compactions.
+    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
+    // It sends even loopback requests to an HTTP proxy, token and prompts included.
+    ['NO_PROXY', extended(upper ?? lower, direct)],
+    ['no_proxy', extended(lower ?? upper, direct)],
+  ];
+}
+
+function extended(list: string | undefined, hosts: readonly string[]): string {
+  const entries = (list ?? '').split(/[\s,]+/).filter((entry) => isHostLike(entry));
+  if (entries.includes('*')) return '*';
+  return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');
+}
+
+// One line each is what the shell gets: a control character has no place in a list of hosts.
+function isHostLike(entry: string): boolean {
+  return entry !== '' && !/\p{Cc}/u.test(entry);
+}
+
+const EVALUATED: Readonly<Record<Shell, string>> = {
+  sh: 'eval "$(svc print-config claude)"',
+  fish: 'svc print-config claude --shell fish | source',
+  powershell: 'svc print-config claude --shell powershell | Out-String | Invoke-Expression',
+};
+
+function explainClaude(options: ClaudeOptions, environment: Environment, note: Note): void {
+  if (options.authToken === true) {
+    if (environment['ANTHROPIC_API_KEY']) {
+      note('ANTHROPIC_API_KEY is set as well; unset it, or the client sends both.');
+    }
+  } else {
+    note('Claude Code asks once whether to use this key and proposes No: answer Yes, or print');
+    note('ANTHROPIC_AUTH_TOKEN instead, which it does not ask about, with --auth-token.');
+  }
+}
+
+function noteProxy(environment: Environment, note: Note): void {
+  if (proxyVariables(environment).length === 0 || sparesLoopback(environment)) return;
+  note(
+    'An HTTP proxy is set: export NO_PROXY with 127.0.0.1,localhost in it, or codex goes there.',
+  );
+}
+
+function codexToml(baseUrl: string, options: CodexOptions): string {
+  const credential =
+    options.authCommand === true
+      ? []
+      : [
+          'env_key = "SVC_LOCAL_PROXY_TOKEN"',
+          `env_key_instructions = ${tomlString('export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')}`,
+        ];
+  const command =
+    options.authCommand === true
+      ? ['', '[model_providers.svc.auth]', 'command = "svc"', 'args = ["config", "token"]']
+      : [];
+  return [
+    'model_provider = "svc"',
+    '',
+    '[model_providers.svc]',
+    `name = ${tomlString(options.openaiName === true ? 'OpenAI' : 'svc local proxy')}`,
+    `base_url = ${tomlString(baseUrl)}`,
+    'wire_api = "responses"',
+    ...credential,
+    'supports_websockets = false',
+    ...command,
+  ].join('\n');
+}
+
+/** The upstreams as the file has them, unjudged: their keys may be missing here and set elsewhere. */
+async function upstreamsIn(environment: Environment): Promise<readonly Record<string, unknown>[]> {
+  const { value } = await requireConfigFile(environment);
+  const upstreams = isRecord(value) ? value['upstreams'] : undefined;
+  return Array.isArray(upstreams) ? upstreams.filter((one) => isRecord(one)) : [];
+}
+
+// With this name codex marks what a person typed, and makes compactions that only OpenAI reads.
+async function requireOpenAi(environment: Environment): Promise<void> {
+  const upstreams = await upstreamsIn(environment);
+  const responses = upstreams.find((one) => one['apiStyle'] === 'openai_responses');
+  if (/^https:\/\/api\.openai\.com(?:\/|$)/.test(String(responses?.['baseUrl']))) return;
+  throw new CliError(
+    '--openai-name is only for an upstream that is OpenAI itself.',
+    'Leave it away, or add OpenAI: svc setup --yes --upstream openai --key-env OPENAI_API_KEY',
+  );
+}
+
+async function noteMissingUpstream(
+  environment: Environment,
+  apiStyle: Dialect,
+  note: Note,
+): Promise<void> {
+  const upstreams = await upstreamsIn(environment);
+  if (upstreams.some((one) => one['apiStyle'] === apiStyle)) return;
+  const name = apiStyle === 'anthropic_messages' ? 'anthropic' : 'openai';
+  note(`No provider speaks ${apiStyle} yet. Add one: svc setup --yes --upstream ${name}`);
+}

@@ -1,0 +1,174 @@
+import type { Command } from 'commander';
+import type { ProxyFlags, ProxySettingName } from '../core/config-proxy.ts';
+import type { CommandContext } from './context.ts';
+import type { Finish } from './main.ts';
+import type { ClaudeOptions, CodexOptions } from './print-config.ts';
+import type { SetupOptions } from './setup.ts';
+import type { StartOptions } from './start.ts';
+
+/** Declares the commands around the configuration and the proxy itself. */
+export function addConfigCommands(program: Command, context: CommandContext, finish: Finish): void {
+  addSetup(program, context);
+  addDoctor(program, context, finish);
+  addStart(program, context, finish);
+  addPrintConfig(program, context);
+  program
+    .command('config')
+    .description('Read the configuration')
+    .command('token')
+    .description('Print the local token, which a client sends as its key')
+    .action(async () => {
+      const { printToken } = await import('./config-token.ts');
+      await printToken(context);
+    });
+}
+
+function addSetup(program: Command, context: CommandContext): void {
+  const command = program
+    .command('setup')
+    .description('Make the configuration, or change it; what is not named stays as it is')
+    .option('-y, --yes', 'ask nothing')
+    .option(
+      '--upstream <name>',
+      'add or change a provider: anthropic, openai, openrouter, deepseek, groq, mistral, xai, ollama, or a name of your own',
+    )
+    .option(
+      '--key-env <variable>',
+      'the environment variable that holds its key; the file names it',
+    )
+    .option('--key-stdin', 'read its key from stdin; the file holds it')
+    .option('--base-url <url>', 'where it is, as its documentation gives it to clients')
+    .option(
+      '--api-style <style>',
+      'anthropic_messages, openai_responses or openai_chat_completions',
+    )
+    .option('--auth <kind>', 'how it takes the key: x-api-key, bearer or none')
+    .option('--allow-private', 'allow http and addresses of this machine or network for it')
+    .option('--replace', 'let it take the place of another provider with the same API style')
+    .option('--remove <name>', 'remove a provider');
+  withProxyFlags(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
+  $ svc setup --yes --upstream openai --key-stdin < key.txt
+  $ svc setup --yes --upstream ollama
+  $ svc setup --yes --upstream work --base-url https://llm.example.com/v1 \\
+      --api-style openai_chat_completions --key-env WORK_KEY
+  $ svc setup --yes --memory-mode read --port 9000
+  $ svc setup --yes --remove openai
+
+A key is never an argument: other programs could read it there.`,
+    )
+    .action(async (options: SetupOptions & RawFlags) => {
+      const { setup } = await import('./setup.ts');
+      await setup({ ...options, flags: flagsOf(options) }, context);
+    });
+}
+
+function addDoctor(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('doctor')
+    .description('Check configuration, store, port and environment; exit 1 on problems')
+    .option('--json', 'print one JSON object')
+    .action(async (options: { json?: boolean }) => {
+      const { doctor } = await import('./doctor.ts');
+      const { inspectStore } = await import('./store-for-cli.ts');
+      const parts = { inspectStore, nodeVersion: process.versions.node };
+      finish(await doctor(options, context, parts));
+    });
+}
+
+function addStart(program: Command, context: CommandContext, finish: Finish): void {
+  const command = program
+    .command('start')
+    .description('Start the proxy; it runs until it is interrupted')
+    .option('-q, --quiet', 'print problems only')
+    .option('--json', 'print the address as a line of JSON on stdout');
+  withProxyFlags(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc start
+  $ svc start --port 9000 --memory-mode read
+  $ SVC_PORT=9000 svc start
+
+With no configuration and ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment, start makes one
+that names those variables.`,
+    )
+    .action(async (options: Omit<StartOptions, 'flags'> & RawFlags) => {
+      const { start } = await import('./start.ts');
+      const { startProxy } = await import('./compose.ts');
+      const flags = flagsOf(options);
+      finish(await start({ ...options, flags }, context, { startProxy, signals: process }));
+    });
+}
+
+function addPrintConfig(program: Command, context: CommandContext): void {
+  const command = program
+    .command('print-config')
+    .description('Print what a client needs to use the proxy');
+  command
+    .command('claude')
+    .description('Shell lines for Claude Code and other Anthropic-style clients')
+    .option('--shell <shell>', 'sh (also right for bash and zsh), fish or powershell', 'sh')
+    .option('--auth-token', 'set ANTHROPIC_AUTH_TOKEN instead of ANTHROPIC_API_KEY')
+    .option('--json', 'print the env block of a settings.json')
+    .option('-q, --quiet', 'explain nothing')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ eval "$(svc print-config claude)"\n  $ svc print-config claude --shell fish | source',
+    )
+    .action(async (options: ClaudeOptions) => {
+      const { printClaudeConfig } = await import('./print-config.ts');
+      await printClaudeConfig(options, context);
+    });
+  command
+    .command('codex')
+    .description('TOML for Codex and other Responses-style clients')
+    .option('--auth-command', 'let codex ask svc for the token instead of reading a variable')
+    .option('--openai-name', 'name the provider OpenAI, where it is: codex then marks typed text')
+    .option('-q, --quiet', 'explain nothing')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc print-config codex > ~/.codex/svc.config.toml && codex -p svc',
+    )
+    .action(async (options: CodexOptions) => {
+      const { printCodexConfig } = await import('./print-config.ts');
+      await printCodexConfig(options, context);
+    });
+}
+
+/** The settings that may stand on the command line; the others are for the file. */
+type FlagName = Extract<
+  ProxySettingName,
+  'host' | 'port' | 'memoryMode' | 'compressionMode' | 'inputBudget' | 'recalledTokensMax'
+>;
+
+const FLAG_NAMES: readonly FlagName[] = [
+  'host',
+  'port',
+  'memoryMode',
+  'compressionMode',
+  'inputBudget',
+  'recalledTokensMax',
+];
+
+type RawFlags = Partial<Record<FlagName, string>>;
+
+function withProxyFlags(command: Command): Command {
+  return command
+    .option('--host <address>', 'the loopback address to listen on: 127.0.0.1 or ::1')
+    .option('--port <number>', 'the port to listen on; 0 for any')
+    .option('--memory-mode <mode>', 'off, read, write or read-write')
+    .option('--compression-mode <mode>', 'passthrough, shadow or deterministic')
+    .option('--input-budget <tokens>', 'estimated tokens above which shortening is considered')
+    .option('--recalled-tokens-max <tokens>', 'estimated tokens of recalled memory in a request');
+}
+
+function flagsOf(options: RawFlags): ProxyFlags {
+  const given = FLAG_NAMES.filter((name) => options[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, options[name]]));
+}

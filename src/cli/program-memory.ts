@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import type { CommandContext } from './context.ts';
+import type { ForgetOptions, GetOptions, ListOptions } from './memory.ts';
+import type { RequestsOptions } from './requests.ts';
+
+/** Declares the commands that look into the store. */
+export function addMemoryCommands(program: Command, context: CommandContext): void {
+  program
+    .command('requests')
+    .description('List what went through the proxy, newest first')
+    .option('--limit <number>', 'at most so many, up to 1000', '20')
+    .option('--id <request>', 'one request, by its x-svc-request-id')
+    .option('--json', 'print a JSON list')
+    .action(async (options: RequestsOptions) => {
+      const { listRequests } = await import('./requests.ts');
+      const { openStoreForCli } = await import('./store-for-cli.ts');
+      await listRequests(options, context, openStoreForCli);
+    });
+  const memory = program
+    .command('memory')
+    .description('Read, search and forget what is remembered');
+  addListing(memory, context);
+  addGet(memory, context);
+  addForget(memory, context);
+}
+
+function addListing(memory: Command, context: CommandContext): void {
+  const list = async (words: string | undefined, options: ListOptions): Promise<void> => {
+    const { listMemories } = await import('./memory.ts');
+    const { openStoreForCli } = await import('./store-for-cli.ts');
+    const request = words === undefined ? { options } : { words, options };
+    await listMemories(request, context, openStoreForCli);
+  };
+  withListOptions(memory.command('list').description('List memories, newest first')).action(
+    (options: ListOptions) => list(undefined, options),
+  );
+  withListOptions(memory.command('search').description('Find memories by words, best first'))
+    .argument('<words...>')
+    .action((words: readonly string[], options: ListOptions) => list(words.join(' '), options));
+}
+
+function addGet(memory: Command, context: CommandContext): void {
+  memory
+    .command('get')
+    .description('Print the exact text of a memory')
+    .argument('<ref>', 'its reference, as list and search show it')
+    .option('--lines <from-to>', 'these lines only, counted from 1')
+    .option('--json', 'print the whole record')
+    .addHelpText('after', '\nExamples:\n  $ svc memory get m_… --lines 1-200')
+    .action(async (ref: string, options: GetOptions) => {
+      const { getMemory } = await import('./memory.ts');
+      const { openStoreForCli } = await import('./store-for-cli.ts');
+      await getMemory({ ref, options }, context, openStoreForCli);
+    });
+}
+
+function addForget(memory: Command, context: CommandContext): void {
+  memory
+    .command('forget')
+    .description('Forget memories for good: they are not captured again')
+    .argument('[refs...]', 'their references')
+    .option('--search <words>', 'all that these words find')
+    .option('--space <name>', 'only this space; alone: all of it')
+    .option('-y, --yes', 'needed with --search and --space')
+    .option('--json', 'print the number as JSON')
+    .action(async (refs: readonly string[], options: ForgetOptions) => {
+      const { forgetMemories } = await import('./memory.ts');
+      const { openStoreForCli } = await import('./store-for-cli.ts');
+      await forgetMemories({ refs, options }, context, openStoreForCli);
+    });
+}
+
+function withListOptions(command: Command): Command {
+  return command
+    .option('--space <name>', 'only this space')
+    .option('--limit <number>', 'at most so many, up to 1000', '20')
+    .option('--json', 'print a JSON list');
+}

@@ -1,0 +1,142 @@
+import { type ConfigFile, readConfigFile, repairModes } from '../adapters/config-file.ts';
+import { configFolder } from '../adapters/config-folder.ts';
+import { watchConfig } from '../adapters/config-watch.ts';
+import { dataFolder } from '../adapters/data-folder.ts';
+import { codeOf } from '../adapters/file-error.ts';
+import type { ProxyFlags } from '../core/config-proxy.ts';
+import { upstreamsFromEnvironment } from '../core/config-draft.ts';
+import type { Settings } from '../core/settings.ts';
+import { otherPort, urlOf } from './addresses.ts';
+import { CliError, type ExitCode, reportError } from './cli-error.ts';
+import type { RunningProxy, startProxy } from './compose.ts';
+import type { CommandContext } from './context.ts';
+import { requireConfigFile, settingsOf, warnOf } from './load-config.ts';
+import { type SignalSource, waitForStop } from './stop-signals.ts';
+
+/** `svc start`: from the configuration to a proxy that serves until it is told to stop. */
+
+export interface StartOptions {
+  readonly flags: ProxyFlags;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+}
+
+export interface StartParts {
+  readonly startProxy: typeof startProxy;
+  readonly signals: SignalSource;
+}
+
+export async function start(
+  options: StartOptions,
+  { environment, terminal }: CommandContext,
+  { startProxy: open, signals }: StartParts,
+): Promise<ExitCode> {
+  const context = { environment, terminal };
+  const file = await prepareConfig(context);
+  const { settings, warnings } = settingsOf(file, environment, options.flags);
+  warnOf(warnings, terminal);
+  const quiet = options.quiet === true;
+  const folder = dataFolder(environment);
+  const proxy = await open({
+    settings,
+    dataFolder: folder,
+    configFile: file.path,
+    terminal,
+    quiet,
+  }).catch((error: unknown) => {
+    throw listenError(error, settings);
+  });
+  announce(options, proxy, context);
+  const watch = followConfig({ file, settings, options, proxy }, context);
+  try {
+    return await waitForStop(proxy, { signals, terminal });
+  } finally {
+    watch.close();
+  }
+}
+
+/** The file; made from the environment where there is none, and made private where it was not. */
+async function prepareConfig({ environment, terminal }: CommandContext): Promise<ConfigFile> {
+  const folder = configFolder(environment);
+  const file = await readConfigFile(folder);
+  if (file !== undefined) {
+    if (file.looseModes.length === 0) return file;
+    for (const path of await repairModes(folder)) {
+      terminal.warn(`${path} could be read by others; it is private now.`);
+    }
+    return requireConfigFile(environment);
+  }
+  const upstreams = upstreamsFromEnvironment(environment);
+  if (upstreams.length === 0) {
+    throw new CliError(
+      'There is no configuration yet, and no ANTHROPIC_API_KEY or OPENAI_API_KEY to start with.',
+      'Add a provider: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
+    );
+  }
+  const { writeDerivedConfig } = await import('./derive-config.ts');
+  await writeDerivedConfig(folder, upstreams, { environment, terminal });
+  return requireConfigFile(environment);
+}
+
+function listenError(error: unknown, { proxy: { host, port } }: Settings): unknown {
+  const code = codeOf(error);
+  if (code === 'EADDRINUSE') {
+    return new CliError(
+      `Port ${port} on ${host} is taken by another program, or svc runs there already.`,
+      `Look with: svc doctor. Take another port with: svc start --port ${otherPort(port)}`,
+    );
+  }
+  if (code === 'EACCES') {
+    return new CliError(
+      `Port ${port} needs rights that svc does not have.`,
+      'Take one above 1023: svc start --port 8765',
+    );
+  }
+  if (code === 'EADDRNOTAVAIL') {
+    return new CliError(`${host} is no address of this machine.`, 'Use 127.0.0.1 as proxy.host.');
+  }
+  return error;
+}
+
+function announce(options: StartOptions, proxy: RunningProxy, { terminal }: CommandContext): void {
+  const { host, port } = proxy;
+  const url = urlOf(proxy);
+  if (options.json === true) terminal.out(JSON.stringify({ url, host, port }));
+  if (options.quiet === true) return;
+  terminal.note(
+    `svc listens on ${url}. Next, where your client starts: eval "$(svc print-config claude)", or see svc print-config codex.`,
+  );
+}
+
+interface Followed {
+  readonly file: ConfigFile;
+  readonly settings: Settings;
+  readonly options: StartOptions;
+  readonly proxy: RunningProxy;
+}
+
+// R31: a changed file is taken whole and valid, or the old one stays and that is said.
+function followConfig(
+  { file, settings, options, proxy }: Followed,
+  { environment, terminal }: CommandContext,
+): { close(): void } {
+  const reload = async (): Promise<void> => {
+    const changed = await requireConfigFile(environment);
+    const next = settingsOf(changed, environment, options.flags).settings;
+    if (proxy.apply === undefined) {
+      terminal.warn('The configuration has changed: restart svc to use it.');
+      return;
+    }
+    proxy.apply(next);
+    terminal.note('The configuration has changed and is in use.');
+    if (next.proxy.host !== settings.proxy.host || next.proxy.port !== settings.proxy.port) {
+      terminal.warn('The address changes when svc is started again.');
+    }
+  };
+  return watchConfig(file, () => {
+    void reload().catch((error: unknown) => {
+      terminal.warn('The configuration has changed and cannot be used; the old one stays.');
+      reportError(error, terminal);
+    });
+  });
+}

@@ -1,0 +1,86 @@
+import type { WriteStream } from 'node:tty';
+import picocolors from 'picocolors';
+
+/**
+ * The only place that prints. stdout is for machines: what a command was asked for and nothing
+ * else. stderr is for people. What goes to a screen can never steer it: control and bidirectional
+ * characters are shown, not sent.
+ */
+
+/** What the terminal needs of a stream; process.stdout and process.stderr are such. */
+export type Output = Pick<WriteStream, 'write'> & { readonly isTTY?: boolean };
+
+export interface TerminalOptions {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export type Colors = ReturnType<typeof picocolors.createColors>;
+
+export class Terminal {
+  readonly #stdout: Output;
+  readonly #stderr: Output;
+  /** For what goes to stdout. */
+  readonly colors: Colors;
+  /** For what goes to stderr. */
+  readonly #noteColors: Colors;
+
+  constructor({ stdout, stderr, environment }: TerminalOptions) {
+    this.#stdout = stdout;
+    this.#stderr = stderr;
+    // https://no-color.org: present and not empty.
+    const isPlain = Boolean(environment['NO_COLOR']) || environment['TERM'] === 'dumb';
+    this.colors = picocolors.createColors(!isPlain && stdout.isTTY === true);
+    this.#noteColors = picocolors.createColors(!isPlain && stderr.isTTY === true);
+  }
+
+  /** True when a person looks at stdout. */
+  get isWatched(): boolean {
+    return this.#stdout.isTTY === true;
+  }
+
+  /** A line of the answer, byte for byte: only for what svc itself made. */
+  out(line: string): void {
+    this.#stdout.write(`${line}\n`);
+  }
+
+  json(value: unknown): void {
+    this.out(JSON.stringify(value, undefined, 2));
+  }
+
+  /** Stored text: exact for a pipe, harmless for a screen. Nothing is added to it in a pipe. */
+  outText(text: string): void {
+    this.#stdout.write(this.isWatched ? `${printable(text)}\n` : text);
+  }
+
+  note(line: string): void {
+    this.#stderr.write(`${printable(line)}\n`);
+  }
+
+  warn(line: string): void {
+    this.#stderr.write(`${this.#noteColors.yellow('warning:')} ${printable(line)}\n`);
+  }
+
+  error(line: string): void {
+    this.#stderr.write(`${this.#noteColors.red('svc:')} ${printable(line)}\n`);
+  }
+}
+
+// Controls but tab and line feed, and everything that turns or hides text; not the joiners, which
+// some scripts and emoji are written with.
+const UNPRINTABLE = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+/** The same text with every character that a screen would act on replaced by U+FFFD. */
+export function printable(text: string): string {
+  return text.replaceAll(UNPRINTABLE, '\ufffd');
+}
+
+/** The beginning of the text on one line of at most `charsMax` characters. */
+export function oneLine(text: string, charsMax: number): string {
+  // A stored tool output may have megabytes; blanks are rarely more than half of a text's start.
+  const start = text.slice(0, charsMax * 4);
+  const characters = Array.from(printable(start).replaceAll(/\s+/g, ' ').trim());
+  if (characters.length <= charsMax && start.length === text.length) return characters.join('');
+  return `${characters.slice(0, charsMax - 1).join('')}…`;
+}

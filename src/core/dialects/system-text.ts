@@ -1,0 +1,48 @@
+import { projectInSystem } from '../stated-project.ts';
+import type { ClientOrder, ItemTraits } from '../view.ts';
+import { asText, isRecord } from './shape.ts';
+import { NO_TRAITS } from './traits.ts';
+
+/** System prompts of calls that a client makes for itself, by how they begin. */
+const ORDERS: readonly { readonly starts: string; readonly order: ClientOrder }[] = [
+  { starts: 'You are a title generator', order: 'side' }, // opencode
+  { starts: 'You are a context summarization assistant', order: 'compaction' }, // pi
+];
+
+/** A system or developer message, in whichever dialect. */
+export function readSystemItem(texts: readonly string[]): ItemTraits {
+  const clientOrder = orderOfSystem(texts[0] ?? '');
+  return {
+    ...NO_TRAITS,
+    role: 'system',
+    ...projectInSystem(texts),
+    ...(clientOrder !== undefined && { clientOrder }),
+  };
+}
+
+export function orderOfSystem(text: string): ClientOrder | undefined {
+  const start = text.trimStart();
+  return ORDERS.find((row) => start.startsWith(row.starts))?.order;
+}
+
+/**
+ * The texts of a `content`, `system` or `instructions` in any of its forms: a string, or a list of
+ * parts. Pictures and files are content, but say nothing.
+ */
+export function textsOf(content: unknown): readonly string[] {
+  if (typeof content === 'string') return [content];
+  if (!Array.isArray(content)) return [];
+  return content.filter(isTextPart).map((part) => asText(part['text']));
+}
+
+function isTextPart(part: unknown): part is Readonly<Record<string, unknown>> {
+  return isRecord(part) && typeof part['text'] === 'string' && !REASONING_PARTS.has(part['type']);
+}
+
+/** Parts whose text is the model's thinking, in the dialects that put it among the content. */
+const REASONING_PARTS: ReadonlySet<unknown> = new Set([
+  'thinking',
+  'reasoning',
+  'reasoning_text',
+  'summary_text',
+]);

@@ -1,0 +1,135 @@
+import type { Item } from './view.ts';
+
+/**
+ * Cuts a conversation into exchanges: a person's message and everything up to the next one. Only
+ * indexes and texts that the items already have: nothing here reads the body.
+ */
+
+/** One step in which the assistant calls tools. Indexes are of items, ascending. */
+export interface Round {
+  /** Items that hold the calls. */
+  readonly calls: readonly number[];
+  /**
+   * Items that answer them, wherever they stand: results may arrive late, and a person's next
+   * message may share an item with the last result, which then lies in the next exchange.
+   */
+  readonly results: readonly number[];
+}
+
+export interface Exchange {
+  /** First item, and the one after the last. Exchanges cover the items without a gap. */
+  readonly start: number;
+  readonly end: number;
+  /** The newest item with human text; undefined for what precedes the first human item. */
+  readonly human: number | undefined;
+  /** What the person typed, several messages in a row joined by a blank line. */
+  readonly humanText: string;
+  /** What the assistant showed, its texts joined by a blank line. */
+  readonly assistantText: string;
+  /** Nothing was said since the person's text or the last tool result: an answer is due. */
+  readonly isOpen: boolean;
+  /** The person stopped the answer; what was said so far is not a whole answer. */
+  readonly wasInterrupted: boolean;
+  readonly rounds: readonly Round[];
+  /** Some item calls a tool or answers a call, maybe one of the exchange before. */
+  readonly hasToolState: boolean;
+  readonly hasReasoning: boolean;
+}
+
+/** In the order of the items. Empty for no items. */
+export function groupExchanges(items: readonly Item[]): readonly Exchange[] {
+  const drafts: Draft[] = [];
+  const roundsById = new Map<string, Draft['rounds'][number]>();
+  items.forEach((item, index) => {
+    const current = drafts.at(-1);
+    if (item.isInterruption && current !== undefined) current.wasInterrupted = true;
+    const draft = current === undefined || begins(item, current) ? newDraft(index) : current;
+    if (draft !== current) drafts.push(draft);
+    readInto(draft, item, index);
+    pairRounds({ draft, item, index, roundsById });
+  });
+  return drafts.map((draft, index) => finished(draft, drafts[index + 1]?.start ?? items.length));
+}
+
+interface Draft {
+  start: number;
+  human: number | undefined;
+  humanTexts: string[];
+  assistantTexts: string[];
+  isOpen: boolean;
+  wasInterrupted: boolean;
+  rounds: { calls: number[]; results: number[] }[];
+  hasToolState: boolean;
+  hasReasoning: boolean;
+  /** The model has said, thought or called something here. */
+  isAnswered: boolean;
+}
+
+function newDraft(start: number): Draft {
+  return {
+    start,
+    human: undefined,
+    humanTexts: [],
+    assistantTexts: [],
+    isOpen: false,
+    wasInterrupted: false,
+    rounds: [],
+    hasToolState: false,
+    hasReasoning: false,
+    isAnswered: false,
+  };
+}
+
+/** Messages that a person sends in a row, before the model has done anything, are one message. */
+function begins(item: Item, current: Draft): boolean {
+  return item.humanText !== '' && (current.human === undefined || current.isAnswered);
+}
+
+function readInto(draft: Draft, item: Item, index: number): void {
+  if (item.toolResultIds.length > 0 || item.humanText !== '') draft.isOpen = true;
+  if (item.humanText !== '') {
+    draft.human = index;
+    draft.humanTexts.push(item.humanText);
+    draft.wasInterrupted = false;
+  }
+  if (item.assistantText !== '') {
+    draft.assistantTexts.push(item.assistantText);
+    draft.isOpen = false;
+  }
+  // A text that comes with a call is not the last word, unless the call is answered beside it.
+  if (item.toolCalls.some(({ id }) => !item.toolResultIds.includes(id))) draft.isOpen = true;
+  draft.hasToolState ||= item.toolCalls.length > 0 || item.toolResultIds.length > 0;
+  draft.hasReasoning ||= item.hasReasoning;
+  draft.isAnswered ||= item.role === 'assistant' || item.role === 'tool' || item.hasReasoning;
+}
+
+interface Pairing {
+  readonly draft: Draft;
+  readonly item: Item;
+  readonly index: number;
+  readonly roundsById: Map<string, Draft['rounds'][number]>;
+}
+
+function pairRounds({ draft, item, index, roundsById }: Pairing): void {
+  if (item.toolCalls.length > 0) {
+    const last = draft.rounds.at(-1);
+    const round = last === undefined || last.results.length > 0 ? { calls: [], results: [] } : last;
+    if (round !== last) draft.rounds.push(round);
+    round.calls.push(index);
+    for (const call of item.toolCalls) roundsById.set(call.id, round);
+  }
+  // An id that is missing or of a wrong type reads as '': it pairs with nothing.
+  const ids = item.toolResultIds.filter((id) => id !== '');
+  const answered = new Set(ids.map((id) => roundsById.get(id)));
+  for (const round of answered) round?.results.push(index);
+}
+
+function finished(draft: Draft, end: number): Exchange {
+  const { humanTexts, assistantTexts, isAnswered: _, ...rest } = draft;
+  return {
+    ...rest,
+    end,
+    humanText: humanTexts.join('\n\n'),
+    assistantText: assistantTexts.join('\n\n'),
+  };
+}

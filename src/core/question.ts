@@ -1,0 +1,53 @@
+import { asksForTime, datesIn } from './dates.ts';
+import { readTerms } from './terms.ts';
+
+/**
+ * What is asked of the memory: the terms of the human's words, and those of the assistant's last
+ * words for questions that say nothing alone ("ok, do it").
+ */
+export interface Question {
+  /** Distinct terms of the human text, in order. */
+  readonly human: readonly string[];
+  /** Whole forms of compounds in it; they rank, but a passage need not hold them to be relevant. */
+  readonly humanWholes: readonly string[];
+  /** Distinct terms of the assistant text that the human text does not hold. */
+  readonly assistant: readonly string[];
+  /** Neighbouring words of the human text, `first second`. */
+  readonly pairs: ReadonlySet<string>;
+  readonly asksWhen: boolean;
+  readonly dates: readonly string[];
+}
+
+/** What is asked stands at the ends of a long prompt; the middle is a pasted file or log. */
+const TEXT_CHARS_MAX = 8192;
+/** Each term may cost one look-up of how frequent it is. */
+const HUMAN_TERMS_MAX = 48;
+const ASSISTANT_TERMS_MAX = 24;
+
+export function readQuestion(humanText: string, assistantText: string): Question {
+  const text = endsOf(humanText);
+  const { words, wholes } = readTerms(text);
+  const human = distinct(words).slice(0, HUMAN_TERMS_MAX);
+  const known = new Set([...human, ...wholes]);
+  const said = distinct(readTerms(endsOf(assistantText)).words);
+  return {
+    human,
+    humanWholes: distinct(wholes)
+      .filter((whole) => !human.includes(whole))
+      .slice(0, HUMAN_TERMS_MAX),
+    assistant: said.filter((term) => !known.has(term)).slice(-ASSISTANT_TERMS_MAX),
+    pairs: new Set(words.slice(1).map((word, index) => `${words[index] ?? ''} ${word}`)),
+    asksWhen: asksForTime(text),
+    dates: datesIn(human),
+  };
+}
+
+function endsOf(text: string): string {
+  if (text.length <= TEXT_CHARS_MAX) return text;
+  const half = TEXT_CHARS_MAX / 2;
+  return `${text.slice(0, half)}\n${text.slice(-half)}`;
+}
+
+function distinct(terms: readonly string[]): string[] {
+  return [...new Set(terms)];
+}

@@ -1,0 +1,45 @@
+/**
+ * Where a private key block ends: after its END line, or, when it was cut off, after the last run
+ * of characters that still looks like key material. Margins, line numbers, quotes, diff marks and
+ * escaped line ends may stand between the runs. Each character is read a bounded number of times.
+ */
+
+/** Key lines have 64 or 70 characters; a shorter run may be a word of the text that follows. */
+const KEY_RUN_CHARS_MIN = 24;
+/**
+ * Runs in a row that are no key material, before we say that the block is over. The headers of an
+ * encrypted key (`Proc-Type: 4,ENCRYPTED`, `DEK-Info: …`) are nine.
+ */
+const OTHER_RUNS_MAX = 12;
+
+/** Up to a line end, a margin and a mark. Brackets end it: no mask is ever read as a gap. */
+const GAP = /(?:\\[nrt]|[^A-Za-z0-9+/=[\]]){0,40}/y;
+const RUN = /[A-Za-z0-9+/=]+/y;
+const END_LINE = /END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9]*/y;
+
+/** The index after the block whose BEGIN line ends at `headEnd`; undefined when no key is in it. */
+export function findKeyBlockEnd(headEnd: number, text: string): number | undefined {
+  let keyEnd: number | undefined;
+  let at = headEnd;
+  let otherRuns = 0;
+  while (otherRuns <= OTHER_RUNS_MAX) {
+    const start = endOfMatch(GAP, text, at) ?? at;
+    const blockEnd = text.startsWith('-----', start - 5)
+      ? endOfMatch(END_LINE, text, start)
+      : undefined;
+    if (blockEnd !== undefined) return keyEnd === undefined ? undefined : blockEnd;
+    const end = endOfMatch(RUN, text, start);
+    if (end === undefined) return keyEnd;
+    const isKey = end - start >= KEY_RUN_CHARS_MIN;
+    const isCutOff = keyEnd !== undefined && end === text.length;
+    if (isKey || isCutOff) keyEnd = end;
+    otherRuns = isKey ? 0 : otherRuns + 1;
+    at = end;
+  }
+  return keyEnd;
+}
+
+function endOfMatch(sticky: RegExp, text: string, from: number): number | undefined {
+  sticky.lastIndex = from;
+  return sticky.test(text) ? sticky.lastIndex : undefined;
+}

@@ -1,0 +1,2 @@
+/** The release, as `svc --version` and the header x-svc-local-proxy tell it. */
+export const VERSION = '0.1.2';

@@ -1,0 +1,73 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Dialect } from '../core/dialect.ts';
+import { errorBody, type ProxyError } from '../core/errors.ts';
+
+/**
+ * The answers that svc makes itself, in the client's own error shape. They name no path, header or
+ * body of the request, and never carry Access-Control-*: no answer is for a web page.
+ */
+export interface ErrorContext {
+  readonly dialect: Dialect | undefined;
+  readonly requestId: string;
+  readonly version: string;
+  /** Methods for the Allow header of a METHOD_NOT_ALLOWED. */
+  readonly allow: string;
+}
+
+interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string;
+}
+
+export function answerError(
+  outgoing: ServerResponse,
+  error: ProxyError,
+  context: ErrorContext & { readonly close: boolean },
+): void {
+  const answer = makeErrorAnswer(error, context);
+  outgoing.statusCode = answer.status;
+  for (const [name, value] of answer.headers) outgoing.setHeader(name, value);
+  if (context.close) outgoing.setHeader('connection', 'close');
+  outgoing.end(answer.body);
+}
+
+/** The same answer as bytes, for a connection that has no ServerResponse. It asks to be closed. */
+export function writeErrorAnswer(error: ProxyError, context: ErrorContext): string {
+  const answer = makeErrorAnswer(error, context);
+  const lines = [
+    `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`,
+    ...answer.headers.map(([name, value]) => `${name}: ${value}`),
+    'connection: close',
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${answer.body}`;
+}
+
+/** The process lives. Anyone on this machine may ask, so it says nothing else. */
+export function answerHealth(outgoing: ServerResponse): void {
+  const body = '{"status":"ok"}';
+  outgoing.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  outgoing.end(body);
+}
+
+function makeErrorAnswer(error: ProxyError, context: ErrorContext): ErrorAnswer {
+  const body = errorBody(error, context.dialect, context.requestId);
+  const headers: [string, string][] = [
+    ['content-type', 'application/json'],
+    ['content-length', String(Buffer.byteLength(body))],
+    ['x-svc-local-proxy', context.version],
+    ['x-svc-request-id', context.requestId],
+    ['x-svc-error-source', 'proxy'],
+    ['x-svc-error-code', error.code],
+    ['x-should-retry', String(error.retry)],
+    ['x-content-type-options', 'nosniff'],
+  ];
+  if (error.code === 'LOCAL_TOKEN_INVALID') headers.push(['www-authenticate', 'Bearer']);
+  if (error.code === 'METHOD_NOT_ALLOWED') headers.push(['allow', context.allow]);
+  return { status: error.status, headers, body };
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from 'node:http';
+import type { ExpectedBody } from '../core/gate.ts';
+import { ProxyError } from '../core/errors.ts';
+
+/**
+ * Collects a request body into one Buffer, up to its limit. How long it may take is the server's
+ * `requestTimeout`. Resolves to undefined when the client goes before the body is whole; throws
+ * ProxyError BODY_TOO_LARGE with the rest of the body unread.
+ */
+export function readBody(
+  incoming: IncomingMessage,
+  { length, wireBytesMax }: ExpectedBody,
+): Promise<Buffer | undefined> {
+  const bytes = length === undefined ? new GrowingBytes() : new ExpectedBytes(length);
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void): void => {
+      incoming.off('data', onData);
+      incoming.off('end', onEnd);
+      incoming.off('close', onClose);
+      act();
+    };
+    const onData = (chunk: Buffer): void => {
+      bytes.add(chunk);
+      if (bytes.length <= wireBytesMax) return;
+      incoming.pause();
+      settle(() => reject(new ProxyError('BODY_TOO_LARGE', 'The body is over the limit.')));
+    };
+    const onEnd = (): void => settle(() => resolve(bytes.take()));
+    const onClose = (): void => settle(() => resolve(undefined));
+    incoming.on('data', onData);
+    incoming.on('end', onEnd);
+    incoming.on('close', onClose);
+    // A connection that breaks says so here and then closes.
+    incoming.on('error', () => undefined);
+  });
+}
+
+interface Bytes {
+  readonly length: number;
+  add(chunk: Buffer): void;
+  take(): Buffer;
+}
+
+/** The client said how long the body is: each chunk goes to its place at once. */
+class ExpectedBytes implements Bytes {
+  readonly #expected: number;
+  #whole: Buffer | undefined;
+  length = 0;
+
+  constructor(expected: number) {
+    this.#expected = expected;
+  }
+
+  add(chunk: Buffer): void {
+    if (chunk.length === this.#expected) {
+      this.#whole = chunk;
+    } else {
+      this.#whole ??= Buffer.allocUnsafeSlow(this.#expected);
+      chunk.copy(this.#whole, this.length);
+    }
+    this.length += chunk.length;
+  }
+
+  take(): Buffer {
+    return (this.#whole ?? Buffer.alloc(0)).subarray(0, this.length);
+  }
+}
+
+class GrowingBytes implements Bytes {
+  readonly #chunks: Buffer[] = [];
+  length = 0;
+
+  add(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.length += chunk.length;
+  }
+
+  take(): Buffer {
+    return Buffer.concat(this.#chunks, this.length);
+  }
+}

@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/**
+ * Every socket of the listener and what it is answering. Node's own closing of idle connections
+ * leaves out those that never sent a byte, and its way of ending a connection throws away an answer
+ * that the client has not read yet while it still sends.
+ */
+export class Connections {
+  readonly #answers = new Map<Socket, Set<ServerResponse>>();
+  #isDraining = false;
+
+  /** Requests whose answer has not ended. */
+  get openRequests(): number {
+    let open = 0;
+    for (const answers of this.#answers.values()) open += answers.size;
+    return open;
+  }
+
+  add(socket: Socket): void {
+    this.#answers.set(socket, new Set());
+    socket.once('close', () => this.#answers.delete(socket));
+  }
+
+  /** Counts a request until its answer is out or its client is gone. */
+  open(socket: Socket, outgoing: ServerResponse): void {
+    this.#answers.get(socket)?.add(outgoing);
+    outgoing.once('close', () => {
+      const answers = this.#answers.get(socket);
+      answers?.delete(outgoing);
+      if (this.#isDraining && answers?.size === 0) socket.destroySoon();
+    });
+  }
+
+  /** Part of an answer is on its way: nothing else may be written to this socket. */
+  isAnswering(socket: Socket): boolean {
+    const answers = this.#answers.get(socket) ?? [];
+    return [...answers].some((outgoing) => outgoing.headersSent);
+  }
+
+  /** From now on a socket without a request goes at once, and the others after their last answer. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const [socket, answers] of this.#answers) if (answers.size === 0) socket.destroy();
+  }
+
+  destroy(): void {
+    for (const socket of this.#answers.keys()) socket.destroy();
+  }
+}
+
+// A client may send gigabytes before it looks for an answer; on loopback that takes about this long.
+const UNREAD_BODY_MS = 5_000;
+
+/**
+ * Lets an answer reach a client that is still sending: the body is read and dropped for a while.
+ * Closing at once would reset the connection, and the reset can overtake the answer.
+ */
+export function dropBody(incoming: IncomingMessage): void {
+  const { socket } = incoming;
+  if (incoming.complete) return;
+  // Node calls this when an answer that closes the connection is out.
+  socket.destroySoon = () => {
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), UNREAD_BODY_MS);
+    socket.once('close', () => clearTimeout(timer));
+    if (incoming.complete) socket.destroy();
+    else incoming.once('end', () => socket.destroy());
+  };
+  incoming.on('error', () => undefined);
+  incoming.resume();
+}
+
+// R9: long enough for an answer on loopback to be read, short enough to hold nothing.
+const RAW_ANSWER_MS = 200;
+
+/** Answers on a socket that HTTP has given up on, and closes it. */
+export function endRaw(socket: Socket, answer: string): void {
+  socket.on('error', () => undefined);
+  socket.end(answer);
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), RAW_ANSWER_MS);
+  socket.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,22 @@
+/**
+ * What may be said about an error of our own that nobody expected: its class and the place it came
+ * from. Never its message: those of JSON.parse, URL and others quote what they choked on.
+ */
+export function describeFault(thrown: unknown): Readonly<Record<string, string>> {
+  if (!(thrown instanceof Error)) return { error: typeof thrown };
+  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
+  const place = placeOf(thrown);
+  return {
+    error: thrown.name,
+    ...(/^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? { code } : {}),
+    ...(place === undefined ? {} : { at: place }),
+  };
+}
+
+/** File name, line and column of the innermost frame. */
+function placeOf({ stack = '', message }: Error): string | undefined {
+  // A message may have lines that look like frames.
+  const head = stack.indexOf(message);
+  const frames = head === -1 ? '' : stack.slice(head + message.length);
+  return /\n {4}at [^\n]*?([\w.-]+:\d+:\d+)\)?(?:\n|$)/.exec(frames)?.[1];
+}

@@ -1,0 +1,328 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ProxyError } from '../core/errors.ts';
+import {
+  type Admission,
+  admit,
+  allowedMethods,
+  checkUpgrade,
+  type ExpectedBody,
+  isAnthropic,
+  pathOf,
+  type RequestHead,
+} from '../core/gate.ts';
+import { errorDialect } from '../core/routes.ts';
+import type { ProxySettings } from '../core/settings.ts';
+import type { BodyDecoder } from '../ports/body-decoder.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Report } from '../ports/report.ts';
+import type { Handler } from '../proxy/client-request.ts';
+import { answerError, answerHealth, type ErrorContext, writeErrorAnswer } from './answers.ts';
+import { readBody } from './body.ts';
+import { Connections, dropBody, endRaw } from './connections.ts';
+import { describeFault } from './faults.ts';
+
+/**
+ * The loopback listener: takes a request past the gate, reads and decodes its body, hands it to the
+ * handler, and turns whatever fails on the way into the client's own error shape. The one `.catch`
+ * of a request is here. It never logs a header, a body or a key, and never listens beyond loopback.
+ */
+export interface LocalServer {
+  /** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
+  listen(): Promise<{ readonly host: string; readonly port: number }>;
+  /**
+   * Takes no more requests, lets open answers finish for `drainMs` milliseconds, then closes every
+   * connection. Resolves when all are closed.
+   */
+  stop(drainMs: number): Promise<void>;
+  /** Requests whose answer has not ended. */
+  readonly openRequests: number;
+}
+
+export interface LocalServerOptions {
+  readonly settings: ProxySettings;
+  /** sha256 of each token that is valid now; asked at every request, so a new token counts at once. */
+  readonly tokenDigests: () => readonly Buffer[];
+  readonly decode: BodyDecoder;
+  readonly handler: Handler;
+  readonly clock: Clock;
+  /** `req_` and 24 characters. */
+  readonly newId: () => string;
+  readonly report: Report;
+  readonly version: string;
+}
+
+export function createLocalServer(options: LocalServerOptions): LocalServer {
+  return new Listener(options);
+}
+
+/** What a client may take, and why; all in milliseconds. */
+const TIMES = {
+  /** Request head. A program on this machine sends it at once; slow ones hold a socket. */
+  head: 10_000,
+  /** Request head and body. 64 MiB on loopback take less than one second. */
+  request: 60_000,
+  /** Between requests. Agents think and run tools for minutes, and a new connection costs them time. */
+  keepAlive: 300_000,
+  /** How often the two limits above are looked at: Node's own 30 s would make ten seconds forty. */
+  check: 2_000,
+  /** Decoding a body. The largest that is allowed takes about one second in the slowest decoder. */
+  decode: 2_000,
+  /** Between two reports that no connection can be accepted. */
+  acceptReport: 60_000,
+} as const;
+
+/** Clients need at least this (Codex sends its state in headers); Node's default is 16 KiB. */
+const HEADER_BYTES_MAX = 64 << 10;
+
+/** Twice the 1,000 open streams that one process is meant to carry. */
+const CONNECTIONS_MAX = 2_048;
+
+const LOOPBACK = ['127.0.0.1', '::1'];
+
+class Listener implements LocalServer {
+  readonly #options: LocalServerOptions;
+  readonly #connections = new Connections();
+  readonly #server: Server;
+  #port = 0;
+  #stopped: Promise<void> | undefined;
+  #acceptReportedAt = -Infinity;
+
+  constructor(options: LocalServerOptions) {
+    if (!LOOPBACK.includes(options.settings.host)) {
+      throw new TypeError('svc listens on 127.0.0.1 or ::1 only.');
+    }
+    this.#options = options;
+    this.#server = this.#createServer();
+  }
+
+  get openRequests(): number {
+    return this.#connections.openRequests;
+  }
+
+  async listen(): Promise<{ host: string; port: number }> {
+    const { host, port } = this.#options.settings;
+    this.#server.listen({ host, port, exclusive: true });
+    await once(this.#server, 'listening');
+    // From here on an error is a connection that could not be accepted; the listener lives on.
+    this.#server.on('error', () => this.#reportAccept());
+    const address = this.#server.address();
+    this.#port = typeof address === 'object' && address !== null ? address.port : port;
+    return { host, port: this.#port };
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopped ??= this.#stop(drainMs);
+    return this.#stopped;
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#connections.drain();
+    const timer = setTimeout(() => this.#connections.destroy(), drainMs);
+    await closed;
+    clearTimeout(timer);
+  }
+
+  #createServer(): Server {
+    const server = createServer({
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: TIMES.head,
+      requestTimeout: TIMES.request,
+      keepAliveTimeout: TIMES.keepAlive,
+      connectionsCheckingInterval: TIMES.check,
+      // The gate answers these in the client's shape.
+      requireHostHeader: false,
+      insecureHTTPParser: false,
+      // A token must not wait for the acknowledgement of the one before it.
+      noDelay: true,
+    });
+    // Node's default of some 2,000 drops what is over it without a word; the gate counts instead.
+    server.maxHeadersCount = 0;
+    server.maxConnections = CONNECTIONS_MAX;
+    server.on('connection', (socket: Socket) => this.#connections.add(socket));
+    const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
+      this.#serve(incoming, outgoing);
+    server.on('request', serve);
+    // Without these two Node asks for the body, or refuses, before the gate was asked.
+    server.on('checkContinue', serve);
+    server.on('checkExpectation', serve);
+    server.on('upgrade', (incoming, socket) => this.#refuseUpgrade(incoming, socket));
+    server.on('connect', (incoming, socket) => this.#refuseConnect(incoming, socket));
+    server.on('clientError', (error, socket) => this.#answerBroken(error, socket));
+    return server;
+  }
+
+  #serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const call: Call = {
+      incoming,
+      outgoing,
+      head: headOf(incoming),
+      id: this.#options.newId(),
+      startedAt: this.#options.clock.monotonic(),
+    };
+    this.#connections.open(incoming.socket, outgoing);
+    // An answer that nobody can take any more ends here; it must not end the process.
+    outgoing.on('error', () => outgoing.destroy());
+    this.#answer(call).catch((error: unknown) => this.#fail(call, error));
+  }
+
+  async #answer(call: Call): Promise<void> {
+    const { incoming, outgoing, head } = call;
+    const admission = this.#admit(head);
+    if (admission.awaitsContinue && admission.body !== undefined) outgoing.writeContinue();
+    const { route } = admission;
+    if (route.kind === 'local') {
+      answerHealth(outgoing);
+      return;
+    }
+    const body = await this.#receive(incoming, admission.body);
+    if (body === 'gone') return;
+    await this.#options.handler(
+      {
+        id: call.id,
+        route,
+        method: head.method,
+        target: head.target,
+        headers: head.headers,
+        body,
+        startedAt: call.startedAt,
+      },
+      outgoing,
+    );
+    if (!outgoing.writableEnded && !outgoing.destroyed) {
+      throw new Error('The handler came back without having ended its answer.');
+    }
+  }
+
+  #admit(head: RequestHead): Admission {
+    if (this.#stopped !== undefined) throw new ProxyError('SHUTTING_DOWN', 'svc is stopping.');
+    const { relayPaths, bodyBytesMax, zstdBytesMax } = this.#options.settings;
+    const tokenDigests = this.#options.tokenDigests();
+    return admit(head, { port: this.#port, tokenDigests, relayPaths, bodyBytesMax, zstdBytesMax });
+  }
+
+  async #receive(
+    incoming: IncomingMessage,
+    expected: ExpectedBody | undefined,
+  ): Promise<Buffer | undefined | 'gone'> {
+    if (expected === undefined) return undefined;
+    const encoded = await readBody(incoming, expected);
+    if (encoded === undefined) return 'gone';
+    return this.#options.decode(encoded, expected.encoding, {
+      decodedBytesMax: this.#options.settings.bodyBytesMax,
+      deadlineMs: TIMES.decode,
+    });
+  }
+
+  #fail({ incoming, outgoing, head, id }: Call, thrown: unknown): void {
+    const isGone = outgoing.destroyed || incoming.socket.destroyed;
+    if (!(thrown instanceof ProxyError) && !isGone) {
+      this.#options.report({ code: 'INTERNAL', fields: { request: id, ...describeFault(thrown) } });
+    }
+    // A half answer must not end like a whole one.
+    if (isGone || outgoing.headersSent) {
+      outgoing.destroy();
+      return;
+    }
+    const error =
+      thrown instanceof ProxyError
+        ? thrown
+        : new ProxyError('INTERNAL', 'svc failed on this request.', { cause: thrown });
+    const close = !incoming.complete || this.#stopped !== undefined;
+    if (close) dropBody(incoming);
+    answerError(outgoing, error, { ...this.#contextOf(head, id), close });
+  }
+
+  /**
+   * Before the token, and whatever the path: only this answer makes Codex go on over HTTP at once (a
+   * 401 costs it seven tries), and it tells nothing. A web page gets its 403 here as elsewhere.
+   */
+  #refuseUpgrade(incoming: IncomingMessage, socket: Duplex): void {
+    const head = headOf(incoming);
+    let error = new ProxyError('UPGRADE_REFUSED', 'svc does not upgrade connections.');
+    try {
+      checkUpgrade(head, this.#port);
+    } catch (refusal) {
+      if (refusal instanceof ProxyError) error = refusal;
+    }
+    this.#endRaw(socket, error, head);
+  }
+
+  #refuseConnect(incoming: IncomingMessage, socket: Duplex): void {
+    const error = new ProxyError('METHOD_NOT_ALLOWED', 'svc opens no tunnels.');
+    this.#endRaw(socket, error, headOf(incoming));
+  }
+
+  /** Bytes that are not HTTP, headers that are too long, or a request that does not arrive. */
+  #answerBroken(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const isSilent = 'bytesRead' in socket && socket.bytesRead === 0;
+    if (error.code === 'ECONNRESET' || isSilent) socket.destroy();
+    else this.#endRaw(socket, readParserError(error.code), undefined);
+  }
+
+  #endRaw(duplex: Duplex, error: ProxyError, head: RequestHead | undefined): void {
+    // A listener for TCP gives TCP sockets; Node's types leave room for others.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    const socket = duplex as Socket;
+    if (!socket.writable || this.#connections.isAnswering(socket)) {
+      socket.destroy();
+      return;
+    }
+    const id = this.#options.newId();
+    endRaw(socket, writeErrorAnswer(error, this.#contextOf(head, id)));
+  }
+
+  #contextOf(head: RequestHead | undefined, requestId: string): ErrorContext {
+    const { version, settings } = this.#options;
+    if (head === undefined) return { dialect: undefined, requestId, version, allow: '' };
+    return {
+      dialect: errorDialect(pathOf(head.target), isAnthropic(head.headers)),
+      requestId,
+      version,
+      allow: allowedMethods(head, settings.relayPaths),
+    };
+  }
+
+  /** Most likely too many open files: the listener waits and goes on, and says so once a minute. */
+  #reportAccept(): void {
+    const now = this.#options.clock.monotonic();
+    if (now - this.#acceptReportedAt < TIMES.acceptReport) return;
+    this.#acceptReportedAt = now;
+    this.#options.report({
+      code: 'ACCEPT_FAILED',
+      fields: { openRequests: this.#connections.openRequests },
+    });
+  }
+}
+
+interface Call {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly head: RequestHead;
+  readonly id: string;
+  readonly startedAt: number;
+}
+
+function headOf(incoming: IncomingMessage): RequestHead {
+  return {
+    method: incoming.method ?? '',
+    target: incoming.url ?? '',
+    httpVersion: incoming.httpVersion,
+    headers: incoming.rawHeaders,
+  };
+}
+
+function readParserError(code: string | undefined): ProxyError {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new ProxyError('HEADERS_TOO_MANY', 'The request headers are too long.');
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new ProxyError('REQUEST_TIMEOUT', 'The request did not arrive in time.');
+  }
+  return new ProxyError('REQUEST_MALFORMED', 'The request is not well-formed HTTP.');
+}

@@ -1,0 +1,10 @@
+/**
+ * A line for the person who runs svc: a constant code and fields that cannot hold a key, a header,
+ * a body or a prompt.
+ */
+export interface SafeLine {
+  readonly code: string;
+  readonly fields?: Readonly<Record<string, string | number | boolean>>;
+}
+
+export type Report = (line: SafeLine) => void;

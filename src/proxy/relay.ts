@@ -1,0 +1,168 @@
+import type { ServerResponse } from 'node:http';
+import { headerOf } from '../core/header-rules.ts';
+import type { RawHeaders } from '../core/headers.ts';
+import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
+
+/** How a relay ended. Only 'complete' may be captured as a whole answer. */
+export type RelayEnd = 'complete' | 'client-gone' | 'upstream-cut';
+
+/**
+ * Sees the bytes pass. It shares their thread, so it must return at once; what it throws is dropped,
+ * and the watcher with it: memory may miss an answer, the client may not.
+ */
+export interface AnswerWatcher {
+  data(chunk: Uint8Array): void;
+  /** Whether this chunk, not yet given to `data`, holds the provider's own end of the answer. */
+  isTerminal(chunk: Uint8Array): boolean;
+  /** Once, after `data` of the last bytes that matter and before the client can have all of them. */
+  beforeLast(): void;
+}
+
+export interface RelayOptions {
+  readonly answer: UpstreamAnswer;
+  readonly outgoing: ServerResponse;
+  readonly watcher?: AnswerWatcher | undefined;
+  /** As the client gets it, evidence included. */
+  readonly head: { readonly status: number; readonly headers: RawHeaders };
+}
+
+/**
+ * After the terminal event the client has what it needs, and Codex hangs up 12 to 38 ms later, before
+ * the provider's own end. So much longer the provider may take to end, because a connection that
+ * ends in order is used again, and an aborted one costs the next request a TLS handshake.
+ */
+const AFTER_TERMINAL_MS = 500;
+
+/**
+ * Moves the provider's bytes to the client: unchanged, as they come, at the client's pace. Resolves
+ * when the last byte is handed to the client's socket, or when one side is gone.
+ *
+ * There is no stream, no branch and no buffer between the provider's parser and the client's socket:
+ * what one gives, the other takes, or the provider has to wait.
+ */
+export function relay(options: RelayOptions): Promise<RelayEnd> {
+  return new Promise((resolve, reject) => {
+    try {
+      new Relay(options, resolve).start(options.head);
+    } catch (error) {
+      // A head that node:http will not write: nothing is out yet, so the caller can still answer.
+      options.answer.abort();
+      reject(error);
+    }
+  });
+}
+
+class Relay implements AnswerSink {
+  readonly #answer: UpstreamAnswer;
+  readonly #outgoing: ServerResponse;
+  readonly #resolve: (end: RelayEnd) => void;
+  #watcher: AnswerWatcher | undefined;
+  // Bytes until Content-Length is met; -1 when the answer has none.
+  #bytesLeft: number;
+  #hasWritten = false;
+  #isLastSeen = false;
+  #isOver = false;
+  #graceTimer: NodeJS.Timeout | undefined;
+
+  constructor({ answer, outgoing, watcher, head }: RelayOptions, resolve: (end: RelayEnd) => void) {
+    this.#answer = answer;
+    this.#outgoing = outgoing;
+    this.#watcher = watcher;
+    this.#resolve = resolve;
+    this.#bytesLeft = Number(headerOf(head.headers, 'content-length') ?? -1);
+  }
+
+  start({ status, headers }: RelayOptions['head']): void {
+    const outgoing = this.#outgoing;
+    outgoing.on('error', () => this.#clientGone());
+    outgoing.on('close', () => this.#clientGone());
+    if (outgoing.destroyed) {
+      this.#clientGone();
+      return;
+    }
+    outgoing.writeHead(status, [...headers]);
+    outgoing.on('drain', () => this.#answer.resume());
+    this.#answer.deliver(this);
+    // A model may think for minutes before its first event; the client's own timers watch the head.
+    if (!this.#hasWritten && !this.#isOver) outgoing.flushHeaders();
+  }
+
+  data(chunk: Uint8Array): boolean {
+    if (this.#isOver) return true;
+    this.#hasWritten = true;
+    if (this.#bytesLeft !== -1) this.#bytesLeft -= chunk.length;
+    if (!this.#isLastSeen && (this.#bytesLeft === 0 || this.#isTerminal(chunk))) {
+      // Clients act on the terminal event, or on the last byte of a known length, without waiting for
+      // the end of the stream. What must survive a kill of this process is written before it goes out.
+      this.#watch(chunk);
+      this.#passLast();
+      return this.#outgoing.write(chunk);
+    }
+    const wantsMore = this.#outgoing.write(chunk);
+    this.#watch(chunk);
+    return wantsMore;
+  }
+
+  end(): void {
+    clearTimeout(this.#graceTimer);
+    if (this.#isOver) return;
+    this.#passLast();
+    this.#outgoing.end();
+    this.#settle('complete');
+  }
+
+  cut(): void {
+    clearTimeout(this.#graceTimer);
+    if (this.#isOver) return;
+    const end = this.#outgoing.destroyed ? 'client-gone' : 'upstream-cut';
+    // The client must see a broken connection, never a clean end of a half answer: SDKs take that
+    // for a whole one.
+    this.#outgoing.destroy();
+    this.#settle(end);
+  }
+
+  #clientGone(): void {
+    if (this.#isOver) return;
+    if (this.#isLastSeen) {
+      this.#graceTimer = setTimeout(() => this.#answer.abort(), AFTER_TERMINAL_MS).unref();
+      this.#settle('complete');
+      this.#answer.resume();
+      return;
+    }
+    this.#settle('client-gone');
+    this.#answer.abort();
+  }
+
+  #settle(end: RelayEnd): void {
+    this.#isOver = true;
+    this.#watcher = undefined;
+    this.#resolve(end);
+  }
+
+  #watch(chunk: Uint8Array): void {
+    try {
+      this.#watcher?.data(chunk);
+    } catch {
+      this.#watcher = undefined;
+    }
+  }
+
+  #isTerminal(chunk: Uint8Array): boolean {
+    try {
+      return this.#watcher?.isTerminal(chunk) === true;
+    } catch {
+      this.#watcher = undefined;
+      return false;
+    }
+  }
+
+  #passLast(): void {
+    if (this.#isLastSeen) return;
+    this.#isLastSeen = true;
+    try {
+      this.#watcher?.beforeLast();
+    } catch {
+      this.#watcher = undefined;
+    }
+  }
+}

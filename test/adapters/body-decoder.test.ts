@@ -1,0 +1,255 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as zlib from 'node:zlib';
+import * as fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createBodyDecoder } from '../../src/adapters/body-decoder.ts';
+import { hasNativeZstd } from '../../src/adapters/native-zstd.ts';
+import { ProxyError } from '../../src/core/errors.ts';
+import { xxh64Low } from '../../src/core/xxh64.ts';
+import {
+  bomb,
+  CODEX_HEADER,
+  compressedBlock,
+  frame,
+  rawBlock,
+  repeatedBlock,
+} from '../support/zstd-frames.ts';
+
+const limits = { decodedBytesMax: 64 << 20, deadlineMs: 10_000 };
+const folder = join(import.meta.dirname, '../recordings/codex-0.169.0');
+const recorded = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.body.zst'))
+  .map((path) => ({
+    path,
+    encoded: readFileSync(join(folder, path)),
+    body: JSON.stringify(
+      JSON.parse(readFileSync(join(folder, path.replace('.body.zst', '.json')), 'utf8')).request
+        .body,
+    ),
+  }));
+
+// Node 22.15 and later have both.
+const zstdDecoders = [
+  { name: 'zstd in the worker', useNativeZstd: false },
+  { name: 'zstd through node:zlib', useNativeZstd: true },
+].slice(0, hasNativeZstd ? 2 : 1);
+
+describe.each(zstdDecoders)('$name', ({ useNativeZstd }) => {
+  const decoder = createBodyDecoder({ useNativeZstd });
+  afterAll(() => decoder.close());
+
+  async function verdict(encoded: Buffer, encoding = 'zstd', own = {}): Promise<string> {
+    try {
+      const decoded = await decoder.decode(encoded, encoding, { ...limits, ...own });
+      return `${decoded.length} bytes`;
+    } catch (error) {
+      return error instanceof ProxyError ? error.code : String(error);
+    }
+  }
+
+  test('R11: decodes the frames that Codex sent to the bodies beside them', async () => {
+    expect(recorded.length).toBe(5);
+    for (const { path, encoded, body } of recorded) {
+      const decoded = await decoder.decode(encoded, 'zstd', limits);
+      expect(decoded.toString(), path).toBe(body);
+    }
+  });
+
+  test('R11: decodes several frames, skippable ones between them, into one body', async () => {
+    const [one, two] = recorded;
+    const skippable = Buffer.from('502a4d180100000000', 'hex');
+    const encoded = Buffer.concat([
+      one?.encoded ?? Buffer.alloc(0),
+      skippable,
+      two?.encoded ?? Buffer.alloc(0),
+    ]);
+    const decoded = await decoder.decode(encoded, 'zstd', limits);
+    expect(decoded.toString()).toBe(`${one?.body}${two?.body}`);
+  });
+
+  test('R11: two-byte "no sequences" is as good as one byte', async () => {
+    const literals = Buffer.from([5 << 3, ...Buffer.from('hello'), 0x80, 0]);
+    const blocks = [compressedBlock(literals, false), rawBlock(Buffer.from('!'), true)];
+    const decoded = await decoder.decode(frame({ header: CODEX_HEADER, blocks }), 'zstd', limits);
+    expect(decoded.toString()).toBe('hello!');
+  });
+
+  test('R11: a right checksum passes and a wrong one is unreadable', async () => {
+    const content = Buffer.from('{"model":"m"}');
+    const header = CODEX_HEADER.with(0, 0x04);
+    const blocks = [rawBlock(content, true)];
+    const checksum = xxh64Low(content);
+    expect(await verdict(frame({ header, blocks, checksum }))).toBe(`${content.length} bytes`);
+    expect(await verdict(frame({ header, blocks, checksum: checksum ^ 1 }))).toBe(
+      'BODY_UNREADABLE',
+    );
+  });
+
+  test('R11: refuses the frames that the reference decoder was once wrong about', async () => {
+    // zstd's own golden-decompression-errors: an offset of zero, Huffman weights that are cut
+    // off, bytes after "no sequences".
+    const golden = [
+      '28b52ffd0000450000080002002f430bae',
+      '28b52ffd000055000072800104207e1f02aa00',
+      '28b52ffd00009500006848656c6c6f20576f726c64210a80000000',
+    ];
+    for (const hex of golden) {
+      expect(await verdict(Buffer.from(hex, 'hex')), hex).toBe('BODY_UNREADABLE');
+    }
+  });
+
+  test('R11: a body of exactly the limit passes, one byte more does not', async () => {
+    const size = 3 * (128 << 10);
+    expect(await verdict(bomb(3), 'zstd', { decodedBytesMax: size })).toBe(`${size} bytes`);
+    expect(await verdict(bomb(3), 'zstd', { decodedBytesMax: size - 1 })).toBe('BODY_TOO_LARGE');
+  });
+
+  test('R11: a bomb made of matches is refused at the limit', async () => {
+    // One literal, then one match of 128 KiB - 1 over it: some ten bytes a block.
+    const block = [
+      1 << 3, // Raw literals, one byte.
+      0x20,
+      1, // One sequence, its codes each constant:
+      0b01_01_01_00,
+      1, // one literal,
+      0, // offset value 1: with a literal before it, the newest offset, which is 1,
+      52, // and a match of 65,539 and 16 bits more.
+    ];
+    const bits = 128 * 1_024 - 1 - 65_539;
+    const sequence = [bits & 0xff, bits >> 8, 1];
+    const match = Buffer.from([...block, ...sequence]);
+    const blocks = (count: number): Buffer[] => [
+      ...Array.from({ length: count - 1 }, () => compressedBlock(match, false)),
+      compressedBlock(match, true),
+    ];
+    const small = frame({ header: CODEX_HEADER, blocks: blocks(2) });
+    expect(await verdict(small)).toBe(`${256 << 10} bytes`);
+    const large = frame({ header: CODEX_HEADER, blocks: blocks(10_000) });
+    expect(large.length).toBeLessThan(140_000);
+    expect(await verdict(large)).toBe('BODY_TOO_LARGE');
+  });
+
+  test('R11: damaged frames are decoded or refused, and the decoder goes on', async () => {
+    const damage = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })), {
+      minLength: 1,
+      maxLength: 3,
+    });
+    const codes = /^(\d+ bytes|BODY_UNREADABLE|BODY_TOO_LARGE)$/;
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...recorded), damage, async ({ encoded }, changes) => {
+        const damaged = Buffer.from(encoded);
+        for (const [at, by] of changes) {
+          const place = at % damaged.length;
+          damaged[place] = (damaged[place] ?? 0) ^ by;
+        }
+        expect(await verdict(damaged)).toMatch(codes);
+      }),
+      { numRuns: 300 },
+    );
+    const [first] = recorded;
+    expect(await verdict(first?.encoded ?? Buffer.alloc(0))).toBe(`${first?.body.length} bytes`);
+  });
+
+  test('R11: a frame cut off anywhere is unreadable', async () => {
+    const { encoded } = recorded[1] ?? { encoded: Buffer.alloc(0) };
+    for (let end = 0; end < encoded.length; end += 97) {
+      expect(await verdict(encoded.subarray(0, end))).toBe('BODY_UNREADABLE');
+    }
+  });
+});
+
+describe('the worker', () => {
+  const decoder = createBodyDecoder({ useNativeZstd: false });
+  afterAll(() => decoder.close());
+
+  test('R11: is ended when a body takes too long, and the next body gets another one', async () => {
+    const slow = decoder.decode(bomb(512), 'zstd', { ...limits, deadlineMs: 1 });
+    await expect(slow).rejects.toMatchObject({ code: 'BODY_TOO_LARGE' });
+    const [first] = recorded;
+    const decoded = await decoder.decode(first?.encoded ?? Buffer.alloc(0), 'zstd', limits);
+    expect(decoded.toString()).toBe(first?.body);
+  });
+
+  test('R11: takes many bodies at once and answers each with its own', async () => {
+    decoder.warm();
+    const all = await Promise.all(
+      Array.from({ length: 64 }, (_, index) => {
+        const blocks = [repeatedBlock(index + 1, true)];
+        return decoder.decode(frame({ header: CODEX_HEADER, blocks }), 'zstd', limits);
+      }),
+    );
+    expect(all.map(({ length }) => length)).toEqual(all.map((_, index) => index + 1));
+  });
+
+  test('leaves the bytes that it was given to their owner', async () => {
+    const encoded = Buffer.from(recorded[0]?.encoded ?? []);
+    const copy = Buffer.from(encoded);
+    await decoder.decode(encoded, 'zstd', limits);
+    expect(encoded.equals(copy)).toBe(true);
+  });
+
+  test('works again after it was closed', async () => {
+    await decoder.close();
+    const decoded = await decoder.decode(bomb(1), 'zstd', limits);
+    expect(decoded.length).toBe(128 << 10);
+  });
+});
+
+describe('the other encodings', () => {
+  const decoder = createBodyDecoder();
+  afterAll(() => decoder.close());
+  const body = Buffer.from(JSON.stringify({ text: 'ä'.repeat(100_000), more: [1.0, 2] }));
+  const encodings = [
+    ['gzip', zlib.gzipSync(body)],
+    ['deflate', zlib.deflateSync(body)],
+    ['br', zlib.brotliCompressSync(body)],
+  ] as const;
+
+  test('R10: identity, gzip, deflate and br give the body back', async () => {
+    expect(await decoder.decode(body, 'identity', limits)).toBe(body);
+    for (const [encoding, encoded] of encodings) {
+      const decoded = await decoder.decode(encoded, encoding, limits);
+      expect(decoded.equals(body), encoding).toBe(true);
+    }
+  });
+
+  test.each(encodings)('R10: %s over the limit is too large', async (encoding, encoded) => {
+    const exact = { ...limits, decodedBytesMax: body.length };
+    expect((await decoder.decode(encoded, encoding, exact)).length).toBe(body.length);
+    const less = { ...limits, decodedBytesMax: body.length - 1 };
+    await expect(decoder.decode(encoded, encoding, less)).rejects.toMatchObject({
+      code: 'BODY_TOO_LARGE',
+    });
+  });
+
+  test.each(encodings)(
+    'R10: %s cut off or with more after it is unreadable',
+    async (name, encoded) => {
+      const broken = [
+        encoded.subarray(0, -1),
+        encoded.subarray(0, 10),
+        Buffer.alloc(0),
+        Buffer.concat([encoded, Buffer.from('x')]),
+        Buffer.from('not compressed at all'),
+      ];
+      for (const bytes of broken) {
+        await expect(decoder.decode(bytes, name, limits)).rejects.toMatchObject({
+          code: 'BODY_UNREADABLE',
+        });
+      }
+    },
+  );
+
+  test('R10: identity over the limit is too large, an unknown encoding unsupported', async () => {
+    const small = { ...limits, decodedBytesMax: body.length - 1 };
+    await expect(decoder.decode(body, 'identity', small)).rejects.toMatchObject({
+      code: 'BODY_TOO_LARGE',
+    });
+    for (const encoding of ['compress', 'gzip, br', 'GZIP', '']) {
+      await expect(decoder.decode(body, encoding, limits)).rejects.toMatchObject({
+        code: 'ENCODING_UNSUPPORTED',
+      });
+    }
+  });
+});

@@ -1,0 +1,62 @@
+import { setMaxListeners } from 'node:events';
+import { expect, onTestFinished, test } from 'vitest';
+import { StoreClient } from '../../src/adapters/store/client.ts';
+import { recordOf } from '../support/records.ts';
+
+/** A worker that answers 'list' and dies of everything else, as a fault in native code would. */
+const MORTAL = `
+  import { parentPort } from 'node:worker_threads';
+  parentPort.on('message', ({ number, name }) => {
+    if (name === 'close') parentPort.close();
+    else if (name !== 'list') throw new Error('fatal');
+    parentPort.postMessage({ kind: 'answer', number, value: [] });
+  });`;
+
+/** A worker that never answers. */
+const MUTE = `
+  import { parentPort } from 'node:worker_threads';
+  parentPort.on('message', ({ number, name }) => {
+    if (name === 'close') parentPort.postMessage({ kind: 'answer', number });
+  });`;
+
+function openClient(code: string, lines: string[] = []): StoreClient {
+  const worker = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
+  const client = new StoreClient({ folder: '', report: (line) => lines.push(line), worker });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+test('a worker that dies is started again, and only the calls of that moment fail', async () => {
+  const lines: string[] = [];
+  const client = openClient(MORTAL, lines);
+  const deadly = client.call('capture', [recordOf('one')]);
+  const behind = client.call('list', { limit: 1 });
+  await expect(deadly).rejects.toMatchObject({ name: 'MemoryError', reason: 'unavailable' });
+  await expect(behind).rejects.toMatchObject({ name: 'MemoryError', reason: 'unavailable' });
+  expect(await client.call('list', { limit: 1 })).toEqual([]);
+  expect(lines).toEqual(['The memory stopped and is started again.']);
+});
+
+test('a worker that dies again and again is given up for a while', async () => {
+  const client = openClient(MORTAL);
+  for (let death = 0; death < 5; death += 1) {
+    // oxlint-disable-next-line no-await-in-loop
+    await expect(client.call('capture', [])).rejects.toMatchObject({ reason: 'unavailable' });
+  }
+  await expect(client.call('list', { limit: 1 })).rejects.toMatchObject({
+    message: 'The memory stopped too often.',
+  });
+});
+
+test('more waiting calls than the bound are refused at once', async () => {
+  const client = openClient(MUTE);
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  const calls = Array.from({ length: 1024 }, () =>
+    client.call('list', { limit: 1 }, controller.signal).catch((error: unknown) => error),
+  );
+  await expect(client.call('list', { limit: 1 })).rejects.toMatchObject({ reason: 'unavailable' });
+  controller.abort();
+  const errors = await Promise.all(calls);
+  expect(errors.every((error) => Reflect.get(Object(error), 'reason') === 'timeout')).toBe(true);
+});

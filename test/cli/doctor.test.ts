@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { createServer as createSocketServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { type CliOptions, runCli, tempFolder } from '../support/cli.ts';
+import { PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+
+// Many processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+interface Report {
+  ok: boolean;
+  checks: { level: string; subject: string; found: string; fix?: string }[];
+}
+
+async function report(options: CliOptions): Promise<Report & { code: number | null }> {
+  const { stdout, stderr, code } = await runCli(['doctor', '--json'], options);
+  expect(stdout + stderr).not.toContain(PROVIDER_KEY);
+  return { ...(JSON.parse(stdout) as Report), code };
+}
+
+async function listen(server: Server | ReturnType<typeof createSocketServer>): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' ? (address?.port ?? 0) : 0;
+}
+
+function find({ checks }: Report, subject: string): Report['checks'][number] | undefined {
+  return checks.find((check) => check.subject === subject);
+}
+
+test('all well: exit 0, and every upstream with its key masked', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const result = await report({ home });
+  expect(result.checks.filter(({ level }) => level === 'problem')).toEqual([]);
+  expect([result.ok, result.code]).toEqual([true, 0]);
+  expect(find(result, 'Upstream')?.found).toBe(
+    'anthropic, anthropic_messages, api.anthropic.com, key: …8d9e',
+  );
+});
+
+test('for people there is a line for each, and the mending below it', async () => {
+  const { stdout, stderr, code } = await runCli(['doctor'], { home: tempFolder() });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^ok {7}Node: /m);
+  expect(stdout).toMatch(/^problem {2}Configuration: .* does not exist\n {9}svc setup --yes/m);
+  expect(stderr).toContain('1 problem');
+});
+
+test('R28: open modes and links are problems with the command that mends them', async () => {
+  const home = homeWith(validConfig());
+  const folder = join(home, '.config/svc');
+  chmodSync(folder, 0o755);
+  const open = await report({ home });
+  expect(find(open, 'Configuration')).toMatchObject({ level: 'problem', fix: 'svc setup --yes' });
+  expect(open.code).toBe(1);
+  symlinkSync(folder, join(home, 'link'));
+  const linked = await report({ home, env: { SVC_CONFIG_HOME: join(home, 'link') } });
+  expect(find(linked, 'Configuration')?.found).toContain('symbolic link');
+  const data = join(home, 'data');
+  mkdirSync(data, { mode: 0o755 });
+  const store = await report({ home, env: { SVC_DATA_HOME: data } });
+  expect(find(store, 'Store')).toMatchObject({ level: 'problem', fix: `chmod 700 '${data}'` });
+});
+
+test('every wrong setting is a problem of its own', async () => {
+  const proxy = { port: -1, memoryMode: 'x', prot: 1 };
+  const home = homeWith({ ...validConfig(), proxy, localToken: PROVIDER_KEY });
+  const { checks } = await report({ home });
+  const settings = checks.filter(({ subject }) => subject === 'Setting');
+  expect(settings.map(({ level }) => level)).toEqual(['problem', 'problem', 'problem', 'warning']);
+});
+
+test('T4: who listens on the port is told, and is sent no token', async () => {
+  let heard = '';
+  const stranger = createServer((request, answer) => {
+    heard += JSON.stringify([request.url, request.rawHeaders]);
+    answer.end('hello');
+  });
+  const port = await listen(stranger);
+  const config = { ...validConfig(), proxy: { port } };
+  const taken = await report({ home: homeWith(config) });
+  stranger.close();
+  expect(find(taken, 'Port')).toMatchObject({ level: 'problem' });
+  expect(heard).toContain('/health');
+  expect(heard).not.toContain('svc_local_');
+  const svc = createServer((_, answer) => {
+    answer.setHeader('x-svc-local-proxy', '1');
+    answer.end('{}');
+  });
+  const own = await report({ home: homeWith({ ...config, proxy: { port: await listen(svc) } }) });
+  svc.close();
+  expect(find(own, 'Port')).toMatchObject({ level: 'ok' });
+  expect(find(own, 'Port')?.found).toContain('svc runs on');
+  const silent = createSocketServer();
+  const mute = { ...config, proxy: { port: await listen(silent) } };
+  expect(find(await report({ home: homeWith(mute) }), 'Port')?.found).toContain('does not answer');
+  silent.close();
+});
+
+test('a proxy of the network that clients would send everything to is a warning', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const env = {
+    HTTPS_PROXY: 'http://proxy.corp:8080',
+    ANTHROPIC_BASE_URL: 'http://127.0.0.1:1/v1',
+  };
+  const { checks, code } = await report({ home, env });
+  const clients = checks.filter(({ subject }) => subject === 'Clients');
+  expect(clients.map(({ level }) => level)).toEqual(['warning', 'warning']);
+  expect(clients[0]?.fix).toBe('export NO_PROXY=127.0.0.1,localhost');
+  expect(code).toBe(0);
+  const spared = await report({ home, env: { ...env, no_proxy: 'a, 127.0.0.1' } });
+  expect(spared.checks.filter(({ subject }) => subject === 'Clients')).toHaveLength(1);
+});
+
+test('a key that is named and not set is a problem here', async () => {
+  const upstream = { ...(validConfig()['upstreams'] as object[])[0], providerKey: { env: 'NOPE' } };
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 }, upstreams: [upstream] });
+  const unset = await report({ home });
+  expect(find(unset, 'Setting')?.found).toContain('expected a key in $NOPE, found nothing');
+  const set = await report({ home, env: { NOPE: PROVIDER_KEY } });
+  expect(set.code).toBe(0);
+  expect(find(set, 'Upstream')?.found).toContain('key: in $NOPE, set');
+});

@@ -1,0 +1,138 @@
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test, vi } from 'vitest';
+import { VERSION } from '../../src/core/version.ts';
+import { BIN, runCli, runProgram, tempFolder } from '../support/cli.ts';
+import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+
+// Many processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+const COMMANDS = [
+  ['setup'],
+  ['doctor'],
+  ['start'],
+  ['print-config'],
+  ['print-config', 'claude'],
+  ['print-config', 'codex'],
+  ['config'],
+  ['config', 'token'],
+  ['requests'],
+  ['memory'],
+  ['memory', 'list'],
+  ['memory', 'search'],
+  ['memory', 'get'],
+  ['memory', 'forget'],
+];
+
+test('the version is that of the package', async () => {
+  const text = readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8');
+  expect((JSON.parse(text) as { version: string }).version).toBe(VERSION);
+  const { stdout, code } = await runCli(['--version'], { home: tempFolder() });
+  expect([stdout, code]).toEqual([`${VERSION}\n`, 0]);
+});
+
+test('every command explains itself on stdout, and holds no secret in it', async () => {
+  const home = homeWith(validConfig());
+  const env = { ANTHROPIC_API_KEY: PROVIDER_KEY };
+  for (const command of COMMANDS) {
+    const { stdout, stderr, code } = await runCli([...command, '--help'], { home, env });
+    expect([stderr, code]).toEqual(['', 0]);
+    expect(stdout).toMatch(/^Usage: svc /);
+    expect(stdout).not.toContain('CANARY');
+    expect(stdout).not.toContain(LOCAL_TOKEN);
+  }
+  const { stdout } = await runCli(['setup', '--help'], { home });
+  expect(stdout).not.toMatch(/--key[ ,=]/);
+  expect(stdout).toContain('Examples:');
+});
+
+test('wrong usage is exit 2, on stderr, with a proposal where there is one', async () => {
+  const home = tempFolder();
+  const cases: [string[], string][] = [
+    [[], 'Which command?'],
+    [['strat'], 'Did you mean start?'],
+    [['start', '--prot', '1'], 'Did you mean --port?'],
+    [['memory'], 'Which command?'],
+    [['memory', 'get'], "missing required argument 'ref'"],
+    [['config', 'token', 'x'], 'too many arguments'],
+    [['requests', '--limit', '0'], '--limit'],
+    [['memory', 'list', '--limit', '1001'], '--limit'],
+    [['memory', 'get', 'm_a', '--lines', '3-2'], '--lines'],
+    [['memory', 'forget'], 'Say what to forget'],
+    [['memory', 'forget', '--space', 'a'], '--yes'],
+  ];
+  for (const [args, told] of cases) {
+    const { stdout, stderr, code } = await runCli(args, { home });
+    expect([args, code, stdout]).toEqual([args, 2, '']);
+    expect(stderr).toContain(told);
+  }
+});
+
+test('config token prints the token and a line end', async () => {
+  const { stdout, stderr, code } = await runCli(['config', 'token'], {
+    home: homeWith(validConfig()),
+  });
+  expect([stdout, stderr, code]).toEqual([`${LOCAL_TOKEN}\n`, '', 0]);
+});
+
+test('config token needs neither a valid upstream nor its key', async () => {
+  const config = { ...validConfig(), upstreams: [{ name: 'X', providerKey: { env: 'NOPE' } }] };
+  const { stdout, code } = await runCli(['config', 'token'], { home: homeWith(config) });
+  expect([stdout, code]).toEqual([`${LOCAL_TOKEN}\n`, 0]);
+});
+
+test('config token loads little code: no HTTP client, no database, no schema compiler', async () => {
+  const coverage = mkdtempSync(join(tmpdir(), 'svc-coverage-'));
+  const env = { NODE_V8_COVERAGE: coverage };
+  await runCli(['config', 'token'], { home: homeWith(validConfig()), env });
+  const [name = ''] = readdirSync(coverage);
+  const { result } = JSON.parse(readFileSync(join(coverage, name), 'utf8')) as {
+    result: { url: string }[];
+  };
+  const files = result.filter(({ url }) => url.startsWith('file:')).map(({ url }) => url);
+  const bytes = files.reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0);
+  expect(files.some((url) => url.endsWith('/dist/main.js'))).toBe(true);
+  expect(files.every((url) => !url.includes('node_modules'))).toBe(true);
+  // commander is 35 kB of it; undici alone would be 500, conf 200.
+  expect(bytes).toBeLessThan(120_000);
+});
+
+test('R29: no command says a key, whatever is wrong', async () => {
+  const good = validConfig();
+  const wrong = { [PROVIDER_KEY]: 1, name: PROVIDER_KEY, providerKey: { env: PROVIDER_KEY } };
+  const homes = [
+    homeWith(good),
+    homeWith(`{"providerKey": "${PROVIDER_KEY}"`),
+    homeWith({ [PROVIDER_KEY]: 1, proxy: PROVIDER_KEY, upstreams: [PROVIDER_KEY, wrong] }),
+  ];
+  const env = {
+    ANTHROPIC_API_KEY: PROVIDER_KEY,
+    SVC_MEMORY_MODE: PROVIDER_KEY,
+  };
+  const groups = ['print-config', 'config', 'memory'];
+  const commands = COMMANDS.filter((args) => args.length > 1 || !groups.includes(args[0] ?? ''));
+  const lines = [...commands, ['doctor', '--json'], ['setup', '--yes'], ['memory', 'get', 'm_x']];
+  for (const args of lines) {
+    const results = await Promise.all(homes.map((home) => runCli(args, { home, env })));
+    for (const { stdout, stderr } of results) {
+      expect(stdout).not.toContain('CANARY');
+      expect(stderr).not.toContain('CANARY');
+      expect(stderr).not.toContain(LOCAL_TOKEN);
+    }
+  }
+});
+
+test('a reader that goes early is no failure', async () => {
+  const script = `'${process.execPath}' '${BIN}' --help | true; echo "\${PIPESTATUS[0]}"`;
+  const { stdout, stderr } = await runProgram(['bash', '-c', script], { home: tempFolder() });
+  expect([stdout, stderr]).toEqual(['0\n', '']);
+});
+
+test('what is not for a terminal has no colours', async () => {
+  const { stdout, stderr } = await runCli(['doctor'], { home: tempFolder() });
+  expect(stdout + stderr).not.toContain('\u001b');
+});

@@ -1,0 +1,214 @@
+import { expect, test } from 'vitest';
+import { CliError, reportError } from '../../src/cli/cli-error.ts';
+import { forgetMemories, getMemory, listMemories } from '../../src/cli/memory.ts';
+import { listRequests } from '../../src/cli/requests.ts';
+import type { CliStore } from '../../src/cli/store-for-cli.ts';
+import { oneLine, printable, Terminal } from '../../src/cli/terminal.ts';
+import {
+  type ForgetFilter,
+  type ListFilter,
+  MemoryError,
+  type StoredRecord,
+} from '../../src/ports/memory.ts';
+import type { RequestRow } from '../../src/ports/request-log.ts';
+
+const record: StoredRecord = {
+  ref: 'm_abcdefgh',
+  digest: 'd',
+  space: '/home/a',
+  role: 'user',
+  text: 'one\ntwo \u001b[31mred\u001b[0m \u202eevil\nthree\n',
+  conversation: 'c',
+  client: 'claude-code',
+  at: Date.UTC(2026, 10, 20, 12, 0, 0),
+  fingerprint: 'f',
+  exchange: 0,
+};
+
+const row: RequestRow = {
+  id: 'req_1',
+  at: record.at,
+  client: 'codex',
+  kind: 'main',
+  dialect: 'openai_responses',
+  model: 'model\u001b[2J',
+  space: 'default',
+  conversation: 'c',
+  status: 200,
+  end: 'complete',
+  memoryMode: 'read-write',
+  memoryState: 'recalled',
+  compressionMode: 'deterministic',
+  continuityState: 'not_needed',
+  originalInputTokens: 100,
+  forwardedInputTokens: 120,
+  recalledTokens: 20,
+  elidedItems: 0,
+  elidedTokens: 0,
+  ms: {},
+};
+
+/** A store of one record and one row that notes what it is asked. */
+function storeOf(records: readonly StoredRecord[] = [record]) {
+  const asked: unknown[] = [];
+  let closed = 0;
+  const store: CliStore = {
+    memory: {
+      supports: { kind: 'fake', read: true, write: true },
+      recall: async () => ({ passages: [] }),
+      capture: async () => [],
+      retrieve: async (key) => {
+        asked.push(key);
+        return records.find(({ ref }) => 'ref' in key && key.ref === ref);
+      },
+      list: async (filter: ListFilter) => {
+        asked.push(filter);
+        return records;
+      },
+      forget: async (filter: ForgetFilter) => {
+        asked.push(filter);
+        return records.length;
+      },
+      close: async () => undefined,
+    },
+    requests: { add: () => undefined, list: async () => [row] },
+    close: async () => {
+      closed += 1;
+    },
+  };
+  return { asked, open: async () => store, closed: () => closed, store };
+}
+
+function screen(isTTY = false) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const into = (lines: string[]) => ({ isTTY, write: (text: string) => lines.push(text) > 0 });
+  const terminal = new Terminal({ stdout: into(out), stderr: into(err), environment: {} });
+  const environment = { SVC_DATA_HOME: '/nowhere' };
+  return {
+    context: { terminal, environment },
+    out: () => out.join(''),
+    err: () => err.join(''),
+  };
+}
+
+test('memories are listed one a line, harmless for a screen', async () => {
+  const { context, out } = screen();
+  const { open, asked, closed } = storeOf();
+  await listMemories({ options: { space: '/home/a', limit: '5' } }, context, open);
+  expect(asked).toEqual([{ limit: 5, space: '/home/a' }]);
+  expect(out()).toMatch(
+    /^m_abcdefgh {2}2026-11-2\d \d\d:00:00 {2}\/home\/a user claude-code {2}one two \ufffd\[31mred/,
+  );
+  expect(out().split('\n')).toHaveLength(2);
+  expect(out()).not.toContain('\u202e');
+  expect(closed()).toBe(1);
+});
+
+test('searching asks for the words, and JSON is the records themselves', async () => {
+  const { context, out } = screen();
+  const { open, asked } = storeOf();
+  await listMemories({ words: 'red things', options: { json: true } }, context, open);
+  expect(asked).toEqual([{ limit: 20, words: 'red things' }]);
+  expect(JSON.parse(out())).toEqual([record]);
+});
+
+test('get gives a pipe the exact text, a screen a harmless one, and lines that add up', async () => {
+  const pipe = screen();
+  const { open } = storeOf();
+  await getMemory({ ref: record.ref, options: {} }, pipe.context, open);
+  expect(pipe.out()).toBe(record.text);
+  const watched = screen(true);
+  await getMemory({ ref: record.ref, options: {} }, watched.context, open);
+  expect(watched.out()).not.toContain('\u001b');
+  const parts = screen();
+  await getMemory({ ref: record.ref, options: { lines: '1-2' } }, parts.context, open);
+  await getMemory({ ref: record.ref, options: { lines: '3-9' } }, parts.context, open);
+  expect(parts.out()).toBe(record.text);
+});
+
+test('a reference that nobody has is an error with what to do', async () => {
+  const { context } = screen();
+  const { open, closed } = storeOf();
+  await expect(getMemory({ ref: 'm_no', options: {} }, context, open)).rejects.toThrow(CliError);
+  expect(closed()).toBe(1);
+});
+
+test('forgetting by reference needs no question, by search and space it does', async () => {
+  const { context, err } = screen();
+  const { open, asked } = storeOf();
+  await forgetMemories({ refs: ['m_a', 'm_b'], options: {} }, context, open);
+  await forgetMemories({ refs: [], options: { space: 's', yes: true } }, context, open);
+  await forgetMemories({ refs: [], options: { search: 'w', yes: true } }, context, open);
+  await forgetMemories(
+    { refs: [], options: { search: 'w', space: 's', yes: true } },
+    context,
+    open,
+  );
+  expect(asked).toEqual([
+    { refs: ['m_a', 'm_b'] },
+    { space: 's' },
+    { words: 'w' },
+    { space: 's', words: 'w' },
+  ]);
+  expect(err()).toContain('Forgotten: 1.');
+  const refused = forgetMemories({ refs: [], options: { space: 's' } }, context, open);
+  await expect(refused).rejects.toMatchObject({ exitCode: 2 });
+  const mixed = forgetMemories(
+    { refs: ['m_a'], options: { space: 's', yes: true } },
+    context,
+    open,
+  );
+  await expect(mixed).rejects.toMatchObject({ exitCode: 2 });
+});
+
+test('forgetting nothing is a failure', async () => {
+  const { context } = screen();
+  const { open } = storeOf([]);
+  await expect(forgetMemories({ refs: ['m_a'], options: {} }, context, open)).rejects.toThrow(
+    'Nothing was found',
+  );
+});
+
+test('a memory that cannot answer is one message with its reason, and the store is closed', async () => {
+  const { context } = screen();
+  const { store, closed } = storeOf();
+  const memory = {
+    ...store.memory,
+    list: async () => {
+      throw new MemoryError('unavailable', 'a secret detail');
+    },
+  };
+  const listing = listMemories({ options: {} }, context, async () => ({ ...store, memory }));
+  await expect(listing).rejects.toThrow('The memory cannot answer (unavailable).');
+  expect(closed()).toBe(1);
+});
+
+test('requests are listed one a line, or as JSON', async () => {
+  const { context, out } = screen();
+  const { open } = storeOf();
+  await listRequests({}, context, open);
+  expect(out()).toMatch(
+    /req_1 {2}200 {2}codex\/main {2}model\ufffd\[2J {2}100→120 tokens {2}20 recalled/,
+  );
+  const json = screen();
+  await listRequests({ json: true }, json.context, open);
+  expect(JSON.parse(json.out())).toEqual([row]);
+});
+
+test('R29: an error that nobody planned is told by its kind alone', () => {
+  const { context, err } = screen();
+  expect(reportError(new TypeError('CANARY'), context.terminal)).toBe(1);
+  expect(reportError('CANARY', context.terminal)).toBe(1);
+  expect(err()).toContain('TypeError');
+  expect(err()).not.toContain('CANARY');
+});
+
+test('nothing that a screen acts on is printed, and joined letters stay joined', () => {
+  expect(printable('a\u0007b\u009bc\u202ed\u2066e\ufefff\r')).toBe(
+    'a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\ufffd',
+  );
+  expect(printable('tab\there\n👩\u200d💻')).toBe('tab\there\n👩\u200d💻');
+  expect(oneLine(' a\n\n b ', 10)).toBe('a b');
+  expect(oneLine('x'.repeat(1_000_000), 5)).toBe('xxxx…');
+});

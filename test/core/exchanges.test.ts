@@ -1,0 +1,216 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Dialect } from '../../src/core/dialect.ts';
+import { groupExchanges } from '../../src/core/exchanges.ts';
+import { recordings } from '../support/recordings.ts';
+import { viewOf } from '../support/view-of.ts';
+
+function group(dialect: Dialect, list: readonly unknown[]) {
+  const key = dialect === 'openai_responses' ? 'input' : 'messages';
+  return groupExchanges(viewOf(dialect, { [key]: list }).items);
+}
+
+const user = (...texts: string[]) => ({
+  role: 'user',
+  content: texts.map((text) => ({ type: 'text', text })),
+});
+const said = (text: string) => ({ role: 'assistant', content: [{ type: 'text', text }] });
+const calls = (...ids: string[]) => ({
+  role: 'assistant',
+  content: ids.map((id) => ({ type: 'tool_use', id, name: 'Bash' })),
+});
+const answers = (...ids: string[]) => ({
+  role: 'user',
+  content: ids.map((id) => ({ type: 'tool_result', tool_use_id: id })),
+});
+
+describe('Messages', () => {
+  const groupOf = (...list: readonly unknown[]) => group('anthropic_messages', list);
+
+  test('an exchange is a person’s message and everything up to the next one', () => {
+    const exchanges = groupOf(
+      user('a'),
+      calls('1'),
+      answers('1'),
+      calls('2', '3'),
+      answers('3', '2'),
+      said('A.'),
+      user('b'),
+      said('B.'),
+    );
+    expect(exchanges).toMatchObject([
+      {
+        start: 0,
+        end: 6,
+        human: 0,
+        humanText: 'a',
+        assistantText: 'A.',
+        isOpen: false,
+        hasToolState: true,
+        rounds: [
+          { calls: [1], results: [2] },
+          { calls: [3], results: [4] },
+        ],
+      },
+      {
+        start: 6,
+        end: 8,
+        human: 6,
+        humanText: 'b',
+        assistantText: 'B.',
+        isOpen: false,
+        hasToolState: false,
+        rounds: [],
+      },
+    ]);
+  });
+
+  test('what precedes the first person’s message is a group of its own', () => {
+    const reminder = user('<system-reminder>\nx\n</system-reminder>');
+    expect(groupOf(reminder, user('a'))).toMatchObject([
+      { start: 0, end: 1, human: undefined, humanText: '', isOpen: false },
+      { start: 1, end: 2, human: 1, isOpen: true },
+    ]);
+  });
+
+  test('messages in a row are one exchange, until the model has done something', () => {
+    expect(groupOf(user('a'), user('b'), said('B.'), user('c'))).toMatchObject([
+      { start: 0, end: 3, human: 1, humanText: 'a\n\nb' },
+      { start: 3, end: 4, humanText: 'c' },
+    ]);
+  });
+
+  test('text typed inside a tool loop begins an exchange; the result still belongs to its call', () => {
+    const queued = {
+      type: 'text',
+      text: 'The user sent a new message while you were working:\nno\n\nThis is how Claude Code surfaces it.',
+    };
+    const both = { role: 'user', content: [{ type: 'tool_result', tool_use_id: '1' }, queued] };
+    expect(groupOf(user('a'), calls('1'), both, said('Ok.'))).toMatchObject([
+      { start: 0, end: 2, isOpen: true, rounds: [{ calls: [1], results: [2] }] },
+      { start: 2, end: 4, humanText: 'no', isOpen: false, hasToolState: true, rounds: [] },
+    ]);
+  });
+
+  test('an answer is due while a call waits or a result was not spoken about', () => {
+    const open = (...list: readonly unknown[]) => groupOf(user('a'), ...list).at(-1)?.isOpen;
+    expect(open()).toBe(true);
+    expect(open(said('A.'))).toBe(false);
+    expect(
+      open({
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'x' },
+          { type: 'tool_use', id: '1' },
+        ],
+      }),
+    ).toBe(true);
+    expect(open(calls('1'), answers('1'))).toBe(true);
+    expect(open(calls('1'), answers('1'), said('A.'))).toBe(false);
+  });
+
+  test('a search that the provider ran leaves the answer whole', () => {
+    const content = [
+      { type: 'server_tool_use', id: 's' },
+      { type: 'web_search_tool_result', tool_use_id: 's' },
+      { type: 'text', text: 'A.' },
+    ];
+    expect(groupOf(user('a'), { role: 'assistant', content })).toMatchObject([
+      { isOpen: false, hasToolState: true },
+    ]);
+  });
+
+  test('an interruption marks the exchange that was interrupted, not the one after it', () => {
+    const exchanges = groupOf(
+      user('a'),
+      said('half'),
+      user('[Request interrupted by user]\n', 'b'),
+      said('B.'),
+    );
+    expect(exchanges).toMatchObject([
+      { humanText: 'a', assistantText: 'half', wasInterrupted: true },
+      { humanText: 'b', assistantText: 'B.', wasInterrupted: false },
+    ]);
+  });
+
+  test('results that nobody asked for are kept apart from every round', () => {
+    expect(groupOf(user('a'), answers('9', ''), calls(''), said('A.'))).toMatchObject([
+      { rounds: [{ calls: [2], results: [] }] },
+    ]);
+  });
+});
+
+describe('Responses', () => {
+  test('calls side by side are one round; reasoning counts as something done', () => {
+    const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'ls' });
+    const result = (id: string) => ({ type: 'function_call_output', call_id: id });
+    const exchanges = group('openai_responses', [
+      { role: 'user', content: 'a' },
+      { type: 'reasoning', encrypted_content: 'x' },
+      call('1'),
+      call('2'),
+      result('2'),
+      result('1'),
+      call('3'),
+      result('3'),
+      { role: 'user', content: '<turn_aborted>\nx\n</turn_aborted>' },
+      { role: 'user', content: 'b' },
+    ]);
+    expect(exchanges).toMatchObject([
+      {
+        start: 0,
+        end: 9,
+        hasReasoning: true,
+        wasInterrupted: true,
+        isOpen: true,
+        rounds: [
+          { calls: [2, 3], results: [4, 5] },
+          { calls: [6], results: [7] },
+        ],
+      },
+      { start: 9, end: 10, humanText: 'b', wasInterrupted: false },
+    ]);
+  });
+});
+
+test('exchanges cover the items without a gap, and only the first may lack a person', () => {
+  const item = fc.constantFrom(
+    user('a'),
+    user('<x_y>b</x_y>'),
+    said('A.'),
+    calls('1'),
+    answers('1'),
+    { role: 'system', content: 'x' },
+    { role: 'new' },
+    user('[Request interrupted by user]', 'c'),
+  );
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 20 }), (list) => {
+      const exchanges = group('anthropic_messages', list);
+      let at = 0;
+      for (const [index, exchange] of exchanges.entries()) {
+        expect(exchange.start).toBe(at);
+        expect(exchange.end).toBeGreaterThan(at);
+        expect(exchange.human === undefined).toBe(index === 0 && exchange.humanText === '');
+        at = exchange.end;
+      }
+      expect(at).toBe(list.length);
+    }),
+  );
+});
+
+test('every recorded call that was answered is in a round with its answer', () => {
+  for (const { dialect, body, name } of recordings()) {
+    if (dialect === undefined) continue;
+    const { items } = viewOf(dialect, body);
+    const rounds = groupExchanges(items).flatMap((exchange) => exchange.rounds);
+    const results = new Set(rounds.flatMap((round) => round.results));
+    const answering = items.flatMap((item, index) =>
+      item.toolResultIds.length > 0 ? [index] : [],
+    );
+    expect(
+      [...results].toSorted((a, b) => a - b),
+      name,
+    ).toEqual(answering);
+  }
+});

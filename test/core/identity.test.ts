@@ -1,0 +1,254 @@
+import { describe, expect, test } from 'vitest';
+import {
+  conversationKey,
+  hasProviderState,
+  identify,
+  kindOfPath,
+  projectOf,
+} from '../../src/core/identity.ts';
+import type { Dialect } from '../../src/core/dialect.ts';
+import { golden, recordings, type Recording } from '../support/recordings.ts';
+import { viewOf } from '../support/view-of.ts';
+
+function identityOf(recording: Recording) {
+  const { dialect, headers, body, path } = recording;
+  if (dialect === undefined) throw new Error(`${recording.name} has no dialect`);
+  const view = viewOf(dialect, body);
+  const identity = identify(dialect, headers, view);
+  const kind = kindOfPath(path) ?? identity.kind;
+  const human = view.items.map((item) => item.humanText).filter((text) => text !== '');
+  return {
+    client: identity.client,
+    kind,
+    session: identity.session,
+    human: kind === 'main' ? human : [],
+  };
+}
+
+describe('what real clients sent', () => {
+  const expected = golden();
+  const recorded = recordings().filter(({ name }) => name in expected);
+
+  test('all of it is read: 249 requests', () => {
+    expect(recorded).toHaveLength(249);
+    expect(Object.keys(expected)).toHaveLength(249);
+  });
+
+  test.each(recorded.map((recording) => [recording.name, recording] as const))(
+    '%s',
+    (name, recording) => {
+      const want = expected[name];
+      const got = identityOf(recording);
+      // Counting is told by its path, before anybody asks who counts.
+      if (want?.kind === 'count') expect(got.kind).toBe('count');
+      else expect(got).toEqual(want);
+    },
+  );
+});
+
+const tools = [{ name: 'Bash' }];
+const hello = [{ role: 'user', content: 'hello' }];
+const claude = ['User-Agent', 'claude-cli/2.1.329 (external, cli)'];
+
+function ask(dialect: Dialect, headers: readonly string[], body: Record<string, unknown>) {
+  const view = viewOf(dialect, body);
+  const identity = identify(dialect, headers, view);
+  return { view, identity, ...conversationKey(identity, view) };
+}
+
+describe('the kind of a request', () => {
+  const kindOf = (headers: readonly string[], body: Record<string, unknown>): string =>
+    ask('anthropic_messages', headers, { messages: hello, tools, ...body }).identity.kind;
+
+  test('one token asked for is a check, whoever asks', () => {
+    expect(kindOf([], { max_tokens: 1 })).toBe('side');
+    expect(kindOf(claude, { max_tokens: 1 })).toBe('side');
+    expect(kindOf([], { max_tokens: 2 })).toBe('main');
+  });
+
+  test('a known agent without tools asks for itself; an unknown program without tools does not', () => {
+    expect(kindOf(claude, { tools: [] })).toBe('side');
+    expect(kindOf([], { tools: undefined })).toBe('main');
+    expect(kindOf(['user-agent', 'opencode/1.2'], { tools: null })).toBe('side');
+  });
+
+  test.each([
+    ['main', 'main'],
+    ['compaction', 'compaction'],
+    ['subagent', 'subagent'],
+    ['workflow', 'subagent'],
+    ['auxiliary', 'side'],
+    ['side_reply', 'side'],
+    ['a_class_of_next_year', 'side'],
+  ])('Claude Code says that it is %s', (value, want) => {
+    expect(kindOf([...claude, 'X-Claude-Code-Request-Class', value], {})).toBe(want);
+  });
+
+  test('an order to summarise is a compaction, whatever the client says about the request', () => {
+    const messages = [
+      ...hello,
+      { role: 'user', content: 'CRITICAL: Respond with TEXT ONLY. Do NOT call' },
+    ];
+    expect(kindOf([...claude, 'x-claude-code-request-class', 'main'], { messages })).toBe(
+      'compaction',
+    );
+    expect(kindOf([], { system: 'You are a context summarization assistant. Read' })).toBe(
+      'compaction',
+    );
+  });
+
+  test('a sub-agent is told by its header or by its system prompt', () => {
+    expect(kindOf([...claude, 'x-claude-code-agent-id', 'a1'], {})).toBe('subagent');
+    const system = [{ type: 'text', text: 'x-anthropic-billing-header: cc_is_subagent=true;' }];
+    expect(kindOf([], { system })).toBe('subagent');
+  });
+
+  test('a kind that Codex invents later passes through', () => {
+    const meta = JSON.stringify({ request_kind: 'warmup', thread_source: 'user' });
+    const headers = ['originator', 'codex_exec', 'x-codex-turn-metadata', meta];
+    expect(ask('openai_responses', headers, { input: 'hi', tools }).identity.kind).toBe('side');
+  });
+
+  test('counting is told by the path', () => {
+    expect(kindOfPath('/v1/messages/count_tokens?beta=true')).toBe('count');
+    expect(kindOfPath('/v1/messages?x=/count_tokens')).toBeUndefined();
+  });
+});
+
+describe('the conversation', () => {
+  const body = { messages: hello, tools, system: 'You are helpful.' };
+
+  test('a stated session is the key; a sub-agent that shares it has its own', () => {
+    const headers = [...claude, 'X-Claude-Code-Session-Id', 's1'];
+    expect(ask('anthropic_messages', headers, body)).toMatchObject({ key: 's1', isStated: true });
+    const sub = [...headers, 'x-claude-code-agent-id', 'a1'];
+    expect(ask('anthropic_messages', sub, body)).toMatchObject({ key: 's1/a1', isStated: true });
+  });
+
+  test.each([
+    [JSON.stringify({ device_id: 'd', session_id: 's2' }), 's2'],
+    [
+      'user_ab_account__session_00000000-0000-4000-8000-000000000001',
+      '00000000-0000-4000-8000-000000000001',
+    ],
+    ['{"session_id":', ''],
+    ['someone@example.com', ''],
+  ])('metadata.user_id %j', (userId, session) => {
+    const { identity } = ask('anthropic_messages', [], { ...body, metadata: { user_id: userId } });
+    expect(identity.session).toBe(session);
+  });
+
+  test.each(['thread-id', 'session-id', 'session_id', 'conversation_id', 'x-session-id'])(
+    'header %s',
+    (name) => {
+      const { identity } = ask('openai_responses', [name.toUpperCase(), 't1'], {
+        input: 'hi',
+        prompt_cache_key: 'k',
+      });
+      expect(identity).toMatchObject({ session: 't1', sessionFrom: 'header' });
+    },
+  );
+
+  test('without one it follows from how the conversation begins', () => {
+    const first = ask('anthropic_messages', [], body);
+    const later = ask('anthropic_messages', [], {
+      ...body,
+      messages: [...hello, { role: 'assistant', content: 'Hi.' }, { role: 'user', content: 'b' }],
+    });
+    const other = ask('anthropic_messages', [], {
+      ...body,
+      messages: [{ role: 'user', content: 'bye' }],
+    });
+    expect(first).toMatchObject({ isStated: false, key: expect.stringMatching(/^d_[\w-]{43}$/) });
+    expect(later.key).toBe(first.key);
+    expect(other.key).not.toBe(first.key);
+  });
+
+  test('the system prompt counts, also where it is a message', () => {
+    const chat = (system: string) =>
+      ask('openai_chat_completions', [], {
+        messages: [{ role: 'system', content: system }, ...hello],
+      }).key;
+    expect(chat('You write code.')).not.toBe(chat('You write poems.'));
+    expect(chat('You write code.')).toBe(chat('You write code.'));
+  });
+
+  test('a program’s own cache label names no conversation', () => {
+    const labelled = (text: string) =>
+      ask('openai_responses', [], { input: text, prompt_cache_key: 'my-app' });
+    expect(labelled('a')).toMatchObject({
+      isStated: false,
+      identity: { session: 'my-app', sessionFrom: 'cache-key' },
+    });
+    expect(labelled('a').key).not.toBe(labelled('b').key);
+  });
+
+  test('an id of unreasonable length is none', () => {
+    expect(
+      ask('openai_responses', ['session-id', 'x'.repeat(257)], { input: 'a' }).identity.session,
+    ).toBe('');
+  });
+});
+
+describe('the project', () => {
+  const project = (headers: readonly string[], body: Record<string, unknown>) =>
+    projectOf(headers, viewOf('anthropic_messages', { messages: hello, ...body }));
+  const codex = (workspaces: object) => ['x-codex-turn-metadata', JSON.stringify({ workspaces })];
+
+  test('is the workspace that Codex names, of several the one that holds the stated folder', () => {
+    expect(project(codex({ '/a': {} }), {})).toEqual({ folder: '/a' });
+    const messages = [
+      { role: 'user', content: '<environment_context>\n<cwd>/b/src</cwd>\n</environment_context>' },
+    ];
+    expect(project(codex({ '/a': {}, '/b': {} }), { messages })).toEqual({ folder: '/b' });
+  });
+
+  test('else what the first item states, else the system prompt, else where Claude Code works now', () => {
+    const safeguards = { classifier_context: { live_cwd: '/live' } };
+    const system = '<env>\nWorking directory: /sys\n</env>\nCurrent branch: main\n';
+    const messages = [
+      { role: 'system', content: '# Environment\n - Primary working directory: /item\n' },
+    ];
+    expect(project([], { safeguards })).toEqual({ folder: '/live' });
+    expect(project([], { safeguards, system })).toEqual({ folder: '/sys', branch: 'main' });
+    expect(project([], { safeguards, system, messages }).folder).toBe('/item');
+  });
+
+  test('is absent when nobody states one, and odd metadata is no reason to fail', () => {
+    expect(project(['x-codex-turn-metadata', '{'], { safeguards: [1], system: 7 })).toEqual({});
+  });
+
+  test('every recorded Codex request names it', () => {
+    const named = recordings().filter(
+      ({ name, dialect }) => name.startsWith('codex') && dialect === 'openai_responses',
+    );
+    const folders = named.map(
+      ({ headers, body }) => projectOf(headers, viewOf('openai_responses', body)).folder,
+    );
+    // The title call is not about a project.
+    expect(new Set(folders)).toEqual(new Set(['/home/user/project', undefined]));
+    expect(folders.filter((folder) => folder === undefined)).toHaveLength(1);
+  });
+});
+
+describe('history kept at the provider', () => {
+  const has = (body: Record<string, unknown>) => hasProviderState(viewOf('openai_responses', body));
+
+  test.each([
+    [{ previous_response_id: 'resp_1' }, true],
+    [{ conversation: { id: 'conv_1' } }, true],
+    [{ thread: 'th_1' }, true],
+    [{ diagnostics: { previous_message_id: 'msg_1' } }, true],
+    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, true],
+    [{ previous_response_id: null, conversation: null, diagnostics: {} }, false],
+  ])('%j', (body, want) => {
+    expect(has({ input: 'hi', ...body })).toBe(want);
+  });
+
+  test('no recorded request has any', () => {
+    const holding = recordings().filter(
+      ({ dialect, body }) => dialect !== undefined && hasProviderState(viewOf(dialect, body)),
+    );
+    expect(holding.map(({ name }) => name)).toEqual([]);
+  });
+});

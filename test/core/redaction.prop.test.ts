@@ -1,0 +1,129 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { maskSecrets, stripPrivate } from '../../src/core/redaction.ts';
+import { SECRET_RULES } from '../../src/core/secret-rules.ts';
+import { plantSecrets } from '../support/planted-secrets.ts';
+
+/** Pieces that rules begin, end and break with, joined in any order. */
+const PIECES = [
+  'password',
+  'token',
+  'api_key',
+  'secret',
+  ' is ',
+  '=',
+  ': ',
+  ':',
+  '"',
+  "'",
+  '\\"',
+  '\\n',
+  '\n',
+  ' ',
+  '(',
+  '[',
+  ']',
+  '{',
+  '@',
+  '://',
+  'user:',
+  '.',
+  ',',
+  ';',
+  '-',
+  '_',
+  '/',
+  'sk-',
+  'sk-ant-',
+  'AKIA',
+  'ghp_',
+  'xoxb-',
+  'eyJ',
+  'Bearer ',
+  'authorization: basic ',
+  '-----BEGIN PRIVATE KEY-----',
+  '-----END PRIVATE KEY-----',
+  '[masked: jwt]',
+  '[masked: ',
+  'AccountKey=',
+  '--password ',
+  ' -u a:',
+  'A_KEY=',
+  'SG.',
+  'hf_',
+  'npm_',
+  'key-',
+  '<private>',
+  '</private>',
+  'a',
+  'Z9',
+  '7f3a9c',
+  'é',
+  '😀',
+];
+
+const piece = fc.oneof(
+  fc.constantFrom(...PIECES),
+  fc.stringMatching(/^[A-Za-z0-9]{8,48}$/),
+  fc.integer({ min: 1, max: 999 }).chain((seed) => {
+    const planted = plantSecrets(seed);
+    return fc.constantFrom(...planted.map((it) => it.secret), ...planted.map((it) => it.line));
+  }),
+);
+const hostileText = fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join(''));
+
+test('R26: masking a masked text changes nothing', () => {
+  fc.assert(
+    fc.property(hostileText, (text) => {
+      const once = maskSecrets(text).text;
+      expect(maskSecrets(once)).toEqual({ text: once, masked: 0 });
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('R26, T15: a planted secret is never in what comes out, whatever stands around its line', () => {
+  const lines = fc.array(fc.lorem({ maxCount: 12 }), { maxLength: 6 });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1e6 }), lines, lines, (seed, before, after) => {
+      for (const { secret, line } of plantSecrets(seed)) {
+        const { text } = maskSecrets([...before, line, ...after].join('\n'));
+        expect(text).not.toContain(secret);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('R26: what is not masked stays, in its order', () => {
+  fc.assert(
+    fc.property(hostileText, (text) => {
+      const kept = maskSecrets(text).text.split(/\[masked: [a-z-]+\]/);
+      let from = 0;
+      for (const part of kept) {
+        const at = text.indexOf(part, from);
+        expect(at).toBeGreaterThanOrEqual(0);
+        from = at + part.length;
+      }
+    }),
+  );
+});
+
+test('private passages are gone after one pass: a second one finds none', () => {
+  fc.assert(
+    fc.property(hostileText, (text) => {
+      const once = stripPrivate(text);
+      expect(stripPrivate(once)).toBe(once);
+      expect(/<private>/i.test(once)).toBe(false);
+    }),
+  );
+});
+
+test('R26: no rule repeats without a bound, repeats a repetition, or can read a mask', () => {
+  for (const { kind, pattern, rest } of SECRET_RULES) {
+    const source = pattern.source.replaceAll(/\\.|\[(?:\\.|[^\]])*\]/g, 'x');
+    expect(source, kind).not.toMatch(/[*+]|\{\d+,\}/);
+    expect(source, kind).not.toMatch(/\{\d+,\d+\}[^()]*\)(?:\{|\?\{)\d+,\d{3,}\}/);
+    expect(rest?.source ?? '', kind).toMatch(/^(?:|\(\?:\)|\[(?:\\.|[^\]])+\]\*)$/);
+  }
+});

@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest';
+import { MASKED_CHARS_MAX, maskSecrets, stripPrivate } from '../../src/core/redaction.ts';
+import { makeKeyLines, plantSecrets } from '../support/planted-secrets.ts';
+
+const BEGIN = ['-----BEGIN', 'RSA PRIVATE KEY-----'].join(' ');
+const END = ['-----END', 'RSA PRIVATE KEY-----'].join(' ');
+
+/** What agents read all day. None of it is a secret. */
+const ORDINARY_LINES = [
+  'commit 3f2c1e0b9a8d7c6b5a4f3e2d1c0b9a8f7e6d5c4b',
+  'index 83db48f..bf2a1c9 100644',
+  'request 550e8400-e29b-41d4-a716-446655440000 took 12 ms',
+  '"integrity": "sha512-9nZ2r3eVPnrCeJzZ5xQF4mP2Yc8vT1sK6bN0wL7gH3jD5fA9qR8uE2iO4pX6yM1zC7kV3tB5nJ8hG0dS2lW4aQ=="',
+  'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'The price is $1,299.00 (EUR 1.199,99), invoice 2024-118833.',
+  'interface Login { password: string; token?: string; secret: Buffer; apiKey: string | undefined }',
+  'const token = getToken();',
+  'const token = await this.tokens.next(request.headers);',
+  'const password = process.env.DB_PASSWORD ?? prompt();',
+  'password = args.password1',
+  'let secret = sha256(base64Url(input));',
+  'function check(token: Uint8Array, password: string): boolean {',
+  'if (token === undefined || secret.length < 32) throw new Error("no token");',
+  'api_key = os.environ["ACME_API_KEY"]',
+  'API_KEY=${ACME_API_KEY}',
+  'API_KEY=$ACME_API_KEY',
+  'ANTHROPIC_API_KEY=your-key-here-1234567890',
+  'password: "<your password>"',
+  'password: "Enter your new password 2 times"',
+  'secret: {{ .Values.auth.secret1 }}',
+  '"tokens": { "input_tokens": 128412, "cache_read_input_tokens": 99231 }',
+  'max_tokens=4096 token_count: 1234567890123456',
+  'recalledTokensMax: 512, tokenBudget: 8192,',
+  'postgres://user:password@localhost:5432/db',
+  'redis://localhost:6379/0 and https://example.com:8443/a/b@c',
+  'git clone git@github.com:acme/widgets.git',
+  'PWD=/home/anna/projects/app2/src',
+  '<div class="sk-circle sk-circle-fade-dot-12 sk-folding-cube">',
+  'npm_config_registry npm_lifecycle_event hf_transfer_enabled_by_default',
+  'use Bearer authentication, or a bearer token, in the Authorization: Bearer <token> header',
+  'The password is required. The token is invalid. The secret is base64 encoded.',
+  'the password is hashed with argon2id or pbkdf2, the token is sha256 of it',
+  '-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAu1SU1LfVLPHCozMxH2Mo\n-----END PUBLIC KEY-----',
+  'a file that starts with "-----BEGIN PRIVATE KEY-----" is a key; put it outside of the folder',
+  'eyJ is how a JSON object begins in base64',
+  '12345678:3f2c1e0b9a8d7c6b5a4f3e2d1c0b9a8f7e6d5c4b line of a log',
+  'import { createHash, timingSafeEqual } from "node:crypto";',
+  '   42→  const secret = createSecretKey(randomBytes(32));',
+  'const keyPattern = /sk-[A-Za-z0-9]{20,}/;',
+  'expect(headers["authorization"]).toBe(`Bearer ${localToken}`);',
+  'task-1234567890abcdefghij risk-assessment-2024-q3-final-version-2',
+  'see https://docs.example.com/en/api/secret-manager#token=rotation',
+  'window.btoa("YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY3ODkw")',
+];
+
+test.each(ORDINARY_LINES)('ordinary text stays as it is: %s', (line) => {
+  expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
+});
+
+test.each(plantSecrets(11))('R26, T15: a planted secret is masked: $name', ({ secret, line }) => {
+  const { text, masked } = maskSecrets(line);
+  expect(text).not.toContain(secret);
+  expect(text).toMatch(/\[masked: [a-z-]+\]/);
+  expect(masked).toBe(1);
+});
+
+test('what stands around a secret stays', () => {
+  const { text } = maskSecrets(`Authorization: Bearer ${'aB3'.repeat(10)} and then`);
+  expect(text).toBe('Authorization: Bearer [masked: authorization] and then');
+});
+
+test('R26: a private key block is masked as a whole', () => {
+  const lines = makeKeyLines(3, 20);
+  const { text, masked } = maskSecrets(`before\n${BEGIN}\n${lines.join('\n')}\n${END}\nafter`);
+  expect({ text, masked }).toEqual({ text: 'before\n[masked: private-key]\nafter', masked: 1 });
+});
+
+test('R26: a private key block that was cut off is masked to where the text ends', () => {
+  const lines = makeKeyLines(4, 9);
+  expect(maskSecrets(`${BEGIN}\n${lines.join('\n')}`).text).toBe('[masked: private-key]');
+});
+
+test('R26: a cut-off key does not take the text behind it along', () => {
+  const cutOff = `${BEGIN}\n${makeKeyLines(4, 9).join('\n')}\n... (truncated)\nNow run the tests again.`;
+  const { text } = maskSecrets(cutOff);
+  expect(text).toBe('[masked: private-key]\n... (truncated)\nNow run the tests again.');
+});
+
+test.each([
+  ['line numbers', (line: string, at: number) => `${String(at).padStart(6)}→${line}\n`],
+  ['diff marks', (line: string) => `+${line}\r\n`],
+  ['escaped line ends', (line: string) => String.raw`${line}\n`],
+  ['a source literal', (line: string) => `  "${line}" +\n`],
+])('R26: a private key with %s is found', (_, decorate) => {
+  const keyLines = makeKeyLines(5, 14);
+  const block = [BEGIN, ...keyLines, END].map((line, at) => decorate(line, at)).join('');
+  const { text } = maskSecrets(block);
+  for (const line of keyLines) expect(text).not.toContain(line);
+});
+
+test('R26: an encrypted private key with its headers is found', () => {
+  const lines = makeKeyLines(6, 12);
+  const headers = `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,${'0A1B2C3D'.repeat(4)}\n`;
+  const { text } = maskSecrets(`${BEGIN}\n${headers}\n${lines.join('\n')}\n${END}`);
+  expect(text).toBe('[masked: private-key]');
+});
+
+test('R26: the secret that follows an AWS key id is masked with it', () => {
+  const [id, secret] = ['aws key id', 'aws secret key'].map(
+    (name) => plantSecrets(7).find((it) => it.name === name)?.secret ?? '',
+  );
+  const { text } = maskSecrets(`anna,${id},${secret}\n`);
+  expect(text).toBe('anna,[masked: aws-key-id],[masked: aws-secret-key]\n');
+});
+
+test('a text over the limit is one mask, and one at the limit is read', () => {
+  expect(maskSecrets('a'.repeat(MASKED_CHARS_MAX + 1)).text).toBe('[masked: oversized-text]');
+  expect(maskSecrets('a'.repeat(MASKED_CHARS_MAX)).masked).toBe(0);
+});
+
+// Each text makes some rule try as often and as far as it can. None has a time of its own to meet:
+// anything that is worse than linear would take minutes, and the test's deadline ends it.
+const HOSTILE_PARTS = [
+  'password=',
+  'password:"',
+  'password is ',
+  'token: string = ',
+  'a_KEY=',
+  'A_KEY_KEY_',
+  'bearer ',
+  'authorization: bearer ',
+  '://',
+  '://a:',
+  'eyJ',
+  'eyJaaaaaaaa.',
+  'eyJ-',
+  '-----BEGIN PRIVATE KEY-----',
+  '-----BEGIN PRIVATE KEY-----\n-----END ',
+  'sk-',
+  'sk-ant-',
+  'AKIA',
+  'AccountKey=',
+  'SG.',
+  '1234567890:',
+  'xoxb-',
+  'MMMMMMMMMMMMMMMMMMMMMMMM.',
+  'hooks.slack.com/services/',
+  '[masked: ',
+  ' -u a:',
+  'a',
+  '=',
+  '\\n',
+  '\u{1F600}',
+];
+
+test.each(HOSTILE_PARTS)('R26: 1 MiB of %j ends', (part) => {
+  const text = part.repeat(Math.floor(MASKED_CHARS_MAX / part.length));
+  const { masked } = maskSecrets(text);
+  expect(masked).toBeLessThan(text.length);
+});
+
+test.each([
+  ['a <private>b</private> c', 'a   c'],
+  ['<PRIVATE>x</private>', ' '],
+  ['a <private>b <private>c</private> d</private> e', 'a   e'],
+  ['a <private>never closed', 'a  '],
+  ['a </private> b', 'a </private> b'],
+  ['<pri<private>x</private>vate>y', '<pri vate>y'],
+  ['nothing private', 'nothing private'],
+])('private passages are taken out: %j', (text, kept) => {
+  expect(stripPrivate(text)).toBe(kept);
+});
+
+test('private passages that open a million times are taken out', () => {
+  expect(stripPrivate('<private>'.repeat(1 << 17))).toBe(' ');
+});

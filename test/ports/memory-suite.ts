@@ -1,0 +1,253 @@
+import { beforeEach, afterEach, describe, expect, test } from 'vitest';
+import { MemoryError, type Memory } from '../../src/ports/memory.ts';
+import { FACTS, questionOf, recordOf } from '../support/records.ts';
+
+/** What every memory owes its callers, whatever it is made of. */
+export function memorySuite(name: string, open: () => Promise<Memory> | Memory): void {
+  describe(name, () => {
+    let memory: Memory;
+    // Far above what anything here takes: only a hang reaches it.
+    const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+    const texts = async (humanText: string, space = 'project'): Promise<string[]> => {
+      const answer = await memory.recall(questionOf(humanText, { space }), patience());
+      return answer.passages.map(({ text }) => text);
+    };
+
+    beforeEach(async () => {
+      memory = await open();
+    });
+    afterEach(() => memory.close());
+
+    test('what was captured is recalled by a question in other words', async () => {
+      const fact = recordOf('The deploy code word for project Zephyr is marmalade-42.');
+      expect(await memory.capture([fact], patience())).toEqual(['stored']);
+      expect(await texts('what is the deploy code word?')).toEqual([fact.text]);
+    });
+
+    test('a recalled passage says whose words it is, when, where from, and its reference', async () => {
+      const fact = recordOf('The release captain is Ottoline.', { role: 'assistant' });
+      await memory.capture([fact], patience());
+      const { passages } = await memory.recall(questionOf('who is release captain'), patience());
+      expect(passages).toEqual([
+        {
+          ref: expect.stringMatching(/^m_[a-z2-7]{16}$/),
+          digest: fact.digest,
+          space: 'project',
+          role: 'assistant',
+          text: fact.text,
+          at: fact.at,
+          client: 'test-client',
+          score: expect.any(Number),
+        },
+      ]);
+    });
+
+    test('the right one of fifty facts comes first', async () => {
+      await memory.capture(
+        FACTS.map((text, exchange) => recordOf(text, { exchange, conversation: `c${exchange}` })),
+        patience(),
+      );
+      expect((await texts('which bucket holds our terraform state?'))[0]).toContain('acme-tfstate');
+      expect((await texts('how many partitions does the kafka orders topic have?'))[0]).toContain(
+        'twelve partitions',
+      );
+    });
+
+    test.each([
+      'hello',
+      'hi there, thanks a lot!',
+      'Please write a haiku about autumn leaves.',
+      'What is the capital of Mongolia?',
+      'how do I center a div with flexbox',
+      'fix the bug',
+      'ok',
+      '',
+      '???',
+    ])('fifty unrelated facts answer nothing to: %s', async (text) => {
+      await memory.capture(
+        FACTS.map((fact, exchange) => recordOf(fact, { exchange, conversation: `c${exchange}` })),
+        patience(),
+      );
+      expect(await texts(text)).toEqual([]);
+    });
+
+    test('an empty memory answers nothing', async () => {
+      expect(await texts('what is the deploy code word?')).toEqual([]);
+    });
+
+    test('the same words are stored once in one space, and once more in another', async () => {
+      const fact = recordOf('The canary region is Montreal.');
+      const elsewhere = { ...fact, space: 'other' };
+      expect(await memory.capture([fact, fact], patience())).toEqual(['stored', 'duplicate']);
+      expect(await memory.capture([fact, elsewhere], patience())).toEqual(['duplicate', 'stored']);
+      expect(await memory.list({ limit: 10 }, patience())).toHaveLength(2);
+    });
+
+    test('records without text, with a wrong digest or an endless text are rejected', async () => {
+      const records = [
+        recordOf('  \n '),
+        { ...recordOf('fine'), digest: 'short' },
+        recordOf('x '.repeat(300_000)),
+        { ...recordOf('fine'), space: '' },
+      ];
+      expect(await memory.capture(records, patience())).toEqual(Array(4).fill('rejected'));
+    });
+
+    test('R25: no space sees another space, except the space global', async () => {
+      const here = recordOf('The vault password hint is tangerine sunrise.', { space: 'mine' });
+      const shared = recordOf('Tangerine sunrise is also the wallpaper.', { space: 'global' });
+      await memory.capture([here, shared], patience());
+      expect(await texts('tangerine sunrise', 'mine')).toHaveLength(2);
+      expect(await texts('tangerine sunrise', 'yours')).toEqual([shared.text]);
+      expect(await texts('tangerine sunrise', 'mine%')).toEqual([shared.text]);
+      expect(await texts('vault password hint tangerine', 'global')).not.toContain(here.text);
+    });
+
+    test('R25: listing and forgetting with a space leave the other spaces alone', async () => {
+      const mine = recordOf('Tangerine one.', { space: 'mine' });
+      const yours = recordOf('Tangerine two.', { space: 'yours' });
+      await memory.capture([mine, yours], patience());
+      const filter = { space: 'mine', words: 'tangerine' };
+      expect(await memory.list({ ...filter, limit: 10 }, patience())).toMatchObject([mine]);
+      expect(await memory.forget(filter, patience())).toBe(1);
+      expect(await memory.forget({ space: 'mine' }, patience())).toBe(0);
+      expect(await memory.list({ limit: 10 }, patience())).toMatchObject([yours]);
+    });
+
+    test('what the request already holds is not recalled', async () => {
+      const old = recordOf('The deploy window opens at nine.', { conversation: 'a' });
+      const held = recordOf('The deploy window is on Tuesday.', { conversation: 'b' });
+      await memory.capture([old, held], patience());
+      const question = questionOf('when is the deploy window?', { excludeDigests: [held.digest] });
+      const { passages } = await memory.recall(question, patience());
+      expect(passages.map(({ digest }) => digest)).toEqual([old.digest]);
+    });
+
+    test('a question that says nothing alone is understood from what the assistant said', async () => {
+      const fact = recordOf('Deploys to staging go through the script named marmalade.');
+      const noise = FACTS.map((text, at) =>
+        recordOf(text, { exchange: at, conversation: `c${at}` }),
+      );
+      await memory.capture([fact, ...noise], patience());
+      const question = questionOf('ok, do it', {
+        assistantText: 'Shall I deploy to staging with the marmalade script?',
+      });
+      const { passages } = await memory.recall(question, patience());
+      expect(passages[0]?.text).toBe(fact.text);
+    });
+
+    test('the answer stays within the tokens that were asked for', async () => {
+      const words = (place: number): string =>
+        `Zephyr rollout step ${place} needs approval number. `;
+      await memory.capture(
+        Array.from({ length: 40 }, (_, place) =>
+          recordOf(words(place).repeat(4), { exchange: place, conversation: `c${place}` }),
+        ),
+        patience(),
+      );
+      const ask = async (tokensMax: number): Promise<number> => {
+        const question = questionOf('zephyr rollout approval', { tokensMax });
+        const { passages } = await memory.recall(question, patience());
+        return passages.reduce((sum, { text }) => sum + text.length, 0);
+      };
+      // A token has at least one character, and in English about four.
+      expect(await ask(128)).toBeLessThan(128 * 5);
+      expect(await ask(512)).toBeGreaterThan(await ask(128));
+      expect(await ask(5)).toBe(0);
+    });
+
+    test('a stored text comes back exact, by digest and by reference', async () => {
+      const text = '  Ω “quotes” \u0000 tab\t\r\n emoji 👩‍🚀 and a lone \uD83D half\n';
+      const record = recordOf(text, { branch: 'main' });
+      await memory.capture([record, recordOf('another')], patience());
+      const byDigest = await memory.retrieve(record, patience());
+      expect(byDigest).toMatchObject(record);
+      expect(await memory.retrieve({ ref: byDigest?.ref ?? '' }, patience())).toEqual(byDigest);
+      expect(await memory.retrieve({ digest: record.digest, space: 'x' }, patience())).toBe(
+        undefined,
+      );
+      expect(await memory.retrieve({ ref: 'm_nothing' }, patience())).toBe(undefined);
+    });
+
+    test('a list is newest first, and filtered by role, conversation and time', async () => {
+      const [first, second, third] = [
+        recordOf('one', { at: 1000 }),
+        recordOf('two', { at: 2000, role: 'assistant' }),
+        recordOf('three', { at: 3000, conversation: 'other' }),
+      ];
+      await memory.capture([second, third, first], patience());
+      const list = async (filter: object): Promise<string[]> =>
+        (await memory.list({ limit: 10, ...filter }, patience())).map(({ text }) => text);
+      expect(await list({})).toEqual(['three', 'two', 'one']);
+      expect(await list({ role: 'assistant' })).toEqual(['two']);
+      expect(await list({ conversation: 'other' })).toEqual(['three']);
+      expect(await list({ since: 1500, until: 2500 })).toEqual(['two']);
+      expect(await list({ limit: 1, offset: 1 })).toEqual(['two']);
+      expect(await list({ space: 'nowhere' })).toEqual([]);
+    });
+
+    test('a list by words holds only records with every word', async () => {
+      const records = [
+        recordOf('The parser reads tokens.'),
+        recordOf('The parser writes nodes.'),
+        recordOf('Nodes only.'),
+      ];
+      await memory.capture(records, patience());
+      const list = async (words: string): Promise<string[]> =>
+        (await memory.list({ words, limit: 10 }, patience())).map(({ text }) => text);
+      expect(await list('parsers node')).toEqual(['The parser writes nodes.']);
+      expect((await list('parser')).toSorted()).toEqual([records[0]?.text, records[1]?.text]);
+      expect(await list('"parser" OR nodes*')).toEqual(['The parser writes nodes.']);
+      expect(await list('the')).toEqual([]);
+    });
+
+    test('what was forgotten is gone and is not captured again', async () => {
+      const secret = recordOf('My locker number is 3117.');
+      const other = recordOf('The locker room is green.');
+      await memory.capture([secret, other], patience());
+      const ref = (await memory.retrieve(secret, patience()))?.ref ?? '';
+      expect(await memory.forget({ refs: [ref] }, patience())).toBe(1);
+      expect(await memory.retrieve(secret, patience())).toBe(undefined);
+      expect(await texts('locker number')).not.toContain(secret.text);
+      expect(await memory.capture([secret, other], patience())).toEqual(['forgotten', 'duplicate']);
+    });
+
+    test('forgetting by words forgets what the list with these words shows', async () => {
+      const records = ['Purple invoice template.', 'Purple theme.', 'Invoice run.'].map((text) =>
+        recordOf(text),
+      );
+      await memory.capture(records, patience());
+      expect(await memory.forget({ words: 'the' }, patience())).toBe(0);
+      expect(await memory.forget({ words: 'purple invoices' }, patience())).toBe(1);
+      expect(await memory.list({ limit: 10 }, patience())).toHaveLength(2);
+    });
+
+    test('a signal that has fired is a MemoryError with the reason timeout', async () => {
+      const asked = memory.recall(questionOf('anything'), AbortSignal.abort());
+      await expect(asked).rejects.toThrowError(MemoryError);
+      await expect(asked).rejects.toMatchObject({ reason: 'timeout' });
+    });
+
+    test('a closed memory is unavailable', async () => {
+      await memory.close();
+      const asked = memory.recall(questionOf('anything'), patience());
+      await expect(asked).rejects.toMatchObject({ reason: 'unavailable' });
+    });
+
+    test('hostile questions are answered like any other', async () => {
+      await memory.capture([recordOf('The deploy code word is marmalade.')], patience());
+      for (const text of [
+        'deploy" OR rowid:1 NEAR(x',
+        "'; DROP TABLE records; --",
+        '\u0000\uFFFF\uD800',
+        'a'.repeat(1_000_000),
+        'NOT AND OR ( ) * ^ : {}',
+        '東京'.repeat(50_000),
+      ]) {
+        // oxlint-disable-next-line no-await-in-loop
+        expect(Array.isArray(await texts(text))).toBe(true);
+      }
+      expect(await texts('deploy code word')).toHaveLength(1);
+    });
+  });
+}

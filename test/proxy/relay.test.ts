@@ -1,0 +1,358 @@
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import type { AnswerWatcher } from '../../src/proxy/relay.ts';
+import { startRelaying } from '../support/relaying.ts';
+import {
+  ask,
+  chunk,
+  head,
+  LAST_CHUNK,
+  pause,
+  startProvider,
+  startSocketProvider,
+  STREAM_HEAD,
+  until,
+} from '../support/sockets.ts';
+
+const TERMINAL = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+
+/** Writes down what it is shown, and in which order. */
+function recordingWatcher(log: string[] = []): AnswerWatcher & { readonly seen: Buffer[] } {
+  const seen: Buffer[] = [];
+  return {
+    seen,
+    data(bytes) {
+      log.push('data');
+      seen.push(Buffer.from(bytes));
+    },
+    isTerminal: (bytes) => Buffer.from(bytes).includes('message_stop'),
+    beforeLast() {
+      log.push('beforeLast');
+    },
+  };
+}
+
+function logCalls(outgoing: ServerResponse, names: ('write' | 'end')[], log: string[]): void {
+  for (const name of names) {
+    const call: unknown = outgoing[name].bind(outgoing);
+    Object.defineProperty(outgoing, name, {
+      value: (...given: unknown[]): unknown => {
+        log.push(name);
+        return (call as (...same: unknown[]) => unknown)(...given);
+      },
+    });
+  }
+}
+
+test('R20: bytes are identical wherever the stream is split, invalid UTF-8 included', async () => {
+  const payload = Buffer.concat([
+    Buffer.from('data: {"a":"h\u00e9\u{1f600}"}\r\n\r\n: comment\n\ndata: '),
+    Buffer.from([0xff, 0xfe, 0xc3, 0x28, 0x00, 0xf0, 0x9f]),
+    Buffer.from('\n\nevent: unknown\ndata: x\ndata: y\n\n'),
+  ]);
+  const provider = await startProvider(({ line, socket }) => {
+    const at = Number(/split=(\d+)/.exec(line)?.[1]);
+    socket.write(STREAM_HEAD);
+    if (at > 0) socket.write(chunk(payload.subarray(0, at)));
+    if (at < payload.length) socket.write(chunk(payload.subarray(at)));
+    socket.write(LAST_CHUNK);
+  });
+  const watcher = recordingWatcher();
+  const { port, ends } = await startRelaying(provider.url, { watcher });
+  for (let at = 0; at <= payload.length; at += 1) {
+    const answer = await ask(port, { path: `/v1/messages?split=${at}` });
+    expect(answer.body.equals(payload)).toBe(true);
+    expect(Buffer.concat(watcher.seen.splice(0)).equals(payload)).toBe(true);
+  }
+  expect(new Set(ends)).toEqual(new Set(['complete']));
+});
+
+test('R20: bytes are identical when they come one by one', async () => {
+  const payload = Buffer.from('data: \u00e9\n\ndata: [DONE]\n\n');
+  const provider = await startProvider(({ socket }) => {
+    socket.setNoDelay(true);
+    socket.write(STREAM_HEAD);
+    let at = 0;
+    const next = (): void => {
+      if (at === payload.length) {
+        socket.write(LAST_CHUNK);
+        return;
+      }
+      socket.write(chunk(payload.subarray(at, at + 1)), () => setImmediate(next));
+      at += 1;
+    };
+    next();
+  });
+  const { port } = await startRelaying(provider.url);
+  expect((await ask(port)).body.equals(payload)).toBe(true);
+});
+
+test('R20: a line of 8 MiB crosses unchanged', async () => {
+  const line = Buffer.alloc(8 * 1024 * 1024, 'data: \u00ff');
+  const provider = await startProvider(({ socket }) => {
+    socket.write(STREAM_HEAD);
+    socket.write(chunk(line));
+    socket.write(LAST_CHUNK);
+  });
+  const { port } = await startRelaying(provider.url, { watcher: recordingWatcher() });
+  expect((await ask(port)).body.equals(line)).toBe(true);
+});
+
+test('R20: the head and the first event are not held back', async () => {
+  let sendEvent = (): void => {};
+  const provider = await startProvider(({ socket }) => {
+    socket.write(STREAM_HEAD);
+    sendEvent = () => socket.write(chunk('data: 1\n\n'));
+  });
+  const { port } = await startRelaying(provider.url, { watcher: recordingWatcher() });
+  const client = connect(port, '127.0.0.1');
+  let received = '';
+  client.on('data', (bytes) => (received += bytes.toString()));
+  client.write('POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  await until(() => received.includes('\r\n\r\n'));
+  expect(received).toContain('HTTP/1.1 200 OK');
+  sendEvent();
+  await until(() => received.includes('data: 1\n\n'));
+  client.destroy();
+});
+
+test('status, rate limits, retry hints and the error body cross as they are; x-svc does not', async () => {
+  const body = '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}';
+  const provider = await startProvider(({ socket }) => {
+    const headers = [
+      'Retry-After: 7',
+      'X-Should-Retry: true',
+      'anthropic-ratelimit-requests-remaining: 0',
+      'request-id: req_1',
+      'X-Svc-Memory-State: forged',
+      'x_svc_anything: forged',
+      'Set-Cookie: a=b',
+      'Keep-Alive: timeout=5',
+      `Content-Length: ${body.length}`,
+    ];
+    socket.write(head('529 Site Overloaded', ...headers) + body);
+  });
+  const { port, ends } = await startRelaying(provider.url);
+  const answer = await ask(port);
+  expect(answer.status).toBe(529);
+  expect(answer.body.toString()).toBe(body);
+  expect(answer.headers).toMatchObject({
+    'retry-after': '7',
+    'x-should-retry': 'true',
+    'anthropic-ratelimit-requests-remaining': '0',
+    'request-id': 'req_1',
+    'x-content-type-options': 'nosniff',
+  });
+  expect(JSON.stringify(answer.rawHeaders)).not.toMatch(/svc|forged|cookie/i);
+  expect(ends).toEqual(['complete']);
+});
+
+test('R14: the provider gets its own key once, last, and never the local token', async () => {
+  const provider = await startProvider(({ socket }) => socket.write(head('204 No Content')));
+  const { port } = await startRelaying(provider.url);
+  const token = 'svc_local_secret';
+  await ask(port, {
+    headers: [
+      'X-Api-Key',
+      token,
+      'Authorization',
+      `Bearer ${token}`,
+      'Cookie',
+      token,
+      'X-Svc-A',
+      token,
+    ],
+  });
+  const headers = provider.requests[0]?.headers ?? [];
+  expect(headers).not.toContain(token);
+  expect(headers.join()).not.toContain(token);
+  expect(headers.filter((name) => name.toLowerCase() === 'x-api-key')).toEqual(['x-api-key']);
+  expect(headers.slice(-4)).toEqual(['x-api-key', 'provider-key', 'content-length', '0']);
+});
+
+test('answers without a body end at once: 204, 304, HEAD', async () => {
+  const provider = await startProvider(({ line, socket }) => {
+    if (line.startsWith('HEAD')) socket.write(head('200 OK', 'Content-Length: 10'));
+    else
+      socket.write(head(line.includes('204') ? '204 No Content' : '304 Not Modified', 'ETag: "x"'));
+  });
+  const { port, ends } = await startRelaying(provider.url, { watcher: recordingWatcher() });
+  expect((await ask(port, { method: 'GET', path: '/v1/204' })).status).toBe(204);
+  expect((await ask(port, { method: 'GET', path: '/v1/304' })).headers['etag']).toBe('"x"');
+  expect((await ask(port, { method: 'HEAD', path: '/v1/models' })).headers['content-length']).toBe(
+    '10',
+  );
+  expect(ends).toEqual(['complete', 'complete', 'complete']);
+});
+
+test('the barrier comes after the terminal bytes are shown and before they are written, once', async () => {
+  const provider = await startProvider(({ socket }) => {
+    socket.write(STREAM_HEAD);
+    socket.write(chunk('event: a\n\n'));
+    setTimeout(() => socket.write(chunk(TERMINAL)), 30);
+    setTimeout(() => socket.write(Buffer.concat([chunk('\n'), Buffer.from(LAST_CHUNK)])), 60);
+  });
+  const log: string[] = [];
+  const { port } = await startRelaying(provider.url, {
+    watcher: recordingWatcher(log),
+    onOutgoing: (outgoing) => {
+      logCalls(outgoing, ['write', 'end'], log);
+    },
+  });
+  await ask(port);
+  expect(log).toEqual(['write', 'data', 'data', 'beforeLast', 'write', 'write', 'data', 'end']);
+});
+
+test('the barrier comes before the last byte of a known length', async () => {
+  const provider = await startProvider(({ socket }) => {
+    socket.write(head('200 OK', 'Content-Length: 10') + '12345');
+    setTimeout(() => socket.write('67890'), 30);
+  });
+  const log: string[] = [];
+  const { port } = await startRelaying(provider.url, {
+    watcher: recordingWatcher(log),
+    onOutgoing: (outgoing) => {
+      logCalls(outgoing, ['write'], log);
+    },
+  });
+  expect((await ask(port)).body.toString()).toBe('1234567890');
+  expect(log).toEqual(['write', 'data', 'data', 'beforeLast', 'write']);
+});
+
+test('without a terminal event the barrier comes before the end of the stream', async () => {
+  const provider = await startProvider(({ socket }) => {
+    socket.write(STREAM_HEAD + chunk('{}').toString() + LAST_CHUNK);
+  });
+  const log: string[] = [];
+  const { port, ends } = await startRelaying(provider.url, { watcher: recordingWatcher(log) });
+  await ask(port);
+  expect(log).toEqual(['data', 'beforeLast']);
+  expect(ends).toEqual(['complete']);
+});
+
+test.each(['data', 'isTerminal', 'beforeLast'] as const)(
+  'a watcher that throws in %s is dropped, and the answer is not',
+  async (broken) => {
+    const provider = await startProvider(({ socket }) => {
+      socket.write(STREAM_HEAD + chunk('event: a\n\n').toString());
+      setTimeout(() => socket.write(chunk(TERMINAL).toString() + LAST_CHUNK), 20);
+    });
+    let calls = 0;
+    const watcher = {
+      ...recordingWatcher(),
+      [broken]: () => {
+        calls += 1;
+        throw new Error('broken watcher');
+      },
+    };
+    const { port, ends } = await startRelaying(provider.url, { watcher });
+    expect((await ask(port)).body.toString()).toBe(`event: a\n\n${TERMINAL}`);
+    expect(ends).toEqual(['complete']);
+    expect(calls).toBe(1);
+  },
+);
+
+test('R21: a client that hangs up stops the provider', async () => {
+  const provider = await startProvider(({ socket }) =>
+    socket.write(STREAM_HEAD + chunk('a').toString()),
+  );
+  const log: string[] = [];
+  const { port, ends } = await startRelaying(provider.url, { watcher: recordingWatcher(log) });
+  const client = connect(port, '127.0.0.1');
+  client.write('POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  await until(() => log.length === 1);
+  client.destroy();
+  await until(() => provider.connections[0]?.destroyed === true);
+  await until(() => ends.length === 1);
+  expect(ends).toEqual(['client-gone']);
+  expect(log).toEqual(['data']);
+});
+
+test('R21: a client that hangs up before the head stops the provider', async () => {
+  const provider = await startProvider(() => {});
+  const { port } = await startRelaying(provider.url);
+  const client = connect(port, '127.0.0.1');
+  client.write('POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  await until(() => provider.requests.length === 1);
+  client.destroy();
+  await until(() => provider.connections[0]?.destroyed === true);
+});
+
+test('a client that hangs up after the terminal event has a complete answer, and the connection is kept', async () => {
+  let finish = (): void => {};
+  const provider = await startProvider(({ socket }) => {
+    socket.write(STREAM_HEAD + chunk(TERMINAL).toString());
+    finish = () => socket.write(LAST_CHUNK);
+  });
+  const log: string[] = [];
+  const { port, ends } = await startRelaying(provider.url, { watcher: recordingWatcher(log) });
+  const client = connect(port, '127.0.0.1');
+  client.write('POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  await until(() => log.includes('beforeLast'));
+  client.destroy();
+  await until(() => ends.length === 1);
+  expect(ends).toEqual(['complete']);
+  finish();
+  await pause(50);
+  expect(provider.connections[0]?.destroyed).toBe(false);
+});
+
+test('a provider that does not end after its terminal event is dropped once the client is gone', async () => {
+  const provider = await startProvider(({ socket }) => {
+    socket.write(STREAM_HEAD + chunk(TERMINAL).toString());
+  });
+  const log: string[] = [];
+  const { port } = await startRelaying(provider.url, { watcher: recordingWatcher(log) });
+  const client = connect(port, '127.0.0.1');
+  client.write('POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  await until(() => log.includes('beforeLast'));
+  client.destroy();
+  await until(() => provider.connections[0]?.destroyed === true);
+});
+
+test.each([
+  ['a reset', 'reset'],
+  ['a close with a chunk missing', 'close'],
+])(
+  'R19: %s looks like a cut connection to the client, and nothing is invented',
+  async (_name, how) => {
+    const provider = await startProvider(({ socket }) => {
+      socket.write(STREAM_HEAD + chunk('data: 1\n\n').toString());
+      setTimeout(() => (how === 'reset' ? socket.resetAndDestroy() : socket.end()), 50);
+    });
+    const log: string[] = [];
+    const { port, ends } = await startRelaying(provider.url, { watcher: recordingWatcher(log) });
+    const answer = await ask(port);
+    expect([answer.isCut, answer.body.toString()]).toEqual([true, 'data: 1\n\n']);
+    expect(ends).toEqual(['upstream-cut']);
+    expect(log).toEqual(['data']);
+  },
+);
+
+test('R19: a body shorter than its Content-Length is a cut, and no barrier is passed', async () => {
+  const provider = await startProvider(({ socket }) => {
+    socket.write(head('200 OK', 'Content-Length: 10', 'Connection: close') + '12345');
+    setTimeout(() => socket.end(), 50);
+  });
+  const log: string[] = [];
+  const { port, ends } = await startRelaying(provider.url, { watcher: recordingWatcher(log) });
+  const answer = await ask(port);
+  expect([answer.isCut, answer.body.toString()]).toEqual([true, '12345']);
+  expect(ends).toEqual(['upstream-cut']);
+  expect(log).toEqual(['data']);
+});
+
+test('a provider that answers 413 before it read the body is relayed', async () => {
+  const provider = await startSocketProvider((socket) => {
+    socket.once('data', () => {
+      socket.pause();
+      socket.write(`${head('413 Content Too Large', 'Content-Length: 2', 'Connection: close')}{}`);
+      setTimeout(() => socket.resume().end(), 50);
+    });
+  });
+  const { port, ends } = await startRelaying(provider.url);
+  const answer = await ask(port, { body: Buffer.alloc(8_000_000, 32) });
+  expect([answer.status, answer.body.toString()]).toEqual([413, '{}']);
+  expect(ends).toEqual(['complete']);
+});

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, realpathSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Runs the built program as a user would: a process of its own, a fresh home, a bare environment. */
+
+export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'svc.js');
+
+export interface CliResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** null when a signal ended it. */
+  readonly code: number | null;
+}
+
+export interface CliOptions {
+  readonly home: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly cwd?: string;
+  /** Octal, as the shell has it. */
+  readonly umask?: string;
+  /** Runs as this user; only root can ask for it. */
+  readonly uid?: number;
+}
+
+export function tempFolder(): string {
+  return realpathSync(mkdtempSync(join(tmpdir(), 'svc-test-')));
+}
+
+export function runCli(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  return runProgram([process.execPath, BIN, ...args], options);
+}
+
+/** Any program in the same bare environment. */
+export function runProgram(argv: readonly string[], options: CliOptions): Promise<CliResult> {
+  const { home, env = {}, input = '', cwd = home, umask = '022', uid } = options;
+  return new Promise((resolve, reject) => {
+    const child = spawn('sh', ['-c', `umask ${umask}; exec "$@"`, 'sh', ...argv], {
+      cwd,
+      env: { PATH: process.env['PATH'] ?? '', HOME: home, ...env },
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+      timeout: 12_000,
+    });
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+    child.on('error', reject);
+    // A program that does not read its input closes the pipe.
+    child.stdin.on('error', () => undefined);
+    child.on('close', (code) => {
+      resolve({
+        stdout: Buffer.concat(stdout).toString('utf8'),
+        stderr: Buffer.concat(stderr).toString('utf8'),
+        code,
+      });
+    });
+    child.stdin.end(input);
+  });
+}

@@ -1,0 +1,170 @@
+import { cutPassages, passageTokens } from '../../src/core/passages.ts';
+import { readQuestion } from '../../src/core/question.ts';
+import { rankCandidates } from '../../src/core/ranking.ts';
+import { isRelevant, rarityOf } from '../../src/core/relevance.ts';
+import { isDigest, referenceOf } from '../../src/core/reference.ts';
+import { termsOf } from '../../src/core/terms.ts';
+import {
+  type CaptureState,
+  type ForgetFilter,
+  type ListFilter,
+  type Memory,
+  MemoryError,
+  type MemoryFailure,
+  type MemoryRecord,
+  type RecallAnswer,
+  type RecalledPassage,
+  type RecallQuestion,
+  type RecordKey,
+  type StoredRecord,
+} from '../../src/ports/memory.ts';
+
+/** A memory in memory, which keeps the contract and can be made to fail. */
+export class FakeMemory implements Memory {
+  readonly supports = { kind: 'fake', read: true, write: true } as const;
+  readonly #records = new Map<string, StoredRecord>();
+  readonly #tombstones = new Set<string>();
+  #isClosed = false;
+  /** Every call fails so while it is set. */
+  failure: MemoryFailure | undefined;
+  /** Milliseconds before every answer. */
+  delayMs = 0;
+  /** Everything that capture was given, in order. */
+  readonly captured: MemoryRecord[] = [];
+  readonly questions: RecallQuestion[] = [];
+
+  async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
+    await this.#answerable(signal);
+    this.questions.push(question);
+    const passages = this.#passagesFor(question);
+    const asked = readQuestion(question.humanText, question.assistantText);
+    const words = asked.human.length > 1 ? asked.human : [...asked.human, ...asked.assistant];
+    const terms = words.map((term) => {
+      const frequency = passages.filter((one) => one.terms.includes(term)).length;
+      return { term, weight: 1, frequency, rarity: rarityOf(term, frequency, passages.length) };
+    });
+    const { pairs, asksWhen, dates } = asked;
+    const candidates = passages.map(({ record, terms: own, id }) => {
+      const { role, at } = record;
+      return { id, record: id, role, at, terms: own, previous: [], next: [] };
+    });
+    const corpus = { passages: passages.length, averageTerms: 10 };
+    const found: RecalledPassage[] = [];
+    let tokens = 0;
+    for (const ranked of rankCandidates({ terms, pairs, asksWhen, dates }, candidates, corpus)) {
+      const passage = passages[ranked.id];
+      if (passage === undefined || !isRelevant(ranked.evidence)) continue;
+      tokens += passageTokens(passage.text) + 12;
+      if (tokens > question.tokensMax) break;
+      const { ref, digest, space, role, at, client } = passage.record;
+      found.push({ ref, digest, space, role, text: passage.text, at, client, score: ranked.score });
+    }
+    return { passages: found };
+  }
+
+  async capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<CaptureState[]> {
+    await this.#answerable(signal);
+    this.captured.push(...records);
+    return records.map((record) => this.#captureOne(record));
+  }
+
+  async retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
+    await this.#answerable(signal);
+    return [...this.#records.values()].find((record) =>
+      'ref' in key
+        ? record.ref === key.ref
+        : record.digest === key.digest && record.space === key.space,
+    );
+  }
+
+  async list(filter: ListFilter, signal: AbortSignal): Promise<StoredRecord[]> {
+    await this.#answerable(signal);
+    const offset = filter.offset ?? 0;
+    return this.#matching(filter)
+      .toSorted((a, b) => b.at - a.at)
+      .slice(offset, offset + filter.limit);
+  }
+
+  async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
+    await this.#answerable(signal);
+    const records =
+      'refs' in filter
+        ? [...this.#records.values()].filter(({ ref }) => filter.refs.includes(ref))
+        : this.#matching(filter);
+    for (const record of records) {
+      this.#tombstones.add(keyOf(record));
+      this.#records.delete(keyOf(record));
+    }
+    return records.length;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
+
+  async #answerable(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw new MemoryError('timeout', 'aborted');
+    if (this.#isClosed) throw new MemoryError('unavailable', 'closed');
+    if (this.delayMs > 0) {
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(resolve, this.delayMs);
+        signal.addEventListener('abort', () => {
+          clearTimeout(timer);
+          reject(new MemoryError('timeout', 'aborted'));
+        });
+      });
+    }
+    if (this.failure !== undefined) throw new MemoryError(this.failure, 'made to fail');
+  }
+
+  #captureOne(record: MemoryRecord): CaptureState {
+    const isWrong =
+      !isDigest(record.digest) ||
+      record.text.trim() === '' ||
+      record.text.length > 512 * 1024 ||
+      record.space === '';
+    if (isWrong) return 'rejected';
+    const key = keyOf(record);
+    if (this.#tombstones.has(key)) return 'forgotten';
+    if (this.#records.has(key)) return 'duplicate';
+    this.#records.set(key, { ...record, ref: referenceOf(record.digest) });
+    return 'stored';
+  }
+
+  #matching(filter: Omit<ListFilter, 'limit'>): StoredRecord[] {
+    const words = filter.words === undefined ? undefined : termsOf(filter.words);
+    return [...this.#records.values()].filter((record) => {
+      const terms = new Set(termsOf(record.text));
+      return (
+        (filter.space ?? record.space) === record.space &&
+        (filter.role ?? record.role) === record.role &&
+        (filter.conversation ?? record.conversation) === record.conversation &&
+        record.at >= (filter.since ?? -Infinity) &&
+        record.at <= (filter.until ?? Infinity) &&
+        (words === undefined || (words.length > 0 && words.every((word) => terms.has(word))))
+      );
+    });
+  }
+
+  #passagesFor(
+    question: RecallQuestion,
+  ): { id: number; record: StoredRecord; text: string; terms: string[] }[] {
+    return [...this.#records.values()]
+      .filter(({ space, digest }) => {
+        const isHere = space === question.space || space === 'global';
+        return isHere && !question.excludeDigests.includes(digest);
+      })
+      .flatMap((record) =>
+        cutPassages(record.text).map(({ start, end }) => ({
+          record,
+          text: record.text.slice(start, end),
+          terms: termsOf(record.text.slice(start, end)),
+        })),
+      )
+      .map((passage, id) => ({ ...passage, id }));
+  }
+}
+
+function keyOf({ digest, space }: MemoryRecord): string {
+  return `${digest} ${space}`;
+}

@@ -1,0 +1,50 @@
+import type { ServerResponse } from 'node:http';
+import { onTestFinished } from 'vitest';
+import { createUpstream } from '../../src/adapters/undici-upstream.ts';
+import { answerHeaders, forwardHeaders } from '../../src/core/header-rules.ts';
+import { type AnswerWatcher, relay, type RelayEnd } from '../../src/proxy/relay.ts';
+import { startServer } from './sockets.ts';
+import { upstreamSettings } from './upstream.ts';
+
+export interface Relaying {
+  readonly port: number;
+  /** How each relay ended, in order. */
+  readonly ends: readonly RelayEnd[];
+}
+
+interface RelayingOptions {
+  readonly watcher?: AnswerWatcher;
+  /** Sees the response object before anything is written to it. */
+  readonly onOutgoing?: (outgoing: ServerResponse) => void;
+}
+
+/** The smallest proxy: real server, real upstream, and between them nothing but the relay. */
+export async function startRelaying(
+  providerUrl: string,
+  { watcher, onOutgoing }: RelayingOptions = {},
+): Promise<Relaying> {
+  const ends: RelayEnd[] = [];
+  const settings = upstreamSettings({ baseUrl: providerUrl, allowPrivate: true });
+  const upstream = createUpstream(settings, { headersMs: 600_000 });
+  onTestFinished(() => {
+    void upstream.close();
+  });
+  const port = await startServer((incoming, outgoing) => {
+    const stop = new AbortController();
+    outgoing.on('close', () => stop.abort());
+    onOutgoing?.(outgoing);
+    const body: Buffer[] = [];
+    incoming.on('data', (bytes: Buffer) => body.push(bytes));
+    incoming.on('end', () => {
+      const { method = '', url = '' } = incoming;
+      const headers = forwardHeaders(incoming.rawHeaders, settings);
+      const handle = async (): Promise<void> => {
+        const answer = await upstream.send({ method, target: url, headers, body }, stop.signal);
+        const head = { status: answer.status, headers: answerHeaders(answer.headers) };
+        ends.push(await relay({ answer, outgoing, watcher, head }));
+      };
+      handle().catch(() => outgoing.destroy());
+    });
+  });
+  return { port, ends };
+}
