@@ -148,9 +148,7 @@ async function withProxy<Result>(
   const proxy = await open({
     settings,
     dataFolder: join(folder, 'data'),
-    configFile: join(folder, 'config.json'),
     terminal,
-    quiet: true,
   });
   try {
     return await use(`http://${proxy.host}:${proxy.port}`);
