@@ -13,14 +13,14 @@ import { bareTarget, directTarget, svcTarget } from './lib/targets.mjs';
 import { abort } from './suites/abort.mjs';
 import { fidelity } from './suites/fidelity.mjs';
 import { grow } from './suites/grow.mjs';
-import { latency } from './suites/latency.mjs';
+import { ask, latency } from './suites/latency.mjs';
 import { memory } from './suites/memory.mjs';
 import { pace } from './suites/pace.mjs';
 import { sse } from './suites/sse.mjs';
 import { stall } from './suites/stall.mjs';
 import { startup } from './suites/startup.mjs';
 
-const SUITES = { latency, grow, sse, pace, memory, startup, abort, fidelity, stall };
+const SUITES = { latency, ask, grow, sse, pace, memory, startup, abort, fidelity, stall };
 
 const USAGE = `npm run bench -- [options]
   --suite a,b     only these of ${Object.keys(SUITES).join(', ')}
