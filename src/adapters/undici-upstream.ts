@@ -73,10 +73,10 @@ class UndiciUpstream implements Upstream {
     });
   }
 
-  async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
-    signal.throwIfAborted();
-    if (this.#isRefused) throw asProxyError(new AddressRefusedError());
-    return await new Promise((resolve, reject) => {
+  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      if (this.#isRefused) throw asProxyError(new AddressRefusedError());
       const options = dispatchOptions(request, joinTarget(this.#base, request.target));
       this.#pool.dispatch(options, new PendingAnswer(signal, { resolve, reject }));
     });
@@ -170,6 +170,8 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     if (this.#state !== 'open') return;
     this.#state = 'aborted';
     this.#waiting = [];
+    // undici then opens a connection in place of the one it closes, and writes nothing to it: the next
+    // request finds it ready.
     this.#controller?.abort(new Error('The answer is not wanted any more.'));
   }
 

@@ -74,7 +74,7 @@ function cleanText(text: string): string {
 const FILLER_WORDS = new Set(
   (
     'ok okay k yes yeah yep y no nope n sure fine good great nice cool perfect thanks thank you thx please ' +
-    'go on ahead continue proceed next do it that this again retry try more keep going stop wait done hi hello hey ' +
+    'noted understood got will go on ahead continue proceed next do it that this again retry try more keep going stop wait done hi hello hey ' +
     'ja nein danke weiter oui non merci si sí gracias sim não obrigado да нет спасибо 好 好的 继续 是 はい 続けて'
   ).split(' '),
 );

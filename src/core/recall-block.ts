@@ -70,7 +70,9 @@ function render(passages: readonly BlockPassage[]): string {
 function sourceOf({ role, at, client, space }: BlockPassage): string {
   const day = new Date(at).toISOString().slice(0, 10);
   const who = role === 'user' ? 'the user said' : 'the assistant said';
-  return `${day}, ${who} (${quote(client)}${space === 'global' ? ', global' : ''})`;
+  const notes = [client === 'unknown' ? '' : quote(client), space === 'global' ? 'global' : ''];
+  const where = notes.filter((note) => note !== '').join(', ');
+  return where === '' ? `${day}, ${who}` : `${day}, ${who} (${where})`;
 }
 
 /**

@@ -45,7 +45,7 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
 
 /** The process lives. Anyone on this machine may ask, so it says nothing else. */
 export function answerHealth(outgoing: ServerResponse): void {
-  const body = '{"status":"ok"}';
+  const body = '{"status":"ok","service":"svc"}';
   outgoing.writeHead(200, {
     'content-type': 'application/json',
     'content-length': body.length,

@@ -7,8 +7,9 @@ export interface Upstream {
   /**
    * Resolves when the response head is in. A 4xx or 5xx of the provider is an answer, not a
    * failure. Throws ProxyError UPSTREAM_UNREACHABLE, UPSTREAM_ADDRESS_REFUSED or UPSTREAM_TIMEOUT,
-   * and only before a head was received. Never retries, never follows a redirect. An abort of
-   * `signal` closes the connection at once and rejects with the signal's reason.
+   * and only before a head was received; INTERNAL for a request that cannot be put on the wire.
+   * Never sends twice, never follows a redirect. An abort of `signal` closes the connection at once
+   * and rejects with the signal's reason; once `deliver` was called, only `abort` counts.
    */
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
   /** Opens a connection ahead of need; failures are ignored. */
@@ -34,11 +35,11 @@ export interface UpstreamAnswer {
   deliver(sink: AnswerSink): void;
   /** Asks for more after `data` returned false. */
   resume(): void;
-  /** Drops the answer and its connection. */
+  /** Drops the answer and its connection; the sink is not called any more. After the end: nothing. */
   abort(): void;
 }
 
-/** Takes the body of an answer. Exactly one of `end` and `cut` is called, last. */
+/** Takes the body of an answer. Exactly one of `end` and `cut` is called, last, unless `abort` came first. */
 export interface AnswerSink {
   /** False: no more until `resume()`; what the socket already gave may still come. */
   data(chunk: Uint8Array): boolean;

@@ -72,7 +72,7 @@ describe('the process check', () => {
     async (target) => {
       const answer = await running.ask({ method: 'GET', target, headers: [] });
       expect(answer.status).toBe(200);
-      expect(answer.body).toBe('{"status":"ok"}');
+      expect(answer.body).toBe('{"status":"ok","service":"svc"}');
       const names = [...answer.headers.keys()].filter((name) => name.startsWith('x-svc'));
       expect(names).toEqual([]);
       const head = await running.ask({ method: 'HEAD', target, headers: [] });

@@ -187,6 +187,19 @@ test('answers without a body end at once: 204, 304, HEAD', async () => {
   expect(ends).toEqual(['complete', 'complete', 'complete']);
 });
 
+test('evidence goes out with the head; a head that cannot be written stops the provider', async () => {
+  const provider = await startProvider(({ socket }) => {
+    socket.write(STREAM_HEAD + chunk('a').toString());
+    setTimeout(() => socket.write(LAST_CHUNK), 30);
+  });
+  const good = await startRelaying(provider.url, { evidence: ['x-svc-memory-state', 'off'] });
+  expect((await ask(good.port)).headers['x-svc-memory-state']).toBe('off');
+  const bad = await startRelaying(provider.url, { evidence: ['x-svc-memory-state', 'o\nff'] });
+  await expect(ask(bad.port)).rejects.toThrow('socket hang up');
+  expect(bad.ends).toEqual([]);
+  await until(() => provider.requests.at(-1)?.socket.destroyed === true);
+});
+
 test('the barrier comes after the terminal bytes are shown and before they are written, once', async () => {
   const provider = await startProvider(({ socket }) => {
     socket.write(STREAM_HEAD);

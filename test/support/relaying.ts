@@ -15,13 +15,15 @@ export interface Relaying {
 interface RelayingOptions {
   readonly watcher?: AnswerWatcher;
   /** Sees the response object before anything is written to it. */
+  /** Added to the head, as evidence is. */
+  readonly evidence?: readonly string[];
   readonly onOutgoing?: (outgoing: ServerResponse) => void;
 }
 
 /** The smallest proxy: real server, real upstream, and between them nothing but the relay. */
 export async function startRelaying(
   providerUrl: string,
-  { watcher, onOutgoing }: RelayingOptions = {},
+  { watcher, onOutgoing, evidence = [] }: RelayingOptions = {},
 ): Promise<Relaying> {
   const ends: RelayEnd[] = [];
   const settings = upstreamSettings({ baseUrl: providerUrl, allowPrivate: true });
@@ -40,7 +42,10 @@ export async function startRelaying(
       const headers = forwardHeaders(incoming.rawHeaders, settings);
       const handle = async (): Promise<void> => {
         const answer = await upstream.send({ method, target: url, headers, body }, stop.signal);
-        const head = { status: answer.status, headers: answerHeaders(answer.headers) };
+        const head = {
+          status: answer.status,
+          headers: [...answerHeaders(answer.headers), ...evidence],
+        };
         ends.push(await relay({ answer, outgoing, watcher, head }));
       };
       handle().catch(() => outgoing.destroy());

