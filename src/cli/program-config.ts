@@ -11,6 +11,7 @@ export function addConfigCommands(program: Command, context: CommandContext, fin
   addSetup(program, context);
   addDoctor(program, context, finish);
   addStart(program, context, finish);
+  addDemo(program, context, finish);
   addPrintConfig(program, context);
   program
     .command('config')
@@ -103,6 +104,17 @@ that names those variables.`,
       const { startProxy } = await import('./compose.ts');
       const flags = flagsOf(options);
       finish(await start({ ...options, flags }, context, { startProxy, signals: process }));
+    });
+}
+
+function addDemo(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('demo')
+    .description('Show memory across conversations, with no key and nothing left behind')
+    .action(async () => {
+      const { demo } = await import('./demo.ts');
+      const { startProxy } = await import('./compose.ts');
+      finish(await demo(context, { startProxy }));
     });
 }
 
