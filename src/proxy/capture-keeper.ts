@@ -1,6 +1,6 @@
 import type { Answer } from '../core/answer.ts';
 import { captureAssistant, type CapturedText, captureHuman, closedText } from '../core/captures.ts';
-import type { Exchange } from '../core/exchanges.ts';
+import { type Exchange, groupExchanges } from '../core/exchanges.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
@@ -24,67 +24,75 @@ export class CaptureKeeper {
    * before svc did. A few per request, oldest first; unchanged history costs nothing after that.
    */
   keepHistory(reading: Reading, settings: ProxySettings): void {
-    if (reading.identity.kind !== 'main') return;
+    const { items } = reading.view;
+    const last = items[(reading.exchange?.start ?? 0) - 1];
+    // The fingerprint before the newest exchange stands for all of the history at once.
+    if (reading.identity.kind !== 'main' || last === undefined) return;
+    if (this.#kept.has(last.fingerprint)) return;
     let room = settings.elisionCaptureLimit;
-    for (const [index, exchange] of reading.exchanges.slice(0, -1).entries()) {
-      if (room === 0) return;
+    for (const [number, exchange] of groupExchanges(items).slice(0, -1).entries()) {
       const id = exchangeId(reading, exchange);
       if (id === undefined || this.#kept.has(id)) continue;
+      if (room === 0) return;
       room -= 1;
       // What the person cut short was not the answer: only their own words are kept.
       const answer = exchange.isOpen || exchange.wasInterrupted ? '' : exchange.assistantText;
-      this.#keep(reading, index, [captureHuman(exchange.humanText), captureAssistant(answer)]);
+      this.#keep(reading, { exchange, number }, [
+        captureHuman(exchange.humanText),
+        captureAssistant(answer),
+      ]);
       this.#remember(id);
     }
+    this.#remember(last.fingerprint);
   }
 
   /** Called with a whole answer before the client has its last byte. */
   keepAnswer(reading: Reading, answer: Answer): void {
-    if (reading.identity.kind !== 'main') return;
-    const index = reading.exchanges.length - 1;
-    const exchange = reading.exchanges[index];
-    if (exchange === undefined || !answer.isComplete || answer.isFailed) return;
-    if (answer.isCutShort) {
-      this.#keep(reading, index, [captureHuman(exchange.humanText)]);
-      return;
-    }
+    const place = placeOf(reading);
+    if (place === undefined || !answer.isComplete || answer.isFailed) return;
+    const { exchange } = place;
+    // The exchange goes on; what the person asked is kept with its first round.
+    if (answer.callsTools && (exchange.assistantText !== '' || exchange.hasToolState)) return;
     const human = captureHuman(exchange.humanText);
-    if (answer.callsTools) {
-      // The exchange goes on; what the person asked is kept with its first round.
-      if (exchange.assistantText === '' && !exchange.hasToolState)
-        this.#keep(reading, index, [human]);
+    if (answer.callsTools || answer.isCutShort) {
+      this.#keep(reading, place, [human]);
       return;
     }
-    this.#keep(reading, index, [human, captureAssistant(closedText(exchange, answer))]);
+    this.#keep(reading, place, [human, captureAssistant(closedText(exchange, answer))]);
     const id = exchangeId(reading, exchange);
     if (id !== undefined) this.#remember(id);
   }
 
+  /** What the person asked, of an answer that they stopped. */
   keepHuman(reading: Reading): void {
-    if (reading.identity.kind !== 'main') return;
-    const index = reading.exchanges.length - 1;
-    const exchange = reading.exchanges[index];
-    if (exchange !== undefined) this.#keep(reading, index, [captureHuman(exchange.humanText)]);
+    const place = placeOf(reading);
+    if (place !== undefined) {
+      this.#keep(reading, place, [captureHuman(place.exchange.humanText)]);
+    }
   }
 
-  #keep(reading: Reading, index: number, texts: readonly (CapturedText | undefined)[]): void {
-    const exchange = reading.exchanges[index];
-    const fingerprint = exchange === undefined ? undefined : exchangeId(reading, exchange);
+  #keep(
+    reading: Reading,
+    { exchange, number }: ExchangePlace,
+    texts: readonly (CapturedText | undefined)[],
+  ): void {
+    const fingerprint = exchangeId(reading, exchange);
     if (fingerprint === undefined) return;
     const at = this.#parts.clock.now();
+    const { branch, place, identity } = reading;
     const records = texts.flatMap((text): MemoryRecord[] =>
       text === undefined
         ? []
         : [
             {
               ...text,
-              space: reading.place.space,
-              conversation: reading.place.conversation,
-              client: reading.identity.client,
+              space: place.space,
+              conversation: place.conversation,
+              client: identity.client,
               at,
               fingerprint,
-              exchange: index,
-              ...(reading.branch === undefined ? {} : { branch: reading.branch }),
+              exchange: number,
+              ...(branch === undefined ? {} : { branch }),
             },
           ],
     );
@@ -97,6 +105,19 @@ export class CaptureKeeper {
     const oldest = this.#kept.values().next();
     if (oldest.value !== undefined) this.#kept.delete(oldest.value);
   }
+}
+
+interface ExchangePlace {
+  readonly exchange: Exchange;
+  /** Counts from 0 in its conversation. */
+  readonly number: number;
+}
+
+/** The newest exchange of a request that memory may keep. */
+function placeOf({ identity, exchange, view }: Reading): ExchangePlace | undefined {
+  const number = view.items.at(-1)?.soFar.exchange.number;
+  if (identity.kind !== 'main' || exchange === undefined || number === undefined) return undefined;
+  return { exchange, number };
 }
 
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */

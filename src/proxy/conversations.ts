@@ -34,6 +34,8 @@ export class Conversations {
     for (const view of this.#views) {
       const shared = view.dialect === dialect ? commonPrefix(view.bytes, bytes) : 0;
       if (shared > longest) [nearest, longest] = [view, shared];
+      // The newest that shares nearly all of itself is the one: comparing on would read megabytes.
+      if (shared > settledEnd(view)) return view;
     }
     return nearest;
   }
@@ -50,11 +52,20 @@ export class Conversations {
   }
 }
 
+// A step adds a call and its results, and a client may take the last one back or mark it anew.
+const UNSETTLED_ITEMS = 4;
+
+/** Where the part of a conversation ends that its next request surely holds. */
+function settledEnd(view: RequestView): number {
+  return view.items.at(-UNSETTLED_ITEMS)?.start ?? view.list.end;
+}
+
 /**
- * Whether the earlier view is of no more use. Its last item may have changed, Claude Code moves a mark
- * in there. A sub-agent shares no more than the beginning with its parent, and must not push it out.
+ * Whether the earlier view is of no more use. Its last items may have changed, Claude Code moves a
+ * mark in there. A sub-agent shares no more than the beginning with its parent, and must not push it
+ * out.
  */
 function continues(view: RequestView, earlier: RequestView): boolean {
-  const settled = Math.max(0, earlier.items.length - 2);
+  const settled = Math.max(0, earlier.items.length - UNSETTLED_ITEMS);
   return view.items[settled] === earlier.items[settled];
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Exchange, groupExchanges } from '../core/exchanges.ts';
+import { currentExchange, type Exchange } from '../core/exchanges.ts';
 import { conversationKey, hasProviderState, identify, projectOf } from '../core/identity.ts';
 import type { ConversationPlace } from '../core/injections.ts';
 import { spaceOf } from '../core/space.ts';
@@ -11,7 +11,8 @@ import type { Conversations } from './conversations.ts';
 export interface Reading {
   readonly view: RequestView;
   readonly identity: RequestIdentity;
-  readonly exchanges: readonly Exchange[];
+  /** The newest exchange; undefined for a conversation without items. */
+  readonly exchange: Exchange | undefined;
   readonly place: ConversationPlace;
   readonly branch: string | undefined;
   /** The history is kept at the provider: the request must not be changed. */
@@ -39,7 +40,7 @@ export function readRequest(
   return {
     view,
     identity,
-    exchanges: groupExchanges(view.items),
+    exchange: currentExchange(view.items),
     place: { space: spaceOf(headers, project.folder), conversation: bounded(key), isStated },
     branch: project.branch,
     hasProviderState: hasProviderState(view),

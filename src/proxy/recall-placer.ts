@@ -1,5 +1,6 @@
 import { heldDigest, questionText } from '../core/captures.ts';
 import type { MemoryState } from '../core/evidence.ts';
+import { groupExchanges } from '../core/exchanges.ts';
 import {
   entriesFor,
   type HumanItem,
@@ -128,12 +129,13 @@ export class RecallPlacer {
   }
 
   #question(reading: Reading, human: HumanItem, tokensMax: number) {
-    const previous = reading.exchanges.findLast(({ assistantText }) => assistantText !== '');
+    const exchanges = groupExchanges(reading.view.items);
+    const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
     return {
       space: reading.place.space,
       humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
       assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
-      excludeDigests: reading.exchanges.flatMap(({ humanText, assistantText }) => [
+      excludeDigests: exchanges.flatMap(({ humanText, assistantText }) => [
         heldDigest('user', humanText),
         heldDigest('assistant', assistantText),
       ]),
