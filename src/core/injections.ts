@@ -57,7 +57,7 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
       looseKey: `l:${fingerprint}:${place.space}`,
     });
   }
-  return humans.reverse();
+  return humans.toReversed();
 }
 
 /**

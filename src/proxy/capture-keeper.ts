@@ -1,6 +1,6 @@
 import type { Answer } from '../core/answer.ts';
 import { captureAssistant, type CapturedText, captureHuman, closedText } from '../core/captures.ts';
-import { type Exchange, groupExchanges } from '../core/exchanges.ts';
+import { currentExchange, type Exchange, groupExchanges } from '../core/exchanges.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
@@ -25,7 +25,7 @@ export class CaptureKeeper {
    */
   keepHistory(reading: Reading, settings: ProxySettings): void {
     const { items } = reading.view;
-    const last = items[(reading.exchange?.start ?? 0) - 1];
+    const last = items[(items.at(-1)?.soFar.exchange.start ?? 0) - 1];
     // The fingerprint before the newest exchange stands for all of the history at once.
     if (reading.identity.kind !== 'main' || last === undefined) return;
     if (this.#kept.has(last.fingerprint)) return;
@@ -114,10 +114,11 @@ interface ExchangePlace {
 }
 
 /** The newest exchange of a request that memory may keep. */
-function placeOf({ identity, exchange, view }: Reading): ExchangePlace | undefined {
+function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
+  if (identity.kind !== 'main') return undefined;
+  const exchange = currentExchange(view.items);
   const number = view.items.at(-1)?.soFar.exchange.number;
-  if (identity.kind !== 'main' || exchange === undefined || number === undefined) return undefined;
-  return { exchange, number };
+  return exchange === undefined || number === undefined ? undefined : { exchange, number };
 }
 
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */
