@@ -43,7 +43,23 @@ export function viewRequest(
   dialect: Dialect,
   previous?: RequestView,
 ): RequestView | undefined {
-  const known = previous?.dialect === dialect ? compareWith(previous, bytes) : undefined;
+  const shared = previous === undefined ? 0 : commonPrefix(previous.bytes, bytes);
+  return viewFrom(bytes, dialect, previous === undefined ? undefined : { previous, shared });
+}
+
+/** An earlier view, and how many of its first bytes the new body has too. */
+export interface Earlier {
+  readonly previous: RequestView;
+  readonly shared: number;
+}
+
+/** viewRequest() for a caller that has compared the bodies already. */
+export function viewFrom(
+  bytes: Buffer,
+  dialect: Dialect,
+  earlier: Earlier | undefined,
+): RequestView | undefined {
+  const known = earlier?.previous.dialect === dialect ? compareWith(earlier, bytes) : undefined;
   const start = known?.previous.list.start ?? findMember(bytes, listKey(dialect));
   const isTextInput = dialect === 'openai_responses' && opensString(bytes, start);
   const read = isTextInput
@@ -64,8 +80,7 @@ interface Known {
   readonly items: readonly Item[];
 }
 
-function compareWith(previous: RequestView, bytes: Buffer): Known | undefined {
-  const shared = commonPrefix(previous.bytes, bytes);
+function compareWith({ previous, shared }: Earlier, bytes: Buffer): Known | undefined {
   if (shared <= previous.list.start) return undefined;
   // What ends with the last shared byte ends there in both, unless it is a scalar: 12 is not 123.
   const last = previous.items.findLastIndex(({ start, end }) => {

@@ -1,14 +1,16 @@
 import type { Answer } from '../core/answer.ts';
 import { captureAssistant, type CapturedText, captureHuman, closedText } from '../core/captures.ts';
-import { currentExchange, type Exchange, groupExchanges } from '../core/exchanges.ts';
+import { currentExchange, type Exchange, exchangeBefore } from '../core/exchanges.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
 
-// Exchanges known to be kept, by the conversation so far. 10,000 are months of work; forgetting one
+// Exchanges known to be kept, by the conversation up to their first item. 10,000 are months of work; forgetting one
 // only means that the store is asked again and answers "duplicate".
 const KEPT_MAX = 10_000;
+
+const NOWHERE = { start: 0, number: 0 };
 
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
@@ -21,29 +23,36 @@ export class CaptureKeeper {
 
   /**
    * Finished exchanges that stand in the request but were never seen happening: a session that began
-   * before svc did. A few per request, oldest first; unchanged history costs nothing after that.
+   * before svc did. A few per request, newest first; unchanged history costs nothing after that.
    */
   keepHistory(reading: Reading, settings: ProxySettings): void {
     const { items } = reading.view;
-    const last = items[(items.at(-1)?.soFar.exchange.start ?? 0) - 1];
+    let end = items.at(-1)?.soFar.exchange.start ?? 0;
     // The fingerprint before the newest exchange stands for all of the history at once.
-    if (reading.identity.kind !== 'main' || last === undefined) return;
-    if (this.#kept.has(last.fingerprint)) return;
+    const history = items[end - 1]?.fingerprint;
+    if (reading.identity.kind !== 'main' || history === undefined) return;
+    if (this.#kept.has(history)) return;
     let room = settings.elisionCaptureLimit;
-    for (const [number, exchange] of groupExchanges(items).slice(0, -1).entries()) {
-      const id = exchangeId(reading, exchange);
-      if (id === undefined || this.#kept.has(id)) continue;
-      if (room === 0) return;
-      room -= 1;
-      // What the person cut short was not the answer: only their own words are kept.
-      const answer = exchange.isOpen || exchange.wasInterrupted ? '' : exchange.assistantText;
-      this.#keep(reading, { exchange, number }, [
-        captureHuman(exchange.humanText),
-        captureAssistant(answer),
-      ]);
-      this.#remember(id);
+    while (end > 0) {
+      const { start, number } = items[end - 1]?.soFar.exchange ?? NOWHERE;
+      const id = items[start]?.fingerprint ?? '';
+      if (!this.#kept.has(id)) {
+        if (room === 0) return;
+        room -= 1;
+        const exchange = exchangeBefore(items, end);
+        if (exchange !== undefined) this.#keepFinished(reading, { exchange, number });
+        this.#remember(id);
+      }
+      end = start;
     }
-    this.#remember(last.fingerprint);
+    this.#remember(history);
+  }
+
+  #keepFinished(reading: Reading, place: ExchangePlace): void {
+    const { exchange } = place;
+    // What the person cut short was not the answer: only their own words are kept.
+    const answer = exchange.isOpen || exchange.wasInterrupted ? '' : exchange.assistantText;
+    this.#keep(reading, place, [captureHuman(exchange.humanText), captureAssistant(answer)]);
   }
 
   /** Called with a whole answer before the client has its last byte. */
@@ -59,8 +68,7 @@ export class CaptureKeeper {
       return;
     }
     this.#keep(reading, place, [human, captureAssistant(closedText(exchange, answer))]);
-    const id = exchangeId(reading, exchange);
-    if (id !== undefined) this.#remember(id);
+    this.#remember(reading.view.items[exchange.start]?.fingerprint ?? '');
   }
 
   /** What the person asked, of an answer that they stopped. */
@@ -76,7 +84,7 @@ export class CaptureKeeper {
     { exchange, number }: ExchangePlace,
     texts: readonly (CapturedText | undefined)[],
   ): void {
-    const fingerprint = exchangeId(reading, exchange);
+    const fingerprint = fingerprintOf(reading, exchange);
     if (fingerprint === undefined) return;
     const at = this.#parts.clock.now();
     const { branch, place, identity } = reading;
@@ -122,6 +130,6 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
 }
 
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */
-function exchangeId(reading: Reading, exchange: Exchange): string | undefined {
+function fingerprintOf(reading: Reading, exchange: Exchange): string | undefined {
   return exchange.human === undefined ? undefined : reading.view.items[exchange.human]?.fingerprint;
 }
