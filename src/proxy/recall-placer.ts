@@ -37,12 +37,14 @@ const NOTHING: readonly Placement[] = [];
 /** Replays what the ledger knows, recalls for a new prompt, and records what it placed. */
 export class RecallPlacer {
   readonly #parts: ProxyParts;
-  readonly #guard: RecallGuard;
+  readonly #memoryGuard: RecallGuard;
+  readonly #ledgerGuard: RecallGuard;
   readonly #lastSeen = new Map<string, number>();
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
-    this.#guard = new RecallGuard(parts.memory, parts.clock);
+    this.#memoryGuard = new RecallGuard(parts.clock);
+    this.#ledgerGuard = new RecallGuard(parts.clock);
   }
 
   /** Never throws: what goes wrong is a state. */
@@ -75,16 +77,22 @@ export class RecallPlacer {
   }
 
   async #placeMain(reading: Reading, settings: ProxySettings): Promise<PlacedRecall> {
+    const { clock, ledger, memory } = this.#parts;
+    const deadline = clock.monotonic() + settings.recallMs;
     const humans = humanItems(reading.view, reading.place);
-    const entries = await this.#parts.ledger.find([
-      refusalKey(reading),
-      ...humans.flatMap(({ exactKey, looseKey }) => [exactKey, looseKey]),
-    ]);
+    const keys = humans.flatMap(({ exactKey, looseKey }) => [exactKey, looseKey]);
+    const known = await this.#ledgerGuard.ask(
+      () => ledger.find([refusalKey(reading), ...keys]),
+      settings.recallMs,
+    );
+    // Without the ledger nothing is known of what was placed before, so nothing may be placed now.
+    if (!known.isAnswered) return { placements: NOTHING, state: known.state };
+    const entries = known.value;
     if (entries.has(refusalKey(reading))) {
       return { placements: NOTHING, state: 'skipped_unsupported' };
     }
     const isCacheCold = this.#noticeCold(reading);
-    const now = this.#parts.clock.now();
+    const now = clock.now();
     const unanswered = unansweredItem(reading.view);
     const { isStated } = reading.place;
     const replay = replayBlocks(humans, entries, { unanswered, isStated, now });
@@ -94,13 +102,14 @@ export class RecallPlacer {
     const { recalledTokensMax } = settings;
     const room = roomForBlock(reading.view, replay.placements, { recalledTokensMax, isCacheCold });
     if (room === undefined) return this.#settle(human, replay.placements, undefined);
-    const { passages, state } = await this.#guard.recall(
-      this.#question(reading, human, room.tokensMax),
-      settings.recallMs,
+    const question = this.#question(reading, human, room.tokensMax);
+    const recalled = await this.#memoryGuard.ask(
+      (signal) => memory.recall(question, signal),
+      deadline - clock.monotonic(),
     );
     // A degraded recall is not recorded: the next request of this prompt asks again.
-    if (state !== 'recalled' && state !== 'empty') return { placements: replay.placements, state };
-    const block = writeRecallBlock(passages, room.tokensMax);
+    if (!recalled.isAnswered) return { placements: replay.placements, state: recalled.state };
+    const block = writeRecallBlock(recalled.value.passages, room.tokensMax);
     const form = contentForm(reading.view, human.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(human, replay.placements, undefined);
