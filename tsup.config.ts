@@ -13,7 +13,6 @@ export default defineConfig({
   target: 'node20',
   splitting: true,
   minify: true,
-  keepNames: true,
   sourcemap: false,
   clean: true,
   // Everything but the native addon, which finds its binaries next to its own package.
