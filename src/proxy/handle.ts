@@ -58,7 +58,6 @@ class Story {
 
   async #answer({ request, outgoing, record }: Scene): Promise<void> {
     const live = this.#parts.live();
-    const configured = upstreamFor(live, request.route);
     const gone = goneSignal(outgoing);
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
@@ -68,6 +67,7 @@ class Story {
       supports: this.#parts.memory.supports,
     });
     record.decided(modes);
+    const configured = upstreamFor(live, request.route);
 
     // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
     const reading = readRequest(this.#conversations, request);
