@@ -95,11 +95,12 @@ export class RecallPlacer {
     const now = clock.now();
     const unanswered = unansweredItem(reading.view);
     const { isStated } = reading.place;
-    const replay = replayBlocks(humans, entries, { unanswered, isStated, now });
+    const { recalledTokensMax } = settings;
+    const facts = { unanswered, isStated, now, recalledTokensMax };
+    const replay = replayBlocks(humans, entries, facts);
     const human = humans.find(({ item }) => item === unanswered);
     if (replay.isSettled || human === undefined) return stateOf(replay.placements);
 
-    const { recalledTokensMax } = settings;
     const room = roomForBlock(reading.view, replay.placements, { recalledTokensMax, isCacheCold });
     if (room === undefined) return this.#settle(human, replay.placements, undefined);
     const question = this.#question(reading, human, room.tokensMax);
