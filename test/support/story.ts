@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { JournalLedger } from '../../src/adapters/ledger.ts';
 import { JournalOutbox } from '../../src/adapters/outbox.ts';
@@ -37,6 +38,8 @@ export interface Reply {
   readonly cutAfter?: number;
   /** The body stays open after its last byte until the test ends. */
   readonly hangs?: boolean;
+  /** Before the head. */
+  readonly delayMs?: number;
 }
 
 export interface RecordingProvider {
@@ -67,6 +70,7 @@ async function take(
   const request = { path: incoming.url ?? '', headers: incoming.rawHeaders, body };
   provider.seen.push(request);
   const reply = provider.reply(request);
+  if (reply.delayMs !== undefined) await sleep(reply.delayMs, undefined, { ref: false });
   outgoing.writeHead(reply.status, reply.headers);
   if (reply.hangs === true) outgoing.write(reply.body);
   else if (reply.cutAfter === undefined) outgoing.end(reply.body);
