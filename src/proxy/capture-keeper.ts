@@ -44,18 +44,16 @@ export class CaptureKeeper {
     const index = reading.exchanges.length - 1;
     const exchange = reading.exchanges[index];
     if (exchange === undefined || !answer.isComplete || answer.isFailed) return;
-    if (answer.isCutShort) {
-      this.#keep(reading, index, [captureHuman(exchange.humanText)]);
-      return;
-    }
     const human = captureHuman(exchange.humanText);
-    if (answer.callsTools) {
+    if (answer.callsTools && !answer.isCutShort) {
       // The exchange goes on; what the person asked is kept with its first round.
       if (exchange.assistantText === '' && !exchange.hasToolState)
         this.#keep(reading, index, [human]);
       return;
     }
-    this.#keep(reading, index, [human, captureAssistant(closedText(exchange, answer))]);
+    const text = answer.isCutShort ? '' : closedText(exchange, answer);
+    this.#keep(reading, index, [human, captureAssistant(text)]);
+    // Also after one that was cut short: the history does not show that it is not whole.
     const id = exchangeId(reading, exchange);
     if (id !== undefined) this.#remember(id);
   }

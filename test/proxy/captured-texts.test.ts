@@ -252,6 +252,7 @@ test('a person who stops before the first byte keeps what they asked', async () 
     isEnough: () => provider.seen.length > 0,
   });
   expect(await kept(story)).toEqual([`user: ${PROMPT}`]);
+  expect(story.rows[0]).toMatchObject({ status: 0, end: 'client-gone' });
 });
 
 test.each(DIALECTS)(
