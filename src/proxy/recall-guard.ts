@@ -1,16 +1,22 @@
 import type { MemoryState } from '../core/evidence.ts';
 import type { Clock } from '../ports/clock.ts';
-import { MemoryError, type MemoryFailure } from '../ports/memory.ts';
+import {
+  type Memory,
+  MemoryError,
+  type MemoryFailure,
+  type RecallQuestion,
+  type RecalledPassage,
+} from '../ports/memory.ts';
 
 /**
- * Asks what may be slow, down or broken, and never waits longer than the deadline. What keeps
- * failing is left alone for a while, so that a dead memory costs nothing. Whatever goes wrong here
- * becomes a state.
+ * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left
+ * alone for a while, so that a dead one costs nothing. Whatever goes wrong here becomes a state.
  */
 
-export type Guarded<Value> =
-  | { readonly isAnswered: true; readonly value: Value }
-  | { readonly isAnswered: false; readonly state: MemoryState };
+export interface Recalled {
+  readonly passages: readonly RecalledPassage[];
+  readonly state: MemoryState;
+}
 
 // R23: after three failures in a row the memory is presumed down, and asked again after two seconds.
 const FAILURES_MAX = 3;
@@ -24,22 +30,20 @@ const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
   invalid: 'degraded_invalid',
 };
 
-/** One for each thing that can fail by itself. */
 export class RecallGuard {
+  readonly #memory: Memory;
   readonly #clock: Clock;
   #failures = 0;
   #pausedUntil = 0;
 
-  constructor(clock: Clock) {
+  constructor(memory: Memory, clock: Clock) {
+    this.#memory = memory;
     this.#clock = clock;
   }
 
-  /** Never throws. Resolves within `deadlineMs`, also when the call ignores its signal. */
-  async ask<Value>(
-    call: (signal: AbortSignal) => Promise<Value>,
-    deadlineMs: number,
-  ): Promise<Guarded<Value>> {
-    if (this.#isPaused()) return { isAnswered: false, state: 'degraded_unavailable' };
+  /** Never throws. Resolves within `deadlineMs`. */
+  async recall(question: RecallQuestion, deadlineMs: number): Promise<Recalled> {
+    if (this.#isPaused()) return { passages: [], state: 'degraded_unavailable' };
     const deadline = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
@@ -50,11 +54,13 @@ export class RecallGuard {
       }, deadlineMs);
     });
     try {
-      const value = await Promise.race([call(deadline.signal), late]);
+      // The race holds even when a memory ignores the signal.
+      const asked = this.#memory.recall(question, deadline.signal);
+      const { passages } = await Promise.race([asked, late]);
       this.#failures = 0;
-      return { isAnswered: true, value };
+      return { passages, state: passages.length === 0 ? 'empty' : 'recalled' };
     } catch (error) {
-      return { isAnswered: false, state: this.#failed(error) };
+      return { passages: [], state: this.#failed(error) };
     } finally {
       clearTimeout(timer);
     }

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import type { Ledger } from '../../src/ports/ledger.ts';
+import { JournalLedger } from '../../src/adapters/ledger.ts';
 import { MemoryError, type MemoryFailure, type RecallAnswer } from '../../src/ports/memory.ts';
 import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { recordOf } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import {
   startRecordingProvider,
   startStory,
@@ -188,7 +189,11 @@ test('R23: degraded_timeout: a memory that hangs holds a request up for the dead
 });
 
 test('R23: a ledger that hangs holds a request up for the deadline only, too', async () => {
-  const ledger: Ledger = { find: () => new Promise(() => {}), record: () => {} };
+  const ledger = new JournalLedger({
+    folder: tempFolder(),
+    store: { findEntries: () => new Promise(() => {}), recordEntries: async () => {} },
+    report: () => {},
+  });
   const { provider, story } = await startKnowing({ ledger, settings: { recallMs: 50 } });
   const body = promptOf('anthropic_messages', QUESTION);
   const answer = await story.send('anthropic_messages', body);

@@ -114,7 +114,8 @@ export async function startStory(options: StoryOptions): Promise<Story> {
   const store = openParts(options, folder, (line) => lines.push(line));
   const upstreams = openUpstreams(options);
   const rows: RequestRow[] = [];
-  const proxy = { ...PROXY_SETTINGS, ...options.settings };
+  // A machine that runs many tests at once may need longer than a person should wait.
+  const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...options.settings };
   const handler = createHandler({
     ...store.parts,
     version: '0.1.2',
