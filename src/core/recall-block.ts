@@ -31,15 +31,19 @@ const EMPTY: RecallBlock = { text: '', tokens: 0 };
 /**
  * Packs passages, best first, into at most `tokensMax` estimated tokens, fence included. The
  * written order is by time, so that the model reads what changed in the order in which it changed.
- * A pure function of its input: the same passages are the same bytes.
+ * What one of the `earlier` blocks of the request says already is left out. A pure function of its
+ * input: the same passages are the same bytes.
  */
 export function writeRecallBlock(
   passages: readonly BlockPassage[],
   tokensMax: number,
+  earlier: readonly string[] = [],
 ): RecallBlock {
   const kept: BlockPassage[] = [];
   let best = EMPTY;
   for (const passage of passages) {
+    const line = lineOf(passage);
+    if (earlier.some((block) => block.includes(line))) continue;
     const text = render([...kept, passage]);
     const tokens = estimateTextTokens(text);
     if (tokens > tokensMax) continue;
@@ -70,10 +74,12 @@ export function stripRecallBlocks(text: string): string {
 }
 
 function render(passages: readonly BlockPassage[]): string {
-  const lines = passages
-    .toSorted((a, b) => a.at - b.at)
-    .map((passage) => `- ${sourceOf(passage)}: ${quote(passage.text)}`);
+  const lines = passages.toSorted((a, b) => a.at - b.at).map(lineOf);
   return [OPEN, ...lines, CLOSE].join('\n');
+}
+
+function lineOf(passage: BlockPassage): string {
+  return `- ${sourceOf(passage)}: ${quote(passage.text)}`;
 }
 
 function sourceOf({ role, at, client, space }: BlockPassage): string {

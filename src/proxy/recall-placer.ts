@@ -138,13 +138,14 @@ export class RecallPlacer {
     );
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements: replay.placements, state };
-    const block = writeRecallBlock(passages, room.tokensMax);
+    const earlier = room.dropsEarlier ? NOTHING : replay.placements;
+    const told = earlier.map((placement) => placement.block);
+    const block = writeRecallBlock(passages, room.tokensMax, told);
     const form = contentForm(reading.view, human.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(human, replay.placements, undefined);
     }
     const placement = { item: human.item, block: block.text, form, tokens: block.tokens };
-    const earlier = room.dropsEarlier ? NOTHING : replay.placements;
     return this.#settle(human, [...earlier, placement], {
       block: block.text,
       form,

@@ -143,6 +143,19 @@ test('the flip of a message between text and one marked part keeps the words and
   expect(firsts[2]).toEqual(firsts[1]);
 });
 
+test('what a block of this conversation says already is not recalled again', async () => {
+  const { provider, story } = await startTaught();
+  const opening = [said('user', QUESTION), said('assistant', 'Let us see.')];
+  const send = (items: readonly WireItem[]) =>
+    story.send('anthropic_messages', requestWith('anthropic_messages', items), STATED);
+  await send(opening.slice(0, 1));
+  await send([...opening, said('user', `Once more: ${QUESTION} And ${SECOND_QUESTION}`)]);
+  const blocks = blocksIn(lastBody(provider));
+  expect(blocks).toHaveLength(2);
+  expect(blocks[1]).toContain(SECOND_FACT);
+  expect(blocks[1]).not.toContain(FACT);
+});
+
 // spec: 2.4-recalled-max
 test('all blocks of a request together stay within the budget; older ones are dropped together', async () => {
   const provider = await startRecordingProvider();
