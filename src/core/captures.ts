@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Answer } from './answer.ts';
+import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from './exchanges.ts';
 import { stripRecallBlocks } from './recall-block.ts';
 import { maskSecrets, stripPrivate } from './redaction.ts';
@@ -30,9 +31,15 @@ export function captureHuman(humanText: string): CapturedText | undefined {
   return text === '' || isFiller(text) ? undefined : captured('user', text);
 }
 
-/** What the assistant visibly answered in a whole exchange; undefined when there is nothing to keep. */
-export function captureAssistant(assistantText: string): CapturedText | undefined {
-  const text = cleanText(assistantText);
+/**
+ * What the assistant visibly answered in a whole exchange; undefined when there is nothing to keep.
+ * `heard`: the memories that the request carried: repeating them is not saying something.
+ */
+export function captureAssistant(
+  assistantText: string,
+  heard: Heard = NOTHING_HEARD,
+): CapturedText | undefined {
+  const text = withoutEchoes(cleanText(assistantText), heard);
   return text === '' || isFiller(text) ? undefined : captured('assistant', text);
 }
 
@@ -50,10 +57,21 @@ export function questionText(text: string, charsMax: number): string {
   return `${clean.slice(0, half)}\n${clean.slice(-half)}`;
 }
 
-/** The digest that this text has as a memory: what a request already holds is not recalled. */
-export function heldDigest(role: 'user' | 'assistant', text: string): string {
-  return digestOf(role, cleanText(text));
+/** The digests that an exchange has as memories: what a request already holds is not recalled. */
+export function heldDigests(
+  { humanText, assistantText }: Pick<Exchange, 'humanText' | 'assistantText'>,
+  blocks: readonly string[],
+): readonly string[] {
+  const said = cleanText(assistantText);
+  const own = withoutEchoes(said, { blocks, question: humanText });
+  return [
+    digestOf('user', cleanText(humanText)),
+    digestOf('assistant', said),
+    ...(own === said ? [] : [digestOf('assistant', own)]),
+  ];
 }
+
+const NOTHING_HEARD: Heard = { blocks: [], question: '' };
 
 function captured(role: 'user' | 'assistant', text: string): CapturedText {
   return { digest: digestOf(role, text), role, text };

@@ -1,6 +1,7 @@
 import type { Answer } from '../core/answer.ts';
 import { captureAssistant, type CapturedText, captureHuman, closedText } from '../core/captures.ts';
 import type { Exchange } from '../core/exchanges.ts';
+import type { Placement } from '../core/injections.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
@@ -12,18 +13,24 @@ const KEPT_MAX = 10_000;
 
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
-  readonly #parts: ProxyParts;
+  readonly #parts: Pick<ProxyParts, 'clock' | 'outbox'>;
   readonly #kept = new Set<string>();
 
-  constructor(parts: ProxyParts) {
+  constructor(parts: Pick<ProxyParts, 'clock' | 'outbox'>) {
     this.#parts = parts;
   }
 
   /**
    * Finished exchanges that stand in the request but were never seen happening: a session that began
    * before svc did. A few per request, oldest first; unchanged history costs nothing after that.
+   * `placements`: the recalled blocks that the request carries; what an answer repeats of them is
+   * not kept.
    */
-  keepHistory(reading: Reading, settings: ProxySettings): void {
+  keepHistory(
+    reading: Reading,
+    settings: Pick<ProxySettings, 'elisionCaptureLimit'>,
+    placements: readonly Placement[],
+  ): void {
     if (reading.identity.kind !== 'main') return;
     let room = settings.elisionCaptureLimit;
     for (const [index, exchange] of reading.exchanges.slice(0, -1).entries()) {
@@ -33,13 +40,16 @@ export class CaptureKeeper {
       room -= 1;
       // What the person cut short was not the answer: only their own words are kept.
       const answer = exchange.isOpen || exchange.wasInterrupted ? '' : exchange.assistantText;
-      this.#keep(reading, index, [captureHuman(exchange.humanText), captureAssistant(answer)]);
+      this.#keep(reading, index, [
+        captureHuman(exchange.humanText),
+        captureAssistant(answer, heardBy(exchange, placements)),
+      ]);
       this.#remember(id);
     }
   }
 
   /** Called with a whole answer before the client has its last byte. */
-  keepAnswer(reading: Reading, answer: Answer): void {
+  keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): void {
     if (reading.identity.kind !== 'main') return;
     const index = reading.exchanges.length - 1;
     const exchange = reading.exchanges[index];
@@ -55,7 +65,8 @@ export class CaptureKeeper {
         this.#keep(reading, index, [human]);
       return;
     }
-    this.#keep(reading, index, [human, captureAssistant(closedText(exchange, answer))]);
+    const heard = heardBy(exchange, placements);
+    this.#keep(reading, index, [human, captureAssistant(closedText(exchange, answer), heard)]);
     const id = exchangeId(reading, exchange);
     if (id !== undefined) this.#remember(id);
   }
@@ -97,6 +108,10 @@ export class CaptureKeeper {
     const oldest = this.#kept.values().next();
     if (oldest.value !== undefined) this.#kept.delete(oldest.value);
   }
+}
+
+function heardBy({ humanText }: Exchange, placements: readonly Placement[]) {
+  return { blocks: placements.map(({ block }) => block), question: humanText };
 }
 
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */

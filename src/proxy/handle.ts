@@ -73,10 +73,13 @@ class Story {
     const reading = readRequest(this.#conversations, request);
     record.read(reading);
 
-    // 7: recall; what is new in the history goes to the outbox meanwhile.
-    if (reading !== undefined && modes.writes) this.#keeper.keepHistory(reading, live.proxy);
+    // 7: recall; what is new in the history goes to the outbox, but for what it repeats of recalls.
     const recalled = await this.#placer.place({ reading, modes, settings: live.proxy });
     record.recalled(recalled.state);
+    const { placements } = recalled;
+    if (reading !== undefined && modes.writes) {
+      this.#keeper.keepHistory(reading, live.proxy, placements);
+    }
 
     // 8: the plan, from facts alone.
     const plan =
@@ -85,7 +88,7 @@ class Story {
         : makePlan({
             view: reading.view,
             modes,
-            placements: recalled.placements,
+            placements,
             inputBudget: live.proxy.inputBudget,
             hasProviderState: reading.hasProviderState,
             isMain: reading.identity.kind === 'main',
@@ -109,7 +112,8 @@ class Story {
     // are durable before the client has the last byte.
     const watch = new AnswerWatch(request, answer, (said) => {
       record.said(said);
-      if (reading !== undefined && modes.writes) this.#keeper.keepAnswer(reading, said);
+      if (reading === undefined || !modes.writes) return;
+      this.#keeper.keepAnswer(reading, said, placements);
     });
     const end = await relay({
       answer,

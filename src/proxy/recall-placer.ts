@@ -1,4 +1,4 @@
-import { heldDigest, questionText } from '../core/captures.ts';
+import { heldDigests, questionText } from '../core/captures.ts';
 import type { MemoryState } from '../core/evidence.ts';
 import {
   entriesFor,
@@ -95,7 +95,7 @@ export class RecallPlacer {
     const room = roomForBlock(reading.view, replay.placements, { recalledTokensMax, isCacheCold });
     if (room === undefined) return this.#settle(human, replay.placements, undefined);
     const { passages, state } = await this.#guard.recall(
-      this.#question(reading, human, room.tokensMax),
+      this.#question(reading, human, { tokensMax: room.tokensMax, placed: replay.placements }),
       settings.recallMs,
     );
     // A degraded recall is not recorded: the next request of this prompt asks again.
@@ -127,16 +127,14 @@ export class RecallPlacer {
     return stateOf(placements);
   }
 
-  #question(reading: Reading, human: HumanItem, tokensMax: number) {
+  #question(reading: Reading, human: HumanItem, { tokensMax, placed }: Room) {
+    const blocks = placed.map(({ block }) => block);
     const previous = reading.exchanges.findLast(({ assistantText }) => assistantText !== '');
     return {
       space: reading.place.space,
       humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
       assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
-      excludeDigests: reading.exchanges.flatMap(({ humanText, assistantText }) => [
-        heldDigest('user', humanText),
-        heldDigest('assistant', assistantText),
-      ]),
+      excludeDigests: reading.exchanges.flatMap((exchange) => heldDigests(exchange, blocks)),
       tokensMax,
       now: this.#parts.clock.now(),
     };
@@ -156,6 +154,12 @@ export class RecallPlacer {
     if (before === undefined || now - before <= CACHE_MS) return false;
     return now - before > CACHE_LONG_MS || !view.bytes.includes('"ttl":"1h"');
   }
+}
+
+interface Room {
+  readonly tokensMax: number;
+  /** The blocks of earlier prompts, which the request carries again. */
+  readonly placed: readonly Placement[];
 }
 
 function refusalKey({ place }: Reading): string {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import {
   captureAssistant,
   captureHuman,
-  heldDigest,
+  heldDigests,
   questionText,
 } from '../../src/core/captures.ts';
 import { writeRecallBlock } from '../../src/core/recall-block.ts';
@@ -12,7 +12,8 @@ test('what a person typed is kept as it is, once: the same words have the same d
   expect(captureHuman(text)?.text).toBe(text);
   expect(captureHuman(`  ${text}\n`)?.digest).toBe(captureHuman(text)?.digest);
   expect(captureAssistant(text)?.digest).not.toBe(captureHuman(text)?.digest);
-  expect(heldDigest('user', text)).toBe(captureHuman(text)?.digest);
+  const held = heldDigests({ humanText: text, assistantText: text }, []);
+  expect(held).toEqual([captureHuman(text)?.digest, captureAssistant(text)?.digest]);
 });
 
 test('fillers are no memories, short statements are', () => {
