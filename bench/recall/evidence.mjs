@@ -1,7 +1,7 @@
 /** How much of the evidence is found: within the block that goes into the prompt, and by rank. */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { indexLines } from './bm25.mjs';
-import { withStore } from './product.mjs';
+import { withStore } from '../lib/product.mjs';
 
 /** What the proxy asks for by default: `recalledTokensMax`. */
 const BLOCK_TOKENS_MAX = 512;

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { drawTable } from '../lib/statistics.mjs';
 import { measureEvidence } from './evidence.mjs';
 import { DATA_FILE, readConversations } from './locomo.mjs';
-import { buildProduct } from './product.mjs';
+import { buildProduct } from '../lib/product.mjs';
 import { measureSpeed } from './speed.mjs';
 
 const { values: options } = parseArgs({
@@ -20,10 +20,10 @@ const { values: options } = parseArgs({
 });
 
 const MODULES = {
-  store: 'adapters/store/embedded-store.ts',
-  'store-worker': 'adapters/store/worker.ts',
-  block: 'core/recall-block.ts',
-  terms: 'core/terms.ts',
+  store: 'src/adapters/store/embedded-store.ts',
+  'store-worker': 'src/adapters/store/worker.ts',
+  block: 'src/core/recall-block.ts',
+  terms: 'src/core/terms.ts',
 };
 
 process.exitCode = await run();

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { percentile } from '../lib/statistics.mjs';
-import { withStore } from './product.mjs';
+import { withStore } from '../lib/product.mjs';
 
 const never = new AbortController().signal;
 const SPACE = 'project/bench';

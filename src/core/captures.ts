@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Answer } from './answer.ts';
 import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from './exchanges.ts';
+import { withoutReminders } from './human-text.ts';
 import { stripRecallBlocks } from './recall-block.ts';
 import { maskSecrets, stripPrivate } from './redaction.ts';
+import { termsOf } from './terms.ts';
 
 /**
  * Decides what of a conversation becomes a memory: what the person typed and what the assistant
@@ -39,8 +41,8 @@ export function captureAssistant(
   assistantText: string,
   heard: Heard = NOTHING_HEARD,
 ): CapturedText | undefined {
-  const text = withoutEchoes(cleanText(assistantText), heard);
-  return text === '' || isFiller(text) ? undefined : captured('assistant', text);
+  const text = withoutEchoes(cleanAnswer(assistantText), heard);
+  return saysLittle(text) ? undefined : captured('assistant', text);
 }
 
 /** The visible text of an open exchange once this answer has closed it. */
@@ -62,7 +64,7 @@ export function heldDigests(
   { humanText, assistantText }: Pick<Exchange, 'humanText' | 'assistantText'>,
   blocks: readonly string[],
 ): readonly string[] {
-  const said = cleanText(assistantText);
+  const said = cleanAnswer(assistantText);
   const own = withoutEchoes(said, { blocks, question: humanText });
   return [
     digestOf('user', cleanText(humanText)),
@@ -85,6 +87,37 @@ function cleanText(text: string): string {
   const visible = stripPrivate(stripRecallBlocks(text)).trim();
   const masked = maskSecrets(visible.slice(0, TEXT_CHARS_MAX)).text;
   return masked.trim();
+}
+
+/** Models repeat what stands in tool results, and clients put their reminders there. */
+function cleanAnswer(text: string): string {
+  return withoutAnnouncements(cleanText(withoutReminders(text)));
+}
+
+// "Let me look at the tests." before a tool call says what the answer's end says better.
+const ANNOUNCEMENT =
+  /^(?:(?:ok|okay|now|next|first|then|great|good|perfect)\b[,.!]? )?(?:let me|let's|i'll|i’ll|i will|i am going to|i'm going to)\b/i;
+const ANNOUNCEMENT_CHARS_MAX = 160;
+const PARAGRAPH_TERMS_MIN = 3;
+
+/** Without the paragraphs in which the assistant only says what it is about to do. */
+function withoutAnnouncements(text: string): string {
+  const paragraphs = text.split(/\n{2,}/);
+  if (paragraphs.length === 1) return text;
+  const kept = paragraphs.filter((paragraph) => !isAnnouncement(paragraph));
+  return kept.length === paragraphs.length ? text : kept.join('\n\n').trim();
+}
+
+function isAnnouncement(paragraph: string): boolean {
+  if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
+  // A heading, an item of a list or a line of code may be short and mean much.
+  if (!/^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph)) return false;
+  return ANNOUNCEMENT.test(paragraph) || new Set(termsOf(paragraph)).size < PARAGRAPH_TERMS_MIN;
+}
+
+/** "Done." and "ok done" are answers, but not memories: one telling word is not enough. */
+function saysLittle(text: string): boolean {
+  return text === '' || isFiller(text) || new Set(termsOf(text.slice(0, 400))).size < 2;
 }
 
 // Words that steer but say nothing: an exchange of these alone is no memory. English and the most

@@ -49,3 +49,20 @@ test('a question of any length is cut to its bound and keeps its beginning and i
   expect(question.length).toBeLessThanOrEqual(401);
   expect(question.startsWith('first words')).toBe(true);
 });
+
+test('of an answer, what the assistant was about to do is no memory', () => {
+  const told = 'The login test fails because the clock of the container runs in UTC.';
+  const answer = `Let me look at the tests.\n\nNow I'll run them:\n\nStep 1.\n\n${told}`;
+  expect(captureAssistant(answer)?.text).toBe(told);
+  const list = 'Two things changed:\n\n- `port`: 6432\n\n- TLS\n\n```\nnpm ci\n```';
+  expect(captureAssistant(list)?.text).toBe(list);
+  expect(captureAssistant('Let me rename the deploy script to ship.sh')?.text).toContain('ship.sh');
+  expect(captureAssistant('Done.')).toBeUndefined();
+  expect(captureAssistant('Yes, done!')).toBeUndefined();
+});
+
+test('a reminder of the client that the assistant repeats is not its own', () => {
+  const told = 'The folder holds the report of March.';
+  const answer = `${told}\n\n<system-reminder>\n<total_tokens>14 tokens left</total_tokens>\n</system-reminder>`;
+  expect(captureAssistant(answer)?.text).toBe(told);
+});

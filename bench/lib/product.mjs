@@ -8,7 +8,7 @@ import { build } from 'tsup';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** The default exports of nothing: each entry is a module of src, by its last name. */
+/** `entries`: modules by name, as paths from the repository's root. */
 export async function buildProduct(entries) {
   const outDir = join(root, '.bench', `product-${process.pid}`);
   await build({
@@ -16,13 +16,15 @@ export async function buildProduct(entries) {
     silent: true,
     clean: true,
     entry: Object.fromEntries(
-      Object.entries(entries).map(([name, path]) => [name, join(root, 'src', path)]),
+      Object.entries(entries).map(([name, path]) => [name, join(root, path)]),
     ),
     outDir,
     format: 'esm',
     platform: 'node',
     target: 'node20',
     splitting: true,
+    // Where the test helpers look for the recordings.
+    define: { 'import.meta.dirname': JSON.stringify(join(root, 'test', 'support')) },
     noExternal: [/^(?!@photostructure\/sqlite|node:)/],
     external: ['@photostructure/sqlite', 'node:sqlite'],
   });
@@ -41,7 +43,7 @@ export async function withStore({ store }, work) {
   const report = (line) => process.stderr.write(`# ${line}\n`);
   const opened = store.openEmbeddedStore({ folder, report });
   try {
-    return await work(opened);
+    return await work(opened, folder);
   } finally {
     await opened.close();
     rmSync(folder, { recursive: true, force: true });
