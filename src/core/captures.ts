@@ -45,6 +45,15 @@ export function captureAssistant(
   return saysLittle(text) ? undefined : captured('assistant', text);
 }
 
+/**
+ * A text that was a memory before, as an export has it: masked once more, because a line may come
+ * from anywhere, but neither cut nor judged. Undefined when nothing is left of it.
+ */
+export function captureStored(role: 'user' | 'assistant', text: string): CapturedText | undefined {
+  const kept = maskSecrets(stripPrivate(stripRecallBlocks(text))).text;
+  return kept.trim() === '' ? undefined : captured(role, kept);
+}
+
 /** The visible text of an open exchange once this answer has closed it. */
 export function closedText(exchange: Exchange, answer: Answer): string {
   return [exchange.assistantText, answer.text].filter((text) => text.trim() !== '').join('\n\n');

@@ -87,10 +87,7 @@ export class FakeMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     await this.#answerable(signal);
-    const records =
-      'refs' in filter
-        ? [...this.#records.values()].filter(({ ref }) => filter.refs.includes(ref))
-        : this.#matching(filter);
+    const records = this.#matching(filter);
     for (const record of records) {
       this.#tombstones.add(keyOf(record));
       this.#records.delete(keyOf(record));
@@ -136,6 +133,7 @@ export class FakeMemory implements Memory {
     return [...this.#records.values()].filter((record) => {
       const terms = new Set(termsOf(record.text));
       return (
+        (filter.refs ?? [record.ref]).includes(record.ref) &&
         (filter.space ?? record.space) === record.space &&
         (filter.role ?? record.role) === record.role &&
         (filter.conversation ?? record.conversation) === record.conversation &&

@@ -82,7 +82,7 @@ export class Records {
 
   /** Leaves tombstones and no trace of the words: neither in the tables nor in the write-ahead log. */
   forget(filter: ForgetFilter, at: number): number {
-    const { where, values } = 'refs' in filter ? whereRefs(filter.refs) : whereOf(filter);
+    const { where, values } = whereOf(filter);
     let forgotten = 0;
     for (;;) {
       const batch = this.#database.transaction(() => {
@@ -253,13 +253,6 @@ interface Condition {
   readonly values: (string | number)[];
 }
 
-function whereRefs(refs: readonly string[]): Condition {
-  return {
-    where: 'WHERE r.ref IN (SELECT value FROM json_each(?))',
-    values: [JSON.stringify(refs)],
-  };
-}
-
 // Listing and forgetting share it: what a list shows, forgetting with the same words forgets.
 function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
   const conditions: string[] = [];
@@ -270,6 +263,7 @@ function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
     values.push(value);
   };
   add('s.name = ?', filter.space);
+  add('r.ref IN (SELECT value FROM json_each(?))', filter.refs && JSON.stringify(filter.refs));
   add('r.role = ?', filter.role);
   add('r.conversation = ?', filter.conversation);
   add('r.at >= ?', filter.since);
