@@ -48,7 +48,7 @@ function blockOf(passages, writeRecallBlock) {
   const kept = [];
   let block = { text: '', tokens: 0 };
   // As the block is written: the next best that still fits.
-  for (const passage of passages.slice(0, 60)) {
+  for (const passage of passages.slice(0, 40)) {
     const next = writeRecallBlock([...kept, passage], BLOCK_TOKENS_MAX);
     if (next.text === block.text) continue;
     kept.push(passage);

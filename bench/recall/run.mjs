@@ -12,6 +12,7 @@ const { values: options } = parseArgs({
   options: {
     suite: { type: 'string', default: 'evidence,speed' },
     half: { type: 'string', default: 'test' },
+    data: { type: 'string', default: DATA_FILE },
     sizes: { type: 'string', default: '1000,10000,100000' },
     questions: { type: 'string', default: '300' },
     json: { type: 'string' },
@@ -42,12 +43,12 @@ async function run() {
 }
 
 async function runEvidence(modules) {
-  const told = readConversations({ half: options.half, areRolesTold: true });
+  const told = readConversations({ half: options.half, areRolesTold: true, file: options.data });
   if (told === undefined) {
-    process.stdout.write(`\nEvidence: skipped, ${DATA_FILE} is not there.\n`);
+    process.stdout.write(`\nEvidence: skipped, ${options.data} is not there.\n`);
     return undefined;
   }
-  const untold = readConversations({ half: options.half, areRolesTold: false });
+  const untold = readConversations({ half: options.half, areRolesTold: false, file: options.data });
   // Neither speaker is an assistant: with one role for both, what the person said outranks nothing.
   const { product, plain } = await measureEvidence(modules, untold);
   const { product: withRoles } = await measureEvidence(modules, told);
