@@ -3,7 +3,7 @@ import { captureAssistant, type CapturedText, captureHuman } from './captures.ts
 import { readItem } from './dialects/items.ts';
 import { type Exchange, groupExchanges } from './exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from './space.ts';
-import type { Item, ItemTraits } from './view.ts';
+import type { ItemTraits } from './view.ts';
 
 /**
  * Reads the transcripts that Claude Code and Codex keep on disk, one line at a time. What becomes a
@@ -26,7 +26,7 @@ export interface TranscriptRecord extends CapturedText {
 }
 
 interface Entry {
-  readonly item: Item;
+  readonly item: ItemTraits;
   readonly at: number;
 }
 
@@ -100,10 +100,9 @@ export class TranscriptReader {
       objectFrom(meta['source']) !== undefined || (source !== undefined && source !== 'user');
   }
 
-  #add(traits: ItemTraits, timestamp: unknown): void {
+  #add(item: ItemTraits, timestamp: unknown): void {
     const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
     const before = this.#entries.at(-1)?.at ?? 0;
-    const item = { ...traits, start: 0, end: 0, digest: '', fingerprint: '', tokens: 0 };
     this.#entries.push({ item, at: Number.isNaN(at) ? before : at });
   }
 

@@ -65,7 +65,6 @@ class Desk {
     const reading = request === undefined ? undefined : readRequest(this.#conversations, request);
     if (request === undefined || reading === undefined) return;
     const placements = placementsOf(reading);
-    this.#keeper.keepHistory(reading, { elisionCaptureLimit: 8 }, placements);
     const { answer, status } = recording;
     const isStream = /^(?:event|data|:)/m.test(answer);
     const headers = ['content-type', isStream ? 'text/event-stream' : 'application/json'];
@@ -76,6 +75,7 @@ class Desk {
     watch.data(Buffer.from(answer));
     const isWhole = watch.beforeLast() && !recording.isCut;
     if (!isWhole && recording.isCut) this.#keeper.keepHuman(reading);
+    this.#keeper.keepHistory(reading, { elisionCaptureLimit: 8 }, placements);
   }
 }
 
