@@ -45,12 +45,12 @@ export async function doctor(
 }
 
 async function runChecks(environment: Environment, parts: DoctorParts): Promise<readonly Check[]> {
-  const { checks: config, address } = await checkConfig(environment);
+  const { checks: config, access } = await checkConfig(environment);
   return [
     checkNode(parts.nodeVersion),
     ...config,
     await checkStore(environment, parts.inspectStore),
-    ...(address === undefined ? [] : [await checkPort(address)]),
+    ...(access === undefined ? [] : [await checkPort(access)]),
     ...checkClients(environment),
   ];
 }

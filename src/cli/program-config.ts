@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
-import type { ProxyFlags, ProxySettingName } from '../core/config-proxy.ts';
 import type { CommandContext } from './context.ts';
 import type { Finish } from './main.ts';
 import type { ClaudeOptions, CodexOptions } from './print-config.ts';
+import { flagsOf, type RawFlags, withProxyFlags } from './proxy-flags.ts';
 import type { SetupOptions } from './setup.ts';
-import type { StartOptions } from './start.ts';
 
 /** Declares the commands around the configuration and the proxy itself. */
 export function addConfigCommands(program: Command, context: CommandContext, finish: Finish): void {
   addSetup(program, context);
   addDoctor(program, context, finish);
-  addStart(program, context, finish);
   addDemo(program, context, finish);
   addPrintConfig(program, context);
   program
@@ -81,32 +79,6 @@ function addDoctor(program: Command, context: CommandContext, finish: Finish): v
     });
 }
 
-function addStart(program: Command, context: CommandContext, finish: Finish): void {
-  const command = program
-    .command('start')
-    .description('Start the proxy; it runs until it is interrupted')
-    .option('-q, --quiet', 'print problems only')
-    .option('--json', 'print the address as a line of JSON on stdout');
-  withProxyFlags(command)
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc start
-  $ svc start --port 9000 --memory-mode read
-  $ SVC_PORT=9000 svc start
-
-With no configuration and ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment, start makes one
-that names those variables.`,
-    )
-    .action(async (options: Omit<StartOptions, 'flags'> & RawFlags) => {
-      const { start } = await import('./start.ts');
-      const { startProxy } = await import('./compose.ts');
-      const flags = flagsOf(options);
-      finish(await start({ ...options, flags }, context, { startProxy, signals: process }));
-    });
-}
-
 function addDemo(program: Command, context: CommandContext, finish: Finish): void {
   program
     .command('demo')
@@ -151,36 +123,4 @@ function addPrintConfig(program: Command, context: CommandContext): void {
       const { printCodexConfig } = await import('./print-config.ts');
       await printCodexConfig(options, context);
     });
-}
-
-/** The settings that may stand on the command line; the others are for the file. */
-type FlagName = Extract<
-  ProxySettingName,
-  'host' | 'port' | 'memoryMode' | 'compressionMode' | 'inputBudget' | 'recalledTokensMax'
->;
-
-const FLAG_NAMES: readonly FlagName[] = [
-  'host',
-  'port',
-  'memoryMode',
-  'compressionMode',
-  'inputBudget',
-  'recalledTokensMax',
-];
-
-type RawFlags = Partial<Record<FlagName, string>>;
-
-function withProxyFlags(command: Command): Command {
-  return command
-    .option('--host <address>', 'the loopback address to listen on: 127.0.0.1 or ::1')
-    .option('--port <number>', 'the port to listen on; 0 for any')
-    .option('--memory-mode <mode>', 'off, read, write or read-write')
-    .option('--compression-mode <mode>', 'passthrough, shadow or deterministic')
-    .option('--input-budget <tokens>', 'estimated tokens above which shortening is considered')
-    .option('--recalled-tokens-max <tokens>', 'estimated tokens of recalled memory in a request');
-}
-
-function flagsOf(options: RawFlags): ProxyFlags {
-  const given = FLAG_NAMES.filter((name) => options[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [name, options[name]]));
 }

@@ -3,9 +3,11 @@ import { configFolder } from '../adapters/config-folder.ts';
 import { watchConfig } from '../adapters/config-watch.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { codeOf } from '../adapters/file-error.ts';
+import { removeRunFile, writeRunFile } from '../adapters/run-files.ts';
 import type { ProxyFlags } from '../core/config-proxy.ts';
 import { upstreamsFromEnvironment } from '../core/config-draft.ts';
 import type { Settings } from '../core/settings.ts';
+import { VERSION } from '../core/version.ts';
 import { otherPort, urlOf } from './addresses.ts';
 import { CliError, type ExitCode, reportError } from './cli-error.ts';
 import type { RunningProxy, startProxy } from './compose.ts';
@@ -43,17 +45,25 @@ export async function start(
   }).catch((error: unknown) => {
     throw listenError(error, settings);
   });
-  announce(options, proxy, context);
   const watch = followConfig({ file, settings, options, proxy }, context);
+  const { host, port } = proxy;
+  const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
   try {
+    // Before the address is told: whoever reads it may ask for the status at once.
+    await writeRunFile(folder, run);
+    announce(options, proxy, context);
     return await waitForStop(proxy, { signals, terminal });
   } finally {
     watch.close();
+    await removeRunFile(folder, process.pid);
   }
 }
 
 /** The file; made from the environment where there is none, and made private where it was not. */
-async function prepareConfig({ environment, terminal }: CommandContext): Promise<ConfigFile> {
+export async function prepareConfig({
+  environment,
+  terminal,
+}: CommandContext): Promise<ConfigFile> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);
   if (file !== undefined) {

@@ -94,8 +94,8 @@ test('T4: who listens on the port is told, and is sent no token', async () => {
   });
   const own = await report({ home: homeWith({ ...config, proxy: { port: await listen(svc) } }) });
   svc.close();
-  expect(find(own, 'Port')).toMatchObject({ level: 'ok' });
-  expect(find(own, 'Port')?.found).toContain('svc runs on');
+  expect(find(own, 'Port')).toMatchObject({ level: 'problem' });
+  expect(find(own, 'Port')?.found).toContain("does not know this configuration's token");
   const silent = createSocketServer();
   const mute = { ...config, proxy: { port: await listen(silent) } };
   expect(find(await report({ home: homeWith(mute) }), 'Port')?.found).toContain('does not answer');
