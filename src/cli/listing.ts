@@ -28,3 +28,8 @@ export function timeText(at: number): string {
 function two(value: number): string {
   return String(value).padStart(2, '0');
 }
+
+/** `16:45:02` */
+export function clockText(at: number): string {
+  return timeText(at).slice(11);
+}

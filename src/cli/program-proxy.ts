@@ -18,6 +18,10 @@ function addStart(program: Command, context: CommandContext, finish: Finish): vo
     .description('Start the proxy; it runs until it is interrupted')
     .option('-d, --detach', 'start it in the background, and come back when it serves')
     .option('-q, --quiet', 'print problems only')
+    .option(
+      '--log <form>',
+      'a line for each request: text on stderr (as on a terminal), json on stdout, or off',
+    )
     .option('--json', 'print the address as a line of JSON on stdout');
   withProxyFlags(command)
     .addHelpText(
@@ -27,6 +31,7 @@ Examples:
   $ svc start
   $ svc start --detach
   $ svc start --port 9000 --memory-mode read
+  $ svc start --log json | jq .memoryState
   $ SVC_PORT=9000 svc start
 
 With no configuration and ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment, start makes one

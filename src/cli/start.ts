@@ -13,6 +13,7 @@ import { CliError, type ExitCode, reportError } from './cli-error.ts';
 import type { RunningProxy, startProxy } from './compose.ts';
 import type { CommandContext } from './context.ts';
 import { requireConfigFile, settingsOf, warnOf } from './load-config.ts';
+import { rowPrinter } from './request-lines.ts';
 import { type SignalSource, waitForStop } from './stop-signals.ts';
 
 /** `svc start`: from the configuration to a proxy that serves until it is told to stop. */
@@ -21,6 +22,8 @@ export interface StartOptions {
   readonly flags: ProxyFlags;
   readonly quiet?: boolean;
   readonly json?: boolean;
+  /** 'text', 'json' or 'off'; on a terminal 'text' is what happens without it. */
+  readonly log?: string;
 }
 
 export interface StartParts {
@@ -38,10 +41,12 @@ export async function start(
   const { settings, warnings } = settingsOf(file, environment, options.flags);
   warnOf(warnings, terminal);
   const folder = dataFolder(environment);
+  const onRow = rowPrinter(options, terminal);
   const proxy = await open({
     settings,
     dataFolder: folder,
     terminal,
+    ...(onRow === undefined ? {} : { onRow }),
   }).catch((error: unknown) => {
     throw listenError(error, settings);
   });

@@ -9,7 +9,7 @@ export const CHALLENGE_HEADER = 'x-svc-challenge';
 export const PROOF_HEADER = 'x-svc-proof';
 
 export interface Proven {
-  /** Of the proxy's process. */
+  /** The proxy's process id. */
   readonly pid: number;
   /** The port that it listens on. */
   readonly port: number;

@@ -17,8 +17,8 @@ const CLIENT = `#!${process.execPath}
 const names = ['ANTHROPIC_BASE_URL', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY', 'NO_PROXY', 'no_proxy',
   'CLAUDE_CODE_GATEWAY_HINT_HEADERS', 'SVC_LOCAL_PROXY_TOKEN', 'OF_THE_USER'];
 const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
-process.stdout.write(JSON.stringify({ args: process.argv.slice(2), env }) + '\\n');
 process.on('SIGTERM', () => process.exit(43));
+process.stdout.write(JSON.stringify({ args: process.argv.slice(2), env }) + '\\n');
 if (process.argv.includes('wait')) setInterval(() => {}, 1000);
 else process.exit(process.argv.includes('fail') ? 42 : 0);
 `;
