@@ -7,7 +7,7 @@ import type { SetupOptions } from './setup.ts';
 
 /** Declares the commands around the configuration and the proxy itself. */
 export function addConfigCommands(program: Command, context: CommandContext, finish: Finish): void {
-  addSetup(program, context);
+  addSetup(program, context, finish);
   addDoctor(program, context, finish);
   addDemo(program, context, finish);
   addPrintConfig(program, context);
@@ -22,7 +22,7 @@ export function addConfigCommands(program: Command, context: CommandContext, fin
     });
 }
 
-function addSetup(program: Command, context: CommandContext): void {
+function addSetup(program: Command, context: CommandContext, finish: Finish): void {
   const command = program
     .command('setup')
     .description('Make the configuration, or change it; what is not named stays as it is')
@@ -49,7 +49,10 @@ function addSetup(program: Command, context: CommandContext): void {
     .addHelpText(
       'after',
       `
+On a terminal and without options it asks, tries the key, and writes at the end.
+
 Examples:
+  $ svc setup
   $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
   $ svc setup --yes --upstream openai --key-stdin < key.txt
   $ svc setup --yes --upstream ollama
@@ -61,6 +64,13 @@ Examples:
 A key is never an argument: other programs could read it there.`,
     )
     .action(async (options: SetupOptions & RawFlags) => {
+      if (Object.keys(options).length === 0 && process.stdin.isTTY && process.stderr.isTTY) {
+        const { wizard } = await import('./wizard.ts');
+        const { createUpstream } = await import('../adapters/undici-upstream.ts');
+        const streams = { input: process.stdin, output: process.stderr };
+        finish(await wizard(context, { openUpstream: createUpstream, streams }));
+        return;
+      }
       const { setup } = await import('./setup.ts');
       await setup({ ...options, flags: flagsOf(options) }, context);
     });
