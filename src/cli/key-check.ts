@@ -81,7 +81,10 @@ function bodyOf(answer: UpstreamAnswer, deadline: AbortSignal): Promise<string> 
 function readAnswer(status: number, body: string, { auth }: UpstreamSettings): KeyCheck {
   if (status === 200) {
     const models = modelCount(body);
-    const list = models === undefined ? 'it answers' : `it lists ${models} ${models === 1 ? 'model' : 'models'}`;
+    const list =
+      models === undefined
+        ? 'it answers'
+        : `it lists ${models} ${models === 1 ? 'model' : 'models'}`;
     const key = auth === 'none' ? '' : 'the key is accepted, ';
     return { state: 'accepted', found: `${key}${list}` };
   }

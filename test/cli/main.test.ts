@@ -24,6 +24,7 @@ const COMMANDS = [
   ['config'],
   ['config', 'token'],
   ['requests'],
+  ['stats'],
   ['memory'],
   ['memory', 'list'],
   ['memory', 'search'],
