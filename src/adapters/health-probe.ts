@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { get, type IncomingMessage } from 'node:http';
+import { get, type IncomingMessage, request } from 'node:http';
 import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../core/proof.ts';
 import { codeOf } from './file-error.ts';
 
@@ -50,7 +50,7 @@ function askHealth(address: ProxyAddress, challenge: string): Promise<Health> {
       timeout: WAIT_MS,
       headers: { [CHALLENGE_HEADER]: challenge },
     };
-    const request = get(options, (answer) => {
+    const asked = get(options, (answer) => {
       let body = '';
       answer.setEncoding('latin1');
       answer.on('data', (piece: string) => {
@@ -60,10 +60,10 @@ function askHealth(address: ProxyAddress, challenge: string): Promise<Health> {
       answer.on('close', () => resolve(healthOf(answer, body)));
     });
     // The idle timeout of the socket does not end a trickle of bytes; this does.
-    const deadline = setTimeout(() => request.destroy(new Error('silent')), WAIT_MS);
-    request.on('close', () => clearTimeout(deadline));
-    request.on('timeout', () => request.destroy(new Error('silent')));
-    request.on('error', (error) => {
+    const deadline = setTimeout(() => asked.destroy(new Error('silent')), WAIT_MS);
+    asked.on('close', () => clearTimeout(deadline));
+    asked.on('timeout', () => asked.destroy(new Error('silent')));
+    asked.on('error', (error) => {
       const code = codeOf(error);
       if (error.message === 'silent') resolve({ listener: 'silent' });
       else if (code === 'ECONNREFUSED') resolve({ listener: 'nobody' });
@@ -81,4 +81,24 @@ function healthOf(answer: IncomingMessage, body: string): Health {
 // The header of every answer of svc, or its name in the body; neither tells a version.
 function isSvc({ statusCode, headers }: IncomingMessage, body: string): boolean {
   return statusCode === 200 && ('x-svc-local-proxy' in headers || /"svc\b/.test(body));
+}
+
+/**
+ * The status that the proxy answers to a request with the token, or undefined when there is none.
+ * The request is one that the gate refuses after the token: nothing is forwarded, nothing logged.
+ * Only for a listener that has proven to be ours.
+ */
+export function probeToken(address: ProxyAddress, localToken: string): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const headers = { authorization: `Bearer ${localToken}` };
+    const options = { ...address, method: 'DELETE', path: '/v1/messages', headers, agent: false };
+    const asked = request(options, (answer) => {
+      answer.resume();
+      answer.on('close', () => resolve(answer.statusCode));
+    });
+    const deadline = setTimeout(() => asked.destroy(new Error('silent')), WAIT_MS);
+    asked.on('close', () => clearTimeout(deadline));
+    asked.on('error', () => resolve(undefined));
+    asked.end();
+  });
 }

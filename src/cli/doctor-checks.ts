@@ -15,7 +15,6 @@ import {
 import { shellQuote } from '../core/shell-quote.ts';
 import { otherPort } from './addresses.ts';
 import { CliError } from './cli-error.ts';
-import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
 import type { inspectStore } from './store-for-cli.ts';
 
 /** One thing that doctor looked at. */
@@ -174,27 +173,4 @@ export async function checkStore(
     const found = error instanceof CliError ? error.message : 'it cannot be looked into';
     return { level: 'warning', subject, found };
   }
-}
-
-/** What the environment does to the clients that are started from here. */
-export function checkClients(environment: Environment): readonly Check[] {
-  const checks: Check[] = [];
-  const proxies = proxyVariables(environment);
-  if (proxies.length > 0 && !sparesLoopback(environment)) {
-    checks.push({
-      level: 'warning',
-      subject: 'Clients',
-      found: `${proxies.join(', ')} sends even requests to 127.0.0.1 to that proxy, token and prompts included`,
-      fix: 'export NO_PROXY=127.0.0.1,localhost',
-    });
-  }
-  if (/\/v1\/?$/.test(environment['ANTHROPIC_BASE_URL'] ?? '')) {
-    checks.push({
-      level: 'warning',
-      subject: 'Clients',
-      found: 'ANTHROPIC_BASE_URL ends in /v1, and the client adds another one',
-      fix: 'eval "$(svc print-config claude)"',
-    });
-  }
-  return checks;
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandContext } from './context.ts';
+import type { DoctorOptions } from './doctor.ts';
 import type { Finish } from './main.ts';
 import type { ClaudeOptions, CodexOptions } from './print-config.ts';
 import { flagsOf, type RawFlags, withProxyFlags } from './proxy-flags.ts';
@@ -79,12 +80,19 @@ A key is never an argument: other programs could read it there.`,
 function addDoctor(program: Command, context: CommandContext, finish: Finish): void {
   program
     .command('doctor')
-    .description('Check configuration, store, port and environment; exit 1 on problems')
+    .description('Check configuration, store, proxy, providers and clients; exit 1 on problems')
+    .option('--fix', 'mend what may be mended by itself: modes that are too open')
+    .option('--offline', 'ask no provider')
     .option('--json', 'print one JSON object')
-    .action(async (options: { json?: boolean }) => {
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc doctor\n  $ svc doctor --fix\n  $ svc doctor --offline --json',
+    )
+    .action(async (options: DoctorOptions) => {
       const { doctor } = await import('./doctor.ts');
       const { inspectStore } = await import('./store-for-cli.ts');
-      const parts = { inspectStore, nodeVersion: process.versions.node };
+      const { createUpstream: openUpstream } = await import('../adapters/undici-upstream.ts');
+      const parts = { inspectStore, openUpstream, nodeVersion: process.versions.node };
       finish(await doctor(options, context, parts));
     });
 }
