@@ -4,12 +4,14 @@ import type { Finish } from './main.ts';
 import { flagsOf, type RawFlags, withProxyFlags } from './proxy-flags.ts';
 import type { StartOptions } from './start.ts';
 import type { StatusOptions, StopOptions } from './status.ts';
+import type { UnitOptions, UnitParts } from './unit.ts';
 
 /** Declares the commands around the running proxy. */
 export function addProxyCommands(program: Command, context: CommandContext, finish: Finish): void {
   addStart(program, context, finish);
   addRun(program, context, finish);
   addStatus(program, context, finish);
+  addUnit(program, context, finish);
 }
 
 function addStart(program: Command, context: CommandContext, finish: Finish): void {
@@ -96,6 +98,33 @@ function addStatus(program: Command, context: CommandContext, finish: Finish): v
       const { stop } = await import('./status.ts');
       finish(await stop(options, context));
     });
+}
+
+function addUnit(program: Command, context: CommandContext, finish: Finish): void {
+  const unit = program
+    .command('unit')
+    .description('Keep the proxy running: a service of your own for systemd or launchd');
+  unit
+    .command('install')
+    .description('Install and start it; it starts again whenever you log in')
+    .option('--print', 'show the file, and do nothing')
+    .addHelpText('after', '\nExamples:\n  $ svc unit install\n  $ svc unit install --print')
+    .action(async (options: UnitOptions) => {
+      const { installUnit } = await import('./unit.ts');
+      finish(await installUnit(options, context, unitParts()));
+    });
+  unit
+    .command('uninstall')
+    .description('Stop it and remove it')
+    .addHelpText('after', '\nExamples:\n  $ svc unit uninstall')
+    .action(async () => {
+      const { uninstallUnit } = await import('./unit.ts');
+      finish(await uninstallUnit(context, unitParts()));
+    });
+}
+
+function unitParts(): UnitParts {
+  return { platform: process.platform, node: process.execPath, script: scriptPath() };
 }
 
 /** What the background process is started with: this very program. */
