@@ -72,6 +72,22 @@ Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
   addConfigCommands(program, context, finish);
   addProxyCommands(program, context, finish);
   addMemoryCommands(program, context);
+  program
+    .command('completion')
+    .description('Print a script with which your shell completes svc')
+    .argument('<shell>', 'bash, zsh or fish')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ echo 'eval "$(svc completion bash)"' >> ~/.bashrc
+  $ echo 'eval "$(svc completion zsh)"' >> ~/.zshrc
+  $ svc completion fish > ~/.config/fish/completions/svc.fish`,
+    )
+    .action(async (shell: string) => {
+      const { printCompletion } = await import('./completion.ts');
+      printCompletion(shell, program, terminal);
+    });
   return program;
 }
 

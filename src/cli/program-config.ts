@@ -17,6 +17,7 @@ export function addConfigCommands(program: Command, context: CommandContext, fin
     .description('Read the configuration')
     .command('token')
     .description('Print the local token, which a client sends as its key')
+    .addHelpText('after', '\nExamples:\n  $ export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')
     .action(async () => {
       const { printToken } = await import('./config-token.ts');
       await printToken(context);
@@ -101,6 +102,7 @@ function addDemo(program: Command, context: CommandContext, finish: Finish): voi
   program
     .command('demo')
     .description('Show memory across conversations, with no key and nothing left behind')
+    .addHelpText('after', '\nExamples:\n  $ svc demo')
     .action(async () => {
       const { demo } = await import('./demo.ts');
       const { startProxy } = await import('./compose.ts');

@@ -50,11 +50,12 @@ function addListing(memory: Command, context: CommandContext): void {
     const request = words === undefined ? { options } : { words, options };
     await listMemories(request, context, openStoreForCli);
   };
-  withListOptions(memory.command('list').description('List memories, newest first')).action(
-    (options: ListOptions) => list(undefined, options),
-  );
+  withListOptions(memory.command('list').description('List memories, newest first'))
+    .addHelpText('after', '\nExamples:\n  $ svc memory list --limit 5')
+    .action((options: ListOptions) => list(undefined, options));
   withListOptions(memory.command('search').description('Find memories by words, best first'))
     .argument('<words...>')
+    .addHelpText('after', '\nExamples:\n  $ svc memory search staging database')
     .action((words: readonly string[], options: ListOptions) => list(words.join(' '), options));
 }
 
@@ -82,6 +83,10 @@ function addForget(memory: Command, context: CommandContext): void {
     .option('--space <name>', 'only this space; alone: all of it')
     .option('-y, --yes', 'needed with --search and --space')
     .option('--json', 'print the number as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc memory forget m_…\n  $ svc memory forget --search "old host" --yes',
+    )
     .action(async (refs: readonly string[], options: ForgetOptions) => {
       const { forgetMemories } = await import('./memory.ts');
       const { openStoreForCli } = await import('./store-for-cli.ts');
