@@ -82,7 +82,11 @@ const FILLER_WORDS = new Set(
 // A memory of five filler words is still none; with a sixth word people begin to say something.
 const FILLER_WORDS_MAX = 5;
 
+// Five words of the list are at most this long: anything longer says something.
+const FILLER_CHARS_MAX = 64;
+
 function isFiller(text: string): boolean {
+  if (text.length > FILLER_CHARS_MAX) return false;
   const words = text
     .toLowerCase()
     .split(/[\s.,!?;:…]+/u)

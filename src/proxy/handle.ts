@@ -73,8 +73,7 @@ class Story {
     const reading = readRequest(this.#conversations, request);
     record.read(reading);
 
-    // 7: recall; what is new in the history goes to the outbox meanwhile.
-    if (reading !== undefined && modes.writes) this.#keeper.keepHistory(reading, live.proxy);
+    // 7: recall.
     const recalled = await this.#placer.place({ reading, modes, settings: live.proxy });
     record.recalled(recalled.state);
 
@@ -121,10 +120,11 @@ class Story {
       },
     });
     record.ended(end);
-    if (end === 'client-gone' && reading !== undefined && modes.writes) {
-      // The person stopped the answer: what they asked is theirs to keep, half an answer is not.
-      this.#keeper.keepHuman(reading);
-    }
+    if (reading === undefined || !modes.writes) return;
+    // The person stopped the answer: what they asked is theirs to keep, half an answer is not.
+    if (end === 'client-gone') this.#keeper.keepHuman(reading);
+    // What was said before svc came stands in every request: it can wait until nobody does.
+    this.#keeper.keepHistory(reading, live.proxy);
   }
 }
 
