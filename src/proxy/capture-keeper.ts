@@ -57,13 +57,15 @@ export class CaptureKeeper {
 
   /** Called with a whole answer before the client has its last byte. */
   keepAnswer(reading: Reading, answer: Answer): void {
-    const place = placeOf(reading);
-    if (place === undefined || !answer.isComplete || answer.isFailed) return;
+    if (!answer.isComplete || answer.isFailed) return;
+    // The exchange goes on; what the person asked was kept with its first round.
+    const goesOn = answer.callsTools && !answer.isCutShort;
+    const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
+    const place = goesOn && isLaterRound ? undefined : placeOf(reading);
+    if (place === undefined) return;
     const { exchange } = place;
-    // The exchange goes on; what the person asked is kept with its first round.
-    if (answer.callsTools && (exchange.assistantText !== '' || exchange.hasToolState)) return;
     const human = captureHuman(exchange.humanText);
-    if (answer.callsTools && !answer.isCutShort) {
+    if (goesOn) {
       this.#keep(reading, place, [human]);
       return;
     }

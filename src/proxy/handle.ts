@@ -74,8 +74,7 @@ class Story {
     const reading = readRequest(this.#conversations, request);
     record.read(reading);
 
-    // 7: recall; what is new in the history goes to the outbox meanwhile.
-    if (reading !== undefined && modes.writes) this.#keeper.keepHistory(reading, live.proxy);
+    // 7: recall.
     const recalled = await this.#placer.place({ reading, modes, settings: live.proxy });
     record.recalled(recalled.state);
 
@@ -130,6 +129,8 @@ class Story {
     });
     record.ended(end);
     if (end === 'client-gone') keepAsked();
+    // What was said before svc came stands in every request: it can wait until nobody does.
+    if (reading !== undefined && modes.writes) this.#keeper.keepHistory(reading, live.proxy);
   }
 }
 
