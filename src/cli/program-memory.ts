@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { CommandContext } from './context.ts';
 import type { ForgetOptions, GetOptions, ListOptions } from './memory.ts';
+import { addOwningCommands } from './program-owning.ts';
 import type { RequestsOptions } from './requests.ts';
 
 /** Declares the commands that look into the store. */
@@ -18,10 +19,11 @@ export function addMemoryCommands(program: Command, context: CommandContext): vo
     });
   const memory = program
     .command('memory')
-    .description('Read, search and forget what is remembered');
+    .description('Read, search, keep and forget what is remembered');
   addListing(memory, context);
   addGet(memory, context);
   addForget(memory, context);
+  addOwningCommands(memory, context);
 }
 
 function addListing(memory: Command, context: CommandContext): void {

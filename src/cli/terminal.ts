@@ -58,6 +58,16 @@ export class Terminal {
     this.#stderr.write(`${printable(line)}\n`);
   }
 
+  /** How far a long command is, on one line that the next one replaces; nothing where nobody looks. */
+  progress(text: string): void {
+    if (this.#stderr.isTTY === true) this.#stderr.write(`\r${oneLine(text, 78)}\u001b[K`);
+  }
+
+  /** Takes the line of `progress` away. */
+  progressDone(): void {
+    if (this.#stderr.isTTY === true) this.#stderr.write('\r\u001b[K');
+  }
+
   warn(line: string): void {
     this.#stderr.write(`${this.#noteColors.yellow('warning:')} ${printable(line)}\n`);
   }

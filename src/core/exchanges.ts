@@ -1,5 +1,5 @@
 import { beginsExchange, isModelWork } from './so-far.ts';
-import type { Item } from './view.ts';
+import type { Item, ItemTraits } from './view.ts';
 
 /**
  * Cuts a conversation into exchanges: a person's message and everything up to the next one. Only
@@ -38,7 +38,7 @@ export interface Exchange {
 }
 
 /** In the order of the items. Empty for no items. */
-export function groupExchanges(items: readonly Item[]): readonly Exchange[] {
+export function groupExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
   const drafts: Draft[] = [];
   const roundsById = new Map<string, Draft['rounds'][number]>();
   items.forEach((item, index) => {
@@ -109,11 +109,11 @@ function newDraft(start: number): Draft {
   };
 }
 
-function begins(item: Item, { human, isAnswered }: Draft): boolean {
+function begins(item: ItemTraits, { human, isAnswered }: Draft): boolean {
   return beginsExchange(item, { hasHuman: human !== undefined, isAnswered });
 }
 
-function readInto(draft: Draft, item: Item, index: number): void {
+function readInto(draft: Draft, item: ItemTraits, index: number): void {
   if (item.toolResultIds.length > 0 || item.humanText !== '') draft.isOpen = true;
   if (item.humanText !== '') {
     draft.human = index;
@@ -133,7 +133,7 @@ function readInto(draft: Draft, item: Item, index: number): void {
 
 interface Pairing {
   readonly draft: Draft;
-  readonly item: Item;
+  readonly item: ItemTraits;
   readonly index: number;
   readonly roundsById: Map<string, Draft['rounds'][number]>;
 }

@@ -94,6 +94,8 @@ export interface ListFilter {
   readonly words?: string;
   readonly role?: RecordRole;
   readonly conversation?: string;
+  /** Only these; one reference may stand for a record in each of several spaces. */
+  readonly refs?: readonly string[];
   readonly since?: number;
   readonly until?: number;
   /** At most 1,000. */
@@ -102,7 +104,8 @@ export interface ListFilter {
 }
 
 export type ForgetFilter =
-  | { readonly refs: readonly string[] }
+  /** In every space when `space` is absent. */
+  | { readonly refs: readonly string[]; readonly space?: string }
   | { readonly space: string }
   | { readonly space?: string; readonly words: string };
 

@@ -1,6 +1,7 @@
 import type { Answer } from '../core/answer.ts';
 import { captureAssistant, type CapturedText, captureHuman, closedText } from '../core/captures.ts';
 import { currentExchange, type Exchange, exchangeBefore } from '../core/exchanges.ts';
+import type { Placement } from '../core/injections.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
@@ -14,18 +15,24 @@ const NOWHERE = { start: 0, number: 0 };
 
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
-  readonly #parts: ProxyParts;
+  readonly #parts: Pick<ProxyParts, 'clock' | 'outbox'>;
   readonly #kept = new Set<string>();
 
-  constructor(parts: ProxyParts) {
+  constructor(parts: Pick<ProxyParts, 'clock' | 'outbox'>) {
     this.#parts = parts;
   }
 
   /**
    * Finished exchanges that stand in the request but were never seen happening: a session that began
    * before svc did. A few per request, newest first; unchanged history costs nothing after that.
+   * `placements`: the recalled blocks that the request carried; what an answer repeats of them is
+   * not kept.
    */
-  keepHistory(reading: Reading, settings: ProxySettings): void {
+  keepHistory(
+    reading: Reading,
+    settings: Pick<ProxySettings, 'elisionCaptureLimit'>,
+    placements: readonly Placement[],
+  ): void {
     const { items } = reading.view;
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
     // The fingerprint before the newest exchange stands for all of the history at once.
@@ -40,7 +47,9 @@ export class CaptureKeeper {
         if (room === 0) return;
         room -= 1;
         const exchange = exchangeBefore(items, end);
-        if (exchange !== undefined) this.#keepFinished(reading, { exchange, number });
+        if (exchange !== undefined) {
+          this.#keepFinished(reading, { exchange, number }, placements);
+        }
         this.#remember(id);
       }
       end = start;
@@ -48,15 +57,18 @@ export class CaptureKeeper {
     this.#remember(history);
   }
 
-  #keepFinished(reading: Reading, place: ExchangePlace): void {
+  #keepFinished(reading: Reading, place: ExchangePlace, placements: readonly Placement[]): void {
     const { exchange } = place;
     // What the person cut short was not the answer: only their own words are kept.
     const answer = exchange.isOpen || exchange.wasInterrupted ? '' : exchange.assistantText;
-    this.#keep(reading, place, [captureHuman(exchange.humanText), captureAssistant(answer)]);
+    this.#keep(reading, place, [
+      captureHuman(exchange.humanText),
+      captureAssistant(answer, heardBy(exchange, placements)),
+    ]);
   }
 
   /** Called with a whole answer before the client has its last byte. */
-  keepAnswer(reading: Reading, answer: Answer): void {
+  keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): void {
     if (!answer.isComplete || answer.isFailed) return;
     // The exchange goes on; what the person asked was kept with its first round.
     const goesOn = answer.callsTools && !answer.isCutShort;
@@ -70,7 +82,8 @@ export class CaptureKeeper {
       return;
     }
     const text = answer.isCutShort ? '' : closedText(exchange, answer);
-    this.#keep(reading, place, [human, captureAssistant(text)]);
+    const heard = heardBy(exchange, placements);
+    this.#keep(reading, place, [human, captureAssistant(text, heard)]);
     // Also after one that was cut short: the history does not show that it is not whole.
     this.#remember(reading.view.items[exchange.start]?.fingerprint ?? '');
   }
@@ -131,6 +144,10 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
   const exchange = currentExchange(view.items);
   const number = view.items.at(-1)?.soFar.exchange.number;
   return exchange === undefined || number === undefined ? undefined : { exchange, number };
+}
+
+function heardBy({ humanText }: Exchange, placements: readonly Placement[]) {
+  return { blocks: placements.map(({ block }) => block), question: humanText };
 }
 
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */

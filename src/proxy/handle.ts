@@ -77,6 +77,7 @@ class Story {
     // 7: recall.
     const recalled = await this.#placer.place({ reading, modes, settings: live.proxy });
     record.recalled(recalled.state);
+    const { placements } = recalled;
 
     // 8: the plan, from facts alone.
     const plan =
@@ -85,7 +86,7 @@ class Story {
         : makePlan({
             view: reading.view,
             modes,
-            placements: recalled.placements,
+            placements,
             inputBudget: live.proxy.inputBudget,
             hasProviderState: reading.hasProviderState,
             isMain: reading.identity.kind === 'main',
@@ -116,7 +117,8 @@ class Story {
     // are durable before the client has the last byte.
     const watch = new AnswerWatch(request, answer, (said) => {
       record.said(said);
-      if (reading !== undefined && modes.writes) this.#keeper.keepAnswer(reading, said);
+      if (reading === undefined || !modes.writes) return;
+      this.#keeper.keepAnswer(reading, said, placements);
     });
     const end = await relay({
       answer,
@@ -130,7 +132,8 @@ class Story {
     record.ended(end);
     if (end === 'client-gone') keepAsked();
     // What was said before svc came stands in every request: it can wait until nobody does.
-    if (reading !== undefined && modes.writes) this.#keeper.keepHistory(reading, live.proxy);
+    if (reading === undefined || !modes.writes) return;
+    this.#keeper.keepHistory(reading, live.proxy, placements);
   }
 }
 

@@ -1,4 +1,4 @@
-import { heldDigest, questionText } from '../core/captures.ts';
+import { heldDigests, questionText } from '../core/captures.ts';
 import type { MemoryState } from '../core/evidence.ts';
 import { groupExchanges } from '../core/exchanges.ts';
 import {
@@ -133,7 +133,7 @@ export class RecallPlacer {
     const room = roomForBlock(reading.view, replay.placements, { recalledTokensMax, isCacheCold });
     if (room === undefined) return this.#settle(human, replay.placements, undefined);
     const { passages, state } = await this.#guard.recall(
-      this.#question(reading, human, room.tokensMax),
+      this.#question(reading, human, { tokensMax: room.tokensMax, placed: replay.placements }),
       Math.max(0, until - this.#parts.clock.monotonic()),
     );
     // A degraded recall is not recorded: the next request of this prompt asks again.
@@ -166,17 +166,15 @@ export class RecallPlacer {
     return stateOf(placements);
   }
 
-  #question(reading: Reading, human: HumanItem, tokensMax: number) {
+  #question(reading: Reading, human: HumanItem, { tokensMax, placed }: Room) {
+    const blocks = placed.map(({ block }) => block);
     const exchanges = groupExchanges(reading.view.items);
     const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
     return {
       space: reading.place.space,
       humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
       assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
-      excludeDigests: exchanges.flatMap(({ humanText, assistantText }) => [
-        heldDigest('user', humanText),
-        heldDigest('assistant', assistantText),
-      ]),
+      excludeDigests: exchanges.flatMap((exchange) => heldDigests(exchange, blocks)),
       tokensMax,
       now: this.#parts.clock.now(),
     };
@@ -220,6 +218,12 @@ function bounded<Key, Value>(map: Map<Key, Value>, max: number): Map<Key, Value>
   const oldest = map.keys().next();
   if (map.size >= max && oldest.value !== undefined) map.delete(oldest.value);
   return map;
+}
+
+interface Room {
+  readonly tokensMax: number;
+  /** The blocks of earlier prompts, which the request carries again. */
+  readonly placed: readonly Placement[];
 }
 
 function refusalKey({ place }: Reading): string {

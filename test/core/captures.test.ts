@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import {
   captureAssistant,
   captureHuman,
-  heldDigest,
+  heldDigests,
   questionText,
 } from '../../src/core/captures.ts';
 import { stripRecallBlocks, writeRecallBlock } from '../../src/core/recall-block.ts';
@@ -13,7 +13,8 @@ test('what a person typed is kept as it is, once: the same words have the same d
   expect(captureHuman(text)?.text).toBe(text);
   expect(captureHuman(`  ${text}\n`)?.digest).toBe(captureHuman(text)?.digest);
   expect(captureAssistant(text)?.digest).not.toBe(captureHuman(text)?.digest);
-  expect(heldDigest('user', text)).toBe(captureHuman(text)?.digest);
+  const held = heldDigests({ humanText: text, assistantText: text }, []);
+  expect(held).toEqual([captureHuman(text)?.digest, captureAssistant(text)?.digest]);
 });
 
 test('fillers are no memories, short statements are', () => {
@@ -88,4 +89,21 @@ test('a text of nothing but fences is read once, not once a fence', () => {
   // What is left of a fence inside a fence is no fence.
   const nested = 'say <svc-mem<svc-memory>x</svc-memory>ory>y</svc-memory> more';
   expect(stripRecallBlocks(nested)).not.toContain('<svc-memory');
+});
+
+test('of an answer, what the assistant was about to do is no memory', () => {
+  const told = 'The login test fails because the clock of the container runs in UTC.';
+  const answer = `Let me look at the tests.\n\nNow I'll run them:\n\nStep 1.\n\n${told}`;
+  expect(captureAssistant(answer)?.text).toBe(told);
+  const list = 'Two things changed:\n\n- `port`: 6432\n\n- TLS\n\n```\nnpm ci\n```';
+  expect(captureAssistant(list)?.text).toBe(list);
+  expect(captureAssistant('Let me rename the deploy script to ship.sh')?.text).toContain('ship.sh');
+  expect(captureAssistant('Done.')).toBeUndefined();
+  expect(captureAssistant('Yes, done!')).toBeUndefined();
+});
+
+test('a reminder of the client that the assistant repeats is not its own', () => {
+  const told = 'The folder holds the report of March.';
+  const answer = `${told}\n\n<system-reminder>\n<total_tokens>14 tokens left</total_tokens>\n</system-reminder>`;
+  expect(captureAssistant(answer)?.text).toBe(told);
 });

@@ -212,6 +212,21 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await memory.capture([secret, other], patience())).toEqual(['forgotten', 'duplicate']);
     });
 
+    test('a record that two spaces hold is listed in both, and forgotten in the one that is named', async () => {
+      const here = recordOf('The staging port is 6432.');
+      const there = { ...here, space: 'global' };
+      const other = recordOf('The release train leaves on Thursdays.');
+      await memory.capture([here, there, other], patience());
+      const ref = (await memory.retrieve(here, patience()))?.ref ?? '';
+      const found = await memory.list({ refs: [ref], limit: 10 }, patience());
+      expect(found.map(({ space }) => space).toSorted()).toEqual(['global', 'project']);
+      expect(await memory.list({ refs: [], limit: 10 }, patience())).toEqual([]);
+      expect(await memory.forget({ refs: [ref], space: 'project' }, patience())).toBe(1);
+      expect(await memory.retrieve(here, patience())).toBe(undefined);
+      expect((await memory.retrieve(there, patience()))?.text).toBe(there.text);
+      expect(await memory.list({ limit: 10 }, patience())).toHaveLength(2);
+    });
+
     test('forgetting by words forgets what the list with these words shows', async () => {
       const records = ['Purple invoice template.', 'Purple theme.', 'Invoice run.'].map((text) =>
         recordOf(text),

@@ -1,7 +1,7 @@
 import { cutPassages, passageTokens } from '../../src/core/passages.ts';
 import { readQuestion } from '../../src/core/question.ts';
 import { rankCandidates } from '../../src/core/ranking.ts';
-import { isRelevant, rarityOf } from '../../src/core/relevance.ts';
+import { keepRelevant, rarityOf } from '../../src/core/relevance.ts';
 import { isDigest, referenceOf } from '../../src/core/reference.ts';
 import { termsOf } from '../../src/core/terms.ts';
 import {
@@ -51,9 +51,10 @@ export class FakeMemory implements Memory {
     const corpus = { passages: passages.length, averageTerms: 10 };
     const found: RecalledPassage[] = [];
     let tokens = 0;
-    for (const ranked of rankCandidates({ terms, pairs, asksWhen, dates }, candidates, corpus)) {
-      const passage = passages[ranked.id];
-      if (passage === undefined || !isRelevant(ranked.evidence)) continue;
+    const given = { terms, pairs, asksWhen, dates };
+    for (const ranked of keepRelevant(rankCandidates(given, candidates, corpus))) {
+      const passage = passages[ranked.candidate.id];
+      if (passage === undefined) continue;
       tokens += passageTokens(passage.text) + 12;
       if (tokens > question.tokensMax) break;
       const { ref, digest, space, role, at, client } = passage.record;
@@ -87,10 +88,7 @@ export class FakeMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     await this.#answerable(signal);
-    const records =
-      'refs' in filter
-        ? [...this.#records.values()].filter(({ ref }) => filter.refs.includes(ref))
-        : this.#matching(filter);
+    const records = this.#matching(filter);
     for (const record of records) {
       this.#tombstones.add(keyOf(record));
       this.#records.delete(keyOf(record));
@@ -136,6 +134,7 @@ export class FakeMemory implements Memory {
     return [...this.#records.values()].filter((record) => {
       const terms = new Set(termsOf(record.text));
       return (
+        (filter.refs ?? [record.ref]).includes(record.ref) &&
         (filter.space ?? record.space) === record.space &&
         (filter.role ?? record.role) === record.role &&
         (filter.conversation ?? record.conversation) === record.conversation &&
