@@ -115,7 +115,8 @@ export class RecallPlacer {
     );
     // What was placed before is not known: to place something else would break the prefix twice.
     if (entries === undefined) {
-      const isLate = this.#parts.clock.monotonic() >= until;
+      // A timer may fire a millisecond before its time.
+      const isLate = this.#parts.clock.monotonic() >= until - 1;
       const state = isLate ? 'degraded_timeout' : 'degraded_unavailable';
       return { placements: NOTHING, state, isProvisional: true };
     }

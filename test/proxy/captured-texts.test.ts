@@ -24,7 +24,7 @@ import {
 import { tempFolder } from '../support/temp-folder.ts';
 
 const PROMPT = 'The staging database of the walrus shop listens on port 6431.';
-const ANSWER = 'I will remember that the walrus shop uses port 6431.';
+const ANSWER = 'The walrus shop uses port 6431, and its replica listens one port above.';
 
 async function startBoth() {
   const provider = await startRecordingProvider();
@@ -152,10 +152,7 @@ test('R26: tool calls, their results, reasoning and system prompts are never kep
   ];
   const body = requestWith('anthropic_messages', items, { system: 'CANARY-system' });
   await story.send('anthropic_messages', body);
-  expect(await kept(story)).toEqual([
-    `user: ${PROMPT}`,
-    `assistant: Let me look at the shop first.\n\n${ANSWER}`,
-  ]);
+  expect(await kept(story)).toEqual([`user: ${PROMPT}`, `assistant: ${ANSWER}`]);
   expect(bytesOnDisk(story.folder).includes('CANARY')).toBe(false);
 });
 
@@ -212,7 +209,8 @@ test.each(DIALECTS)(
     const items = [said('user', PROMPT)];
     await story.send(dialect, requestWith(dialect, items));
     expect(await kept(story)).toEqual([`user: ${PROMPT}`]);
-    provider.reply = (request) => answerTo(request, { text: 'All right.' });
+    provider.reply = (request) =>
+      answerTo(request, { text: 'Her team watches it on the second floor.' });
     const next = [
       ...items,
       said('assistant', ANSWER),
@@ -221,7 +219,7 @@ test.each(DIALECTS)(
     await story.send(dialect, requestWith(dialect, next));
     expect((await kept(story)).toSorted()).toEqual(
       [
-        `assistant: All right.`,
+        'assistant: Her team watches it on the second floor.',
         `user: ${PROMPT}`,
         'user: Marta owns the billing dashboard.',
       ].toSorted(),
