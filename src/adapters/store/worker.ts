@@ -1,6 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
-import type { StoreRequest, StoreResponse, WorkerInput } from './protocol.ts';
+import {
+  BUSY,
+  STOPPING,
+  type StoreRequest,
+  type StoreResponse,
+  type WorkerInput,
+} from './protocol.ts';
 import { Store } from './store.ts';
 
 /**
@@ -9,15 +15,26 @@ import { Store } from './store.ts';
  */
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client starts this file.
-const { folder, aborted } = workerData as WorkerInput;
+const { folder, aborted, control } = workerData as WorkerInput;
 const store = new Store({ folder, report: (line) => send({ kind: 'report', line }) });
 
-// One call after the other, in the order they came: opening the file waits, queries do not.
-let queue: Promise<void> = Promise.resolve();
+// One call after the other, in the order they came: opening the file waits, queries do not. It is
+// opened before anyone asks, so that the first question does not pay for it.
+let queue: Promise<void> = whileBusy(() => store.open());
 
 parentPort?.on('message', (request: StoreRequest) => {
-  queue = queue.then(() => answer(request));
+  queue = queue.then(() => whileBusy(() => answer(request)));
 });
+
+async function whileBusy(work: () => Promise<void>): Promise<void> {
+  Atomics.store(control, BUSY, 1);
+  try {
+    if (Atomics.load(control, STOPPING) === 0) await work();
+  } finally {
+    Atomics.store(control, BUSY, 0);
+    Atomics.notify(control, BUSY);
+  }
+}
 
 async function answer({ number, name, input }: StoreRequest): Promise<void> {
   const isAborted = Atomics.load(aborted, number % aborted.length) === number;
