@@ -61,11 +61,11 @@ export function closedText(exchange: Exchange, answer: Answer): string {
 
 /** The question for a recall: masked like everything that leaves for a memory. */
 export function questionText(text: string, charsMax: number): string {
-  const clean = cleanText(text);
-  if (clean.length <= charsMax) return clean;
+  const visible = visibleText(text);
+  if (visible.length <= charsMax) return maskSecrets(visible).text.slice(0, charsMax);
   // People put the point first or last; what lies between is usually pasted.
   const half = charsMax >> 1;
-  return `${clean.slice(0, half)}\n${clean.slice(-half)}`;
+  return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
 
 /** The digests that an exchange has as memories: what a request already holds is not recalled. */
@@ -93,9 +93,31 @@ function digestOf(role: 'user' | 'assistant', text: string): string {
 }
 
 function cleanText(text: string): string {
-  const visible = stripPrivate(stripRecallBlocks(text)).trim();
-  const masked = maskSecrets(visible.slice(0, TEXT_CHARS_MAX)).text;
-  return masked.trim();
+  return startOf(visibleText(text), TEXT_CHARS_MAX).trim();
+}
+
+function visibleText(text: string): string {
+  return stripPrivate(stripRecallBlocks(text)).trim();
+}
+
+// Half a secret has no format that a rule could know. So more is masked than is kept, and where the
+// text was cut that much is left out again: the longest secret, a private key of 4,096 bits, has
+// some 3,300 characters.
+const CUT_CHARS = 8_192;
+
+/** Masked; up to `charsMax` characters. */
+function startOf(text: string, charsMax: number): string {
+  const { text: masked } = maskSecrets(text.slice(0, charsMax + CUT_CHARS));
+  const isCut = text.length > charsMax + CUT_CHARS;
+  return masked.slice(0, Math.min(charsMax, Math.max(0, masked.length - (isCut ? CUT_CHARS : 0))));
+}
+
+/** The same from the end. */
+function endOf(text: string, charsMax: number): string {
+  const { text: masked } = maskSecrets(text.slice(-(charsMax + CUT_CHARS)));
+  const isCut = text.length > charsMax + CUT_CHARS;
+  const start = Math.max(isCut ? CUT_CHARS : 0, masked.length - charsMax);
+  return masked.slice(start);
 }
 
 /** Models repeat what stands in tool results, and clients put their reminders there. */

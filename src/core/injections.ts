@@ -93,19 +93,28 @@ export function replayBlocks(
     readonly unanswered: Item | undefined;
     readonly isStated: boolean;
     readonly now: number;
+    readonly recalledTokensMax: number;
   },
 ): Replay {
   let placements: Placement[] = [];
+  let used = 0;
   let isSettled = facts.unanswered === undefined;
   for (const human of humans) {
     const isUnanswered = human.item === facts.unanswered;
     const entry = entryOf(human, entries, { ...facts, isUnanswered });
     if (entry === undefined) continue;
     if (isUnanswered) isSettled = true;
-    if (entry.dropsEarlier) placements = [];
-    if (entry.block === '') continue;
     const { block, form } = entry;
-    placements.push({ item: human.item, block, form, tokens: estimateTextTokens(block) });
+    const tokens = block === '' ? 0 : estimateTextTokens(block);
+    // The budget may have been lowered since, and a fork may join the blocks of two conversations.
+    const isTooLong = tokens > facts.recalledTokensMax;
+    if (entry.dropsEarlier || (!isTooLong && used + tokens > facts.recalledTokensMax)) {
+      placements = [];
+      used = 0;
+    }
+    if (tokens === 0 || isTooLong) continue;
+    placements.push({ item: human.item, block, form, tokens });
+    used += tokens;
   }
   return { placements, isSettled };
 }

@@ -7,8 +7,8 @@ import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
 
-// Exchanges known to be kept, by the conversation up to their first item. 10,000 are months of work; forgetting one
-// only means that the store is asked again and answers "duplicate".
+// Exchanges known to be kept, by the conversation up to their first item. 10,000 are months of work;
+// forgetting one only means that the store is asked again and answers "duplicate".
 const KEPT_MAX = 10_000;
 
 const NOWHERE = { start: 0, number: 0 };
@@ -71,17 +71,20 @@ export class CaptureKeeper {
   keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): void {
     if (!answer.isComplete || answer.isFailed) return;
     // The exchange goes on; what the person asked was kept with its first round.
+    const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
-    const place = answer.callsTools && isLaterRound ? undefined : placeOf(reading);
+    const place = goesOn && isLaterRound ? undefined : placeOf(reading);
     if (place === undefined) return;
     const { exchange } = place;
     const human = captureHuman(exchange.humanText);
-    if (answer.callsTools || answer.isCutShort) {
+    if (goesOn) {
       this.#keep(reading, place, [human]);
       return;
     }
+    const text = answer.isCutShort ? '' : closedText(exchange, answer);
     const heard = heardBy(exchange, placements);
-    this.#keep(reading, place, [human, captureAssistant(closedText(exchange, answer), heard)]);
+    this.#keep(reading, place, [human, captureAssistant(text, heard)]);
+    // Also after one that was cut short: the history does not show that it is not whole.
     this.#remember(reading.view.items[exchange.start]?.fingerprint ?? '');
   }
 

@@ -44,10 +44,12 @@ class Story {
 
   async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
     const record = new RequestRecord(this.#parts, request);
+    const gone = goneSignal(outgoing);
     try {
-      await this.#answer({ request, outgoing, record });
+      await this.#answer({ request, outgoing, record, gone });
     } catch (error) {
-      record.failed(error);
+      if (gone.aborted) record.ended('client-gone');
+      else record.failed(error);
       // svc's own errors carry the evidence too, as far as it is known.
       if (!outgoing.headersSent) setHeaders(outgoing, record.evidence());
       throw error;
@@ -56,10 +58,8 @@ class Story {
     }
   }
 
-  async #answer({ request, outgoing, record }: Scene): Promise<void> {
+  async #answer({ request, outgoing, record, gone }: Scene): Promise<void> {
     const live = this.#parts.live();
-    const configured = upstreamFor(live, request.route);
-    const gone = goneSignal(outgoing);
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
     const modes = decideModes(request.headers, {
@@ -68,6 +68,7 @@ class Story {
       supports: this.#parts.memory.supports,
     });
     record.decided(modes);
+    const configured = upstreamFor(live, request.route);
 
     // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
     const reading = readRequest(this.#conversations, request);
@@ -93,6 +94,10 @@ class Story {
     record.planned(plan);
 
     // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
+    // A person who stops an answer, begun or not, has asked: that is theirs to keep.
+    const keepAsked = (): void => {
+      if (reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
+    };
     const answer = await forwardPlanned({
       configured,
       request,
@@ -102,6 +107,9 @@ class Story {
         if (reading !== undefined) this.#placer.refused(reading);
         record.refused();
       },
+    }).catch((error: unknown) => {
+      if (gone.aborted) keepAsked();
+      throw error;
     });
     record.answered(answer.status);
 
@@ -122,10 +130,9 @@ class Story {
       },
     });
     record.ended(end);
-    if (reading === undefined || !modes.writes) return;
-    // The person stopped the answer: what they asked is theirs to keep, half an answer is not.
-    if (end === 'client-gone') this.#keeper.keepHuman(reading);
+    if (end === 'client-gone') keepAsked();
     // What was said before svc came stands in every request: it can wait until nobody does.
+    if (reading === undefined || !modes.writes) return;
     this.#keeper.keepHistory(reading, live.proxy, placements);
   }
 }
@@ -134,6 +141,8 @@ interface Scene {
   readonly request: ClientRequest;
   readonly outgoing: ServerResponse;
   readonly record: RequestRecord;
+  /** Aborts when the client hangs up. */
+  readonly gone: AbortSignal;
 }
 
 const NO_BYTES = new Uint8Array();

@@ -124,11 +124,12 @@ export class RecallPlacer {
     }
     const now = this.#parts.clock.now();
     const { isStated } = reading.place;
-    const replay = replayBlocks(humans, entries, { unanswered, isStated, now });
+    const { recalledTokensMax } = settings;
+    const facts = { unanswered, isStated, now, recalledTokensMax };
+    const replay = replayBlocks(humans, entries, facts);
     const human = humans.find(({ item }) => item === unanswered);
     if (replay.isSettled || human === undefined) return stateOf(replay.placements);
 
-    const { recalledTokensMax } = settings;
     const room = roomForBlock(reading.view, replay.placements, { recalledTokensMax, isCacheCold });
     if (room === undefined) return this.#settle(human, replay.placements, undefined);
     const { passages, state } = await this.#guard.recall(
@@ -137,13 +138,14 @@ export class RecallPlacer {
     );
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements: replay.placements, state };
-    const block = writeRecallBlock(passages, room.tokensMax);
+    const earlier = room.dropsEarlier ? NOTHING : replay.placements;
+    const told = earlier.map((placement) => placement.block);
+    const block = writeRecallBlock(passages, room.tokensMax, told);
     const form = contentForm(reading.view, human.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(human, replay.placements, undefined);
     }
     const placement = { item: human.item, block: block.text, form, tokens: block.tokens };
-    const earlier = room.dropsEarlier ? NOTHING : replay.placements;
     return this.#settle(human, [...earlier, placement], {
       block: block.text,
       form,

@@ -75,7 +75,7 @@ test('a block never takes more than its tokens, and is the same bytes for the sa
 
 test('blocks are found and taken out of any text, also when one was cut off', () => {
   const { text } = writeRecallBlock([passage], 512);
-  expect(stripRecallBlocks(`before ${text} after`)).toBe('before  after');
+  expect(stripRecallBlocks(`before ${text} after`)).toBe('before   after');
   expect(stripRecallBlocks(`${text}\n${text}`)).toBe('');
   expect(stripRecallBlocks(`before ${text.slice(0, -3)}`)).toBe('before');
   expect(stripRecallBlocks('nothing here')).toBe('nothing here');
