@@ -66,4 +66,11 @@ export interface WorkerInput {
   readonly folder: string;
   /** Slot `number % length` holds the number of a call that nobody waits for any more. */
   readonly aborted: Int32Array;
+  /** Two flags, at BUSY and STOPPING. */
+  readonly control: Int32Array;
 }
+
+/** 1 while the worker is inside SQLite. */
+export const BUSY = 0;
+/** 1 when the process ends: the worker begins nothing any more. */
+export const STOPPING = 1;

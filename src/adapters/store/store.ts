@@ -39,9 +39,15 @@ export class Store {
   #opened: Opened | undefined;
   #openMs = 0;
   #failedAt = -Infinity;
+  #failure: MemoryError | undefined;
 
   constructor(options: StoreOptions) {
     this.#options = options;
+  }
+
+  /** Ahead of need; a failure is told to the first call. */
+  async open(): Promise<void> {
+    await this.#open().catch(() => undefined);
   }
 
   /** Throws MemoryError and nothing else. */
@@ -60,7 +66,8 @@ export class Store {
 
   async #open(): Promise<Opened> {
     if (this.#opened !== undefined) return this.#opened;
-    if (performance.now() - this.#failedAt < REOPEN_MS) throw unavailable('could not be opened');
+    const isRecent = performance.now() - this.#failedAt < REOPEN_MS;
+    if (this.#failure !== undefined && isRecent) throw this.#failure;
     const start = performance.now();
     try {
       this.#driver ??= await loadDriver().catch((error: unknown) => {
@@ -72,7 +79,8 @@ export class Store {
       return this.#opened;
     } catch (error) {
       this.#failedAt = performance.now();
-      throw asMemoryError(error);
+      this.#failure = asMemoryError(error);
+      throw this.#failure;
     }
   }
 
