@@ -71,7 +71,7 @@ function storeOf(records: readonly StoredRecord[] = [record]) {
       },
       close: async () => undefined,
     },
-    requests: { add: () => undefined, list: async () => [row] },
+    requests: { add: () => undefined, sum: async () => [], list: async () => [row] },
     close: async () => {
       closed += 1;
     },

@@ -71,6 +71,16 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await texts(text)).toEqual([]);
     });
 
+    test('what was asked in vain is found as soon as it was captured', async () => {
+      await memory.capture(
+        FACTS.map((text, exchange) => recordOf(text, { exchange, conversation: `c${exchange}` })),
+        patience(),
+      );
+      expect(await texts('where is the quokka enclosure')).toEqual([]);
+      await memory.capture([recordOf('The quokka enclosure is north.')], patience());
+      expect(await texts('where is the quokka enclosure')).toHaveLength(1);
+    });
+
     test('an empty memory answers nothing', async () => {
       expect(await texts('what is the deploy code word?')).toEqual([]);
     });

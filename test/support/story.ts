@@ -172,7 +172,7 @@ function openParts(
   const outbox = new JournalOutbox({ folder, target: memory, report });
   const table = new Map<string, LedgerEntry>();
   const journal = new JournalLedger({ folder, store: tableStore(table), report });
-  const requestLog = { add: () => {}, list: async () => [] };
+  const requestLog = { add: () => {}, list: async () => [], sum: async () => [] };
   return {
     parts: { memory, ledger: ledger ?? journal, outbox, requestLog },
     close: async () => {

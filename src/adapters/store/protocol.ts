@@ -10,7 +10,7 @@ import type {
   RecordKey,
   StoredRecord,
 } from '../../ports/memory.ts';
-import type { RequestRow } from '../../ports/request-log.ts';
+import type { RequestRow, RequestSum, SumFilter } from '../../ports/request-log.ts';
 
 /** What the main thread and the store's worker say to each other. Only plain data crosses. */
 
@@ -39,6 +39,7 @@ export interface StoreCalls {
   recordEntries(entries: readonly LedgerEntry[]): void;
   addRequests(rows: readonly RequestRow[]): void;
   listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];
+  sumRequests(filter: SumFilter): readonly RequestSum[];
   health(): StoreHealth;
   close(): void;
 }

@@ -1,5 +1,5 @@
 import { type Question, readQuestion } from '../../core/question.ts';
-import { passageTokens } from '../../core/passages.ts';
+import { estimateTextTokens } from '../../core/tokens.ts';
 import { type QuestionTerm, rankCandidates, type Ranked, valueOf } from '../../core/ranking.ts';
 import { keepRelevant, rarityOf } from '../../core/relevance.ts';
 import { eachNumber, highest } from '../../core/top.ts';
@@ -25,6 +25,8 @@ const POSTINGS_MAX = 6000;
 const CANDIDATES_MAX = 64;
 /** Word counts that are remembered; a term is about 10 bytes. */
 const FREQUENCIES_MAX = 20_000;
+/** A small count is cheap to take again, and a word that was said a moment ago must be found. */
+const REMEMBERED_MIN = 256;
 /** Until a space has grown by this share, its remembered word counts are near enough. */
 const GROWTH_MAX = 0.1;
 /** What the assistant said counts less than what the person asks: measured best at 0.6. */
@@ -118,6 +120,7 @@ export class Search {
       lastId(space),
     );
     const frequency = row?.found ?? 0;
+    if (frequency < REMEMBERED_MIN) return frequency;
     if (this.#frequencies.size >= FREQUENCIES_MAX) this.#frequencies.clear();
     this.#frequencies.set(key, frequency);
     return frequency;
@@ -202,7 +205,7 @@ export class Search {
     for (const { candidate, score } of keepRelevant(ranked)) {
       const passages = candidate.passages.flatMap((id) => this.#passage(id, score) ?? []);
       for (const { text } of passages) {
-        tokens += Math.ceil(passageTokens(text)) + PASSAGE_OVERHEAD_TOKENS;
+        tokens += estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
       }
       if (tokens > tokensMax) break;
       packed.push(...passages);
