@@ -42,6 +42,9 @@ const CONVERSATIONS_MAX = 1_024;
 // Prompts whose blocks are known by heart; a prompt is asked about once a round, so the last few do.
 const REPLAYS_MAX = 256;
 
+// A timer of Node's may fire up to a millisecond before its time.
+const TIMER_EARLY_MS = 1;
+
 const NOTHING: readonly Placement[] = [];
 
 /** Replays what the ledger knows, recalls for a new prompt, and records what it placed. */
@@ -115,8 +118,7 @@ export class RecallPlacer {
     );
     // What was placed before is not known: to place something else would break the prefix twice.
     if (entries === undefined) {
-      // A timer may fire a millisecond before its time.
-      const isLate = this.#parts.clock.monotonic() >= until - 1;
+      const isLate = this.#parts.clock.monotonic() >= until - TIMER_EARLY_MS;
       const state = isLate ? 'degraded_timeout' : 'degraded_unavailable';
       return { placements: NOTHING, state, isProvisional: true };
     }

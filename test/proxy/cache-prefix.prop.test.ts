@@ -23,7 +23,7 @@ const MEMORIES = [
 ];
 
 async function teach(story: Story): Promise<void> {
-  const records = MEMORIES.map((text) => recordOf(text, { space: 'global' }));
+  const records = MEMORIES.map((text) => recordOf(text, { space: 'global', conversation: text }));
   await story.memory.capture(records, AbortSignal.timeout(10_000));
 }
 

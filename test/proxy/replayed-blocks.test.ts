@@ -24,7 +24,6 @@ const SECOND_FACT = 'Marta owns the billing dashboard and its Grafana alerts.';
 const SECOND_QUESTION = 'Who owns the billing dashboard and its Grafana alerts?';
 
 async function teach(story: Story, ...texts: string[]): Promise<void> {
-  // Each in a conversation of its own: what was said side by side is recalled side by side.
   const records = texts.map((text) => recordOf(text, { space: 'default', conversation: text }));
   await story.memory.capture(records, AbortSignal.timeout(5_000));
 }
