@@ -20,7 +20,9 @@ import {
   parseJson,
   valueEnd,
 } from './json-scan.ts';
+import { hasPrivate } from './redaction.ts';
 import { REFERENCES } from './reference.ts';
+import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from './tokens.ts';
 import type { Item, RequestView, Span } from './view.ts';
 
@@ -35,6 +37,10 @@ export interface ItemOutput {
   readonly digest: string;
   /** Estimated tokens of the content. */
   readonly tokens: number;
+  /** What a stub says of the text. */
+  readonly gist: Gist;
+  /** The text may be stored as it is: nothing private in it, and every character has UTF-8 bytes. */
+  readonly isStorable: boolean;
 }
 
 /** What a call asks for, as far as shortening must know. */
@@ -198,8 +204,18 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
     const said = withoutEndReminders(asText(parseJson(bytes, text)?.value));
     const digest = createHash('sha256').update(`tool\n${said}`).digest('base64url');
     const tokens = estimateTokens(bytes, text.start, text.end);
-    return [{ callId, content: text, text: said, digest, tokens }];
+    const output = { callId, content: text, text: said, digest, tokens };
+    return [{ ...output, gist: gistOf(said), isStorable: isStorable(said) }];
   });
+}
+
+// The store takes no longer text, and a text that long is not read for secrets either.
+const TEXT_CHARS_MAX = 512 * 1024;
+
+function isStorable(text: string): boolean {
+  if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
+  // Half a surrogate pair has no UTF-8 form: such a text cannot be proven.
+  return !hasPrivate(text) && !/\p{Surrogate}/u.test(text);
 }
 
 interface ResultObject {

@@ -9,9 +9,8 @@ import type { Edit } from './edits.ts';
 import type { Exchange } from './exchanges.ts';
 import type { ToolOutput } from './outputs.ts';
 import { batchProfit, type CachePrices } from './pricing.ts';
-import { hasPrivate } from './redaction.ts';
 import { referenceOf } from './reference.ts';
-import { isStub, stubTokens, writeStub } from './stubs.ts';
+import { stubTokens, writeStub } from './stubs.ts';
 import type { Item } from './view.ts';
 
 /** What the request says, and what was done to this conversation before. */
@@ -42,9 +41,6 @@ export interface Wanted {
 
 // Under this a stub saves little more than itself.
 const OUTPUT_TOKENS_MIN = 120;
-// The store takes no longer text, and a text that long is not read for secrets either.
-export const OUTPUT_CHARS_MAX = 512 * 1024;
-
 /** Half of what these answer is quoted later: leaving it out only has it fetched again. */
 const EXEMPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn_agent', 'wait']);
 
@@ -57,14 +53,11 @@ const COLD_BATCH_TOKENS_MIN = 1_024;
 export function isElidable(output: ToolOutput, reread: ReadonlySet<string>): boolean {
   return (
     output.tokens >= OUTPUT_TOKENS_MIN &&
-    output.text.length <= OUTPUT_CHARS_MAX &&
+    output.isStorable &&
     !EXEMPT_TOOLS.has(output.tool.toLowerCase()) &&
     !output.isReading &&
     !output.isClients &&
-    !isStub(output.text) &&
-    isWellFormed(output.text) &&
-    !hasPrivate(output.text) &&
-    !reread.has(referenceOf(output.digest))
+    (reread.size === 0 || !reread.has(referenceOf(output.digest)))
   );
 }
 
@@ -140,9 +133,4 @@ function isBatch(facts: ShorteningFacts, batch: readonly ToolOutput[]): boolean 
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-/** Half a surrogate pair has no UTF-8 form: such a text cannot be proven. */
-function isWellFormed(text: string): boolean {
-  return !/\p{Surrogate}/u.test(text);
 }

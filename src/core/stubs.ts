@@ -1,6 +1,5 @@
 import { referenceOf } from './reference.ts';
 import { estimateTextTokens } from './tokens.ts';
-import type { ToolOutput } from './outputs.ts';
 
 /**
  * Writes what stands in the place of an elided tool output. A pure function of the output: no time,
@@ -10,26 +9,41 @@ import type { ToolOutput } from './outputs.ts';
 
 // Enough to recognise a file or a command's first words; with it a stub is about 45 tokens.
 const FIRST_LINE_CHARS = 60;
+// Blank lines above the first one are few.
+const START_CHARS = 1_024;
 // Names of tools are chosen by clients and servers of theirs: as long as a name, and no longer.
 const TOOL_CHARS = 64;
 
-export function writeStub({
-  tool,
-  text,
-  digest,
-}: Pick<ToolOutput, 'tool' | 'text' | 'digest'>): string {
+/** What a stub says of the text that it stands for. */
+export interface Gist {
+  readonly lines: number;
+  readonly characters: number;
+  readonly firstLine: string;
+}
+
+export interface StubFacts {
+  readonly tool: string;
+  readonly digest: string;
+  readonly gist: Gist;
+}
+
+export function gistOf(text: string): Gist {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
+  return { lines, characters: text.length, firstLine: firstLine(text) };
+}
+
+export function writeStub({ tool, digest, gist }: StubFacts): string {
   const name = plain(tool).slice(0, TOOL_CHARS);
-  const lines = text.split('\n').length;
-  const ref = referenceOf(digest);
   return (
-    `[svc left this ${name === '' ? 'tool' : name} output out to save tokens: ${lines} lines, ` +
-    `${text.length} characters, starting "${firstLine(text)}". If you need it, read it with: ` +
-    `svc memory get ${ref} (or part of it: --lines 1-200)]`
+    `[svc left this ${name === '' ? 'tool' : name} output out to save tokens: ${gist.lines} lines, ` +
+    `${gist.characters} characters, starting "${gist.firstLine}". If you need it, read it with: ` +
+    `svc memory get ${referenceOf(digest)} (or part of it: --lines 1-200)]`
   );
 }
 
 /** Estimated tokens of the stub. */
-export function stubTokens(output: Pick<ToolOutput, 'tool' | 'text' | 'digest'>): number {
+export function stubTokens(output: StubFacts): number {
   return estimateTextTokens(writeStub(output));
 }
 
@@ -39,7 +53,7 @@ export function isStub(text: string): boolean {
 }
 
 function firstLine(text: string): string {
-  const line = text.split('\n').find((it) => it.trim() !== '') ?? '';
+  const line = /[^\s][^\n]*/.exec(text.slice(0, START_CHARS))?.[0] ?? '';
   return plain(line.slice(0, 4 * FIRST_LINE_CHARS))
     .slice(0, FIRST_LINE_CHARS)
     .trim();

@@ -20,7 +20,7 @@ import {
   type ShorteningFacts,
   wantedOutputs,
 } from '../../src/core/shortening.ts';
-import { stubTokens, writeStub } from '../../src/core/stubs.ts';
+import { gistOf, stubTokens, writeStub } from '../../src/core/stubs.ts';
 import type { RequestView } from '../../src/core/view.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
@@ -115,7 +115,7 @@ test('a stub is a function of the output, short, one line, and names its referen
       fc.string({ unit: 'binary' }),
       fc.string({ unit: 'binary', maxLength: 300 }),
       (tool, text) => {
-        const output = { tool, text, digest: 'A'.repeat(43) };
+        const output = { tool, gist: gistOf(text), digest: 'A'.repeat(43) };
         const stub = writeStub(output);
         expect(stub).toBe(writeStub({ ...output }));
         expect(stub).not.toMatch(/[\n\r\p{Cc}\p{Surrogate}]/u);
