@@ -14,7 +14,46 @@ export interface Memory {
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]>;
   /** Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. */
   forget(filter: ForgetFilter, signal: AbortSignal): Promise<number>;
+  /**
+   * Keeps tool outputs word for word, apart from what is recalled: they are neither searched nor
+   * listed. Durable when it resolves: one state a record, in order.
+   */
+  keepOutputs(
+    records: readonly OutputRecord[],
+    signal: AbortSignal,
+  ): Promise<readonly CaptureState[]>;
+  /**
+   * Proves, now, which outputs it holds: one answer for each digest that it holds in this space, in
+   * any order, none for the others. The proof is made from the stored text itself.
+   */
+  hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
   close(): Promise<void>;
+}
+
+/** What a tool said, as it was. */
+export interface OutputRecord {
+  /** base64url sha256 of `tool`, a line end and the text. */
+  readonly digest: string;
+  readonly space: string;
+  /** Holds no secret that svc knows how to find: masking would make it another text. */
+  readonly text: string;
+  readonly conversation: string;
+  readonly client: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+export interface HoldQuestion {
+  readonly space: string;
+  readonly digests: readonly string[];
+  /** 32 fresh random bytes: an answer to an earlier question proves nothing. */
+  readonly nonce: Uint8Array;
+}
+
+export interface Holding {
+  readonly digest: string;
+  /** `proofOf(nonce, text)` of core/proofs.ts. */
+  readonly proof: string;
 }
 
 export interface MemorySupport {
@@ -45,7 +84,9 @@ export interface MemoryRecord {
   readonly branch?: string;
 }
 
-export interface StoredRecord extends MemoryRecord {
+/** `tool`: an output, with exchange 0 and no fingerprint. */
+export interface StoredRecord extends Omit<MemoryRecord, 'role'> {
+  readonly role: RecordRole | 'tool';
   /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
   readonly ref: string;
 }

@@ -3,15 +3,19 @@ import { readQuestion } from '../../src/core/question.ts';
 import { rankCandidates } from '../../src/core/ranking.ts';
 import { isRelevant, rarityOf } from '../../src/core/relevance.ts';
 import { isDigest, referenceOf } from '../../src/core/reference.ts';
+import { proofOf } from '../../src/core/proofs.ts';
 import { termsOf } from '../../src/core/terms.ts';
 import {
   type CaptureState,
   type ForgetFilter,
+  type Holding,
+  type HoldQuestion,
   type ListFilter,
   type Memory,
   MemoryError,
   type MemoryFailure,
   type MemoryRecord,
+  type OutputRecord,
   type RecallAnswer,
   type RecalledPassage,
   type RecallQuestion,
@@ -19,10 +23,15 @@ import {
   type StoredRecord,
 } from '../../src/ports/memory.ts';
 
+interface FakeRecord extends MemoryRecord {
+  readonly ref: string;
+}
+
 /** A memory in memory, which keeps the contract and can be made to fail. */
 export class FakeMemory implements Memory {
   readonly supports = { kind: 'fake', read: true, write: true } as const;
-  readonly #records = new Map<string, StoredRecord>();
+  readonly #records = new Map<string, FakeRecord>();
+  readonly #outputs = new Map<string, StoredRecord>();
   readonly #tombstones = new Set<string>();
   #isClosed = false;
   /** Every call fails so while it is set. */
@@ -70,7 +79,7 @@ export class FakeMemory implements Memory {
 
   async retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
     await this.#answerable(signal);
-    return [...this.#records.values()].find((record) =>
+    return [...this.#records.values(), ...this.#outputs.values()].find((record) =>
       'ref' in key
         ? record.ref === key.ref
         : record.digest === key.digest && record.space === key.space,
@@ -87,15 +96,45 @@ export class FakeMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     await this.#answerable(signal);
+    const all = [...this.#records.values(), ...this.#outputs.values()];
+    const outputs = [...this.#outputs.values()].filter(({ space }) => {
+      return !('words' in filter) && 'space' in filter && filter.space === space;
+    });
     const records =
       'refs' in filter
-        ? [...this.#records.values()].filter(({ ref }) => filter.refs.includes(ref))
-        : this.#matching(filter);
+        ? all.filter(({ ref }) => filter.refs.includes(ref))
+        : [...this.#matching(filter), ...outputs];
     for (const record of records) {
       this.#tombstones.add(keyOf(record));
       this.#records.delete(keyOf(record));
+      this.#outputs.delete(keyOf(record));
     }
     return records.length;
+  }
+
+  async keepOutputs(
+    records: readonly OutputRecord[],
+    signal: AbortSignal,
+  ): Promise<CaptureState[]> {
+    await this.#answerable(signal);
+    return records.map((record) => {
+      const isWrong = !isDigest(record.digest) || /\p{Surrogate}/u.test(record.text);
+      if (isWrong || record.text === '' || record.text.length > 512 * 1024) return 'rejected';
+      if (this.#tombstones.has(keyOf(record))) return 'forgotten';
+      if (this.#outputs.has(keyOf(record))) return 'duplicate';
+      const ref = referenceOf(record.digest);
+      const kept = { ...record, ref, role: 'tool', fingerprint: '', exchange: 0 } as const;
+      this.#outputs.set(keyOf(record), kept);
+      return 'stored';
+    });
+  }
+
+  async hold({ space, digests, nonce }: HoldQuestion, signal: AbortSignal): Promise<Holding[]> {
+    await this.#answerable(signal);
+    return digests.flatMap((digest) => {
+      const kept = this.#outputs.get(keyOf({ digest, space }));
+      return kept === undefined ? [] : [{ digest, proof: proofOf(nonce, kept.text) }];
+    });
   }
 
   async close(): Promise<void> {
@@ -131,7 +170,7 @@ export class FakeMemory implements Memory {
     return 'stored';
   }
 
-  #matching(filter: Omit<ListFilter, 'limit'>): StoredRecord[] {
+  #matching(filter: Omit<ListFilter, 'limit'>): FakeRecord[] {
     const words = filter.words === undefined ? undefined : termsOf(filter.words);
     return [...this.#records.values()].filter((record) => {
       const terms = new Set(termsOf(record.text));
@@ -148,7 +187,7 @@ export class FakeMemory implements Memory {
 
   #passagesFor(
     question: RecallQuestion,
-  ): { id: number; record: StoredRecord; text: string; terms: string[] }[] {
+  ): { id: number; record: FakeRecord; text: string; terms: string[] }[] {
     return [...this.#records.values()]
       .filter(({ space, digest }) => {
         const isHere = space === question.space || space === 'global';
@@ -165,6 +204,6 @@ export class FakeMemory implements Memory {
   }
 }
 
-function keyOf({ digest, space }: MemoryRecord): string {
+function keyOf({ digest, space }: Pick<MemoryRecord, 'digest' | 'space'>): string {
   return `${digest} ${space}`;
 }

@@ -1,9 +1,12 @@
 import type {
   CaptureState,
   ForgetFilter,
+  Holding,
+  HoldQuestion,
   ListFilter,
   Memory,
   MemoryRecord,
+  OutputRecord,
   RecallAnswer,
   RecallQuestion,
   RecordKey,
@@ -50,6 +53,17 @@ export class EmbeddedMemory implements Memory {
 
   forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     return this.#client.call('forget', filter, signal);
+  }
+
+  keepOutputs(
+    records: readonly OutputRecord[],
+    signal: AbortSignal,
+  ): Promise<readonly CaptureState[]> {
+    return this.#client.call('keepOutputs', records, signal);
+  }
+
+  hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
+    return this.#client.call('hold', question, signal);
   }
 
   close(): Promise<void> {

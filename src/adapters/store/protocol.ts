@@ -2,9 +2,12 @@ import type { LedgerEntry } from '../../ports/ledger.ts';
 import type {
   CaptureState,
   ForgetFilter,
+  Holding,
+  HoldQuestion,
   ListFilter,
   MemoryFailure,
   MemoryRecord,
+  OutputRecord,
   RecallAnswer,
   RecallQuestion,
   RecordKey,
@@ -35,6 +38,8 @@ export interface StoreCalls {
   retrieve(key: RecordKey): StoredRecord | undefined;
   list(filter: ListFilter): readonly StoredRecord[];
   forget(filter: ForgetFilter): number;
+  keepOutputs(records: readonly OutputRecord[]): readonly CaptureState[];
+  hold(question: HoldQuestion): readonly Holding[];
   findEntries(keys: readonly string[]): readonly LedgerEntry[];
   recordEntries(entries: readonly LedgerEntry[]): void;
   addRequests(rows: readonly RequestRow[]): void;

@@ -81,7 +81,7 @@ export class Records {
   }
 
   /** Leaves tombstones and no trace of the words: neither in the tables nor in the write-ahead log. */
-  forget(filter: ForgetFilter, at: number): number {
+  forget(filter: ForgetFilter, at: number, leftTraces = false): number {
     const { where, values } = 'refs' in filter ? whereRefs(filter.refs) : whereOf(filter);
     let forgotten = 0;
     for (;;) {
@@ -96,13 +96,13 @@ export class Records {
       forgotten += batch;
       if (batch < FORGET_BATCH) break;
     }
-    if (forgotten > 0) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (forgotten > 0 || leftTraces) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     return forgotten;
   }
 
   #captureOne(record: MemoryRecord): CaptureState {
     if (!isStorable(record)) return 'rejected';
-    const space = this.#spaceId(record.space);
+    const space = spaceId(this.#database, record.space);
     if (space === undefined) return 'rejected';
     if (this.#has('tombstones', space, record.digest)) return 'forgotten';
     if (this.#has('records', space, record.digest)) return 'duplicate';
@@ -131,17 +131,6 @@ export class Records {
   #has(table: 'records' | 'tombstones', space: number, digest: string): boolean {
     const sql = `SELECT 1 AS found FROM ${table} WHERE space = ? AND digest = ?`;
     return this.#database.get(sql, space, digest) !== undefined;
-  }
-
-  #spaceId(name: string): number | undefined {
-    const known = this.#database.get<{ id: number }>('SELECT id FROM spaces WHERE name = ?', name);
-    if (known !== undefined) return known.id;
-    const made = this.#database.get<{ id: number }>(
-      'INSERT INTO spaces (name) SELECT ? WHERE (SELECT count(*) FROM spaces) < ? RETURNING id',
-      name,
-      SPACES_MAX - 1,
-    );
-    return made?.id;
   }
 
   #conversationId(space: number, key: string): number {
@@ -223,6 +212,18 @@ export class Records {
   }
 }
 
+/** The space's id, given to it here if it is new; undefined when there are too many. */
+export function spaceId(database: Database, name: string): number | undefined {
+  const known = database.get<{ id: number }>('SELECT id FROM spaces WHERE name = ?', name);
+  if (known !== undefined) return known.id;
+  const made = database.get<{ id: number }>(
+    'INSERT INTO spaces (name) SELECT ? WHERE (SELECT count(*) FROM spaces) < ? RETURNING id',
+    name,
+    SPACES_MAX - 1,
+  );
+  return made?.id;
+}
+
 function isStorable(record: MemoryRecord): boolean {
   return (
     isDigest(record.digest) &&
@@ -238,7 +239,7 @@ function isStorable(record: MemoryRecord): boolean {
   );
 }
 
-function isName(value: string): boolean {
+export function isName(value: string): boolean {
   return value !== '' && value.length <= NAME_CHARS_MAX && !value.includes('\0');
 }
 
