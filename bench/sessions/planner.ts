@@ -8,7 +8,7 @@ import {
   referencesRead,
   type ToolOutput,
 } from '../../src/core/outputs.ts';
-import { cachePrices, isNearWindow } from '../../src/core/pricing.ts';
+import { cachePrices, tokensUntilEdge } from '../../src/core/pricing.ts';
 import { maskSecrets } from '../../src/core/redaction.ts';
 import { viewRequest } from '../../src/core/request-view.ts';
 import {
@@ -83,6 +83,12 @@ export class SessionPlanner {
     const outputs = outputsOf(view, toolsOf);
     const keys = elisionKeys(view, 'bench', 'real');
     const known = keys.flatMap((key) => run.ledger.get(key) ?? []);
+    const prices = cachePrices(view.dialect, false);
+    const tokens = view.tokens + this.#session.staticTokens / prices.tokenRatio;
+    const tokensLeft = run.leavesSafely
+      ? tokensUntilEdge(this.#session.model, tokens, prices)
+      : Infinity;
+    if (tokens <= INPUT_BUDGET || tokensLeft <= 0) return new Map();
     const facts: ShorteningFacts = {
       items: view.items,
       exchanges: groupExchanges(view.items),
@@ -92,14 +98,9 @@ export class SessionPlanner {
       isStored: (digest) => run.stored.has(digest),
       isCacheCold: run.isCacheCold,
       keepRounds: KEEP_ROUNDS,
-      prices: cachePrices(view.dialect, false),
+      prices,
+      tokensLeft,
     };
-    const tokens = view.tokens + this.#session.staticTokens / facts.prices.tokenRatio;
-    if (
-      tokens <= INPUT_BUDGET ||
-      (run.leavesSafely && isNearWindow(this.#session.model, tokens, facts.prices))
-    )
-      return new Map();
     const wanted = { ...wantedOutputs(facts), batch: run.rule(facts) };
     const proven = new Set([...wanted.repeated, ...wanted.batch].map(({ digest }) => digest));
     const chosen =

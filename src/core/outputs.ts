@@ -209,8 +209,9 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
   });
 }
 
-// The store takes no longer text, and a text that long is not read for secrets either.
-const TEXT_CHARS_MAX = 512 * 1024;
+// Clients cut outputs at 30,000 to 100,000 characters; looking for secrets in more would hold up every
+// stream for too long.
+const TEXT_CHARS_MAX = 128 * 1024;
 
 function isStorable(text: string): boolean {
   if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;

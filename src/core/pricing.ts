@@ -37,16 +37,23 @@ export interface BatchPrice {
   readonly messages: number;
   /** Requests of this conversation so far. */
   readonly requests: number;
+  /** Estimated tokens that the whole messages may still grow by until everything is sent again. */
+  readonly tokensLeft: number;
+  /** Estimated tokens of the whole messages. */
+  readonly wholeMessages: number;
   readonly prices: CachePrices;
 }
 
 /**
  * What a batch saves, less what it costs: what is left of the messages is written once more instead
  * of being read, and every later request reads less. A conversation is expected to go on for half as
- * long as it has lasted, and no longer than `requestsAhead`.
+ * long as it has lasted, no longer than `requestsAhead`, and not beyond the window's edge, where what
+ * was left out is sent again.
  */
-export function batchProfit({ gain, messages, requests, prices }: BatchPrice): number {
-  const ahead = Math.min(requests / 2, prices.requestsAhead);
+export function batchProfit(batch: BatchPrice): number {
+  const { gain, messages, requests, prices } = batch;
+  const requestsLeft = (batch.tokensLeft * requests) / Math.max(1, batch.wholeMessages);
+  const ahead = Math.min(requests / 2, prices.requestsAhead, requestsLeft);
   const rewritten = Math.max(0, messages - gain);
   return prices.read * ahead * gain - (prices.write - prices.read) * rewritten;
 }
@@ -67,11 +74,15 @@ const WINDOWS: readonly (readonly [starts: string, tokens: number])[] = [
 const WINDOW_SHARE_MAX = 0.8;
 
 /**
- * Whether the whole history is so near to the model's window that the client must see its true size:
- * it compacts by the usage that it is told.
+ * Estimated tokens that a request of this model may still grow by, before the client must see the true
+ * size of its history: it compacts by the usage that it is told. Not above 0: it must see it now.
  */
-export function isNearWindow(model: unknown, tokens: number, { tokenRatio }: CachePrices): boolean {
+export function tokensUntilEdge(
+  model: unknown,
+  tokens: number,
+  { tokenRatio }: CachePrices,
+): number {
   const name = typeof model === 'string' ? model : '';
   const window = WINDOWS.find(([starts]) => name.startsWith(starts))?.[1] ?? WINDOW_TOKENS;
-  return tokens * tokenRatio >= window * WINDOW_SHARE_MAX;
+  return (window * WINDOW_SHARE_MAX) / tokenRatio - tokens;
 }

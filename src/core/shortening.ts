@@ -27,6 +27,8 @@ export interface ShorteningFacts {
   readonly isCacheCold: boolean;
   readonly keepRounds: number;
   readonly prices: CachePrices;
+  /** As tokensUntilEdge() says. */
+  readonly tokensLeft: number;
 }
 
 /** Outputs that this request may leave out once the memory has proven that it holds them. */
@@ -126,9 +128,9 @@ function isBatch(facts: ShorteningFacts, batch: readonly ToolOutput[]): boolean 
   if (gain < BATCH_TOKENS_MIN) return false;
   const whole = sum(facts.items.map(({ tokens }) => tokens));
   const messages = whole - sum([...facts.repeated].map(savedTokens));
-  const { exchanges, prices } = facts;
+  const { exchanges, prices, tokensLeft } = facts;
   const requests = exchanges.length + sum(exchanges.map(({ rounds }) => rounds.length));
-  return batchProfit({ gain, messages, requests, prices }) > 0;
+  return batchProfit({ gain, messages, wholeMessages: whole, requests, tokensLeft, prices }) > 0;
 }
 
 function sum(numbers: readonly number[]): number {

@@ -26,19 +26,18 @@ export interface PlacedRecall {
 
 // BM25 over more words than this finds the common ones: a question is a few sentences.
 const QUESTION_CHARS_MAX = 4_096;
-// The provider's prompt cache lives 5 minutes, or 1 hour where the request asks for it (SPEC).
-const CACHE_MS = 300_000;
-const CACHE_LONG_MS = 3_600_000;
-// Conversations whose last request is remembered; older ones count as warm, which is the careful side.
-const CONVERSATIONS_MAX = 1_024;
-
 const NOTHING: readonly Placement[] = [];
+
+interface MainCall {
+  readonly reading: Reading;
+  readonly settings: ProxySettings;
+  readonly isCacheCold: boolean;
+}
 
 /** Replays what the ledger knows, recalls for a new prompt, and records what it placed. */
 export class RecallPlacer {
   readonly #parts: ProxyParts;
   readonly #guard: RecallGuard;
-  readonly #lastSeen = new Map<string, number>();
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
@@ -50,6 +49,7 @@ export class RecallPlacer {
     readonly reading: Reading | undefined;
     readonly modes: Modes;
     readonly settings: ProxySettings;
+    readonly isCacheCold: boolean;
   }): Promise<PlacedRecall> {
     const { reading, modes, settings } = call;
     if (modes.memory === 'off') return { placements: NOTHING, state: 'off' };
@@ -58,7 +58,10 @@ export class RecallPlacer {
     if (reading.identity.kind !== 'main')
       return { placements: NOTHING, state: 'skipped_side_call' };
     if (reading.hasProviderState) return { placements: NOTHING, state: 'skipped_unsupported' };
-    return this.#placeMain(reading, settings);
+    // Shadow forwards the original request: there is nothing to recall for.
+    if (modes.compression === 'shadow')
+      return { placements: NOTHING, state: 'skipped_unsupported' };
+    return this.#placeMain({ reading, settings, isCacheCold: call.isCacheCold });
   }
 
   /** The provider refused the changed request: this conversation is left alone from now on. */
@@ -74,7 +77,7 @@ export class RecallPlacer {
     ]);
   }
 
-  async #placeMain(reading: Reading, settings: ProxySettings): Promise<PlacedRecall> {
+  async #placeMain({ reading, settings, isCacheCold }: MainCall): Promise<PlacedRecall> {
     const humans = humanItems(reading.view, reading.place);
     const entries = await this.#parts.ledger.find([
       refusalKey(reading),
@@ -83,7 +86,6 @@ export class RecallPlacer {
     if (entries.has(refusalKey(reading))) {
       return { placements: NOTHING, state: 'skipped_unsupported' };
     }
-    const isCacheCold = this.#noticeCold(reading);
     const now = this.#parts.clock.now();
     const unanswered = unansweredItem(reading.view);
     const { isStated } = reading.place;
@@ -140,21 +142,6 @@ export class RecallPlacer {
       tokensMax,
       now: this.#parts.clock.now(),
     };
-  }
-
-  /** True when the provider has forgotten this conversation's prefix. Notes that it was seen now. */
-  #noticeCold({ place, view }: Reading): boolean {
-    const key = `${place.space}:${place.conversation}`;
-    const now = this.#parts.clock.monotonic();
-    const before = this.#lastSeen.get(key);
-    this.#lastSeen.delete(key);
-    this.#lastSeen.set(key, now);
-    const oldest = this.#lastSeen.keys().next();
-    if (this.#lastSeen.size > CONVERSATIONS_MAX && oldest.value !== undefined) {
-      this.#lastSeen.delete(oldest.value);
-    }
-    if (before === undefined || now - before <= CACHE_MS) return false;
-    return now - before > CACHE_LONG_MS || !view.bytes.includes('"ttl":"1h"');
   }
 }
 

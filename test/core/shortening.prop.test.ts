@@ -36,6 +36,7 @@ function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): Short
     isCacheCold: true,
     keepRounds: 4,
     prices: cachePrices(view.dialect, false),
+    tokensLeft: Infinity,
     ...other,
   };
 }
