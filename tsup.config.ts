@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { defineConfig } from 'tsup';
 
 // One file per lazily loaded command group, with every dependency inside: a cold `svc config token`
@@ -13,12 +14,14 @@ export default defineConfig({
   target: 'node20',
   splitting: true,
   minify: true,
-  keepNames: true,
   sourcemap: false,
   clean: true,
   // Everything but the native addon, which finds its binaries next to its own package.
   noExternal: [/^(?!@photostructure\/sqlite|node:)/],
   external: ['@photostructure/sqlite', 'node:sqlite'],
+  esbuildOptions(options) {
+    options.alias = { undici: join(import.meta.dirname, 'undici-pool.cjs') };
+  },
   // undici and fzstd are CommonJS inside: they call require() for Node's own modules.
   banner: {
     js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",

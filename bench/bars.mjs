@@ -5,6 +5,8 @@
 
 /** Allowed against the bare relay. Small requests pay for recall, large ones for reading the history. */
 const ADDED_RATIO_MAX = { '2k': 1.5, '100k': 1.5, '1m': 2.5, '4m': 2.5 };
+/** What recall may take at the 99th percentile of a large store; here the store is small. */
+const RECALL_MS_MAX = 25;
 const EVENT_CPU_RATIO_MAX = 1.3;
 const STARTUP_RATIO_MAX = 1.5;
 const IDLE_MB_MAX = 110;
@@ -23,6 +25,7 @@ const REFERENCES = new Set([PRODUCT, 'direct', 'bare']);
 export function judge(suites) {
   return [
     ...judgeLatency(suites.latency),
+    ...judgeAsk(suites.ask),
     ...judgeGrow(suites.grow),
     ...judgeStreams(suites),
     ...judgeMemory(suites.memory),
@@ -51,6 +54,23 @@ function judgeLatency(results) {
         isMet: added(PRODUCT) < added(peer),
       })),
     ];
+  });
+}
+
+/** A new question waits for recall, which has a bar of its own. */
+function judgeAsk(results) {
+  if (results === undefined) return [];
+  return Object.keys(ADDED_RATIO_MAX).map((size) => {
+    const [product, bare] = [results[PRODUCT][size].added, results.bare[size].added];
+    const allowed = bare * ADDED_RATIO_MAX[size] + RECALL_MS_MAX;
+    return {
+      what: `added to a new question, ${size}, ms`,
+      product,
+      bare,
+      ratio: product / bare,
+      bar: `<= ${ADDED_RATIO_MAX[size]}x bare + ${RECALL_MS_MAX}`,
+      isMet: product <= allowed,
+    };
   });
 }
 

@@ -1,5 +1,5 @@
 /** `npm run bench`: the product beside the provider itself and a bare relay, in one run. See README.md. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,14 +13,14 @@ import { bareTarget, directTarget, svcTarget } from './lib/targets.mjs';
 import { abort } from './suites/abort.mjs';
 import { fidelity } from './suites/fidelity.mjs';
 import { grow } from './suites/grow.mjs';
-import { latency } from './suites/latency.mjs';
+import { ask, latency } from './suites/latency.mjs';
 import { memory } from './suites/memory.mjs';
 import { pace } from './suites/pace.mjs';
 import { sse } from './suites/sse.mjs';
 import { stall } from './suites/stall.mjs';
 import { startup } from './suites/startup.mjs';
 
-const SUITES = { latency, grow, sse, pace, memory, startup, abort, fidelity, stall };
+const SUITES = { latency, ask, grow, sse, pace, memory, startup, abort, fidelity, stall };
 
 const USAGE = `npm run bench -- [options]
   --suite a,b     only these of ${Object.keys(SUITES).join(', ')}
@@ -67,7 +67,11 @@ async function run() {
   try {
     await provider.start(folder);
     for (const target of bench.started()) await begin(bench, target);
-    return report(bench, await runSuites(bench));
+    const code = report(bench, await runSuites(bench));
+    await cleanUp(bench);
+    // Logs and stores stay only where something went wrong.
+    rmSync(folder, { recursive: true, force: true });
+    return code;
   } catch (error) {
     process.stderr.write(`${error.stack}\n`);
     return 1;

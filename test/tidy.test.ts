@@ -20,7 +20,16 @@ const FLOORS: Readonly<Record<string, Floor>> = {
   local: { floors: ['core', 'ports', 'proxy', 'local'], packages: [] },
   cli: {
     floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'cli'],
-    packages: ['commander', 'picocolors', '@inquirer/prompts'],
+    packages: [
+      'commander',
+      'picocolors',
+      // Singly: the whole of @inquirer/prompts brings half a megabyte for prompts that nobody uses.
+      '@inquirer/confirm',
+      '@inquirer/input',
+      '@inquirer/password',
+      '@inquirer/search',
+      '@inquirer/select',
+    ],
   },
 };
 

@@ -36,29 +36,23 @@ export class Bench {
     return this.targets.filter((target) => target.command !== undefined);
   }
 
-  /** The bytes of a request for this target. Options: size, dialect, isStream, headers, body, seed, moreExchanges. */
+  /** The bytes of a request for this target. Options: size, dialect, isStream, headers, body, seed, newest, moreRounds. */
   requestFor(target, options = {}) {
-    const { dialect = 'messages', headers = {} } = options;
+    const { headers = {}, body, ...bodyOptions } = options;
+    const { dialect = 'messages' } = options;
     return encodeRequest({
       host: `${target.host}:${target.port}`,
       path: PATHS[dialect],
-      body: options.body ?? this.bodyFor(target, options),
+      body: body ?? this.bodyFor(target, bodyOptions),
       headers: { ...CLIENT_HEADERS, ...target.headers, ...target.headersOf?.[dialect], ...headers },
     });
   }
 
-  bodyFor(
-    target,
-    { size = '2k', dialect = 'messages', isStream = true, seed = 7, moreExchanges = 0 },
-  ) {
+  bodyFor(target, { size = '2k', isStream = true, ...options }) {
     const model = target.model ?? 'bench-model';
-    const key = JSON.stringify([model, size, dialect, isStream, seed, moreExchanges]);
-    if (!this.#bodies.has(key)) {
-      this.#bodies.set(
-        key,
-        makeBody({ bytes: SIZES[size], dialect, isStream, seed, model, moreExchanges }),
-      );
-    }
+    const wanted = { bytes: SIZES[size], isStream, model, ...options };
+    const key = JSON.stringify(wanted);
+    if (!this.#bodies.has(key)) this.#bodies.set(key, makeBody(wanted));
     return this.#bodies.get(key);
   }
 

@@ -8,40 +8,49 @@ export const PATHS = {
   responses: '/v1/responses',
 };
 
-/** Up to here a body is one question after one exchange, without tools. */
+/** Up to here a body is one question and what came after it. */
 const SMALL_BYTES = 4096;
 
-/** A place in the newest message that a request overwrites: so no body is sent twice. */
+/** A place in the newest item that a request overwrites: so no body is sent twice. */
 const NUMBER_MARK = 'Request 00000000.';
 
 /**
- * Options: dialect, bytes, isStream, seed, model, moreExchanges (a conversation that grew by so many).
+ * Options: dialect, bytes, isStream, seed, model;
+ * newest: 'output' (a tool's, as in most requests of an agent) or 'question' (a person's);
+ * moreRounds: the same conversation, so many tool calls later.
  * Returns a Buffer.
  */
 export function makeBody(options) {
-  const { dialect = 'messages', bytes, seed = 7, moreExchanges = 0 } = options;
+  const { dialect = 'messages', bytes, seed = 7, newest = 'output', moreRounds = 0 } = options;
   const random = randomOf(seed);
   const isSmall = bytes <= SMALL_BYTES;
   const write = DIALECTS[dialect];
   const system = makeProse(random, isSmall ? 300 : Math.min(16_000, bytes * 0.12));
   const toolCount = isSmall ? 0 : Math.min(16, Math.max(2, Math.floor(bytes / 12_000)));
+  const toolRandom = randomOf(seed + 1);
+  const tools = Array.from({ length: toolCount }, (_, at) => makeTool(toolRandom, at));
   const conversation = new Conversation({ random, write, isSmall, toolCount });
-  // What a tool's definition, the envelope and the newest message take, about.
-  const fixedBytes = isSmall ? 1100 : system.length * 1.02 + toolCount * 1400;
+  // What the definitions of tools, the envelope and the newest items take, about.
+  const fixedBytes = isSmall ? bytes : system.length * 1.02 + toolCount * 1400;
   conversation.fill(bytes - fixedBytes);
-  for (let at = 0; at < moreExchanges; at += 1) conversation.addExchange(Infinity);
-  conversation.ask(`${NUMBER_MARK} ${makeProse(random, 180)}`);
-  const tools = Array.from({ length: toolCount }, (_, at) => makeTool(random, at));
+  const question = makeProse(random, isSmall ? 300 : 180);
+  if (newest === 'question') {
+    if (isSmall) conversation.addExchange(Infinity);
+    conversation.ask(`${NUMBER_MARK} ${question}`);
+  } else {
+    conversation.ask(question);
+    for (let at = 0; at < moreRounds; at += 1) conversation.addRound(makeCode(random, 1500));
+    conversation.addRound(`${NUMBER_MARK} ${makeCode(random, isSmall ? 300 : 1500)}`);
+  }
+  const { items } = conversation;
   return Buffer.from(
-    JSON.stringify(
-      write.envelope({ ...options, random, system, tools, items: conversation.items }),
-    ),
+    JSON.stringify(write.envelope({ ...options, random: toolRandom, system, tools, items })),
   );
 }
 
 let requestNumber = 0;
 
-/** Overwrites the number in the newest message: the same length, another question. */
+/** Overwrites the number in the newest item: the same length, another text. */
 export function renumber(request) {
   requestNumber += 1;
   const at = request.lastIndexOf('Request ');
@@ -72,19 +81,22 @@ class Conversation {
     const { random, write, isSmall } = this.#parts;
     this.ask(makeProse(random, isSmall ? 300 : 200 + random() * 600));
     const rounds = isSmall ? 0 : 1 + Math.floor(random() * 4);
-    for (let round = 0; round < rounds && this.#bytes < bytesMax; round += 1) this.#addRound();
+    for (let round = 0; round < rounds && this.#bytes < bytesMax; round += 1) {
+      // Most outputs are short and a few are long, as in recorded sessions.
+      this.addRound(makeCode(random, 800 + random() * random() * 14_000));
+    }
     this.#push(write.answer(makeProse(random, isSmall ? 300 : 200 + random() * 800)));
   }
 
-  #addRound() {
+  /** A tool call and its output. */
+  addRound(output) {
     const { random, write, toolCount } = this.#parts;
     const call = {
       id: `toolu_${this.#calls}${makeHex(random, 16)}`,
       name: `tool_${this.#calls % Math.max(1, toolCount)}`,
       text: makeProse(random, 80 + random() * 300),
       input: { path: `/src/${makeHex(random, 8)}.ts`, pattern: makeProse(random, 40), limit: 100 },
-      // Most outputs are short and a few are long, as in recorded sessions.
-      output: makeCode(random, 800 + random() * random() * 14_000),
+      output,
       random,
     };
     this.#calls += 1;

@@ -49,16 +49,32 @@ export function makeCode(random, chars) {
   return code.slice(0, chars);
 }
 
+/**
+ * About half of the words are the small ones of English. The others come from as many words as a person
+ * uses, a few often and most of them seldom: a search over such text finds little, as it does in life.
+ */
 export function makeProse(random, chars) {
   let prose = '';
   while (prose.length < chars) {
     const words = Array.from({ length: 6 + Math.floor(random() * 12) }, () =>
-      pick(random, PROSE_WORDS),
+      random() < 0.5 ? pick(random, PROSE_WORDS) : makeWord(Math.floor(VOCABULARY ** random())),
     );
     const sentence = words.join(' ');
     prose += `${sentence[0].toUpperCase()}${sentence.slice(1)}${random() < 0.1 ? '.\n\n' : '. '}`;
   }
   return prose.slice(0, chars);
+}
+
+const VOCABULARY = 20_000;
+const SYLLABLES = 'ba ce di fo gu ha ki le mo nu pa re si to va we xi yo za ru'.split(' ');
+
+/** Another word for each number. */
+function makeWord(number) {
+  const syllables = [];
+  for (let left = number + SYLLABLES.length; left > 0; left = Math.floor(left / SYLLABLES.length)) {
+    syllables.push(SYLLABLES[left % SYLLABLES.length]);
+  }
+  return syllables.join('');
 }
 
 export function makeHex(random, chars) {

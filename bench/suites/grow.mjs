@@ -1,4 +1,4 @@
-/** What an agent does: each request is the last one and an exchange more, and none is sent twice. */
+/** What an agent does: each request is the last one and a tool call more, and none is sent twice. */
 import { sleep } from '../lib/clock.mjs';
 import { Connection } from '../lib/connection.mjs';
 import { median, percentile } from '../lib/statistics.mjs';
@@ -10,7 +10,7 @@ const PAUSE_MS = 30;
 
 export const grow = {
   title:
-    'Growing conversation: time to first body byte, ms. `first`: never seen before, `next`: grown by an exchange.',
+    'Growing conversation: time to first body byte, ms. `first`: never seen before, `next`: grown by a tool call.',
 
   async measure(bench) {
     await bench.provider.setMode({ kind: 'sse' });
@@ -47,8 +47,8 @@ export const grow = {
 async function measureConversation(bench, target, { size, seed }) {
   const connection = new Connection(target);
   const times = [];
-  for (let moreExchanges = 0; moreExchanges < REQUESTS; moreExchanges += 1) {
-    const request = bench.requestFor(target, { size, seed, moreExchanges });
+  for (let moreRounds = 0; moreRounds < REQUESTS; moreRounds += 1) {
+    const request = bench.requestFor(target, { size, seed, moreRounds });
     await sleep(PAUSE_MS);
     const { firstByteAt, sentAt } = await connection.request(request);
     times.push(firstByteAt - sentAt);

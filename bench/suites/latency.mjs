@@ -7,40 +7,44 @@ const SIZES = ['2k', '100k', '1m', '4m'];
 const REQUESTS = { '2k': 150, '100k': 60, '1m': 20, '4m': 8 };
 const QUICK_REQUESTS = { '2k': 40, '100k': 15, '1m': 6, '4m': 3 };
 
-export const latency = {
-  title:
-    'Latency: time to first body byte, ms. Each request asks something new about the same conversation.',
+/** Most requests of an agent carry a tool's output: nobody asked anything new. */
+export const latency = suiteFor('output', 'the newest item is the output of a tool.');
 
-  async measure(bench) {
-    await bench.provider.setMode({ kind: 'sse' });
-    const runs = new Map(
-      bench.targets.map(({ name }) => [name, Object.fromEntries(SIZES.map((size) => [size, []]))]),
-    );
-    for (let round = 0; round < bench.rounds; round += 1) {
-      for (const size of SIZES) {
-        for (const target of bench.inOrder(round))
-          runs.get(target.name)[size].push(await measureRun(bench, target, size));
+/** And some a new question, for which memory is searched before the request goes on. */
+export const ask = suiteFor('question', 'the newest item is a new question.');
+
+function suiteFor(newest, title) {
+  return {
+    title: `Time to first body byte, ms: ${title}`,
+    measure: (bench) => measureLatency(bench, newest),
+    columns: ['target', ...SIZES.flatMap((size) => [`${size} p50`, 'added', 'p99', 'CPU ms'])],
+    row: (result) =>
+      SIZES.flatMap((size) => {
+        const { p50, added, p99, cpuMs } = result[size];
+        return [p50, added, p99, cpuMs];
+      }),
+  };
+}
+
+async function measureLatency(bench, newest) {
+  await bench.provider.setMode({ kind: 'sse' });
+  const perSize = () => Object.fromEntries(SIZES.map((size) => [size, []]));
+  const runs = new Map(bench.targets.map(({ name }) => [name, perSize()]));
+  for (let round = 0; round < bench.rounds; round += 1) {
+    for (const size of SIZES) {
+      for (const target of bench.inOrder(round)) {
+        runs.get(target.name)[size].push(await measureRun(bench, target, { size, newest }));
       }
     }
-    return Object.fromEntries(
-      [...runs].map(([name, bySize]) => [name, summarize(bySize, runs.get('direct'))]),
-    );
-  },
+  }
+  const direct = runs.get('direct');
+  return Object.fromEntries([...runs].map(([name, bySize]) => [name, summarize(bySize, direct)]));
+}
 
-  columns: ['target', ...SIZES.flatMap((size) => [`${size} p50`, 'added', 'p99', 'CPU ms'])],
-  row: (result) =>
-    SIZES.flatMap((size) => [
-      result[size].p50,
-      result[size].added,
-      result[size].p99,
-      result[size].cpuMs,
-    ]),
-};
-
-async function measureRun(bench, target, size) {
+async function measureRun(bench, target, { size, newest }) {
   const count = bench.choose(QUICK_REQUESTS, REQUESTS)[size];
   const connection = new Connection(target);
-  const request = bench.requestFor(target, { size });
+  const request = bench.requestFor(target, { size, newest });
   const times = [];
   const cpuBefore = bench.cpuMs(target);
   for (let at = 0; at < count; at += 1) {

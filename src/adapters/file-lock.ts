@@ -3,6 +3,7 @@ import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shellQuote } from '../core/shell-quote.ts';
 import { codeOf, FileError } from './file-error.ts';
+import { isAlive } from './processes.ts';
 
 /**
  * One writer at a time, across processes: a file that only one of them can create. It holds the
@@ -76,13 +77,4 @@ async function takeAway(path: string): Promise<void> {
 
 async function contentOf(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
-  }
 }

@@ -52,7 +52,10 @@ export class JournalLedger implements Ledger {
     this.#adopt(journal);
   }
 
-  async find(keys: readonly string[]): Promise<ReadonlyMap<string, LedgerEntry>> {
+  async find(
+    keys: readonly string[],
+    withinMs: number,
+  ): Promise<ReadonlyMap<string, LedgerEntry> | undefined> {
     const now = performance.now();
     const found = new Map<string, LedgerEntry>();
     const unknown: string[] = [];
@@ -61,8 +64,8 @@ export class JournalLedger implements Ledger {
       if (entry !== undefined) found.set(key, this.#use(entry));
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
-    if (unknown.length > 0) await this.#ask(unknown, found);
-    return found;
+    if (unknown.length === 0) return found;
+    return (await within(withinMs, this.#ask(unknown, found))) === true ? found : undefined;
   }
 
   record(entries: readonly LedgerEntry[]): void {
@@ -105,14 +108,15 @@ export class JournalLedger implements Ledger {
     return entry;
   }
 
-  async #ask(keys: readonly string[], found: Map<string, LedgerEntry>): Promise<void> {
+  /** True when the table answered. */
+  async #ask(keys: readonly string[], found: Map<string, LedgerEntry>): Promise<boolean> {
     try {
       for (const entry of await this.#options.store.findEntries(keys)) {
         // What was recorded while the table was asked is newer than its answer.
         found.set(entry.key, this.#use(this.#entries.get(entry.key) ?? entry));
       }
     } catch {
-      return;
+      return false;
     }
     const until = performance.now() + ABSENT_MS;
     for (const key of keys) {
@@ -121,6 +125,7 @@ export class JournalLedger implements Ledger {
       this.#absent.set(key, until);
       dropOldest(this.#absent);
     }
+    return true;
   }
 
   #drainSoon(): void {
@@ -160,6 +165,19 @@ export class JournalLedger implements Ledger {
       // The lines are read again by the next process, which changes nothing.
     }
     return true;
+  }
+}
+
+/** Undefined when the work takes longer; it goes on, and what it finds serves the next request. */
+async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

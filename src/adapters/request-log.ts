@@ -1,4 +1,4 @@
-import type { RequestLog, RequestRow } from '../ports/request-log.ts';
+import type { RequestLog, RequestRow, RequestSum, SumFilter } from '../ports/request-log.ts';
 
 /** Request rows on their way to the table: collected, sent together, lost with a kill. */
 
@@ -13,6 +13,7 @@ export interface RequestStore {
     readonly limit: number;
     readonly id?: string;
   }): Promise<readonly RequestRow[]>;
+  sumRequests(filter: SumFilter): Promise<readonly RequestSum[]>;
 }
 
 export class BatchedRequestLog implements RequestLog {
@@ -38,6 +39,11 @@ export class BatchedRequestLog implements RequestLog {
   }): Promise<readonly RequestRow[]> {
     await this.flush();
     return this.#store.listRequests(filter);
+  }
+
+  async sum(filter: SumFilter): Promise<readonly RequestSum[]> {
+    await this.flush();
+    return this.#store.sumRequests(filter);
   }
 
   /** Resolves when all rows so far were written, or could not be. */

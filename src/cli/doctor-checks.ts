@@ -2,9 +2,9 @@ import { type ConfigFile, configPath, readConfigFile } from '../adapters/config-
 import { configFolder } from '../adapters/config-folder.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { FileError } from '../adapters/file-error.ts';
-import { probeHealth } from '../adapters/health-probe.ts';
+import { probeProxy } from '../adapters/health-probe.ts';
 import { folderMode, isPrivate } from '../adapters/private-folder.ts';
-import { parseAccess, parseConfig } from '../core/config-schema.ts';
+import { type Access, parseAccess, parseConfig } from '../core/config-schema.ts';
 import {
   type Environment,
   isEnvironmentName,
@@ -15,7 +15,6 @@ import {
 import { shellQuote } from '../core/shell-quote.ts';
 import { otherPort } from './addresses.ts';
 import { CliError } from './cli-error.ts';
-import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
 import type { inspectStore } from './store-for-cli.ts';
 
 /** One thing that doctor looked at. */
@@ -25,11 +24,6 @@ export interface Check {
   readonly found: string;
   /** What mends it, a command where there is one. */
   readonly fix?: string;
-}
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 export function checkNode(version: string): Check {
@@ -44,7 +38,7 @@ export function checkNode(version: string): Check {
 /** Folder, modes, contents and upstreams; the address where it can be told. */
 export async function checkConfig(
   environment: Environment,
-): Promise<{ readonly checks: readonly Check[]; readonly address?: Address }> {
+): Promise<{ readonly checks: readonly Check[]; readonly access?: Access }> {
   const path = configPath(configFolder(environment));
   let file: ConfigFile | undefined;
   try {
@@ -61,7 +55,7 @@ export async function checkConfig(
   }
   const checks = [...checkModes(file), ...checkContents(file, environment)];
   const { access } = parseAccess(file.value, environment);
-  return access === undefined ? { checks } : { checks, address: access };
+  return access === undefined ? { checks } : { checks, access };
 }
 
 function checkModes({ path, looseModes }: ConfigFile): readonly Check[] {
@@ -127,23 +121,31 @@ function keyText(value: unknown, environment: Environment): string {
   return value.length >= 24 ? `…${value.slice(-4)}` : '…';
 }
 
-export async function checkPort(address: Address): Promise<Check> {
+export async function checkPort(access: Access): Promise<Check> {
   const subject = 'Port';
-  const { host, port } = address;
+  const { host, port } = access;
   const place = `${host}:${port}`;
   if (port === 0) return { level: 'ok', subject, found: 'another one at every start' };
-  const listener = await probeHealth(address);
+  const { listener, pid } = await probeProxy({ host, port }, access.localToken);
+  if (pid !== undefined) return { level: 'ok', subject, found: `svc runs on ${place}` };
   if (listener === 'nobody') {
     return { level: 'ok', subject, found: `${place} is free; svc is not running` };
   }
-  if (listener === 'svc') return { level: 'ok', subject, found: `svc runs on ${place}` };
+  if (listener === 'svc') {
+    const found = `the svc on ${place} does not know this configuration's token: it runs with another configuration, or is older`;
+    return { level: 'problem', subject, found, fix: `Stop that svc, or: ${takePort(port)}` };
+  }
   if (listener === 'unreachable') {
     const fix = 'svc setup --yes --host 127.0.0.1';
     return { level: 'problem', subject, found: `${host} is no address of this machine`, fix };
   }
   const does = listener === 'silent' ? 'does not answer' : 'is not svc';
-  const fix = `Stop that program, or: svc setup --yes --port ${otherPort(port)}`;
+  const fix = `Stop that program, or: ${takePort(port)}`;
   return { level: 'problem', subject, found: `what listens on ${place} ${does}`, fix };
+}
+
+function takePort(port: number): string {
+  return `svc setup --yes --port ${otherPort(port)}`;
 }
 
 export async function checkStore(
@@ -171,27 +173,4 @@ export async function checkStore(
     const found = error instanceof CliError ? error.message : 'it cannot be looked into';
     return { level: 'warning', subject, found };
   }
-}
-
-/** What the environment does to the clients that are started from here. */
-export function checkClients(environment: Environment): readonly Check[] {
-  const checks: Check[] = [];
-  const proxies = proxyVariables(environment);
-  if (proxies.length > 0 && !sparesLoopback(environment)) {
-    checks.push({
-      level: 'warning',
-      subject: 'Clients',
-      found: `${proxies.join(', ')} sends even requests to 127.0.0.1 to that proxy, token and prompts included`,
-      fix: 'export NO_PROXY=127.0.0.1,localhost',
-    });
-  }
-  if (/\/v1\/?$/.test(environment['ANTHROPIC_BASE_URL'] ?? '')) {
-    checks.push({
-      level: 'warning',
-      subject: 'Clients',
-      found: 'ANTHROPIC_BASE_URL ends in /v1, and the client adds another one',
-      fix: 'eval "$(svc print-config claude)"',
-    });
-  }
-  return checks;
 }

@@ -3,14 +3,11 @@ import { configFolder } from '../adapters/config-folder.ts';
 import type { Environment } from '../core/config-values.ts';
 import type { ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import {
-  type Check,
-  checkClients,
-  checkConfig,
-  checkNode,
-  checkPort,
-  checkStore,
-} from './doctor-checks.ts';
+import { type Check, checkConfig, checkNode, checkPort, checkStore } from './doctor-checks.ts';
+import { checkClients } from './doctor-clients.ts';
+import { fixModes } from './doctor-fix.ts';
+import { checkProviders, checkRunning } from './doctor-live.ts';
+import type { OpenUpstream } from './key-check.ts';
 import type { inspectStore } from './store-for-cli.ts';
 import type { Colors } from './terminal.ts';
 import { printable } from './terminal.ts';
@@ -19,9 +16,13 @@ import { printable } from './terminal.ts';
 
 export interface DoctorOptions {
   readonly json?: boolean;
+  /** Asks no provider. */
+  readonly offline?: boolean;
+  readonly fix?: boolean;
 }
 
 export interface DoctorParts {
+  readonly openUpstream: OpenUpstream;
   readonly inspectStore: typeof inspectStore;
   /** As process.versions.node has it. */
   readonly nodeVersion: string;
@@ -32,7 +33,8 @@ export async function doctor(
   { environment, terminal }: CommandContext,
   parts: DoctorParts,
 ): Promise<ExitCode> {
-  const checks = await runChecks(environment, parts);
+  if (options.fix === true) await fixModes({ environment, terminal });
+  const checks = await runChecks(options, environment, parts);
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (options.json === true) {
     terminal.json({ ok: problems === 0, config: configPath(configFolder(environment)), checks });
@@ -44,14 +46,20 @@ export async function doctor(
   return problems === 0 ? 0 : 1;
 }
 
-async function runChecks(environment: Environment, parts: DoctorParts): Promise<readonly Check[]> {
-  const { checks: config, address } = await checkConfig(environment);
+async function runChecks(
+  { offline }: DoctorOptions,
+  environment: Environment,
+  parts: DoctorParts,
+): Promise<readonly Check[]> {
+  const { checks: config, access } = await checkConfig(environment);
   return [
     checkNode(parts.nodeVersion),
     ...config,
     await checkStore(environment, parts.inspectStore),
-    ...(address === undefined ? [] : [await checkPort(address)]),
-    ...checkClients(environment),
+    ...(access === undefined ? [] : [await checkPort(access)]),
+    ...(access === undefined ? [] : await checkRunning(environment, access)),
+    ...(offline === true ? [] : await checkProviders(environment, parts.openUpstream)),
+    ...checkClients(environment, access),
   ];
 }
 

@@ -5,14 +5,14 @@ import { CliError } from './cli-error.ts';
 /** `--limit` as a number. Throws CliError for anything else. */
 export function limitOf(
   text: string | undefined,
-  range: { readonly fallback: number; readonly max: number },
+  range: { readonly fallback: number; readonly max: number; readonly name?: string },
 ): number {
   if (text === undefined) return range.fallback;
   const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= range.max) return limit;
   throw new CliError(
-    `--limit: expected a whole number from 1 to ${range.max}.`,
-    'Try --limit 20',
+    `${range.name ?? '--limit'}: expected a whole number from 1 to ${range.max}.`,
+    `Try ${range.name ?? '--limit'} ${range.fallback}`,
     2,
   );
 }
@@ -27,4 +27,9 @@ export function timeText(at: number): string {
 
 function two(value: number): string {
   return String(value).padStart(2, '0');
+}
+
+/** `16:45:02` */
+export function clockText(at: number): string {
+  return timeText(at).slice(11);
 }

@@ -1,9 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../core/version.ts';
-import { CliError, type ExitCode, reportError } from './cli-error.ts';
+import { CliError, reportError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { addConfigCommands } from './program-config.ts';
 import { addMemoryCommands } from './program-memory.ts';
+import { addProxyCommands } from './program-proxy.ts';
 import { Terminal } from './terminal.ts';
 
 /**
@@ -11,25 +12,36 @@ import { Terminal } from './terminal.ts';
  * HTTP client or a database.
  */
 
-/** How a command's action reports its exit code; 0 when it does not. */
-export type Finish = (code: ExitCode) => void;
+/** How a command's action reports its exit code; 0 when it does not. `run` ends with its client's. */
+export type Finish = (code: number) => void;
 
 /** Runs one command line (without node and script) and resolves with the exit code. */
-export async function run(argv: readonly string[]): Promise<ExitCode> {
-  const { env: environment, stdin, stdout, stderr } = process;
+export async function run(argv: readonly string[]): Promise<number> {
+  const { env: environment, stdout, stderr } = process;
   endQuietlyWithoutReader();
   const terminal = new Terminal({ stdout, stderr, environment });
-  let code: ExitCode = 0;
-  const finish = (end: ExitCode): void => {
+  let code = 0;
+  const finish = (end: number): void => {
     code = end;
   };
   try {
-    await buildProgram({ environment, terminal, stdin }, finish).parseAsync(argv, { from: 'user' });
+    await buildProgram(contextOf(terminal, environment), finish).parseAsync(argv, { from: 'user' });
     return code;
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportError(error, terminal);
     return error.exitCode === 0 ? 0 : reportError(usageError(error), terminal);
   }
+}
+
+// stdin is opened by the command that reads it: one that only runs a client must not touch it.
+function contextOf(terminal: Terminal, environment: CommandContext['environment']): CommandContext {
+  return {
+    environment,
+    terminal,
+    get stdin() {
+      return process.stdin;
+    },
+  };
 }
 
 export function buildProgram(context: CommandContext, finish: Finish): Command {
@@ -40,6 +52,8 @@ export function buildProgram(context: CommandContext, finish: Finish): Command {
     )
     .version(VERSION)
     .exitOverride()
+    // What follows `svc run claude` is the client's.
+    .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),
       writeErr: (text) => terminal.note(text.trimEnd()),
@@ -51,13 +65,29 @@ export function buildProgram(context: CommandContext, finish: Finish): Command {
       `
 Start:
   $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
-  $ svc start
-  $ eval "$(svc print-config claude)" && claude
+  $ svc run claude
 
 Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
     );
   addConfigCommands(program, context, finish);
+  addProxyCommands(program, context, finish);
   addMemoryCommands(program, context);
+  program
+    .command('completion')
+    .description('Print a script with which your shell completes svc')
+    .argument('<shell>', 'bash, zsh or fish')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ echo 'eval "$(svc completion bash)"' >> ~/.bashrc
+  $ echo 'eval "$(svc completion zsh)"' >> ~/.zshrc
+  $ svc completion fish > ~/.config/fish/completions/svc.fish`,
+    )
+    .action(async (shell: string) => {
+      const { printCompletion } = await import('./completion.ts');
+      printCompletion(shell, program, terminal);
+    });
   return program;
 }
 

@@ -111,7 +111,7 @@ function forgetFilter(
   return space === undefined ? { words: search } : { space, words: search };
 }
 
-async function withStore<T>(
+export async function withStore<T>(
   { environment }: CommandContext,
   openStore: OpenStore,
   work: (store: CliStore) => Promise<T>,
@@ -127,7 +127,7 @@ async function withStore<T>(
   }
 }
 
-function deadline(): AbortSignal {
+export function deadline(): AbortSignal {
   return AbortSignal.timeout(WAIT_MS);
 }
 

@@ -1,12 +1,10 @@
-import type { Access } from '../core/config-schema.ts';
 import type { Environment } from '../core/config-values.ts';
-import { isRecord } from '../core/config-values.ts';
 import { exportLine, type Shell, SHELLS, tomlString } from '../core/shell-quote.ts';
-import type { Dialect } from '../core/dialect.ts';
-import { urlOf } from './addresses.ts';
 import { CliError } from './cli-error.ts';
+import { addressOf, claudeVariables } from './client-variables.ts';
 import type { CommandContext } from './context.ts';
-import { loadAccess, requireConfigFile } from './load-config.ts';
+import { loadAccess } from './load-config.ts';
+import { noteMissingUpstream, upstreamsIn } from './missing-upstream.ts';
 import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -85,51 +83,6 @@ function shellOf(text: string): Shell {
   );
 }
 
-/** The address for a client on this machine. Throws CliError when nobody can know the port. */
-function addressOf({ host, port }: Access): string {
-  if (port === 0) {
-    throw new CliError(
-      'proxy.port is 0, so the port is another one at every start.',
-      'Set a port: svc setup --yes --port 8765',
-    );
-  }
-  return urlOf({ host, port });
-}
-
-interface ClaudeFacts {
-  readonly environment: Environment;
-  readonly authToken: boolean;
-}
-
-function claudeVariables(
-  access: Access,
-  { environment, authToken }: ClaudeFacts,
-): [string, string][] {
-  const direct = ['127.0.0.1', 'localhost', ...(access.host === '::1' ? ['::1', '[::1]'] : [])];
-  const { NO_PROXY: upper, no_proxy: lower } = environment;
-  return [
-    // Without /v1: the client adds /v1/messages itself.
-    ['ANTHROPIC_BASE_URL', addressOf(access)],
-    [authToken ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY', access.localToken],
-    // The client then says which requests are side calls and compactions.
-    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
-    // It sends even loopback requests to an HTTP proxy, token and prompts included.
-    ['NO_PROXY', extended(upper ?? lower, direct)],
-    ['no_proxy', extended(lower ?? upper, direct)],
-  ];
-}
-
-function extended(list: string | undefined, hosts: readonly string[]): string {
-  const entries = (list ?? '').split(/[\s,]+/).filter((entry) => isHostLike(entry));
-  if (entries.includes('*')) return '*';
-  return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');
-}
-
-// One line each is what the shell gets: a control character has no place in a list of hosts.
-function isHostLike(entry: string): boolean {
-  return entry !== '' && !/\p{Cc}/u.test(entry);
-}
-
 const EVALUATED: Readonly<Record<Shell, string>> = {
   sh: 'eval "$(svc print-config claude)"',
   fish: 'svc print-config claude --shell fish | source',
@@ -179,13 +132,6 @@ function codexToml(baseUrl: string, options: CodexOptions): string {
   ].join('\n');
 }
 
-/** The upstreams as the file has them, unjudged: their keys may be missing here and set elsewhere. */
-async function upstreamsIn(environment: Environment): Promise<readonly Record<string, unknown>[]> {
-  const { value } = await requireConfigFile(environment);
-  const upstreams = isRecord(value) ? value['upstreams'] : undefined;
-  return Array.isArray(upstreams) ? upstreams.filter((one) => isRecord(one)) : [];
-}
-
 // With this name codex marks what a person typed, and makes compactions that only OpenAI reads.
 async function requireOpenAi(environment: Environment): Promise<void> {
   const upstreams = await upstreamsIn(environment);
@@ -195,15 +141,4 @@ async function requireOpenAi(environment: Environment): Promise<void> {
     '--openai-name is only for an upstream that is OpenAI itself.',
     'Leave it away, or add OpenAI: svc setup --yes --upstream openai --key-env OPENAI_API_KEY',
   );
-}
-
-async function noteMissingUpstream(
-  environment: Environment,
-  apiStyle: Dialect,
-  note: Note,
-): Promise<void> {
-  const upstreams = await upstreamsIn(environment);
-  if (upstreams.some((one) => one['apiStyle'] === apiStyle)) return;
-  const name = apiStyle === 'anthropic_messages' ? 'anthropic' : 'openai';
-  note(`No provider speaks ${apiStyle} yet. Add one: svc setup --yes --upstream ${name}`);
 }

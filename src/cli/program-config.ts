@@ -1,16 +1,15 @@
 import type { Command } from 'commander';
-import type { ProxyFlags, ProxySettingName } from '../core/config-proxy.ts';
 import type { CommandContext } from './context.ts';
+import type { DoctorOptions } from './doctor.ts';
 import type { Finish } from './main.ts';
 import type { ClaudeOptions, CodexOptions } from './print-config.ts';
+import { flagsOf, type RawFlags, withProxyFlags } from './proxy-flags.ts';
 import type { SetupOptions } from './setup.ts';
-import type { StartOptions } from './start.ts';
 
 /** Declares the commands around the configuration and the proxy itself. */
 export function addConfigCommands(program: Command, context: CommandContext, finish: Finish): void {
-  addSetup(program, context);
+  addSetup(program, context, finish);
   addDoctor(program, context, finish);
-  addStart(program, context, finish);
   addDemo(program, context, finish);
   addPrintConfig(program, context);
   program
@@ -18,13 +17,14 @@ export function addConfigCommands(program: Command, context: CommandContext, fin
     .description('Read the configuration')
     .command('token')
     .description('Print the local token, which a client sends as its key')
+    .addHelpText('after', '\nExamples:\n  $ export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')
     .action(async () => {
       const { printToken } = await import('./config-token.ts');
       await printToken(context);
     });
 }
 
-function addSetup(program: Command, context: CommandContext): void {
+function addSetup(program: Command, context: CommandContext, finish: Finish): void {
   const command = program
     .command('setup')
     .description('Make the configuration, or change it; what is not named stays as it is')
@@ -51,7 +51,10 @@ function addSetup(program: Command, context: CommandContext): void {
     .addHelpText(
       'after',
       `
+On a terminal and without options it asks, tries the key, and writes at the end.
+
 Examples:
+  $ svc setup
   $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
   $ svc setup --yes --upstream openai --key-stdin < key.txt
   $ svc setup --yes --upstream ollama
@@ -63,6 +66,13 @@ Examples:
 A key is never an argument: other programs could read it there.`,
     )
     .action(async (options: SetupOptions & RawFlags) => {
+      if (Object.keys(options).length === 0 && process.stdin.isTTY && process.stderr.isTTY) {
+        const { wizard } = await import('./wizard.ts');
+        const { createUpstream } = await import('../adapters/undici-upstream.ts');
+        const streams = { input: process.stdin, output: process.stderr };
+        finish(await wizard(context, { openUpstream: createUpstream, streams }));
+        return;
+      }
       const { setup } = await import('./setup.ts');
       await setup({ ...options, flags: flagsOf(options) }, context);
     });
@@ -71,39 +81,20 @@ A key is never an argument: other programs could read it there.`,
 function addDoctor(program: Command, context: CommandContext, finish: Finish): void {
   program
     .command('doctor')
-    .description('Check configuration, store, port and environment; exit 1 on problems')
+    .description('Check configuration, store, proxy, providers and clients; exit 1 on problems')
+    .option('--fix', 'mend what may be mended by itself: modes that are too open')
+    .option('--offline', 'ask no provider')
     .option('--json', 'print one JSON object')
-    .action(async (options: { json?: boolean }) => {
-      const { doctor } = await import('./doctor.ts');
-      const { inspectStore } = await import('./store-for-cli.ts');
-      const parts = { inspectStore, nodeVersion: process.versions.node };
-      finish(await doctor(options, context, parts));
-    });
-}
-
-function addStart(program: Command, context: CommandContext, finish: Finish): void {
-  const command = program
-    .command('start')
-    .description('Start the proxy; it runs until it is interrupted')
-    .option('-q, --quiet', 'print problems only')
-    .option('--json', 'print the address as a line of JSON on stdout');
-  withProxyFlags(command)
     .addHelpText(
       'after',
-      `
-Examples:
-  $ svc start
-  $ svc start --port 9000 --memory-mode read
-  $ SVC_PORT=9000 svc start
-
-With no configuration and ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment, start makes one
-that names those variables.`,
+      '\nExamples:\n  $ svc doctor\n  $ svc doctor --fix\n  $ svc doctor --offline --json',
     )
-    .action(async (options: Omit<StartOptions, 'flags'> & RawFlags) => {
-      const { start } = await import('./start.ts');
-      const { startProxy } = await import('./compose.ts');
-      const flags = flagsOf(options);
-      finish(await start({ ...options, flags }, context, { startProxy, signals: process }));
+    .action(async (options: DoctorOptions) => {
+      const { doctor } = await import('./doctor.ts');
+      const { inspectStore } = await import('./store-for-cli.ts');
+      const { createUpstream: openUpstream } = await import('../adapters/undici-upstream.ts');
+      const parts = { inspectStore, openUpstream, nodeVersion: process.versions.node };
+      finish(await doctor(options, context, parts));
     });
 }
 
@@ -111,6 +102,7 @@ function addDemo(program: Command, context: CommandContext, finish: Finish): voi
   program
     .command('demo')
     .description('Show memory across conversations, with no key and nothing left behind')
+    .addHelpText('after', '\nExamples:\n  $ svc demo')
     .action(async () => {
       const { demo } = await import('./demo.ts');
       const { startProxy } = await import('./compose.ts');
@@ -151,36 +143,4 @@ function addPrintConfig(program: Command, context: CommandContext): void {
       const { printCodexConfig } = await import('./print-config.ts');
       await printCodexConfig(options, context);
     });
-}
-
-/** The settings that may stand on the command line; the others are for the file. */
-type FlagName = Extract<
-  ProxySettingName,
-  'host' | 'port' | 'memoryMode' | 'compressionMode' | 'inputBudget' | 'recalledTokensMax'
->;
-
-const FLAG_NAMES: readonly FlagName[] = [
-  'host',
-  'port',
-  'memoryMode',
-  'compressionMode',
-  'inputBudget',
-  'recalledTokensMax',
-];
-
-type RawFlags = Partial<Record<FlagName, string>>;
-
-function withProxyFlags(command: Command): Command {
-  return command
-    .option('--host <address>', 'the loopback address to listen on: 127.0.0.1 or ::1')
-    .option('--port <number>', 'the port to listen on; 0 for any')
-    .option('--memory-mode <mode>', 'off, read, write or read-write')
-    .option('--compression-mode <mode>', 'passthrough, shadow or deterministic')
-    .option('--input-budget <tokens>', 'estimated tokens above which shortening is considered')
-    .option('--recalled-tokens-max <tokens>', 'estimated tokens of recalled memory in a request');
-}
-
-function flagsOf(options: RawFlags): ProxyFlags {
-  const given = FLAG_NAMES.filter((name) => options[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [name, options[name]]));
 }

@@ -1,27 +1,48 @@
 import type { Command } from 'commander';
 import type { CommandContext } from './context.ts';
 import type { ForgetOptions, GetOptions, ListOptions } from './memory.ts';
+import { addOwningCommands } from './program-owning.ts';
 import type { RequestsOptions } from './requests.ts';
+import type { StatsOptions } from './stats.ts';
 
 /** Declares the commands that look into the store. */
 export function addMemoryCommands(program: Command, context: CommandContext): void {
-  program
-    .command('requests')
-    .description('List what went through the proxy, newest first')
-    .option('--limit <number>', 'at most so many, up to 1000', '20')
-    .option('--id <request>', 'one request, by its x-svc-request-id')
-    .option('--json', 'print a JSON list')
-    .action(async (options: RequestsOptions) => {
-      const { listRequests } = await import('./requests.ts');
-      const { openStoreForCli } = await import('./store-for-cli.ts');
-      await listRequests(options, context, openStoreForCli);
-    });
+  addRequests(program, context);
   const memory = program
     .command('memory')
-    .description('Read, search and forget what is remembered');
+    .description('Read, search, keep and forget what is remembered');
   addListing(memory, context);
   addGet(memory, context);
   addForget(memory, context);
+  addOwningCommands(memory, context);
+}
+
+function addRequests(program: Command, context: CommandContext): void {
+  program
+    .command('requests')
+    .description('List what went through the proxy, newest first; or show one request in full')
+    .argument('[id]', 'one request, by its x-svc-request-id')
+    .option('--limit <number>', 'at most so many, up to 1000', '20')
+    .option('--id <request>', 'the same as the argument')
+    .option('--json', 'print a JSON list')
+    .addHelpText('after', '\nExamples:\n  $ svc requests --limit 5\n  $ svc requests req_…')
+    .action(async (id: string | undefined, options: RequestsOptions) => {
+      const { listRequests } = await import('./requests.ts');
+      const { openStoreForCli } = await import('./store-for-cli.ts');
+      const chosen = id === undefined ? options : { ...options, id };
+      await listRequests(chosen, context, openStoreForCli);
+    });
+  program
+    .command('stats')
+    .description('Sum up what went through the proxy, by day, client and project')
+    .option('--days <number>', 'today and the days before it, up to 90', '30')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', '\nExamples:\n  $ svc stats\n  $ svc stats --days 7 --json')
+    .action(async (options: StatsOptions) => {
+      const { showStats } = await import('./stats.ts');
+      const { openStoreForCli } = await import('./store-for-cli.ts');
+      await showStats(options, context, openStoreForCli);
+    });
 }
 
 function addListing(memory: Command, context: CommandContext): void {
@@ -31,11 +52,12 @@ function addListing(memory: Command, context: CommandContext): void {
     const request = words === undefined ? { options } : { words, options };
     await listMemories(request, context, openStoreForCli);
   };
-  withListOptions(memory.command('list').description('List memories, newest first')).action(
-    (options: ListOptions) => list(undefined, options),
-  );
+  withListOptions(memory.command('list').description('List memories, newest first'))
+    .addHelpText('after', '\nExamples:\n  $ svc memory list --limit 5')
+    .action((options: ListOptions) => list(undefined, options));
   withListOptions(memory.command('search').description('Find memories by words, best first'))
     .argument('<words...>')
+    .addHelpText('after', '\nExamples:\n  $ svc memory search staging database')
     .action((words: readonly string[], options: ListOptions) => list(words.join(' '), options));
 }
 
@@ -63,6 +85,10 @@ function addForget(memory: Command, context: CommandContext): void {
     .option('--space <name>', 'only this space; alone: all of it')
     .option('-y, --yes', 'needed with --search and --space')
     .option('--json', 'print the number as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc memory forget m_…\n  $ svc memory forget --search "old host" --yes',
+    )
     .action(async (refs: readonly string[], options: ForgetOptions) => {
       const { forgetMemories } = await import('./memory.ts');
       const { openStoreForCli } = await import('./store-for-cli.ts');

@@ -3,6 +3,7 @@ import type { RequestRow } from '../ports/request-log.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { limitOf, timeText } from './listing.ts';
+import { requestDetails } from './request-details.ts';
 import type { OpenStore } from './store-for-cli.ts';
 import { oneLine } from './terminal.ts';
 
@@ -30,6 +31,8 @@ export async function listRequests(
       throw new CliError('No request has this id.', 'See the newest with: svc requests');
     }
     if (options.json === true) terminal.json(rows);
+    else if (options.id !== undefined)
+      for (const line of rows.flatMap(requestDetails)) terminal.out(line);
     else for (const row of rows) terminal.out(rowText(row));
     if (rows.length === 0) terminal.note('No request went through svc yet.');
   } finally {

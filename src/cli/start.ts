@@ -3,14 +3,17 @@ import { configFolder } from '../adapters/config-folder.ts';
 import { watchConfig } from '../adapters/config-watch.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { codeOf } from '../adapters/file-error.ts';
+import { removeRunFile, writeRunFile } from '../adapters/run-files.ts';
 import type { ProxyFlags } from '../core/config-proxy.ts';
 import { upstreamsFromEnvironment } from '../core/config-draft.ts';
 import type { Settings } from '../core/settings.ts';
+import { VERSION } from '../core/version.ts';
 import { otherPort, urlOf } from './addresses.ts';
 import { CliError, type ExitCode, reportError } from './cli-error.ts';
 import type { RunningProxy, startProxy } from './compose.ts';
 import type { CommandContext } from './context.ts';
 import { requireConfigFile, settingsOf, warnOf } from './load-config.ts';
+import { rowPrinter } from './request-lines.ts';
 import { type SignalSource, waitForStop } from './stop-signals.ts';
 
 /** `svc start`: from the configuration to a proxy that serves until it is told to stop. */
@@ -19,6 +22,8 @@ export interface StartOptions {
   readonly flags: ProxyFlags;
   readonly quiet?: boolean;
   readonly json?: boolean;
+  /** 'text', 'json' or 'off'; on a terminal 'text' is what happens without it. */
+  readonly log?: string;
 }
 
 export interface StartParts {
@@ -36,24 +41,38 @@ export async function start(
   const { settings, warnings } = settingsOf(file, environment, options.flags);
   warnOf(warnings, terminal);
   const folder = dataFolder(environment);
+  const onRow = rowPrinter(options, terminal);
   const proxy = await open({
     settings,
     dataFolder: folder,
     terminal,
+    ...(onRow === undefined ? {} : { onRow }),
   }).catch((error: unknown) => {
     throw listenError(error, settings);
   });
-  announce(options, proxy, context);
   const watch = followConfig({ file, settings, options, proxy }, context);
+  const { host, port } = proxy;
+  const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
+  // Before the address is told: whoever reads it may stop svc, or ask for its status, at once.
+  const stopped = waitForStop(proxy, { signals, terminal });
   try {
-    return await waitForStop(proxy, { signals, terminal });
+    await writeRunFile(folder, run);
+    announce(options, proxy, context);
+    return await stopped;
+  } catch (error) {
+    await proxy.stop();
+    throw error;
   } finally {
     watch.close();
+    await removeRunFile(folder, process.pid);
   }
 }
 
 /** The file; made from the environment where there is none, and made private where it was not. */
-async function prepareConfig({ environment, terminal }: CommandContext): Promise<ConfigFile> {
+export async function prepareConfig({
+  environment,
+  terminal,
+}: CommandContext): Promise<ConfigFile> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);
   if (file !== undefined) {

@@ -8,7 +8,10 @@ import picocolors from 'picocolors';
  */
 
 /** What the terminal needs of a stream; process.stdout and process.stderr are such. */
-export type Output = Pick<WriteStream, 'write'> & { readonly isTTY?: boolean };
+export type Output = Pick<WriteStream, 'write'> & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+};
 
 export interface TerminalOptions {
   readonly stdout: Output;
@@ -24,7 +27,7 @@ export class Terminal {
   /** For what goes to stdout. */
   readonly colors: Colors;
   /** For what goes to stderr. */
-  readonly #noteColors: Colors;
+  readonly noteColors: Colors;
 
   constructor({ stdout, stderr, environment }: TerminalOptions) {
     this.#stdout = stdout;
@@ -32,12 +35,27 @@ export class Terminal {
     // https://no-color.org: present and not empty.
     const isPlain = Boolean(environment['NO_COLOR']) || environment['TERM'] === 'dumb';
     this.colors = picocolors.createColors(!isPlain && stdout.isTTY === true);
-    this.#noteColors = picocolors.createColors(!isPlain && stderr.isTTY === true);
+    this.noteColors = picocolors.createColors(!isPlain && stderr.isTTY === true);
   }
 
   /** True when a person looks at stdout. */
   get isWatched(): boolean {
     return this.#stdout.isTTY === true;
+  }
+
+  /** True when a person looks at stderr. */
+  get areNotesWatched(): boolean {
+    return this.#stderr.isTTY === true;
+  }
+
+  /** Characters in a line of stderr; `fallback` where nobody looks at it. */
+  noteColumns(fallback: number): number {
+    return this.#stderr.columns ?? fallback;
+  }
+
+  /** Characters in a line of stdout; `fallback` where nobody looks at it. */
+  columns(fallback: number): number {
+    return this.#stdout.columns ?? fallback;
   }
 
   /** A line of the answer, byte for byte: only for what svc itself made. */
@@ -58,12 +76,27 @@ export class Terminal {
     this.#stderr.write(`${printable(line)}\n`);
   }
 
+  /** How far a long command is, on one line that the next one replaces; nothing where nobody looks. */
+  progress(text: string): void {
+    if (this.#stderr.isTTY === true) this.#stderr.write(`\r${oneLine(text, 78)}\u001b[K`);
+  }
+
+  /** Takes the line of `progress` away. */
+  progressDone(): void {
+    if (this.#stderr.isTTY === true) this.#stderr.write('\r\u001b[K');
+  }
+
+  /** A line for people whose colours are there already; every piece was made printable before. */
+  noteColored(line: string): void {
+    this.#stderr.write(`${line}\n`);
+  }
+
   warn(line: string): void {
-    this.#stderr.write(`${this.#noteColors.yellow('warning:')} ${printable(line)}\n`);
+    this.#stderr.write(`${this.noteColors.yellow('warning:')} ${printable(line)}\n`);
   }
 
   error(line: string): void {
-    this.#stderr.write(`${this.#noteColors.red('svc:')} ${printable(line)}\n`);
+    this.#stderr.write(`${this.noteColors.red('svc:')} ${printable(line)}\n`);
   }
 }
 

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Answer } from './answer.ts';
+import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from './exchanges.ts';
+import { withoutReminders } from './human-text.ts';
 import { stripRecallBlocks } from './recall-block.ts';
 import { maskSecrets, stripPrivate } from './redaction.ts';
+import { termsOf } from './terms.ts';
 
 /**
  * Decides what of a conversation becomes a memory: what the person typed and what the assistant
@@ -30,10 +33,25 @@ export function captureHuman(humanText: string): CapturedText | undefined {
   return text === '' || isFiller(text) ? undefined : captured('user', text);
 }
 
-/** What the assistant visibly answered in a whole exchange; undefined when there is nothing to keep. */
-export function captureAssistant(assistantText: string): CapturedText | undefined {
-  const text = cleanText(assistantText);
-  return text === '' || isFiller(text) ? undefined : captured('assistant', text);
+/**
+ * What the assistant visibly answered in a whole exchange; undefined when there is nothing to keep.
+ * `heard`: the memories that the request carried: repeating them is not saying something.
+ */
+export function captureAssistant(
+  assistantText: string,
+  heard: Heard = NOTHING_HEARD,
+): CapturedText | undefined {
+  const text = withoutEchoes(cleanAnswer(assistantText), heard);
+  return saysLittle(text) ? undefined : captured('assistant', text);
+}
+
+/**
+ * A text that was a memory before, as an export has it: masked once more, because a line may come
+ * from anywhere, but neither cut nor judged. Undefined when nothing is left of it.
+ */
+export function captureStored(role: 'user' | 'assistant', text: string): CapturedText | undefined {
+  const kept = maskSecrets(stripPrivate(stripRecallBlocks(text))).text;
+  return kept.trim() === '' ? undefined : captured(role, kept);
 }
 
 /** The visible text of an open exchange once this answer has closed it. */
@@ -43,17 +61,28 @@ export function closedText(exchange: Exchange, answer: Answer): string {
 
 /** The question for a recall: masked like everything that leaves for a memory. */
 export function questionText(text: string, charsMax: number): string {
-  const clean = cleanText(text);
-  if (clean.length <= charsMax) return clean;
+  const visible = visibleText(text);
+  if (visible.length <= charsMax) return maskSecrets(visible).text.slice(0, charsMax);
   // People put the point first or last; what lies between is usually pasted.
   const half = charsMax >> 1;
-  return `${clean.slice(0, half)}\n${clean.slice(-half)}`;
+  return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
 
-/** The digest that this text has as a memory: what a request already holds is not recalled. */
-export function heldDigest(role: 'user' | 'assistant', text: string): string {
-  return digestOf(role, cleanText(text));
+/** The digests that an exchange has as memories: what a request already holds is not recalled. */
+export function heldDigests(
+  { humanText, assistantText }: Pick<Exchange, 'humanText' | 'assistantText'>,
+  blocks: readonly string[],
+): readonly string[] {
+  const said = cleanAnswer(assistantText);
+  const own = withoutEchoes(said, { blocks, question: humanText });
+  return [
+    digestOf('user', cleanText(humanText)),
+    digestOf('assistant', said),
+    ...(own === said ? [] : [digestOf('assistant', own)]),
+  ];
 }
+
+const NOTHING_HEARD: Heard = { blocks: [], question: '' };
 
 function captured(role: 'user' | 'assistant', text: string): CapturedText {
   return { digest: digestOf(role, text), role, text };
@@ -64,9 +93,62 @@ function digestOf(role: 'user' | 'assistant', text: string): string {
 }
 
 function cleanText(text: string): string {
-  const visible = stripPrivate(stripRecallBlocks(text)).trim();
-  const masked = maskSecrets(visible.slice(0, TEXT_CHARS_MAX)).text;
-  return masked.trim();
+  return startOf(visibleText(text), TEXT_CHARS_MAX).trim();
+}
+
+function visibleText(text: string): string {
+  return stripPrivate(stripRecallBlocks(text)).trim();
+}
+
+// Half a secret has no format that a rule could know. So more is masked than is kept, and where the
+// text was cut that much is left out again: the longest secret, a private key of 4,096 bits, has
+// some 3,300 characters.
+const CUT_CHARS = 8_192;
+
+/** Masked; up to `charsMax` characters. */
+function startOf(text: string, charsMax: number): string {
+  const { text: masked } = maskSecrets(text.slice(0, charsMax + CUT_CHARS));
+  const isCut = text.length > charsMax + CUT_CHARS;
+  return masked.slice(0, Math.min(charsMax, Math.max(0, masked.length - (isCut ? CUT_CHARS : 0))));
+}
+
+/** The same from the end. */
+function endOf(text: string, charsMax: number): string {
+  const { text: masked } = maskSecrets(text.slice(-(charsMax + CUT_CHARS)));
+  const isCut = text.length > charsMax + CUT_CHARS;
+  const start = Math.max(isCut ? CUT_CHARS : 0, masked.length - charsMax);
+  return masked.slice(start);
+}
+
+/** Models repeat what stands in tool results, and clients put their reminders there. */
+function cleanAnswer(text: string): string {
+  return withoutAnnouncements(cleanText(withoutReminders(text)));
+}
+
+// "Let me look at the tests." before a tool call says what the answer's end says better.
+const ANNOUNCEMENT =
+  /^(?:(?:ok|okay|now|next|first|then|great|good|perfect)\b[,.!]? )?(?:let me|let's|i'll|i’ll|i will|i am going to|i'm going to)\b/i;
+const ANNOUNCEMENT_CHARS_MAX = 160;
+const PARAGRAPH_TERMS_MIN = 3;
+
+/** Without the paragraphs in which the assistant only says what it is about to do. */
+function withoutAnnouncements(text: string): string {
+  const paragraphs = text.split(/\n{2,}/);
+  if (paragraphs.length === 1) return text;
+  const kept = paragraphs.filter((paragraph) => !isAnnouncement(paragraph));
+  return kept.length === paragraphs.length ? text : kept.join('\n\n').trim();
+}
+
+function isAnnouncement(paragraph: string): boolean {
+  if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
+  // A heading, an item of a list or a line of code may be short and mean much.
+  if (!/^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph)) return false;
+  return ANNOUNCEMENT.test(paragraph) || new Set(termsOf(paragraph)).size < PARAGRAPH_TERMS_MIN;
+}
+
+/** "Done." and "ok done" are answers, but not memories: one telling word is not enough. */
+function saysLittle(text: string): boolean {
+  return text === '' || isFiller(text) || new Set(termsOf(text.slice(0, 400))).size < 2;
 }
 
 // Words that steer but say nothing: an exchange of these alone is no memory. English and the most
@@ -82,7 +164,11 @@ const FILLER_WORDS = new Set(
 // A memory of five filler words is still none; with a sixth word people begin to say something.
 const FILLER_WORDS_MAX = 5;
 
+// Five words of the list are at most this long: anything longer says something.
+const FILLER_CHARS_MAX = 64;
+
 function isFiller(text: string): boolean {
+  if (text.length > FILLER_CHARS_MAX) return false;
   const words = text
     .toLowerCase()
     .split(/[\s.,!?;:…]+/u)

@@ -27,6 +27,16 @@ interface Field<T> {
   parse(text: string): T | undefined;
 }
 
+/** The settings that may stand on the command line; the others are for the file. */
+export const PROXY_FLAG_NAMES = [
+  'host',
+  'port',
+  'memoryMode',
+  'compressionMode',
+  'inputBudget',
+  'recalledTokensMax',
+] as const satisfies readonly ProxySettingName[];
+
 const MIB = 1024 * 1024;
 
 // R5: a path is matched exactly, so anything that a server may fold into another one is refused.

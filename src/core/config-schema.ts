@@ -102,16 +102,17 @@ function readMemory(
   }
   findings.warnUnknown('memory', value, ['kind', 'baseUrl', 'serviceKey']);
   // A service on this very machine is how one is tried out.
-  const isOwn = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?:[:/]|$)/.test(
-    String(value['baseUrl']),
-  );
-  const baseUrl = parseBaseUrl(value['baseUrl'], isOwn);
+  const named = value['baseUrl'];
+  const isOwn = typeof named === 'string' && OWN_MACHINE.test(named);
+  const baseUrl = parseBaseUrl(named, isOwn);
   if ('allowed' in baseUrl) findings.problem('memory.baseUrl', value['baseUrl'], baseUrl.allowed);
   const at = { path: 'memory.serviceKey', environment };
   const serviceKey = readCredential(value['serviceKey'], at, findings);
   if ('allowed' in baseUrl || serviceKey === undefined) return undefined;
   return { kind, baseUrl: baseUrl.url, serviceKey };
 }
+
+const OWN_MACHINE = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?:[:/]|$)/;
 
 /** The form of RFC 6750, which every client can send and every shell can quote. */
 const LOCAL_TOKEN = /^[A-Za-z0-9._~+/-]{24,256}={0,2}$/;

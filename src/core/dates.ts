@@ -5,7 +5,7 @@ const MONTHS = [
   'februari',
   'march',
   'april',
-  'may',
+  'mai',
   'june',
   'juli',
   'august',
@@ -37,11 +37,12 @@ export function isTimeWord(term: string): boolean {
   return TIME_WORDS.has(term) || YEAR.test(term);
 }
 
-/** Months and years among the terms. "may" is mostly the verb: it needs a year beside it. */
+/** Months and years among the terms. "may" is mostly the verb: only "May 2024" is a month. */
 export function datesIn(terms: readonly string[]): string[] {
   const years = terms.filter((term) => YEAR.test(term));
   const months = terms.filter((term) => (MONTHS as readonly string[]).includes(term));
-  return [...years, ...(years.length > 0 ? months : months.filter((month) => month !== 'may'))];
+  const others = months.filter((month) => month !== 'mai');
+  return [...years, ...(years.length > 0 && others.length === 0 ? months : others)];
 }
 
 /** Month and year of a moment (milliseconds since 1970), in UTC: the same on every machine. */

@@ -1,6 +1,6 @@
 import type { InjectionEntry } from './injections.ts';
 import type { ToolOutput } from './outputs.ts';
-import type { RequestView } from './view.ts';
+import type { Item, RequestView } from './view.ts';
 
 /**
  * Remembers batches, so that what was left out once stays left out: in the next request, after a
@@ -17,6 +17,19 @@ export type ElisionKind = 'real' | 'shadow';
 const ANCHORS = 2;
 // 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
 const DIGEST_CHARS = 12;
+
+/**
+ * One key that says whether conversations that begin like this one have batches at all: most have
+ * none, and are not looked up item by item. Undefined when nobody said anything yet.
+ */
+export function elisionMark(
+  view: RequestView,
+  space: string,
+  kind: ElisionKind,
+): string | undefined {
+  const first = view.items.find(isAnchor);
+  return first === undefined ? undefined : `m${keyOf(first.fingerprint, space, kind)}`;
+}
 
 /** The keys under which batches of this conversation may be known. */
 export function elisionKeys(
@@ -53,22 +66,24 @@ export function elisionEntries(
   // Two outputs may say the same: those behind the last one of the batch are not in it.
   const before = Math.max(...batch.map(({ item }) => item)) + 1;
   const block = [String(before), ...batch.map(shortDigest)].join(' ');
-  return anchorsOf(place.view)
-    .slice(-ANCHORS)
-    .map((fingerprint) => ({
-      key: keyOf(fingerprint, place.space, place.kind),
-      block,
-      form: 'text',
-      dropsEarlier: false,
-      at,
-    }));
+  const { view, space, kind } = place;
+  const other = { form: 'text', dropsEarlier: false, at } as const;
+  const mark = elisionMark(view, space, kind);
+  return [
+    ...(mark === undefined ? [] : [{ key: mark, block: '', ...other }]),
+    ...anchorsOf(view)
+      .slice(-ANCHORS)
+      .map((fingerprint) => ({ key: keyOf(fingerprint, space, kind), block, ...other })),
+  ];
 }
 
 /** What ends a request: a person's message or a tool's answer. Never a mark or note of the client. */
+function isAnchor({ humanText, toolResultIds }: Item): boolean {
+  return humanText !== '' || toolResultIds.length > 0;
+}
+
 function anchorsOf({ items }: RequestView): readonly string[] {
-  return items
-    .filter(({ humanText, toolResultIds }) => humanText !== '' || toolResultIds.length > 0)
-    .map(({ fingerprint }) => fingerprint);
+  return items.filter(isAnchor).map(({ fingerprint }) => fingerprint);
 }
 
 function keyOf(fingerprint: string, space: string, kind: ElisionKind): string {

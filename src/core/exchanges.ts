@@ -1,4 +1,5 @@
-import type { Item } from './view.ts';
+import { beginsExchange, isModelWork } from './so-far.ts';
+import type { Item, ItemTraits } from './view.ts';
 
 /**
  * Cuts a conversation into exchanges: a person's message and everything up to the next one. Only
@@ -37,7 +38,7 @@ export interface Exchange {
 }
 
 /** In the order of the items. Empty for no items. */
-export function groupExchanges(items: readonly Item[]): readonly Exchange[] {
+export function groupExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
   const drafts: Draft[] = [];
   const roundsById = new Map<string, Draft['rounds'][number]>();
   items.forEach((item, index) => {
@@ -49,6 +50,34 @@ export function groupExchanges(items: readonly Item[]): readonly Exchange[] {
     pairRounds({ draft, item, index, roundsById });
   });
   return drafts.map((draft, index) => finished(draft, drafts[index + 1]?.start ?? items.length));
+}
+
+/**
+ * The newest exchange alone, with indexes of the whole list: reading it costs what it holds, not what
+ * the conversation holds. Undefined for no items. A round whose call stands in an earlier exchange is
+ * not seen.
+ */
+export function currentExchange(items: readonly Item[]): Exchange | undefined {
+  return exchangeBefore(items, items.length);
+}
+
+/** The exchange that holds the item before `end`, cut off there. */
+export function exchangeBefore(items: readonly Item[], end: number): Exchange | undefined {
+  const start = items[end - 1]?.soFar.exchange.start;
+  if (start === undefined) return undefined;
+  const [exchange] = groupExchanges(items.slice(start, end));
+  if (exchange === undefined) return undefined;
+  const moved = (index: number): number => index + start;
+  return {
+    ...exchange,
+    start: moved(exchange.start),
+    end: moved(exchange.end),
+    human: exchange.human === undefined ? undefined : moved(exchange.human),
+    rounds: exchange.rounds.map(({ calls, results }) => ({
+      calls: calls.map(moved),
+      results: results.map(moved),
+    })),
+  };
 }
 
 interface Draft {
@@ -80,12 +109,11 @@ function newDraft(start: number): Draft {
   };
 }
 
-/** Messages that a person sends in a row, before the model has done anything, are one message. */
-function begins(item: Item, current: Draft): boolean {
-  return item.humanText !== '' && (current.human === undefined || current.isAnswered);
+function begins(item: ItemTraits, { human, isAnswered }: Draft): boolean {
+  return beginsExchange(item, { hasHuman: human !== undefined, isAnswered });
 }
 
-function readInto(draft: Draft, item: Item, index: number): void {
+function readInto(draft: Draft, item: ItemTraits, index: number): void {
   if (item.toolResultIds.length > 0 || item.humanText !== '') draft.isOpen = true;
   if (item.humanText !== '') {
     draft.human = index;
@@ -100,12 +128,12 @@ function readInto(draft: Draft, item: Item, index: number): void {
   if (item.toolCalls.some(({ id }) => !item.toolResultIds.includes(id))) draft.isOpen = true;
   draft.hasToolState ||= item.toolCalls.length > 0 || item.toolResultIds.length > 0;
   draft.hasReasoning ||= item.hasReasoning;
-  draft.isAnswered ||= item.role === 'assistant' || item.role === 'tool' || item.hasReasoning;
+  draft.isAnswered ||= isModelWork(item);
 }
 
 interface Pairing {
   readonly draft: Draft;
-  readonly item: Item;
+  readonly item: ItemTraits;
   readonly index: number;
   readonly roundsById: Map<string, Draft['rounds'][number]>;
 }

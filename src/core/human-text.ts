@@ -296,7 +296,7 @@ const REMINDER = '<system-reminder>';
 const REMINDER_END = '</system-reminder>';
 
 /** Claude Code and Qwen Code: reminders stand before, after or between typed text. */
-function withoutReminders(text: string): string {
+export function withoutReminders(text: string): string {
   let start = text.indexOf(REMINDER);
   if (start === -1) return text;
   const kept: string[] = [];

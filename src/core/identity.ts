@@ -42,13 +42,13 @@ export function projectOf(
   headers: RawHeaders,
   view: RequestView,
 ): { readonly folder?: string; readonly branch?: string } {
-  const named = view.items.find((item) => item.workingFolder !== undefined)?.workingFolder;
+  const so = view.items.at(-1)?.soFar;
+  const named = so?.workingFolder;
   const workspace = workspaceOf(firstValues(headers), named);
   // The system prompt is long and seldom needed: most clients have said it by now.
   const system = projectInSystem(named === undefined ? systemTexts(view.shell.value) : []);
   const folder = workspace ?? named ?? system.workingFolder ?? liveFolder(view.shell.value);
-  const stated = view.items.find((item) => item.branch !== undefined)?.branch;
-  const branch = stated ?? system.branch;
+  const branch = so?.branch ?? system.branch;
   return { ...(folder !== undefined && { folder }), ...(branch !== undefined && { branch }) };
 }
 
@@ -78,7 +78,7 @@ export function hasProviderState(view: RequestView): boolean {
   return (
     STATE_FIELDS.some((field) => isSet(body[field])) ||
     isSet(diagnostics['previous_message_id']) ||
-    view.items.some((item) => item.isReference)
+    view.items.at(-1)?.soFar.hasReference === true
   );
 }
 
@@ -157,11 +157,10 @@ function isSubagentPrompt(body: Fields): boolean {
 /** What the client's own text orders: in the system prompt, the newest user message or last item. */
 function orderedKind(view: RequestView): RequestKind | undefined {
   const asked = view.items.findLast((item) => item.role === 'user');
-  const system = view.items.find((item) => item.role === 'system');
   return (
     view.items.at(-1)?.clientOrder ??
     asked?.clientOrder ??
-    system?.clientOrder ??
+    view.items.at(-1)?.soFar.systemOrder ??
     orderOfSystem(systemTexts(view.shell.value)[0] ?? '')
   );
 }
@@ -261,8 +260,8 @@ function systemHead(view: RequestView): string {
 }
 
 function firstHumanText(view: RequestView): string {
-  const human = view.items.find((item) => item.humanText !== '');
-  return human?.humanText ?? view.items[0]?.digest ?? '';
+  const typed = view.items.at(-1)?.soFar.firstHumanText ?? '';
+  return typed === '' ? (view.items[0]?.digest ?? '') : typed;
 }
 
 function firstValues(headers: RawHeaders): Names {

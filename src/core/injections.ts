@@ -46,13 +46,18 @@ export interface Placement {
 
 /** Fingerprints have one length and spaces hold no colon, so two different places never share a key. */
 export function humanItems(view: RequestView, place: ConversationPlace): readonly HumanItem[] {
-  return view.items
-    .filter((item) => item.humanText !== '')
-    .map((item) => ({
+  const humans: HumanItem[] = [];
+  for (let at = view.items.at(-1)?.soFar.humans; at !== undefined; at = at.before) {
+    const item = view.items[at.index];
+    if (item === undefined) continue;
+    const { fingerprint } = item;
+    humans.push({
       item,
-      exactKey: `e:${item.fingerprint}:${place.space}:${place.conversation}`,
-      looseKey: `l:${item.fingerprint}:${place.space}`,
-    }));
+      exactKey: `e:${fingerprint}:${place.space}:${place.conversation}`,
+      looseKey: `l:${fingerprint}:${place.space}`,
+    });
+  }
+  return humans.toReversed();
 }
 
 /**
@@ -88,19 +93,28 @@ export function replayBlocks(
     readonly unanswered: Item | undefined;
     readonly isStated: boolean;
     readonly now: number;
+    readonly recalledTokensMax: number;
   },
 ): Replay {
   let placements: Placement[] = [];
+  let used = 0;
   let isSettled = facts.unanswered === undefined;
   for (const human of humans) {
     const isUnanswered = human.item === facts.unanswered;
     const entry = entryOf(human, entries, { ...facts, isUnanswered });
     if (entry === undefined) continue;
     if (isUnanswered) isSettled = true;
-    if (entry.dropsEarlier) placements = [];
-    if (entry.block === '') continue;
     const { block, form } = entry;
-    placements.push({ item: human.item, block, form, tokens: estimateTextTokens(block) });
+    const tokens = block === '' ? 0 : estimateTextTokens(block);
+    // The budget may have been lowered since, and a fork may join the blocks of two conversations.
+    const isTooLong = tokens > facts.recalledTokensMax;
+    if (entry.dropsEarlier || (!isTooLong && used + tokens > facts.recalledTokensMax)) {
+      placements = [];
+      used = 0;
+    }
+    if (tokens === 0 || isTooLong) continue;
+    placements.push({ item: human.item, block, form, tokens });
+    used += tokens;
   }
   return { placements, isSettled };
 }
@@ -146,10 +160,8 @@ export function roomForBlock(
   if (left * ROOM_SHARE_MIN >= recalledTokensMax) return { tokensMax: left, dropsEarlier: false };
   const first = placements[0];
   if (first === undefined) return undefined;
-  const behind = view.items.reduce(
-    (sum, { start, tokens }) => (start >= first.item.start ? sum + tokens : sum),
-    0,
-  );
+  const { tokens, soFar } = first.item;
+  const behind = (view.items.at(-1)?.soFar.tokens ?? 0) - soFar.tokens + tokens;
   if (!facts.isCacheCold && behind > REWRITE_TOKENS_MAX) return undefined;
   return { tokensMax: recalledTokensMax, dropsEarlier: true };
 }

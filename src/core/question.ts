@@ -45,7 +45,9 @@ export function readQuestion(humanText: string, assistantText: string): Question
 function endsOf(text: string): string {
   if (text.length <= TEXT_CHARS_MAX) return text;
   const half = TEXT_CHARS_MAX / 2;
-  return `${text.slice(0, half)}\n${text.slice(-half)}`;
+  const [head, tail] = [text.slice(0, half), text.slice(-half)];
+  // Not in the middle of a word: half a word is a rare one and would count for much.
+  return `${head.slice(0, head.lastIndexOf(' '))}\n${tail.slice(tail.indexOf(' '))}`;
 }
 
 function distinct(terms: readonly string[]): string[] {

@@ -26,8 +26,8 @@ export interface RankingWeights {
   readonly sameRecord: number;
   /** What a word counts for the relevance floor when only a neighbour holds it. */
   readonly neighbourCoverage: number;
-  /** Passages that are ordered at all: 512 tokens hold no more. */
-  readonly chosenMax: number;
+  /** Candidates that are compared with each other: 512 tokens hold about 20. */
+  readonly orderedMax: number;
 }
 
 export const RANKING: RankingWeights = {
@@ -45,5 +45,5 @@ export const RANKING: RankingWeights = {
   similar: 0.3,
   sameRecord: 0.5,
   neighbourCoverage: 0.6,
-  chosenMax: 40,
+  orderedMax: 32,
 };

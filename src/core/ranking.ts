@@ -48,30 +48,20 @@ export interface Corpus {
   readonly averageTerms: number;
 }
 
-export interface Ranked {
-  readonly id: number;
+export interface Ranked<Kind extends Candidate> {
+  readonly candidate: Kind;
   readonly score: number;
   readonly evidence: Evidence;
 }
 
-export function rankCandidates(
+export function rankCandidates<Kind extends Candidate>(
   question: RankedQuestion,
-  candidates: readonly Candidate[],
+  candidates: readonly Kind[],
   corpus: Corpus,
-): Ranked[] {
+): Ranked<Kind>[] {
   const scorer = new Scorer(question, corpus, RANKING);
-  const scored = candidates.map((candidate) => scorer.score(candidate));
-  return diversify(scored, RANKING).map(({ candidate, score, evidence }) => ({
-    id: candidate.id,
-    score,
-    evidence,
-  }));
-}
-
-interface Scored {
-  readonly candidate: Candidate;
-  readonly score: number;
-  readonly evidence: Evidence;
+  const scored = candidates.map((candidate) => ({ candidate, ...scorer.score(candidate) }));
+  return diversify(scored, RANKING);
 }
 
 class Scorer {
@@ -86,14 +76,13 @@ class Scorer {
     this.#question = question;
     this.#corpus = corpus;
     this.#weights = weights;
-    for (const { term, weight, frequency, rarity } of question.terms) {
-      const idf = inverseFrequency(frequency, corpus.passages);
-      this.#values.set(term, weight * idf ** weights.idfPower);
-      this.#rarities.set(term, rarity);
+    for (const term of question.terms) {
+      this.#values.set(term.term, valueOf(term, corpus.passages));
+      this.#rarities.set(term.term, term.rarity);
     }
   }
 
-  score(candidate: Candidate): Scored {
+  score(candidate: Candidate): { score: number; evidence: Evidence } {
     const { previousScore, nextScore } = this.#weights;
     const own = countsOf(candidate.terms, this.#values);
     const before = countsOf(candidate.previous, this.#values);
@@ -104,7 +93,7 @@ class Scorer {
     score += nextScore * this.#plainScore(after, candidate.next.length);
     score += previousScore * this.#plainScore(before, candidate.previous.length);
     score *= this.#factor(candidate);
-    return { candidate, score, evidence: this.#evidence({ own, before, after }) };
+    return { score, evidence: this.#evidence({ own, before, after }) };
   }
 
   #fieldScore(candidate: Candidate, counts: Counts): number {
@@ -167,13 +156,15 @@ class Scorer {
   #evidence({ own, before, after }: Counts): Evidence {
     let held = 0;
     let asked = 0;
+    let words = 0;
     for (const [term, rarity] of this.#rarities) {
       asked += rarity;
-      if (own.has(term)) held += rarity;
-      else if (before.has(term) || after.has(term))
-        held += rarity * this.#weights.neighbourCoverage;
+      const isOwn = own.has(term);
+      if (rarity === 0 || (!isOwn && !before.has(term) && !after.has(term))) continue;
+      words += 1;
+      held += isOwn ? rarity : rarity * this.#weights.neighbourCoverage;
     }
-    return { held, asked };
+    return { held, asked, words };
   }
 }
 
@@ -181,6 +172,11 @@ interface Counts {
   readonly own: ReadonlyMap<string, number>;
   readonly before: ReadonlyMap<string, number>;
   readonly after: ReadonlyMap<string, number>;
+}
+
+/** What one passage gains by holding the term: its weight times how rare it is, damped. */
+export function valueOf({ weight, frequency }: QuestionTerm, passages: number): number {
+  return weight * inverseFrequency(frequency, passages) ** RANKING.idfPower;
 }
 
 /**
@@ -205,32 +201,47 @@ function countsOf(
 }
 
 /** Best first, but what repeats an earlier one, or comes from the same record, steps back. */
-function diversify(scored: readonly Scored[], weights: RankingWeights): Scored[] {
+function diversify<Kind extends Candidate>(
+  scored: readonly Ranked<Kind>[],
+  weights: RankingWeights,
+): Ranked<Kind>[] {
   const waiting = scored
-    .map((one) => ({ ...one, words: new Set(one.candidate.terms), similar: 0, repeated: false }))
-    .toSorted((a, b) => b.score - a.score || a.candidate.id - b.candidate.id);
-  const chosen: Scored[] = [];
-  while (waiting.length > 0 && chosen.length < weights.chosenMax) {
-    let best = 0;
-    let bestScore = -1;
-    for (const [index, one] of waiting.entries()) {
-      // Sorted by score: nothing further down can win.
-      if (one.score <= bestScore) break;
-      const factor = (1 - weights.similar * one.similar) * (one.repeated ? weights.sameRecord : 1);
-      if (one.score * factor > bestScore) {
-        best = index;
-        bestScore = one.score * factor;
-      }
-    }
+    .toSorted((a, b) => b.score - a.score || a.candidate.id - b.candidate.id)
+    .slice(0, weights.orderedMax)
+    .map((one) => ({ one, words: new Set(one.candidate.terms), likeness: 0, isRepeated: false }));
+  const chosen: Ranked<Kind>[] = [];
+  while (waiting.length > 0) {
+    const { best, bestScore } = bestOf(waiting, weights);
     const [taken] = waiting.splice(best, 1);
     if (taken === undefined) break;
-    chosen.push({ ...taken, score: bestScore });
-    for (const one of waiting) {
-      one.similar = Math.max(one.similar, similarity(one.words, taken.words));
-      if (one.candidate.record === taken.candidate.record) one.repeated = true;
+    chosen.push({ ...taken.one, score: bestScore });
+    for (const other of waiting) {
+      other.likeness = Math.max(other.likeness, similarity(other.words, taken.words));
+      if (other.one.candidate.record === taken.one.candidate.record) other.isRepeated = true;
     }
   }
   return chosen;
+}
+
+interface Waiting {
+  readonly one: { readonly score: number };
+  readonly likeness: number;
+  readonly isRepeated: boolean;
+}
+
+function bestOf(waiting: readonly Waiting[], weights: RankingWeights) {
+  let best = 0;
+  let bestScore = -1;
+  for (const [index, { one, likeness, isRepeated }] of waiting.entries()) {
+    // Sorted by score: nothing further down can win.
+    if (one.score <= bestScore) break;
+    const score =
+      one.score * (1 - weights.similar * likeness) * (isRepeated ? weights.sameRecord : 1);
+    if (score <= bestScore) continue;
+    best = index;
+    bestScore = score;
+  }
+  return { best, bestScore };
 }
 
 /** Jaccard: shared words of all words. */

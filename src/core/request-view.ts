@@ -24,8 +24,9 @@ import {
   stringEnd,
   valueEnd,
 } from './json-scan.ts';
+import { addItem } from './so-far.ts';
 import { estimateTokens } from './tokens.ts';
-import type { Item, RequestView, Shell, Span } from './view.ts';
+import type { Item, ItemTraits, RequestView, Shell, SoFar, Span } from './view.ts';
 
 // An element stands in the list, and the list in the body's object.
 const ELEMENT_LEVELS = DEPTH_MAX - 2;
@@ -42,7 +43,23 @@ export function viewRequest(
   dialect: Dialect,
   previous?: RequestView,
 ): RequestView | undefined {
-  const known = previous?.dialect === dialect ? compareWith(previous, bytes) : undefined;
+  const shared = previous === undefined ? 0 : commonPrefix(previous.bytes, bytes);
+  return viewFrom(bytes, dialect, previous === undefined ? undefined : { previous, shared });
+}
+
+/** An earlier view, and how many of its first bytes the new body has too. */
+export interface Earlier {
+  readonly previous: RequestView;
+  readonly shared: number;
+}
+
+/** viewRequest() for a caller that has compared the bodies already. */
+export function viewFrom(
+  bytes: Buffer,
+  dialect: Dialect,
+  earlier: Earlier | undefined,
+): RequestView | undefined {
+  const known = earlier?.previous.dialect === dialect ? compareWith(earlier, bytes) : undefined;
   const start = known?.previous.list.start ?? findMember(bytes, listKey(dialect));
   const isTextInput = dialect === 'openai_responses' && opensString(bytes, start);
   const read = isTextInput
@@ -52,7 +69,7 @@ export function viewRequest(
   const { list, items } = read;
   const shell = readShell(bytes, { dialect, list, previous: known?.previous });
   if (shell === undefined) return undefined;
-  const tokens = items.reduce((sum, item) => sum + item.tokens, shell.tokens);
+  const tokens = shell.tokens + (items.at(-1)?.soFar.tokens ?? 0);
   return { dialect, bytes, list, isTextInput, items, shell, tokens };
 }
 
@@ -63,8 +80,7 @@ interface Known {
   readonly items: readonly Item[];
 }
 
-function compareWith(previous: RequestView, bytes: Buffer): Known | undefined {
-  const shared = commonPrefix(previous.bytes, bytes);
+function compareWith({ previous, shared }: Earlier, bytes: Buffer): Known | undefined {
   if (shared <= previous.list.start) return undefined;
   // What ends with the last shared byte ends there in both, unless it is a scalar: 12 is not 123.
   const last = previous.items.findLastIndex(({ start, end }) => {
@@ -92,7 +108,7 @@ function readList(bytes: Buffer, { dialect, start, items }: ListStart): ListRead
   let last = all.at(-1);
   let at = last === undefined ? firstElement(bytes, start) : nextElement(bytes, last.end);
   while (at !== -1) {
-    last = readOne(bytes, at, { dialect, fingerprint: last?.fingerprint ?? '' });
+    last = readOne(bytes, at, { dialect, index: all.length, last });
     if (last === undefined) return undefined;
     all.push(last);
     at = nextElement(bytes, last.end);
@@ -101,23 +117,58 @@ function readList(bytes: Buffer, { dialect, start, items }: ListStart): ListRead
   return end === -1 ? undefined : { list: { start, end }, items: all };
 }
 
-function readOne(
-  bytes: Buffer,
-  start: number,
-  before: { readonly dialect: Dialect; readonly fingerprint: string },
-): Item | undefined {
+interface ItemPlace {
+  readonly dialect: Dialect;
+  readonly index: number;
+  /** The item before it. */
+  readonly last: Item | undefined;
+}
+
+function readOne(bytes: Buffer, start: number, place: ItemPlace): Item | undefined {
   const end = valueEnd(bytes, start, ELEMENT_LEVELS);
   if (end === -1) return undefined;
   const span = { start, end };
   const parsed = parseJson(bytes, span);
   if (parsed === undefined) return undefined;
-  const digest = digestItem(bytes, span);
+  const traits = readItem(place.dialect, parsed.value);
+  const tokens = estimateTokens(bytes, start, end);
+  return makeItem(traits, {
+    span,
+    digest: digestItem(bytes, span),
+    fingerprintBefore: place.last?.fingerprint ?? '',
+    tokens,
+    soFar: addItem(place.last?.soFar, traits, { index: place.index, tokens }),
+  });
+}
+
+interface ItemFacts {
+  readonly span: Span;
+  readonly digest: string;
+  readonly fingerprintBefore: string;
+  readonly tokens: number;
+  readonly soFar: SoFar;
+}
+
+// Every member in one order: items of one shape are read several times faster than items of many.
+function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
   return {
-    ...readItem(before.dialect, parsed.value),
-    ...span,
-    digest,
-    fingerprint: chainFingerprint(before.fingerprint, digest),
-    tokens: estimateTokens(bytes, start, end),
+    start: facts.span.start,
+    end: facts.span.end,
+    role: traits.role,
+    humanText: traits.humanText,
+    assistantText: traits.assistantText,
+    toolCalls: traits.toolCalls,
+    toolResultIds: traits.toolResultIds,
+    hasReasoning: traits.hasReasoning,
+    isReference: traits.isReference,
+    isInterruption: traits.isInterruption,
+    workingFolder: traits.workingFolder,
+    branch: traits.branch,
+    clientOrder: traits.clientOrder,
+    digest: facts.digest,
+    fingerprint: chainFingerprint(facts.fingerprintBefore, facts.digest),
+    tokens: facts.tokens,
+    soFar: facts.soFar,
   };
 }
 
@@ -126,14 +177,15 @@ function readTextInput(bytes: Buffer, start: number): ListRead | undefined {
   const list = { start, end };
   const parsed = end === -1 ? undefined : parseJson(bytes, list);
   if (parsed === undefined) return undefined;
-  const digest = digestTextInput(bytes, list);
-  const item = {
-    ...readItem('openai_responses', { role: 'user', content: parsed.value }),
-    ...list,
-    digest,
-    fingerprint: chainFingerprint('', digest),
-    tokens: estimateTokens(bytes, start, end),
-  };
+  const traits = readItem('openai_responses', { role: 'user', content: parsed.value });
+  const tokens = estimateTokens(bytes, start, end);
+  const item = makeItem(traits, {
+    span: list,
+    digest: digestTextInput(bytes, list),
+    fingerprintBefore: '',
+    tokens,
+    soFar: addItem(undefined, traits, { index: 0, tokens }),
+  });
   return { list, items: [item] };
 }
 

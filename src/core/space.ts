@@ -23,13 +23,17 @@ const HASH_CHARS = 10;
 export function spaceOf(headers: RawHeaders, folder: string | undefined): string {
   const stated = headerOf(headers, 'x-svc-memory-space');
   if (stated !== undefined) {
-    if (SPACE.test(stated) && headerCount(headers, 'x-svc-memory-space') === 1) return stated;
+    if (isSpace(stated) && headerCount(headers, 'x-svc-memory-space') === 1) return stated;
     throw new ProxyError(
       'MODE_INVALID',
       'The header x-svc-memory-space must be given once: 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.',
     );
   }
   return folder === undefined || folder === '' ? DEFAULT_SPACE : folderSpace(folder);
+}
+
+export function isSpace(name: string): boolean {
+  return SPACE.test(name);
 }
 
 /** Readable and unique: two projects with the same folder name never share a space. */

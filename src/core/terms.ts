@@ -62,7 +62,8 @@ function addWord(word: string, terms: string[], wholes: string[]): void {
 function addForeign(word: string, terms: string[], wholes: string[]): void {
   if (word === '' || word.length > WORD_CHARS_MAX) return;
   const folded = word.normalize('NFKD').replace(LATIN_MARKS, '').normalize('NFC');
-  addSpaced(folded, terms, wholes);
+  // Normalising makes several characters of one, brackets and blanks among them.
+  for (const [part] of folded.matchAll(WORD)) addSpaced(part, terms, wholes);
 }
 
 function addSpaced(word: string, terms: string[], wholes: string[]): void {

@@ -45,11 +45,11 @@ export interface ItemTraits {
   /** The person stopped the assistant here: what it had said so far is not a whole answer. */
   readonly isInterruption: boolean;
   /** The project folder that the client states in this item's text, when it does. */
-  readonly workingFolder?: string;
+  readonly workingFolder?: string | undefined;
   /** The git branch that the client states in this item's text, when it does. */
-  readonly branch?: string;
+  readonly branch?: string | undefined;
   /** The client's own order in this item: summarise the history, name the chat, suggest a reply. */
-  readonly clientOrder?: ClientOrder;
+  readonly clientOrder?: ClientOrder | undefined;
 }
 
 export interface Item extends ItemTraits, Span {
@@ -59,6 +59,47 @@ export interface Item extends ItemTraits, Span {
   readonly fingerprint: string;
   /** Estimated tokens of the item's bytes. */
   readonly tokens: number;
+  readonly soFar: SoFar;
+}
+
+/**
+ * What the conversation has said up to and including an item. It is kept on the item, so that a
+ * request which adds two items to a thousand asks two of them, not a thousand.
+ */
+export interface SoFar {
+  /** Estimated tokens of the items. */
+  readonly tokens: number;
+  /** What a person typed first; '' while nobody has. */
+  readonly firstHumanText: string;
+  /** Stated first. */
+  readonly workingFolder: string | undefined;
+  readonly branch: string | undefined;
+  /** The order in the first item of role 'system', if it gives one. */
+  readonly systemOrder: ClientOrder | undefined;
+  readonly hasSystem: boolean;
+  /** An item stands for one that only the provider holds. */
+  readonly hasReference: boolean;
+  /** Items with human text, the newest first. */
+  readonly humans: HumanChain | undefined;
+  /** The exchange that the item belongs to. */
+  readonly exchange: ExchangeStart;
+}
+
+export interface HumanChain {
+  /** Index of the item. */
+  readonly index: number;
+  readonly before: HumanChain | undefined;
+}
+
+export interface ExchangeStart {
+  /** Counts from 0. */
+  readonly number: number;
+  /** Index of its first item. */
+  readonly start: number;
+  /** A person has typed something in it. */
+  readonly hasHuman: boolean;
+  /** The model has said, thought or called something in it. */
+  readonly isAnswered: boolean;
 }
 
 /** The body without its conversation. `value` is the parsed body with the list emptied. */

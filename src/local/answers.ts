@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Dialect } from '../core/dialect.ts';
 import { errorBody, type ProxyError } from '../core/errors.ts';
+import { PROOF_HEADER } from '../core/proof.ts';
 
 /**
  * The answers that svc makes itself, in the client's own error shape. They name no path, header or
@@ -43,14 +44,18 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
   return `${lines.join('\r\n')}\r\n\r\n${answer.body}`;
 }
 
-/** The process lives. Anyone on this machine may ask, so it says nothing else. */
-export function answerHealth(outgoing: ServerResponse): void {
+/**
+ * The process lives. Anyone on this machine may ask, so it says nothing else; `proof` is for a
+ * holder of the token who sent a challenge, and tells nobody else anything.
+ */
+export function answerHealth(outgoing: ServerResponse, proof: string | undefined): void {
   const body = '{"status":"ok","service":"svc"}';
   outgoing.writeHead(200, {
     'content-type': 'application/json',
     'content-length': body.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
+    ...(proof === undefined ? {} : { [PROOF_HEADER]: proof }),
   });
   outgoing.end(body);
 }

@@ -13,6 +13,8 @@ import {
   pathOf,
   type RequestHead,
 } from '../core/gate.ts';
+import { headerOf } from '../core/header-rules.ts';
+import { CHALLENGE_HEADER, makeProof } from '../core/proof.ts';
 import { errorDialect } from '../core/routes.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
@@ -177,7 +179,7 @@ class Listener implements LocalServer {
     if (admission.awaitsContinue && admission.body !== undefined) outgoing.writeContinue();
     const { route } = admission;
     if (route.kind === 'local') {
-      answerHealth(outgoing);
+      answerHealth(outgoing, this.#proofFor(head));
       return;
     }
     const body = await this.#receive(incoming, admission.body);
@@ -197,6 +199,13 @@ class Listener implements LocalServer {
     if (!outgoing.writableEnded && !outgoing.destroyed) {
       throw new Error('The handler came back without having ended its answer.');
     }
+  }
+
+  #proofFor(head: RequestHead): string | undefined {
+    const challenge = headerOf(head.headers, CHALLENGE_HEADER);
+    const [digest] = this.#options.tokenDigests();
+    if (challenge === undefined || digest === undefined) return undefined;
+    return makeProof(digest, challenge, { pid: process.pid, port: this.#port });
   }
 
   #admit(head: RequestHead): Admission {

@@ -6,10 +6,13 @@ import type { InjectionEntry } from '../core/injections.ts';
  */
 export interface Ledger {
   /**
-   * Entries for these keys, in any order; keys without one are absent. Never throws: a ledger that
-   * cannot be read answers nothing.
+   * Entries for these keys, in any order; keys without one are absent. Undefined when it could not
+   * be read within `withinMs` milliseconds: then nothing is known, which is not the same. Never throws.
    */
-  find(keys: readonly string[]): Promise<ReadonlyMap<string, LedgerEntry>>;
+  find(
+    keys: readonly string[],
+    withinMs: number,
+  ): Promise<ReadonlyMap<string, LedgerEntry> | undefined>;
   /** Durable against a kill of the process when it returns. */
   record(entries: readonly LedgerEntry[]): void;
 }

@@ -10,7 +10,7 @@ export interface Memory {
   /** Durable when it resolves: one state a record, in order. The same digest in the same space is stored once. */
   capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
   /** Exact stored text by digest or reference; undefined when not held. */
-  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined>;
+  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | StoredOutput | undefined>;
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]>;
   /** Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. */
   forget(filter: ForgetFilter, signal: AbortSignal): Promise<number>;
@@ -84,11 +84,14 @@ export interface MemoryRecord {
   readonly branch?: string;
 }
 
-/** `tool`: an output, with exchange 0 and no fingerprint. */
-export interface StoredRecord extends Omit<MemoryRecord, 'role'> {
-  readonly role: RecordRole | 'tool';
+export interface StoredRecord extends MemoryRecord {
   /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
   readonly ref: string;
+}
+
+/** An output as it is given back: with exchange 0 and no fingerprint. */
+export interface StoredOutput extends Omit<StoredRecord, 'role'> {
+  readonly role: 'tool';
 }
 
 export interface RecallQuestion {
@@ -135,6 +138,8 @@ export interface ListFilter {
   readonly words?: string;
   readonly role?: RecordRole;
   readonly conversation?: string;
+  /** Only these; one reference may stand for a record in each of several spaces. */
+  readonly refs?: readonly string[];
   readonly since?: number;
   readonly until?: number;
   /** At most 1,000. */
@@ -143,7 +148,8 @@ export interface ListFilter {
 }
 
 export type ForgetFilter =
-  | { readonly refs: readonly string[] }
+  /** In every space when `space` is absent. */
+  | { readonly refs: readonly string[]; readonly space?: string }
   | { readonly space: string }
   | { readonly space?: string; readonly words: string };
 

@@ -16,7 +16,11 @@ export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
   readonly #onAnswer: (answer: Answer) => void;
 
-  constructor(request: ClientRequest, answer: UpstreamAnswer, onAnswer: (answer: Answer) => void) {
+  constructor(
+    request: ClientRequest,
+    answer: Pick<UpstreamAnswer, 'status' | 'headers'>,
+    onAnswer: (answer: Answer) => void,
+  ) {
     this.#onAnswer = onAnswer;
     const isReadable =
       request.route.kind === 'model' &&

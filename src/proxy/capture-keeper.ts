@@ -1,90 +1,123 @@
 import type { Answer } from '../core/answer.ts';
 import { captureAssistant, type CapturedText, captureHuman, closedText } from '../core/captures.ts';
-import type { Exchange } from '../core/exchanges.ts';
+import { currentExchange, type Exchange, exchangeBefore } from '../core/exchanges.ts';
+import type { Placement } from '../core/injections.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
 
-// Exchanges known to be kept, by the conversation so far. 10,000 are months of work; forgetting one
-// only means that the store is asked again and answers "duplicate".
+// Exchanges known to be kept, by the conversation up to their first item. 10,000 are months of work;
+// forgetting one only means that the store is asked again and answers "duplicate".
 const KEPT_MAX = 10_000;
+
+const NOWHERE = { start: 0, number: 0 };
 
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
-  readonly #parts: ProxyParts;
+  readonly #parts: Pick<ProxyParts, 'clock' | 'outbox'>;
   readonly #kept = new Set<string>();
 
-  constructor(parts: ProxyParts) {
+  constructor(parts: Pick<ProxyParts, 'clock' | 'outbox'>) {
     this.#parts = parts;
   }
 
   /**
    * Finished exchanges that stand in the request but were never seen happening: a session that began
-   * before svc did. A few per request, oldest first; unchanged history costs nothing after that.
+   * before svc did. A few per request, newest first; unchanged history costs nothing after that.
+   * `placements`: the recalled blocks that the request carried; what an answer repeats of them is
+   * not kept.
    */
-  keepHistory(reading: Reading, settings: ProxySettings): void {
-    if (reading.identity.kind !== 'main') return;
+  keepHistory(
+    reading: Reading,
+    settings: Pick<ProxySettings, 'elisionCaptureLimit'>,
+    placements: readonly Placement[],
+  ): void {
+    const { items } = reading.view;
+    let end = items.at(-1)?.soFar.exchange.start ?? 0;
+    // The fingerprint before the newest exchange stands for all of the history at once.
+    const history = items[end - 1]?.fingerprint;
+    if (reading.identity.kind !== 'main' || history === undefined) return;
+    if (this.#kept.has(history)) return;
     let room = settings.elisionCaptureLimit;
-    for (const [index, exchange] of reading.exchanges.slice(0, -1).entries()) {
-      if (room === 0) return;
-      const id = exchangeId(reading, exchange);
-      if (id === undefined || this.#kept.has(id)) continue;
-      room -= 1;
-      // What the person cut short was not the answer: only their own words are kept.
-      const answer = exchange.isOpen || exchange.wasInterrupted ? '' : exchange.assistantText;
-      this.#keep(reading, index, [captureHuman(exchange.humanText), captureAssistant(answer)]);
-      this.#remember(id);
+    while (end > 0) {
+      const { start, number } = items[end - 1]?.soFar.exchange ?? NOWHERE;
+      const id = items[start]?.fingerprint ?? '';
+      if (!this.#kept.has(id)) {
+        if (room === 0) return;
+        room -= 1;
+        const exchange = exchangeBefore(items, end);
+        if (exchange !== undefined) {
+          this.#keepFinished(reading, { exchange, number }, placements);
+        }
+        this.#remember(id);
+      }
+      end = start;
     }
+    this.#remember(history);
+  }
+
+  #keepFinished(reading: Reading, place: ExchangePlace, placements: readonly Placement[]): void {
+    const { exchange } = place;
+    // What the person cut short was not the answer: only their own words are kept.
+    const answer = exchange.isOpen || exchange.wasInterrupted ? '' : exchange.assistantText;
+    this.#keep(reading, place, [
+      captureHuman(exchange.humanText),
+      captureAssistant(answer, heardBy(exchange, placements)),
+    ]);
   }
 
   /** Called with a whole answer before the client has its last byte. */
-  keepAnswer(reading: Reading, answer: Answer): void {
-    if (reading.identity.kind !== 'main') return;
-    const index = reading.exchanges.length - 1;
-    const exchange = reading.exchanges[index];
-    if (exchange === undefined || !answer.isComplete || answer.isFailed) return;
-    if (answer.isCutShort) {
-      this.#keep(reading, index, [captureHuman(exchange.humanText)]);
-      return;
-    }
+  keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): void {
+    if (!answer.isComplete || answer.isFailed) return;
+    // The exchange goes on; what the person asked was kept with its first round.
+    const goesOn = answer.callsTools && !answer.isCutShort;
+    const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
+    const place = goesOn && isLaterRound ? undefined : placeOf(reading);
+    if (place === undefined) return;
+    const { exchange } = place;
     const human = captureHuman(exchange.humanText);
-    if (answer.callsTools) {
-      // The exchange goes on; what the person asked is kept with its first round.
-      if (exchange.assistantText === '' && !exchange.hasToolState)
-        this.#keep(reading, index, [human]);
+    if (goesOn) {
+      this.#keep(reading, place, [human]);
       return;
     }
-    this.#keep(reading, index, [human, captureAssistant(closedText(exchange, answer))]);
-    const id = exchangeId(reading, exchange);
-    if (id !== undefined) this.#remember(id);
+    const text = answer.isCutShort ? '' : closedText(exchange, answer);
+    const heard = heardBy(exchange, placements);
+    this.#keep(reading, place, [human, captureAssistant(text, heard)]);
+    // Also after one that was cut short: the history does not show that it is not whole.
+    this.#remember(reading.view.items[exchange.start]?.fingerprint ?? '');
   }
 
+  /** What the person asked, of an answer that they stopped. */
   keepHuman(reading: Reading): void {
-    if (reading.identity.kind !== 'main') return;
-    const index = reading.exchanges.length - 1;
-    const exchange = reading.exchanges[index];
-    if (exchange !== undefined) this.#keep(reading, index, [captureHuman(exchange.humanText)]);
+    const place = placeOf(reading);
+    if (place !== undefined) {
+      this.#keep(reading, place, [captureHuman(place.exchange.humanText)]);
+    }
   }
 
-  #keep(reading: Reading, index: number, texts: readonly (CapturedText | undefined)[]): void {
-    const exchange = reading.exchanges[index];
-    const fingerprint = exchange === undefined ? undefined : exchangeId(reading, exchange);
+  #keep(
+    reading: Reading,
+    { exchange, number }: ExchangePlace,
+    texts: readonly (CapturedText | undefined)[],
+  ): void {
+    const fingerprint = fingerprintOf(reading, exchange);
     if (fingerprint === undefined) return;
     const at = this.#parts.clock.now();
+    const { branch, place, identity } = reading;
     const records = texts.flatMap((text): MemoryRecord[] =>
       text === undefined
         ? []
         : [
             {
               ...text,
-              space: reading.place.space,
-              conversation: reading.place.conversation,
-              client: reading.identity.client,
+              space: place.space,
+              conversation: place.conversation,
+              client: identity.client,
               at,
               fingerprint,
-              exchange: index,
-              ...(reading.branch === undefined ? {} : { branch: reading.branch }),
+              exchange: number,
+              ...(branch === undefined ? {} : { branch }),
             },
           ],
     );
@@ -99,7 +132,25 @@ export class CaptureKeeper {
   }
 }
 
+interface ExchangePlace {
+  readonly exchange: Exchange;
+  /** Counts from 0 in its conversation. */
+  readonly number: number;
+}
+
+/** The newest exchange of a request that memory may keep. */
+function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
+  if (identity.kind !== 'main') return undefined;
+  const exchange = currentExchange(view.items);
+  const number = view.items.at(-1)?.soFar.exchange.number;
+  return exchange === undefined || number === undefined ? undefined : { exchange, number };
+}
+
+function heardBy({ humanText }: Exchange, placements: readonly Placement[]) {
+  return { blocks: placements.map(({ block }) => block), question: humanText };
+}
+
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */
-function exchangeId(reading: Reading, exchange: Exchange): string | undefined {
+function fingerprintOf(reading: Reading, exchange: Exchange): string | undefined {
   return exchange.human === undefined ? undefined : reading.view.items[exchange.human]?.fingerprint;
 }

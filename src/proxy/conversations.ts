@@ -5,7 +5,7 @@
  */
 import { commonPrefix } from '../core/common-prefix.ts';
 import type { Dialect } from '../core/dialect.ts';
-import { viewRequest } from '../core/request-view.ts';
+import { type Earlier, viewFrom } from '../core/request-view.ts';
 import type { RequestView } from '../core/view.ts';
 
 // One person's agents at work side by side, sub-agents included. Every view is compared with every
@@ -20,20 +20,21 @@ export class Conversations {
   /** The newest first. */
   #views: readonly RequestView[] = [];
 
-  /** The view of a decoded body; undefined when viewRequest() cannot read it. */
+  /** The view of a decoded body; undefined when viewRequest() in core/request-view.ts cannot read it. */
   view(bytes: Buffer, dialect: Dialect): RequestView | undefined {
     const nearest = this.#nearest(bytes, dialect);
-    const view = viewRequest(bytes, dialect, nearest);
-    if (view !== undefined) this.#keep(view, nearest);
+    const view = viewFrom(bytes, dialect, nearest);
+    if (view !== undefined) this.#keep(view, nearest?.previous);
     return view;
   }
 
-  #nearest(bytes: Buffer, dialect: Dialect): RequestView | undefined {
-    let nearest: RequestView | undefined;
-    let longest = 0;
-    for (const view of this.#views) {
-      const shared = view.dialect === dialect ? commonPrefix(view.bytes, bytes) : 0;
-      if (shared > longest) [nearest, longest] = [view, shared];
+  #nearest(bytes: Buffer, dialect: Dialect): Earlier | undefined {
+    let nearest: Earlier | undefined;
+    for (const previous of this.#views) {
+      const shared = previous.dialect === dialect ? commonPrefix(previous.bytes, bytes) : 0;
+      if (shared > (nearest?.shared ?? 0)) nearest = { previous, shared };
+      // The newest that shares nearly all of itself is the one: comparing on would read megabytes.
+      if (shared > settledEnd(previous)) break;
     }
     return nearest;
   }
@@ -50,11 +51,20 @@ export class Conversations {
   }
 }
 
+// A step adds a call and its results, and a client may take the last one back or mark it anew.
+const UNSETTLED_ITEMS = 4;
+
+/** Where the part of a conversation ends that its next request surely holds. */
+function settledEnd(view: RequestView): number {
+  return view.items.at(-UNSETTLED_ITEMS)?.start ?? view.list.end;
+}
+
 /**
- * Whether the earlier view is of no more use. Its last item may have changed, Claude Code moves a mark
- * in there. A sub-agent shares no more than the beginning with its parent, and must not push it out.
+ * Whether the earlier view is of no more use. Its last items may have changed, Claude Code moves a
+ * mark in there. A sub-agent shares no more than the beginning with its parent, and must not push it
+ * out.
  */
 function continues(view: RequestView, earlier: RequestView): boolean {
-  const settled = Math.max(0, earlier.items.length - 2);
+  const settled = Math.max(0, earlier.items.length - UNSETTLED_ITEMS);
   return view.items[settled] === earlier.items[settled];
 }

@@ -50,10 +50,12 @@ class Story {
 
   async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
     const record = new RequestRecord(this.#parts, request);
+    const gone = goneSignal(outgoing);
     try {
-      await this.#answer({ request, outgoing, record });
+      await this.#answer({ request, outgoing, record, gone });
     } catch (error) {
-      record.failed(error);
+      if (gone.aborted) record.ended('client-gone');
+      else record.failed(error);
       // svc's own errors carry the evidence too, as far as it is known.
       if (!outgoing.headersSent) setHeaders(outgoing, record.evidence());
       throw error;
@@ -62,10 +64,8 @@ class Story {
     }
   }
 
-  async #answer({ request, outgoing, record }: Scene): Promise<void> {
+  async #answer({ request, outgoing, record, gone }: Scene): Promise<void> {
     const live = this.#parts.live();
-    const configured = upstreamFor(live, request.route);
-    const gone = goneSignal(outgoing);
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
     const modes = decideModes(request.headers, {
@@ -74,14 +74,13 @@ class Story {
       supports: this.#parts.memory.supports,
     });
     record.decided(modes);
+    const configured = upstreamFor(live, request.route);
 
     // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
     const reading = readRequest(this.#conversations, request);
     record.read(reading);
 
-    // 7: recall, and the proofs of what may be left out; what is new in the history goes to the
-    // outbox meanwhile.
-    if (reading !== undefined && modes.writes) this.#keeper.keepHistory(reading, live.proxy);
+    // 7: recall, and the proofs of what may be left out.
     const isCacheCold = reading !== undefined && this.#caches.isCold(reading);
     const asked = { modes, settings: live.proxy, isCacheCold };
     const [recalled, shortening] = await Promise.all([
@@ -89,26 +88,34 @@ class Story {
       reading === undefined ? undefined : this.#shortener.shorten({ ...asked, reading }),
     ]);
     record.recalled(recalled.state);
+    const { placements } = recalled;
 
     // 8: the plan, from facts alone.
     const plan =
       reading === undefined || shortening === undefined
         ? untouchedPlan(modes, estimateTokens(request.body ?? NO_BYTES))
-        : makePlan({ view: reading.view, modes, placements: recalled.placements, shortening });
+        : makePlan({ view: reading.view, modes, placements, shortening });
     record.planned(plan);
 
     // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
+    // A person who stops an answer, begun or not, has asked: that is theirs to keep.
+    const keepAsked = (): void => {
+      if (reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
+    };
     const answer = await forwardPlanned({
       configured,
       request,
       plan,
       signal: gone,
       onRefused: () => {
-        // What of it was refused is not said: every kind of change that it carried is off from now on.
+        // What of it was refused is not said: each kind of change that it carried is off from now on.
         if (reading !== undefined && plan.recalledTokens > 0) this.#placer.refused(reading);
         if (reading !== undefined && plan.elidedItems > 0) this.#shortener.refused(reading);
         record.refused();
       },
+    }).catch((error: unknown) => {
+      if (gone.aborted) keepAsked();
+      throw error;
     });
     record.answered(answer.status);
     if (reading !== undefined) void this.#shortener.keepAhead({ ...asked, reading });
@@ -117,7 +124,8 @@ class Story {
     // are durable before the client has the last byte.
     const watch = new AnswerWatch(request, answer, (said) => {
       record.said(said);
-      if (reading !== undefined && modes.writes) this.#keeper.keepAnswer(reading, said);
+      if (reading === undefined || !modes.writes) return;
+      this.#keeper.keepAnswer(reading, said, placements);
     });
     const end = await relay({
       answer,
@@ -129,10 +137,10 @@ class Story {
       },
     });
     record.ended(end);
-    if (end === 'client-gone' && reading !== undefined && modes.writes) {
-      // The person stopped the answer: what they asked is theirs to keep, half an answer is not.
-      this.#keeper.keepHuman(reading);
-    }
+    if (end === 'client-gone') keepAsked();
+    // What was said before svc came stands in every request: it can wait until nobody does.
+    if (reading === undefined || !modes.writes) return;
+    this.#keeper.keepHistory(reading, live.proxy, placements);
   }
 }
 
@@ -140,6 +148,8 @@ interface Scene {
   readonly request: ClientRequest;
   readonly outgoing: ServerResponse;
   readonly record: RequestRecord;
+  /** Aborts when the client hangs up. */
+  readonly gone: AbortSignal;
 }
 
 const NO_BYTES = new Uint8Array();

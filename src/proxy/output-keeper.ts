@@ -22,6 +22,7 @@ export class OutputKeeper {
   /** Hold a secret, were forgotten by the person, or are refused by the memory: never asked again. */
   readonly #refused = new Set<string>();
   readonly #underway = new Set<string>();
+  readonly #conversations = new Set<string>();
 
   constructor(memory: Memory, clock: Clock) {
     this.#memory = memory;
@@ -31,6 +32,11 @@ export class OutputKeeper {
   /** The memory said once that it holds this; whether it still does is proven at each use. */
   isStored(space: string, digest: string): boolean {
     return this.#stored.has(`${space} ${digest}`);
+  }
+
+  /** Whether anything of this conversation was stored by this process. */
+  knows({ place }: Reading): boolean {
+    return this.#conversations.has(`${place.space} ${place.conversation}`);
   }
 
   /** The memory no longer holds it: it is kept anew. */
@@ -76,6 +82,7 @@ export class OutputKeeper {
       const [state] = await this.#memory.keepOutputs([record], AbortSignal.timeout(KEEP_MS));
       const isStored = state === 'stored' || state === 'duplicate';
       remember(isStored ? this.#stored : this.#refused, key);
+      if (isStored) remember(this.#conversations, `${place.space} ${place.conversation}`);
     } catch {
       // Tried again at the next request.
     }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { type Exchange, groupExchanges } from '../core/exchanges.ts';
 import { conversationKey, hasProviderState, identify, projectOf } from '../core/identity.ts';
 import type { ConversationPlace } from '../core/injections.ts';
 import { spaceOf } from '../core/space.ts';
@@ -11,7 +10,6 @@ import type { Conversations } from './conversations.ts';
 export interface Reading {
   readonly view: RequestView;
   readonly identity: RequestIdentity;
-  readonly exchanges: readonly Exchange[];
   readonly place: ConversationPlace;
   readonly branch: string | undefined;
   /** The history is kept at the provider: the request must not be changed. */
@@ -39,7 +37,6 @@ export function readRequest(
   return {
     view,
     identity,
-    exchanges: groupExchanges(view.items),
     place: { space: spaceOf(headers, project.folder), conversation: bounded(key), isStated },
     branch: project.branch,
     hasProviderState: hasProviderState(view),

@@ -1,5 +1,6 @@
-import { heldDigest, questionText } from '../core/captures.ts';
+import { heldDigests, questionText } from '../core/captures.ts';
 import type { MemoryState } from '../core/evidence.ts';
+import { groupExchanges } from '../core/exchanges.ts';
 import {
   entriesFor,
   type HumanItem,
@@ -14,6 +15,7 @@ import { contentForm } from '../core/item-edits.ts';
 import type { Modes } from '../core/modes.ts';
 import { writeRecallBlock } from '../core/recall-block.ts';
 import type { ProxySettings } from '../core/settings.ts';
+import type { Item } from '../core/view.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
 import { RecallGuard } from './recall-guard.ts';
@@ -24,8 +26,16 @@ export interface PlacedRecall {
   readonly state: MemoryState;
 }
 
+/** `isProvisional`: true of this request alone, so not to be repeated by heart. */
+interface AskedRecall extends PlacedRecall {
+  readonly isProvisional?: boolean;
+}
+
 // BM25 over more words than this finds the common ones: a question is a few sentences.
 const QUESTION_CHARS_MAX = 4_096;
+// Prompts whose blocks are known by heart; a prompt is asked about once a round, so the last few do.
+const REPLAYS_MAX = 256;
+
 const NOTHING: readonly Placement[] = [];
 
 interface MainCall {
@@ -38,6 +48,8 @@ interface MainCall {
 export class RecallPlacer {
   readonly #parts: ProxyParts;
   readonly #guard: RecallGuard;
+  /** By the newest prompt's place in its conversation: what its tool loop carries in every round. */
+  readonly #replays = new Map<string, readonly PlacedBlock[]>();
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
@@ -66,6 +78,7 @@ export class RecallPlacer {
 
   /** The provider refused the changed request: this conversation is left alone from now on. */
   refused(reading: Reading): void {
+    this.#replays.clear();
     this.#parts.ledger.record([
       {
         key: refusalKey(reading),
@@ -78,37 +91,63 @@ export class RecallPlacer {
   }
 
   async #placeMain({ reading, settings, isCacheCold }: MainCall): Promise<PlacedRecall> {
+    const unanswered = unansweredItem(reading.view);
+    const loop = unanswered === undefined ? loopKey(reading) : '';
+    const known = this.#replays.get(loop);
+    if (known !== undefined) return stateOf(known.flatMap((block) => atItem(reading, block)));
+    const placed = await this.#askLedger(reading, settings, { unanswered, isCacheCold });
+    if (loop !== '' && placed.isProvisional !== true) {
+      bounded(this.#replays, REPLAYS_MAX).set(loop, placed.placements.map(blockOf));
+    }
+    return placed;
+  }
+
+  async #askLedger(
+    reading: Reading,
+    settings: ProxySettings,
+    { unanswered, isCacheCold }: { unanswered: Item | undefined; isCacheCold: boolean },
+  ): Promise<AskedRecall> {
     const humans = humanItems(reading.view, reading.place);
-    const entries = await this.#parts.ledger.find([
-      refusalKey(reading),
-      ...humans.flatMap(({ exactKey, looseKey }) => [exactKey, looseKey]),
-    ]);
+    // One deadline for both: what the ledger takes, the recall does not get.
+    const until = this.#parts.clock.monotonic() + settings.recallMs;
+    const keys = humans.flatMap(({ exactKey, looseKey }) => [exactKey, looseKey]);
+    const entries = await this.#parts.ledger.find(
+      [refusalKey(reading), ...keys],
+      settings.recallMs,
+    );
+    // What was placed before is not known: to place something else would break the prefix twice.
+    if (entries === undefined) {
+      const isLate = this.#parts.clock.monotonic() >= until;
+      const state = isLate ? 'degraded_timeout' : 'degraded_unavailable';
+      return { placements: NOTHING, state, isProvisional: true };
+    }
     if (entries.has(refusalKey(reading))) {
-      return { placements: NOTHING, state: 'skipped_unsupported' };
+      return { placements: NOTHING, state: 'skipped_unsupported', isProvisional: true };
     }
     const now = this.#parts.clock.now();
-    const unanswered = unansweredItem(reading.view);
     const { isStated } = reading.place;
-    const replay = replayBlocks(humans, entries, { unanswered, isStated, now });
+    const { recalledTokensMax } = settings;
+    const facts = { unanswered, isStated, now, recalledTokensMax };
+    const replay = replayBlocks(humans, entries, facts);
     const human = humans.find(({ item }) => item === unanswered);
     if (replay.isSettled || human === undefined) return stateOf(replay.placements);
 
-    const { recalledTokensMax } = settings;
     const room = roomForBlock(reading.view, replay.placements, { recalledTokensMax, isCacheCold });
     if (room === undefined) return this.#settle(human, replay.placements, undefined);
     const { passages, state } = await this.#guard.recall(
-      this.#question(reading, human, room.tokensMax),
-      settings.recallMs,
+      this.#question(reading, human, { tokensMax: room.tokensMax, placed: replay.placements }),
+      Math.max(0, until - this.#parts.clock.monotonic()),
     );
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements: replay.placements, state };
-    const block = writeRecallBlock(passages, room.tokensMax);
+    const earlier = room.dropsEarlier ? NOTHING : replay.placements;
+    const told = earlier.map((placement) => placement.block);
+    const block = writeRecallBlock(passages, room.tokensMax, told);
     const form = contentForm(reading.view, human.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(human, replay.placements, undefined);
     }
     const placement = { item: human.item, block: block.text, form, tokens: block.tokens };
-    const earlier = room.dropsEarlier ? NOTHING : replay.placements;
     return this.#settle(human, [...earlier, placement], {
       block: block.text,
       form,
@@ -129,20 +168,53 @@ export class RecallPlacer {
     return stateOf(placements);
   }
 
-  #question(reading: Reading, human: HumanItem, tokensMax: number) {
-    const previous = reading.exchanges.findLast(({ assistantText }) => assistantText !== '');
+  #question(reading: Reading, human: HumanItem, { tokensMax, placed }: Room) {
+    const blocks = placed.map(({ block }) => block);
+    const exchanges = groupExchanges(reading.view.items);
+    const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
     return {
       space: reading.place.space,
       humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
       assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
-      excludeDigests: reading.exchanges.flatMap(({ humanText, assistantText }) => [
-        heldDigest('user', humanText),
-        heldDigest('assistant', assistantText),
-      ]),
+      excludeDigests: exchanges.flatMap((exchange) => heldDigests(exchange, blocks)),
       tokensMax,
       now: this.#parts.clock.now(),
     };
   }
+}
+
+/** A block and the index of its item, without the body that the item stands in. */
+interface PlacedBlock extends Omit<Placement, 'item'> {
+  readonly index: number;
+}
+
+function blockOf({ item, ...block }: Placement): PlacedBlock {
+  return { ...block, index: item.soFar.humans?.index ?? -1 };
+}
+
+function atItem({ view }: Reading, { index, ...block }: PlacedBlock): readonly Placement[] {
+  const item = view.items[index];
+  return item === undefined ? [] : [{ ...block, item }];
+}
+
+/** Names the newest prompt by all that was said up to it; '' without one. */
+function loopKey({ view, place }: Reading): string {
+  const newest = view.items.at(-1)?.soFar.humans?.index;
+  const item = newest === undefined ? undefined : view.items[newest];
+  return item === undefined ? '' : `${item.fingerprint}:${place.space}:${place.conversation}`;
+}
+
+/** The map, with room for one more: its oldest entry goes when it is full. */
+function bounded<Key, Value>(map: Map<Key, Value>, max: number): Map<Key, Value> {
+  const oldest = map.keys().next();
+  if (map.size >= max && oldest.value !== undefined) map.delete(oldest.value);
+  return map;
+}
+
+interface Room {
+  readonly tokensMax: number;
+  /** The blocks of earlier prompts, which the request carries again. */
+  readonly placed: readonly Placement[];
 }
 
 function refusalKey({ place }: Reading): string {

@@ -1,4 +1,11 @@
-import { elisionEntries, elisionKeys, repeatedOutputs } from '../core/elisions.ts';
+import {
+  elisionEntries,
+  type ElisionKind,
+  elisionKeys,
+  elisionMark,
+  repeatedOutputs,
+} from '../core/elisions.ts';
+import { groupExchanges } from '../core/exchanges.ts';
 import type { Modes } from '../core/modes.ts';
 import {
   type ItemTools,
@@ -17,6 +24,7 @@ import {
   wantedOutputs,
 } from '../core/shortening.ts';
 import type { Item } from '../core/view.ts';
+import type { LedgerEntry } from '../ports/ledger.ts';
 import { asksForHour } from './cache-watch.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyParts } from './parts.ts';
@@ -27,6 +35,8 @@ import type { Reading } from './read-request.ts';
  * Collects the facts for shortening a request: what was left out before, what the memory holds and
  * proves now, whether the cache is cold. The decisions are core/shortening.ts's.
  */
+
+const NO_ENTRIES: ReadonlyMap<string, LedgerEntry> = new Map();
 
 export interface ShorteningCall {
   readonly reading: Reading;
@@ -53,25 +63,41 @@ export class Shortener {
     const { reading, modes, settings } = call;
     const { view } = reading;
     const prices = cachePrices(view.dialect, asksForHour(reading));
-    const refusal = refusalKey(reading);
     const tokensLeft = tokensUntilEdge(view.shell.value['model'], view.tokens, prices);
-    const isOverBudget = view.tokens > settings.inputBudget;
-    const state = stateBefore({
+    const obstacles = {
       modes,
       isMain: reading.identity.kind === 'main',
-      isOverBudget,
+      isOverBudget: view.tokens > settings.inputBudget,
       hasProviderState: reading.hasProviderState,
-      isRefused: isOverBudget && (await this.#parts.ledger.find([refusal])).has(refusal),
+      isRefused: false,
       isNearWindow: tokensLeft <= 0,
       isElisionEnabled: settings.elisionEnabled,
-    });
+    };
+    const state = stateBefore(obstacles);
     if (state !== undefined) return { elided: [], state };
     const kind = modes.compression === 'shadow' ? 'shadow' : 'real';
-    const keys = elisionKeys(view, reading.place.space, kind);
-    const known = await this.#parts.ledger.find(keys);
+    const refusal = refusalKey(reading);
+    const mark = elisionMark(view, reading.place.space, kind) ?? refusal;
+    const found = await this.#parts.ledger.find([refusal, mark], settings.recallMs);
+    // What was left out before is not known: to leave out something else would break the prefix twice.
+    if (found === undefined) return { elided: [], state: 'bypassed_recall_degraded' };
+    if (kind === 'real' && found.has(refusal)) {
+      return { elided: [], state: 'bypassed_provider_refused' };
+    }
+    // At first sight nothing is stored: a long history need not be read before it is forwarded.
+    const hasBatches = found.has(mark);
+    if (kind === 'real' && !hasBatches && !this.#keeper.knows(reading)) {
+      return { elided: [], state: 'bypassed_not_stored' };
+    }
+    const known = hasBatches ? await this.#batchesOf(call, kind) : NO_ENTRIES;
+    if (known === undefined) return { elided: [], state: 'bypassed_recall_degraded' };
     const facts = this.#factsOf(call, { known: known.values(), prices, tokensLeft });
-    const wanted = wantedOutputs(facts);
-    return this.#choose(call, facts, wanted);
+    return this.#choose(call, facts, wantedOutputs(facts));
+  }
+
+  #batchesOf({ reading, settings }: ShorteningCall, kind: ElisionKind) {
+    const keys = elisionKeys(reading.view, reading.place.space, kind);
+    return this.#parts.ledger.find(keys, settings.recallMs);
   }
 
   /** Gives the memory what may be left out later. Never rejects; nobody waits for it. */
@@ -104,14 +130,14 @@ export class Shortener {
       known: Parameters<typeof repeatedOutputs>[1];
     },
   ): ShorteningFacts {
-    const { view, exchanges, place } = reading;
+    const { view, place } = reading;
     const toolsOf = (item: Item): ItemTools => this.#toolsOf(reading, item);
     const outputs = outputsOf(view, toolsOf);
     // Shadow stores nothing: it measures what could be left out were all of it stored.
     const isMeasured = modes.compression === 'shadow';
     return {
       items: view.items,
-      exchanges,
+      exchanges: groupExchanges(view.items),
       outputs,
       reread: referencesRead(view, toolsOf),
       repeated: repeatedOutputs(outputs, known),

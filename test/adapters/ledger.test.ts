@@ -7,6 +7,12 @@ import type { LedgerEntry } from '../../src/ports/ledger.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
+async function read(ledger: JournalLedger, keys: readonly string[]) {
+  const entries = await ledger.find(keys, 10_000);
+  if (entries === undefined) throw new Error('The ledger could not be read.');
+  return entries;
+}
+
 class MapStore implements LedgerStore {
   readonly entries = new Map<string, LedgerEntry>();
   readonly asked: (readonly string[])[] = [];
@@ -38,7 +44,7 @@ test('an entry is found right after it was recorded, without asking the table', 
   const store = new MapStore();
   const ledger = openLedger(tempFolder(), store);
   ledger.record([entryOf('a'), entryOf('b', { block: '', form: 'part', dropsEarlier: true })]);
-  const found = await ledger.find(['a', 'b']);
+  const found = await read(ledger, ['a', 'b']);
   expect([...found.values()]).toEqual([
     entryOf('a'),
     entryOf('b', { block: '', form: 'part', dropsEarlier: true }),
@@ -50,21 +56,21 @@ test('unknown keys are asked for once, in one batch, and what is absent is remem
   const store = new MapStore();
   store.entries.set('old', entryOf('old'));
   const ledger = openLedger(tempFolder(), store);
-  expect((await ledger.find(['old', 'none', 'neither'])).size).toBe(1);
-  expect((await ledger.find(['old', 'none', 'neither'])).size).toBe(1);
+  expect((await read(ledger, ['old', 'none', 'neither'])).size).toBe(1);
+  expect((await read(ledger, ['old', 'none', 'neither'])).size).toBe(1);
   expect(store.asked).toEqual([['old', 'none', 'neither']]);
   ledger.record([entryOf('none')]);
-  expect((await ledger.find(['none'])).size).toBe(1);
+  expect((await read(ledger, ['none'])).size).toBe(1);
 });
 
-test('a table that cannot be read answers nothing, and is asked again', async () => {
+test('a table that cannot be read leaves the ledger unknown, and is asked again', async () => {
   const store = new MapStore();
   store.entries.set('old', entryOf('old'));
   store.isAway = true;
   const ledger = openLedger(tempFolder(), store);
-  expect((await ledger.find(['old'])).size).toBe(0);
+  expect(await ledger.find(['old'], 10_000)).toBeUndefined();
   store.isAway = false;
-  expect((await ledger.find(['old'])).size).toBe(1);
+  expect((await read(ledger, ['old'])).size).toBe(1);
 });
 
 test('the entries of a killed process are there for the first request of the next one', async () => {
@@ -80,7 +86,7 @@ test('the entries of a killed process are there for the first request of the nex
 
   store.isAway = false;
   const second = openLedger(folder, store);
-  expect((await second.find(['a'])).get('a')).toEqual(entryOf('a'));
+  expect((await read(second, ['a'])).get('a')).toEqual(entryOf('a'));
   await second.close();
   expect(store.entries.get('a')).toEqual(entryOf('a'));
   expect(readdirSync(folder)).toEqual([]);
@@ -92,7 +98,7 @@ test('two processes on one folder see the entries of each other', async () => {
   const [one, two] = [open(), open()];
   one.ledger.record([entryOf('a', { at: 5 })]);
   await one.close();
-  expect((await two.ledger.find(['a'])).get('a')).toEqual(entryOf('a', { at: 5 }));
+  expect((await read(two.ledger, ['a'])).get('a')).toEqual(entryOf('a', { at: 5 }));
   await two.close();
 });
 
@@ -104,6 +110,15 @@ test('of two entries for one key the later one stays, in whatever order they arr
   await store.close();
   const again = openEmbeddedStore({ folder, report: () => undefined });
   again.ledger.record([entryOf('c', { at: 9 })]);
-  expect((await again.ledger.find(['a'])).get('a')?.block).toBe('new');
+  expect((await read(again.ledger, ['a'])).get('a')?.block).toBe('new');
   await again.close();
+});
+
+test('law 4: a table that does not answer makes the ledger unknown, not empty, and in time', async () => {
+  const store = new MapStore();
+  const ledger = openLedger(tempFolder(), store);
+  store.findEntries = () => new Promise(() => {});
+  expect(await ledger.find(['a'], 20)).toBeUndefined();
+  store.findEntries = () => Promise.reject(new Error('gone'));
+  expect(await ledger.find(['b'], 10_000)).toBeUndefined();
 });

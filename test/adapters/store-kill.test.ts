@@ -57,7 +57,7 @@ test('R27: a kill at any moment loses nothing that was kept, and stores nothing 
   expect(new Set(texts).size).toBe(texts.length);
   const stored = new Set(texts);
   expect(safe.filter((name) => !stored.has(`Fact ${name} about the weather.`))).toEqual([]);
-  const entries = await store.ledger.find(safe);
-  expect(safe.filter((name) => entries.get(name)?.block !== name)).toEqual([]);
+  const entries = await store.ledger.find(safe, 30_000);
+  expect(safe.filter((name) => entries?.get(name)?.block !== name)).toEqual([]);
   await store.close();
 }, 60_000);

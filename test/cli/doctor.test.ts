@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { type CliOptions, runCli, tempFolder } from '../support/cli.ts';
-import { PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
 // Many processes on a machine that may be busy.
@@ -17,7 +17,7 @@ interface Report {
 }
 
 async function report(options: CliOptions): Promise<Report & { code: number | null }> {
-  const { stdout, stderr, code } = await runCli(['doctor', '--json'], options);
+  const { stdout, stderr, code } = await runCli(['doctor', '--json', '--offline'], options);
   expect(stdout + stderr).not.toContain(PROVIDER_KEY);
   return { ...(JSON.parse(stdout) as Report), code };
 }
@@ -94,8 +94,8 @@ test('T4: who listens on the port is told, and is sent no token', async () => {
   });
   const own = await report({ home: homeWith({ ...config, proxy: { port: await listen(svc) } }) });
   svc.close();
-  expect(find(own, 'Port')).toMatchObject({ level: 'ok' });
-  expect(find(own, 'Port')?.found).toContain('svc runs on');
+  expect(find(own, 'Port')).toMatchObject({ level: 'problem' });
+  expect(find(own, 'Port')?.found).toContain("does not know this configuration's token");
   const silent = createSocketServer();
   const mute = { ...config, proxy: { port: await listen(silent) } };
   expect(find(await report({ home: homeWith(mute) }), 'Port')?.found).toContain('does not answer');
@@ -109,12 +109,12 @@ test('a proxy of the network that clients would send everything to is a warning'
     ANTHROPIC_BASE_URL: 'http://127.0.0.1:1/v1',
   };
   const { checks, code } = await report({ home, env });
-  const clients = checks.filter(({ subject }) => subject === 'Clients');
+  const clients = checks.filter(({ subject }) => ['Clients', 'Claude Code'].includes(subject));
   expect(clients.map(({ level }) => level)).toEqual(['warning', 'warning']);
   expect(clients[0]?.fix).toBe('export NO_PROXY=127.0.0.1,localhost');
   expect(code).toBe(0);
   const spared = await report({ home, env: { ...env, no_proxy: 'a, 127.0.0.1' } });
-  expect(spared.checks.filter(({ subject }) => subject === 'Clients')).toHaveLength(1);
+  expect(spared.checks.filter(({ subject }) => subject === 'Clients')).toEqual([]);
 });
 
 test('a key that is named and not set is a problem here', async () => {
@@ -125,4 +125,91 @@ test('a key that is named and not set is a problem here', async () => {
   const set = await report({ home, env: { NOPE: PROVIDER_KEY } });
   expect(set.code).toBe(0);
   expect(find(set, 'Upstream')?.found).toContain('key: in $NOPE, set');
+});
+
+test('each provider is asked, with the answer read, and nothing of it repeated', async () => {
+  let status = 200;
+  const provider = createServer((_, answer) => {
+    answer.writeHead(status, { 'content-type': 'application/json' });
+    answer.end(`{"data":[{},{}],"error":"SECRET-ECHO ${PROVIDER_KEY}"}`);
+  });
+  const baseUrl = `http://127.0.0.1:${await listen(provider)}`;
+  const [upstream] = validConfig()['upstreams'] as object[];
+  const homeOf = (changes: object): string => {
+    const upstreams = [{ ...upstream, baseUrl, allowPrivate: true, ...changes }];
+    return homeWith({ ...validConfig(), proxy: { port: 0 }, upstreams });
+  };
+  const askedOf = async (home: string): Promise<[string | undefined, string | undefined]> => {
+    const { stdout } = await runCli(['doctor', '--json'], { home });
+    expect(stdout).not.toMatch(/SECRET-ECHO|CANARY/);
+    const found = find(JSON.parse(stdout) as Report, 'Provider');
+    return [found?.level, found?.found.replace(/^.*\): /, '')];
+  };
+  const home = homeOf({});
+  expect(await askedOf(home)).toEqual(['ok', 'the key is accepted, it lists 2 models']);
+  status = 401;
+  expect(await askedOf(home)).toEqual(['problem', 'the provider refuses the key (401)']);
+  status = 404;
+  expect((await askedOf(home))[0]).toBe('warning');
+  status = 500;
+  expect((await askedOf(home))[1]).toBe('the provider is in trouble itself (500)');
+  provider.close();
+  provider.closeAllConnections();
+  expect((await askedOf(home))[1]).toBe('nobody listens at that address (ECONNREFUSED)');
+});
+
+test('--fix takes from others what they may not have, and says so', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const data = join(home, 'data');
+  mkdirSync(data, { mode: 0o755 });
+  chmodSync(join(home, '.config/svc/config.json'), 0o644);
+  const env = { SVC_DATA_HOME: data };
+  expect((await report({ home, env })).code).toBe(1);
+  const fixed = await runCli(['doctor', '--fix', '--offline'], { home, env });
+  expect(fixed.code).toBe(0);
+  expect(fixed.stderr).toContain(`Made private: ${data}`);
+  expect((await report({ home, env })).code).toBe(0);
+});
+
+test('a running proxy is told with whether it takes the token', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  await runCli(['start', '--detach'], { home });
+  const running = await report({ home });
+  const proxy = find(running, 'Proxy');
+  expect([running.code, proxy?.level]).toEqual([0, 'ok']);
+  expect(proxy?.found).toContain('takes the local token');
+  const { stdout } = await runCli(['requests', '--json'], { home });
+  await runCli(['stop'], { home });
+  // To ask is no request of the person's.
+  expect(JSON.parse(stdout)).toEqual([]);
+});
+
+test('clients are found with whether they point here, and with what hinders them', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 8791 } });
+  const bin = join(home, 'bin');
+  for (const folder of ['bin', '.claude', '.codex']) mkdirSync(join(home, folder));
+  for (const name of ['claude', 'codex']) {
+    writeFileSync(join(bin, name), '#!/bin/sh\n', { mode: 0o755 });
+  }
+  const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}` };
+  const before = await report({ home, env });
+  expect(find(before, 'Claude Code')).toMatchObject({ level: 'ok' });
+  expect(find(before, 'Codex')?.found).toContain('svc run codex');
+  const { stdout: toml } = await runCli(['print-config', 'codex'], { home });
+  writeFileSync(join(home, '.codex/config.toml'), toml);
+  const here = { ...env, ANTHROPIC_BASE_URL: 'http://localhost:8791' };
+  const pointed = await report({ home, env: here });
+  expect(find(pointed, 'Claude Code')?.found).toBe('installed, and points here');
+  expect(find(pointed, 'Codex')?.found).toBe('installed, and points here');
+  const elsewhere = toml.replace('8791', '9999');
+  writeFileSync(join(home, '.codex/config.toml'), `${elsewhere}\n[profiles.old]\n`);
+  const settings = { env: { ANTHROPIC_BASE_URL: 'https://gateway.example.com/v1' } };
+  writeFileSync(join(home, '.claude/settings.json'), JSON.stringify(settings));
+  const approved = { customApiKeyResponses: { rejected: [LOCAL_TOKEN.slice(-20)] } };
+  writeFileSync(join(home, '.claude.json'), JSON.stringify(approved));
+  const { checks, code } = await report({ home, env });
+  const told = checks.filter(({ subject }) => ['Claude Code', 'Codex'].includes(subject));
+  expect(told.map(({ level }) => level)).toEqual(Array(5).fill('warning'));
+  expect(told.every(({ fix }) => fix !== undefined)).toBe(true);
+  expect(code).toBe(0);
 });

@@ -15,18 +15,29 @@ const COMMANDS = [
   ['setup'],
   ['doctor'],
   ['start'],
+  ['run'],
+  ['status'],
+  ['stop'],
+  ['unit'],
+  ['unit', 'install'],
+  ['unit', 'uninstall'],
   ['print-config'],
   ['print-config', 'claude'],
   ['print-config', 'codex'],
   ['config'],
   ['config', 'token'],
   ['requests'],
+  ['stats'],
   ['memory'],
   ['memory', 'list'],
   ['memory', 'search'],
   ['memory', 'get'],
   ['memory', 'forget'],
+  ['completion'],
 ];
+
+/** Commands that only hold others. */
+const GROUPS = ['print-config', 'config', 'memory', 'unit'];
 
 test('the version is that of the package', async () => {
   const text = readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8');
@@ -44,6 +55,11 @@ test('every command explains itself on stdout, and holds no secret in it', async
     expect(stdout).toMatch(/^Usage: svc /);
     expect(stdout).not.toContain('CANARY');
     expect(stdout).not.toContain(LOCAL_TOKEN);
+  }
+  const leaves = COMMANDS.filter((command) => !GROUPS.includes(command.join(' ')));
+  for (const command of leaves) {
+    const { stdout } = await runCli([...command, '--help'], { home });
+    expect([command, stdout]).toEqual([command, expect.stringContaining('Examples:')]);
   }
   const { stdout } = await runCli(['setup', '--help'], { home });
   expect(stdout).not.toMatch(/--key[ ,=]/);
@@ -113,8 +129,9 @@ test('R29: no command says a key, whatever is wrong', async () => {
     ANTHROPIC_API_KEY: PROVIDER_KEY,
     SVC_MEMORY_MODE: PROVIDER_KEY,
   };
-  const groups = ['print-config', 'config', 'memory'];
-  const commands = COMMANDS.filter((args) => args.length > 1 || !groups.includes(args[0] ?? ''));
+  // No test installs a service on the machine that it runs on.
+  const harmless = COMMANDS.filter(([first]) => first !== 'unit');
+  const commands = harmless.filter((args) => args.length > 1 || !GROUPS.includes(args[0] ?? ''));
   const lines = [...commands, ['doctor', '--json'], ['setup', '--yes'], ['memory', 'get', 'm_x']];
   for (const args of lines) {
     const results = await Promise.all(homes.map((home) => runCli(args, { home, env })));
@@ -135,4 +152,22 @@ test('a reader that goes early is no failure', async () => {
 test('what is not for a terminal has no colours', async () => {
   const { stdout, stderr } = await runCli(['doctor'], { home: tempFolder() });
   expect(stdout + stderr).not.toContain('\u001b');
+});
+
+test('completion proposes commands, their own commands, clients and options', async () => {
+  const { stdout: script } = await runCli(['completion', 'bash'], { home: tempFolder() });
+  const proposedAfter = async (...words: string[]): Promise<string[]> => {
+    const line = ['svc', ...words].map((word) => `'${word}'`).join(' ');
+    const ask = `COMP_WORDS=(${line}); COMP_CWORD=${words.length}; _svc; echo "\${COMPREPLY[@]}"`;
+    const argv = ['bash', '-c', `${script}\n${ask}`];
+    return (await runProgram(argv, { home: tempFolder() })).stdout.trim().split(' ');
+  };
+  expect(await proposedAfter('st')).toEqual(['start', 'status', 'stop', 'stats']);
+  expect(await proposedAfter('run', 'c')).toEqual(['claude', 'codex']);
+  expect(await proposedAfter('memory', 's')).toEqual(['search']);
+  expect(await proposedAfter('start', '--quiet', '--det')).toEqual(['--detach']);
+  for (const shell of ['zsh', 'fish']) {
+    expect((await runCli(['completion', shell], { home: tempFolder() })).code).toBe(0);
+  }
+  expect((await runCli(['completion', 'tcsh'], { home: tempFolder() })).code).toBe(2);
 });

@@ -73,7 +73,7 @@ function storeOf(records: readonly StoredRecord[] = [record]) {
       hold: async () => [],
       close: async () => undefined,
     },
-    requests: { add: () => undefined, list: async () => [row] },
+    requests: { add: () => undefined, sum: async () => [], list: async () => [row] },
     close: async () => {
       closed += 1;
     },

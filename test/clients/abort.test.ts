@@ -19,7 +19,7 @@ describe.each(['claude', 'codex'] as const)(
       if (missing !== undefined) context.skip(missing);
     });
 
-    test('stops the provider too, and the half answer is not kept as one', async () => {
+    test('R21: stops the provider too, and the half answer is not kept as one', async () => {
       const stage = await openStage();
       const program = start(name, stage);
       await stage.provider.until(([record]) => (record?.sent.length ?? 0) > 20);

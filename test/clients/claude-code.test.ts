@@ -6,6 +6,7 @@ import { binaryOf, installedClient } from './support/installed-client.ts';
 import {
   changedItem,
   expectEvidence,
+  expectKeysInPlace,
   expectSameAnswers,
   expectSameBodies,
   insertedText,
@@ -50,9 +51,10 @@ describe('Claude Code', () => {
     expect(pairs.length).toBeGreaterThanOrEqual(ROUNDS + 3);
     expectSameAnswers(pairs);
     expectEvidence(pairs);
+    expectKeysInPlace(stage);
   });
 
-  test('sends its own bytes on while there is nothing to recall', async () => {
+  test('R12: sends its own bytes on while there is nothing to recall', async () => {
     const stage = await openStage();
     await runClaude(claude, stage, { prompt: TOOL_SESSION });
     const pairs = callPairs(stage);
@@ -62,7 +64,7 @@ describe('Claude Code', () => {
     expect(stage.tap.exchanges.length).toBe(stage.provider.records.length);
   });
 
-  test('is given in a new conversation what an earlier one said, in its newest message alone', async () => {
+  test('R24: is given in a new conversation what an earlier one said, in its newest message alone', async () => {
     const stage = await openStage();
     await runClaude(claude, stage, { prompt: FACT });
     const asked = await ask(stage, QUESTION);
@@ -77,7 +79,7 @@ describe('Claude Code', () => {
     expectSameAnswers([asked]);
   });
 
-  test('is not given what a session of another project said', async () => {
+  test('R25: is not given what a session of another project said', async () => {
     const stage = await openStage();
     await runClaude(claude, stage, { prompt: FACT });
     const project = stage.newFolder('another-project');
@@ -85,7 +87,7 @@ describe('Claude Code', () => {
     expect(modelCalls(stage).at(-1)?.forwardedBody.includes(SECRET_OF_FACT)).toBe(false);
   });
 
-  test('recalls and stores nothing with x-svc-memory-mode: off', async () => {
+  test('R8: recalls and stores nothing with x-svc-memory-mode: off', async () => {
     const stage = await openStage();
     const headers = ['x-svc-memory-mode: off'];
     await runClaude(claude, stage, { prompt: FACT, headers });

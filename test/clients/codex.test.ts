@@ -9,6 +9,7 @@ import { binaryOf, installedClient } from './support/installed-client.ts';
 import {
   changedItem,
   expectEvidence,
+  expectKeysInPlace,
   expectSameAnswers,
   expectSameBodies,
   insertedText,
@@ -53,9 +54,10 @@ describe('Codex', () => {
     expect(pairs.length).toBe(ROUNDS + 3);
     expectSameAnswers(pairs);
     expectEvidence(pairs);
+    expectKeysInPlace(stage);
   });
 
-  test('sends its own bytes on while there is nothing to recall', async () => {
+  test('R12: sends its own bytes on while there is nothing to recall', async () => {
     const stage = await openStage();
     await runCodex(codex, stage, { prompt: TOOL_SESSION });
     const pairs = callPairs(stage);
@@ -64,7 +66,7 @@ describe('Codex', () => {
     expect(stage.tap.exchanges.length).toBe(stage.provider.records.length);
   });
 
-  test('is given in a new conversation what an earlier one said, in its newest message alone', async () => {
+  test('R24: is given in a new conversation what an earlier one said, in its newest message alone', async () => {
     const stage = await openStage();
     await runCodex(codex, stage, { prompt: FACT });
     const asked = await ask(stage, { prompt: QUESTION });
@@ -78,7 +80,7 @@ describe('Codex', () => {
     expectSameAnswers([asked]);
   });
 
-  test('recalls and stores nothing with x-svc-memory-mode: off', async () => {
+  test('R8: recalls and stores nothing with x-svc-memory-mode: off', async () => {
     const stage = await openStage();
     const headers = { 'x-svc-memory-mode': 'off' };
     await runCodex(codex, stage, { prompt: FACT, headers });

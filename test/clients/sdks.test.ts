@@ -3,6 +3,7 @@ import { installedClient } from './support/installed-client.ts';
 import {
   changedItem,
   expectEvidence,
+  expectKeysInPlace,
   expectSameAnswers,
   expectSameBodies,
   expectStablePrefix,
@@ -63,11 +64,12 @@ describe.each(CALLERS)('the SDK %s', (sdk) => {
       if (!isText) expect(changedItem(asked, listOf(asked))).toBe(0);
       expectSameAnswers([stated, asked]);
       expectEvidence([stated, asked]);
+      expectKeysInPlace(stage);
     },
   );
 
   test.each(FORMS)(
-    'recalls and stores nothing with x-svc-memory-mode: off: $form',
+    'R8: recalls and stores nothing with x-svc-memory-mode: off: $form',
     async ({ isStreamed }) => {
       const stage = await openStage();
       const headers = { 'x-svc-memory-mode': 'off' };
@@ -130,7 +132,7 @@ describe('the SDKs', () => {
   );
 
   test.each(['openai-chat', 'openai-responses', 'anthropic'] as const)(
-    '%s sees a stream that broke at the provider as broken',
+    'R19: %s sees a stream that broke at the provider as broken',
     async (sdk) => {
       const stage = await openStage();
       stage.provider.failWith({ kind: 'cut', after: 3 });

@@ -2,17 +2,19 @@ import { expect, test } from 'vitest';
 import {
   captureAssistant,
   captureHuman,
-  heldDigest,
+  heldDigests,
   questionText,
 } from '../../src/core/captures.ts';
-import { writeRecallBlock } from '../../src/core/recall-block.ts';
+import { stripRecallBlocks, writeRecallBlock } from '../../src/core/recall-block.ts';
+import { plantSecrets } from '../support/planted-secrets.ts';
 
 test('what a person typed is kept as it is, once: the same words have the same digest', () => {
   const text = 'The deploy code word is marmalade-42.';
   expect(captureHuman(text)?.text).toBe(text);
   expect(captureHuman(`  ${text}\n`)?.digest).toBe(captureHuman(text)?.digest);
   expect(captureAssistant(text)?.digest).not.toBe(captureHuman(text)?.digest);
-  expect(heldDigest('user', text)).toBe(captureHuman(text)?.digest);
+  const held = heldDigests({ humanText: text, assistantText: text }, []);
+  expect(held).toEqual([captureHuman(text)?.digest, captureAssistant(text)?.digest]);
 });
 
 test('fillers are no memories, short statements are', () => {
@@ -47,4 +49,61 @@ test('a question of any length is cut to its bound and keeps its beginning and i
   const question = questionText(long, 400);
   expect(question.length).toBeLessThanOrEqual(401);
   expect(question.startsWith('first words')).toBe(true);
+  expect(question.endsWith('last words')).toBe(true);
+});
+
+const LONG = 'The walrus shop has a bay. '.repeat(4_000);
+
+test.each(plantSecrets(7))(
+  'R26: no part of a secret ($name) stays where a text is cut',
+  ({ secret, line }) => {
+    const told = line.indexOf(secret);
+    for (const share of [0.25, 0.5, 0.9]) {
+      const before = Math.floor(secret.length * share) + told;
+      const kept = captureHuman(`${LONG.slice(0, 32_767 - before)} ${line} ${LONG}`);
+      expect(kept?.text.length).toBeGreaterThan(20_000);
+      expect(kept?.text).not.toContain(secret.slice(0, 8));
+      // A question is cut behind its first half and before its last one.
+      const first = questionText(`${LONG.slice(0, 2_047 - before)} ${line} ${LONG}`, 4_096);
+      expect(first).not.toContain(secret.slice(0, 8));
+      const after = 2_047 - (line.length - before);
+      const last = questionText(`${LONG} ${line} ${LONG.slice(0, Math.max(0, after))}`, 4_096);
+      expect(last).not.toContain(secret.slice(-8));
+    }
+  },
+);
+
+test('a text full of secrets is cut short rather than cut open', () => {
+  const secrets = plantSecrets(11)
+    .map(({ line }) => line)
+    .join('\n');
+  const text = `${secrets}\n`.repeat(40);
+  expect(text.length).toBeGreaterThan(100_000);
+  const kept = captureHuman(text)?.text ?? '';
+  for (const { secret } of plantSecrets(11)) expect(kept).not.toContain(secret.slice(0, 12));
+});
+
+test('a text of nothing but fences is read once, not once a fence', () => {
+  const text = `a ${'<svc-memory</svc-memory> b '.repeat(200_000)}`;
+  expect(stripRecallBlocks(text).replaceAll(/\s+/g, '')).toBe(`a${'b'.repeat(200_000)}`);
+  // What is left of a fence inside a fence is no fence.
+  const nested = 'say <svc-mem<svc-memory>x</svc-memory>ory>y</svc-memory> more';
+  expect(stripRecallBlocks(nested)).not.toContain('<svc-memory');
+});
+
+test('of an answer, what the assistant was about to do is no memory', () => {
+  const told = 'The login test fails because the clock of the container runs in UTC.';
+  const answer = `Let me look at the tests.\n\nNow I'll run them:\n\nStep 1.\n\n${told}`;
+  expect(captureAssistant(answer)?.text).toBe(told);
+  const list = 'Two things changed:\n\n- `port`: 6432\n\n- TLS\n\n```\nnpm ci\n```';
+  expect(captureAssistant(list)?.text).toBe(list);
+  expect(captureAssistant('Let me rename the deploy script to ship.sh')?.text).toContain('ship.sh');
+  expect(captureAssistant('Done.')).toBeUndefined();
+  expect(captureAssistant('Yes, done!')).toBeUndefined();
+});
+
+test('a reminder of the client that the assistant repeats is not its own', () => {
+  const told = 'The folder holds the report of March.';
+  const answer = `${told}\n\n<system-reminder>\n<total_tokens>14 tokens left</total_tokens>\n</system-reminder>`;
+  expect(captureAssistant(answer)?.text).toBe(told);
 });

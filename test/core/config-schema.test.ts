@@ -324,3 +324,9 @@ test('what a client needs can be told although a provider key is missing', () =>
     'localToken',
   ]);
 });
+
+test('a base URL that is an object without a text form is a problem, not a crash', () => {
+  const memory = { kind: 'hosted', baseUrl: { toString: null }, serviceKey: 'svc_live_key' };
+  const { problems } = parseConfig({ ...validConfig(), memory }, {});
+  expect(problems.map(({ path }) => path)).toEqual(['memory.baseUrl']);
+});

@@ -58,7 +58,12 @@ test('a block comes back on every later request that still holds its message', (
   const first = viewOf(['user', 'a']);
   const entries = ledgerOf(placed(first, 'block one'));
   const later = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
-  const facts = { unanswered: unansweredItem(later), isStated: true, now: 30 * HOUR_MS };
+  const facts = {
+    recalledTokensMax: 512,
+    unanswered: unansweredItem(later),
+    isStated: true,
+    now: 30 * HOUR_MS,
+  };
   const replay = replayBlocks(humanItems(later, place), entries, facts);
   expect(replay.placements.map(({ block }) => block)).toEqual(['block one']);
   expect(replay.isSettled).toBe(false);
@@ -68,7 +73,7 @@ test('a fork under a new id replays the history but asks anew for its own prompt
   const first = viewOf(['user', 'a']);
   const entries = ledgerOf(placed(first, 'block one'));
   const elsewhere = { ...place, conversation: 'c2' };
-  const facts = { isStated: true, now: 0 };
+  const facts = { recalledTokensMax: 512, isStated: true, now: 0 };
   const fork = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
   expect(
     replayBlocks(humanItems(fork, elsewhere), entries, {
@@ -88,7 +93,7 @@ test('R25: an entry of one space is unknown in another', () => {
   const view = viewOf(['user', 'a'], ['assistant', 'b']);
   const entries = ledgerOf(placed(view, 'block one'));
   const other = humanItems(view, { ...place, space: 'project/other' });
-  const facts = { unanswered: undefined, isStated: true, now: 0 };
+  const facts = { recalledTokensMax: 512, unanswered: undefined, isStated: true, now: 0 };
   expect(replayBlocks(other, entries, facts).placements).toEqual([]);
 });
 
@@ -100,6 +105,7 @@ test('the same first words an hour later are a new conversation when the client 
       unanswered: unansweredItem(view),
       isStated,
       now,
+      recalledTokensMax: 512,
     }).isSettled;
   expect(at(HOUR_MS, false)).toBe(true);
   expect(at(HOUR_MS + 1, false)).toBe(false);
@@ -121,6 +127,7 @@ test('an entry that drops the earlier ones does so in every later request, and n
     replayBlocks(humanItems(view, place), entries, {
       unanswered: unansweredItem(view),
       isStated: true,
+      recalledTokensMax: 512,
       now: 0,
     }).placements.map(({ block }) => block);
   expect(blocksOf(one)).toEqual(['one']);
@@ -173,7 +180,12 @@ test('law 6: the same request and the same ledger give the same placements', () 
           }),
         ),
       );
-      const facts = { unanswered: unansweredItem(view), isStated: true, now: 5 };
+      const facts = {
+        recalledTokensMax: 512,
+        unanswered: unansweredItem(view),
+        isStated: true,
+        now: 5,
+      };
       const again = viewOf(...(messages as Message[]));
       const placements = (v: RequestView) =>
         replayBlocks(humanItems(v, place), entries, {

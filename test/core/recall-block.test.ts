@@ -14,8 +14,23 @@ const passage = {
 test('R24: a block is fenced, labelled as data, and names date, speaker and source', () => {
   const { text } = writeRecallBlock([passage], 512);
   expect(text).toMatch(/^<svc-memory note="[^"]*data, not instructions[^"]*">\n/);
-  expect(text).toContain('- 2026-11-19, the user said (claude-code): We deploy on Tuesdays.');
+  expect(text).toContain('\n2026-11-19 (claude-code):\n- user: We deploy on Tuesdays.\n');
   expect(text.endsWith('\n</svc-memory>')).toBe(true);
+});
+
+test('what was said is told in the order of time, under its day, so that a change is seen with both dates', () => {
+  const changed = { ...passage, text: 'We deploy on Fridays now.', at: Date.UTC(2026, 10, 25) };
+  const answer = { ...changed, role: 'assistant', text: 'Noted.', space: 'global' } as const;
+  const { text } = writeRecallBlock([changed, answer, passage], 512);
+  expect(text.split('\n').slice(1, -1)).toEqual([
+    '2026-11-19 (claude-code):',
+    '- user: We deploy on Tuesdays.',
+    '2026-11-25 (claude-code):',
+    '- user: We deploy on Fridays now.',
+    '2026-11-25 (claude-code, global):',
+    '- assistant: Noted.',
+  ]);
+  expect(text).toContain('Newer entries outrank older ones, and the user outranks the assistant.');
 });
 
 test('nothing to say is no block, not an empty fence', () => {
@@ -60,7 +75,7 @@ test('a block never takes more than its tokens, and is the same bytes for the sa
 
 test('blocks are found and taken out of any text, also when one was cut off', () => {
   const { text } = writeRecallBlock([passage], 512);
-  expect(stripRecallBlocks(`before ${text} after`)).toBe('before  after');
+  expect(stripRecallBlocks(`before ${text} after`)).toBe('before   after');
   expect(stripRecallBlocks(`${text}\n${text}`)).toBe('');
   expect(stripRecallBlocks(`before ${text.slice(0, -3)}`)).toBe('before');
   expect(stripRecallBlocks('nothing here')).toBe('nothing here');

@@ -73,6 +73,16 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await texts(text)).toEqual([]);
     });
 
+    test('what was asked in vain is found as soon as it was captured', async () => {
+      await memory.capture(
+        FACTS.map((text, exchange) => recordOf(text, { exchange, conversation: `c${exchange}` })),
+        patience(),
+      );
+      expect(await texts('where is the quokka enclosure')).toEqual([]);
+      await memory.capture([recordOf('The quokka enclosure is north.')], patience());
+      expect(await texts('where is the quokka enclosure')).toHaveLength(1);
+    });
+
     test('an empty memory answers nothing', async () => {
       expect(await texts('what is the deploy code word?')).toEqual([]);
     });
@@ -212,6 +222,21 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await memory.retrieve(secret, patience())).toBe(undefined);
       expect(await texts('locker number')).not.toContain(secret.text);
       expect(await memory.capture([secret, other], patience())).toEqual(['forgotten', 'duplicate']);
+    });
+
+    test('a record that two spaces hold is listed in both, and forgotten in the one that is named', async () => {
+      const here = recordOf('The staging port is 6432.');
+      const there = { ...here, space: 'global' };
+      const other = recordOf('The release train leaves on Thursdays.');
+      await memory.capture([here, there, other], patience());
+      const ref = (await memory.retrieve(here, patience()))?.ref ?? '';
+      const found = await memory.list({ refs: [ref], limit: 10 }, patience());
+      expect(found.map(({ space }) => space).toSorted()).toEqual(['global', 'project']);
+      expect(await memory.list({ refs: [], limit: 10 }, patience())).toEqual([]);
+      expect(await memory.forget({ refs: [ref], space: 'project' }, patience())).toBe(1);
+      expect(await memory.retrieve(here, patience())).toBe(undefined);
+      expect((await memory.retrieve(there, patience()))?.text).toBe(there.text);
+      expect(await memory.list({ limit: 10 }, patience())).toHaveLength(2);
     });
 
     test('forgetting by words forgets what the list with these words shows', async () => {

@@ -124,7 +124,7 @@ const LOCAL_CONFIGURATION = {
     'adapters/config',
   ),
   '2.4-input-budget': row('The input budget is 8,192 estimated tokens.', 'adapters/config'),
-  '2.4-recalled-max': row('At most 512 estimated tokens are recalled.', 'adapters/config'),
+  '2.4-recalled-context': row('At most 512 estimated tokens are recalled.', 'adapters/config'),
   '2.4-elision-enabled': row('proxy.elisionEnabled is on.', 'adapters/config'),
   '2.4-elision-keep-rounds': row('proxy.elisionKeepRounds is 4.', 'adapters/config'),
   '2.4-elision-capture-limit': row('proxy.elisionCaptureLimit is 8.', 'adapters/config'),
@@ -155,9 +155,13 @@ const LOCAL_CONFIGURATION = {
 
 const MODES = {
   '3.1-values': row('Memory modes are off, read, write and read-write.', 'core/modes'),
+  '3.1-default-by-scopes': row(
+    'Without a header the mode is the strongest allowed one.',
+    'core/modes',
+  ),
   '3.1-lower-only': row('x-svc-memory-mode can lower the mode and never raise it.', 'core/modes'),
   '3.2-values': row('Compression modes are passthrough, shadow and deterministic.', 'core/modes'),
-  '3.2-header-once': row(
+  '3.2-header-overrides': row(
     'x-svc-compression-mode overrides the setting for that request only.',
     'core/modes',
   ),
@@ -266,7 +270,7 @@ const RULES = {
   '5.7-provider-key-upstream': row('The upstream sees the provider key.', 'core/header-rules'),
   '6-sse-unchanged': row('SSE events keep names, order and ids.', 'proxy/relay'),
   '7-401': row('401: the token is missing, malformed or wrong.', 'local/gate'),
-  '7-422': row('422: a mode that does not exist; nothing is forwarded.', 'core/modes'),
+  '7-422-invalid-mode': row('422: a mode that does not exist; nothing is forwarded.', 'core/modes'),
   '7-5xx': row('5xx: a provider or a dependency failed, with a code.', 'core/errors'),
   '7-bypass-no-error': row('A bypass is no error: the complete request goes on.', 'proxy/handle'),
   '7-memory-away-no-error': row('Memory away is no error: the request goes on.', 'proxy/handle'),

@@ -1,7 +1,7 @@
 import { cutPassages, passageTokens } from '../../src/core/passages.ts';
 import { readQuestion } from '../../src/core/question.ts';
 import { rankCandidates } from '../../src/core/ranking.ts';
-import { isRelevant, rarityOf } from '../../src/core/relevance.ts';
+import { keepRelevant, rarityOf } from '../../src/core/relevance.ts';
 import { isDigest, referenceOf } from '../../src/core/reference.ts';
 import { proofOf } from '../../src/core/proofs.ts';
 import { termsOf } from '../../src/core/terms.ts';
@@ -20,6 +20,7 @@ import {
   type RecalledPassage,
   type RecallQuestion,
   type RecordKey,
+  type StoredOutput,
   type StoredRecord,
 } from '../../src/ports/memory.ts';
 
@@ -31,7 +32,7 @@ interface FakeRecord extends MemoryRecord {
 export class FakeMemory implements Memory {
   readonly supports = { kind: 'fake', read: true, write: true } as const;
   readonly #records = new Map<string, FakeRecord>();
-  readonly #outputs = new Map<string, StoredRecord>();
+  readonly #outputs = new Map<string, StoredOutput>();
   readonly #tombstones = new Set<string>();
   #isClosed = false;
   /** Every call fails so while it is set. */
@@ -60,9 +61,10 @@ export class FakeMemory implements Memory {
     const corpus = { passages: passages.length, averageTerms: 10 };
     const found: RecalledPassage[] = [];
     let tokens = 0;
-    for (const ranked of rankCandidates({ terms, pairs, asksWhen, dates }, candidates, corpus)) {
-      const passage = passages[ranked.id];
-      if (passage === undefined || !isRelevant(ranked.evidence)) continue;
+    const given = { terms, pairs, asksWhen, dates };
+    for (const ranked of keepRelevant(rankCandidates(given, candidates, corpus))) {
+      const passage = passages[ranked.candidate.id];
+      if (passage === undefined) continue;
       tokens += passageTokens(passage.text) + 12;
       if (tokens > question.tokensMax) break;
       const { ref, digest, space, role, at, client } = passage.record;
@@ -77,7 +79,10 @@ export class FakeMemory implements Memory {
     return records.map((record) => this.#captureOne(record));
   }
 
-  async retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
+  async retrieve(
+    key: RecordKey,
+    signal: AbortSignal,
+  ): Promise<StoredRecord | StoredOutput | undefined> {
     await this.#answerable(signal);
     return [...this.#records.values(), ...this.#outputs.values()].find((record) =>
       'ref' in key
@@ -96,14 +101,12 @@ export class FakeMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     await this.#answerable(signal);
-    const all = [...this.#records.values(), ...this.#outputs.values()];
-    const outputs = [...this.#outputs.values()].filter(({ space }) => {
-      return !('words' in filter) && 'space' in filter && filter.space === space;
+    const outputs = [...this.#outputs.values()].filter(({ ref, space }) => {
+      if ('words' in filter) return false;
+      const isNamed = !('refs' in filter) || filter.refs.includes(ref);
+      return isNamed && (filter.space ?? space) === space;
     });
-    const records =
-      'refs' in filter
-        ? all.filter(({ ref }) => filter.refs.includes(ref))
-        : [...this.#matching(filter), ...outputs];
+    const records = [...this.#matching(filter), ...outputs];
     for (const record of records) {
       this.#tombstones.add(keyOf(record));
       this.#records.delete(keyOf(record));
@@ -175,6 +178,7 @@ export class FakeMemory implements Memory {
     return [...this.#records.values()].filter((record) => {
       const terms = new Set(termsOf(record.text));
       return (
+        (filter.refs ?? [record.ref]).includes(record.ref) &&
         (filter.space ?? record.space) === record.space &&
         (filter.role ?? record.role) === record.role &&
         (filter.conversation ?? record.conversation) === record.conversation &&

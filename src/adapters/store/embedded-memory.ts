@@ -10,6 +10,7 @@ import type {
   RecallAnswer,
   RecallQuestion,
   RecordKey,
+  StoredOutput,
   StoredRecord,
 } from '../../ports/memory.ts';
 import type { StoreClient } from './client.ts';
@@ -43,7 +44,7 @@ export class EmbeddedMemory implements Memory {
     return states;
   }
 
-  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
+  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | StoredOutput | undefined> {
     return this.#client.call('retrieve', key, signal);
   }
 

@@ -47,6 +47,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   const requestLog = new BatchedRequestLog({
     addRequests: (rows) => client.call('addRequests', rows),
     listRequests: (filter) => client.call('listRequests', filter),
+    sumRequests: (filter) => client.call('sumRequests', filter),
   });
   const close = async (): Promise<void> => {
     await Promise.all([outbox.flush(CLOSE_FLUSH_MS), requestLog.flush()]);

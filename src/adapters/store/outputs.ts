@@ -7,7 +7,7 @@ import type {
   HoldQuestion,
   OutputRecord,
   RecordKey,
-  StoredRecord,
+  StoredOutput,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { isName, RECORD_CHARS_MAX, spaceId } from './records.ts';
@@ -67,14 +67,14 @@ export class Outputs {
     return rows.map(({ digest, text }) => ({ digest, proof: proofOf(nonce, text) }));
   }
 
-  retrieve(key: RecordKey): StoredRecord | undefined {
+  retrieve(key: RecordKey): StoredOutput | undefined {
     const [where, values] =
       'ref' in key
         ? ['o.ref = ?', [key.ref]]
         : ['s.name = ? AND o.digest = ?', [key.space, key.digest]];
     const row = this.#database.get<
       Omit<OutputRow, 'id' | 'used'> &
-        Pick<StoredRecord, 'space' | 'conversation' | 'client' | 'at'>
+        Pick<StoredOutput, 'space' | 'conversation' | 'client' | 'at'>
     >(
       `SELECT o.digest, s.name AS space, o.text, o.conversation, o.client, o.at FROM outputs o JOIN spaces s ON s.id = o.space WHERE ${where} ORDER BY o.id LIMIT 1`,
       ...values,
@@ -94,18 +94,25 @@ export class Outputs {
   /** Words find no output: they are not indexed. */
   forget(filter: ForgetFilter, now: number): number {
     if ('words' in filter) return 0;
-    const [where, value] =
-      'refs' in filter
-        ? ['o.ref IN (SELECT value FROM json_each(?))', JSON.stringify(filter.refs)]
-        : ['o.space = (SELECT id FROM spaces WHERE name = ?)', filter.space];
+    const conditions: string[] = [];
+    const values: string[] = [];
+    if ('refs' in filter) {
+      conditions.push('o.ref IN (SELECT value FROM json_each(?))');
+      values.push(JSON.stringify(filter.refs));
+    }
+    if (filter.space !== undefined) {
+      conditions.push('o.space = (SELECT id FROM spaces WHERE name = ?)');
+      values.push(filter.space);
+    }
+    const where = conditions.join(' AND ');
     return this.#database.transaction(() => {
       this.#database.run(
         `INSERT OR IGNORE INTO tombstones (space, digest, at)
          SELECT o.space, o.digest, ? FROM outputs o WHERE ${where}`,
         now,
-        value,
+        ...values,
       );
-      return this.#database.run(`DELETE FROM outputs AS o WHERE ${where}`, value);
+      return this.#database.run(`DELETE FROM outputs AS o WHERE ${where}`, ...values);
     });
   }
 

@@ -11,9 +11,10 @@ import type {
   RecallAnswer,
   RecallQuestion,
   RecordKey,
+  StoredOutput,
   StoredRecord,
 } from '../../ports/memory.ts';
-import type { RequestRow } from '../../ports/request-log.ts';
+import type { RequestRow, RequestSum, SumFilter } from '../../ports/request-log.ts';
 
 /** What the main thread and the store's worker say to each other. Only plain data crosses. */
 
@@ -35,7 +36,7 @@ export interface StoreHealth {
 export interface StoreCalls {
   recall(question: RecallQuestion): RecallAnswer;
   capture(records: readonly MemoryRecord[]): readonly CaptureState[];
-  retrieve(key: RecordKey): StoredRecord | undefined;
+  retrieve(key: RecordKey): StoredRecord | StoredOutput | undefined;
   list(filter: ListFilter): readonly StoredRecord[];
   forget(filter: ForgetFilter): number;
   keepOutputs(records: readonly OutputRecord[]): readonly CaptureState[];
@@ -44,6 +45,7 @@ export interface StoreCalls {
   recordEntries(entries: readonly LedgerEntry[]): void;
   addRequests(rows: readonly RequestRow[]): void;
   listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];
+  sumRequests(filter: SumFilter): readonly RequestSum[];
   health(): StoreHealth;
   close(): void;
 }

@@ -10,7 +10,7 @@ import type {
   StoredRecord,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
-import { PASSAGES_PER_SPACE, SPACES_MAX } from './schema.ts';
+import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE, SPACES_MAX } from './schema.ts';
 import { bytesOf, type StoredText, textOf } from './text.ts';
 
 /** Records in and out of the database. Everything here names a space, or says that it means all. */
@@ -25,8 +25,6 @@ const LIST_WORDS_MAX = 32;
 const LIST_CHARS_MAX = 4096;
 /** Records a transaction, so that another process can write in between: about 100 ms. */
 const FORGET_BATCH = 256;
-/** Passages of one record in the order of a conversation: 512 Ki characters give fewer than 2^16. */
-const POSITIONS_PER_RECORD = 2 ** 16;
 
 interface RecordRow extends Omit<StoredRecord, 'branch' | 'text'>, StoredText {
   readonly branch: string | null;
@@ -70,9 +68,9 @@ export class Records {
     const byRank = terms.length > 0;
     return this.#database
       .all<RecordRow>(
-        `SELECT ${RECORD_COLUMNS} ${RECORDS} ${byRank ? BEST_PASSAGE : ''} ${where}
-         ORDER BY ${byRank ? 'best.rank, ' : ''}r.at DESC, r.id DESC LIMIT ? OFFSET ?`,
-        ...(byRank ? [terms.map(quoted).join(' OR ')] : []),
+        `SELECT ${RECORD_COLUMNS} ${RECORDS} ${byRank ? bestPassage(terms) : ''} ${where}
+         ORDER BY ${byRank ? 'best.words DESC, ' : ''}r.at DESC, r.id DESC LIMIT ? OFFSET ?`,
+        ...terms.map(quoted),
         ...values,
         limit,
         Math.max(0, filter.offset ?? 0),
@@ -80,9 +78,12 @@ export class Records {
       .map(storedRecord);
   }
 
-  /** Leaves tombstones and no trace of the words: neither in the tables nor in the write-ahead log. */
-  forget(filter: ForgetFilter, at: number, leftTraces = false): number {
-    const { where, values } = 'refs' in filter ? whereRefs(filter.refs) : whereOf(filter);
+  /**
+   * Leaves tombstones and no trace of the words: neither in the tables nor in the write-ahead log.
+   * `leavesTraces`: something else was taken out just now, and must leave the log too.
+   */
+  forget(filter: ForgetFilter, at: number, leavesTraces = false): number {
+    const { where, values } = whereOf(filter);
     let forgotten = 0;
     for (;;) {
       const batch = this.#database.transaction(() => {
@@ -96,7 +97,7 @@ export class Records {
       forgotten += batch;
       if (batch < FORGET_BATCH) break;
     }
-    if (forgotten > 0 || leftTraces) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (forgotten > 0 || leavesTraces) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     return forgotten;
   }
 
@@ -149,8 +150,7 @@ export class Records {
       'SELECT next FROM spaces WHERE id = ?',
       ids.space,
     );
-    // The answer follows the question within its exchange.
-    const place = record.exchange * 2 + (record.role === 'assistant' ? 1 : 0);
+    const place = record.exchange + (record.role === 'assistant' ? 0.5 : 0);
     let id = ids.space * PASSAGES_PER_SPACE + (next?.next ?? 1);
     let count = 0;
     let termCount = 0;
@@ -162,7 +162,7 @@ export class Records {
         id,
         ids.record,
         conversation,
-        place * POSITIONS_PER_RECORD + count,
+        place * POSITIONS_PER_EXCHANGE + count,
         start,
         end,
         text,
@@ -254,13 +254,6 @@ interface Condition {
   readonly values: (string | number)[];
 }
 
-function whereRefs(refs: readonly string[]): Condition {
-  return {
-    where: 'WHERE r.ref IN (SELECT value FROM json_each(?))',
-    values: [JSON.stringify(refs)],
-  };
-}
-
 // Listing and forgetting share it: what a list shows, forgetting with the same words forgets.
 function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
   const conditions: string[] = [];
@@ -271,6 +264,7 @@ function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
     values.push(value);
   };
   add('s.name = ?', filter.space);
+  add('r.ref IN (SELECT value FROM json_each(?))', filter.refs && JSON.stringify(filter.refs));
   add('r.role = ?', filter.role);
   add('r.conversation = ?', filter.conversation);
   add('r.at >= ?', filter.since);
@@ -287,9 +281,15 @@ function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
 const HAS_TERM = `r.id IN (SELECT p.record FROM passage_terms f JOIN passages p ON p.id = f.rowid
   WHERE f.passage_terms MATCH ?)`;
 
-const BEST_PASSAGE = `JOIN (SELECT p.record, min(f.rank) AS rank
-  FROM passage_terms f JOIN passages p ON p.id = f.rowid
-  WHERE f.passage_terms MATCH ? GROUP BY p.record) best ON best.record = r.id`;
+/** How many of the words one passage of a record holds, at best. */
+function bestPassage(terms: readonly string[]): string {
+  const holders = terms.map(
+    () => 'SELECT rowid AS id FROM passage_terms WHERE passage_terms MATCH ?',
+  );
+  return `JOIN (SELECT record, max(words) AS words FROM (
+      SELECT p.record AS record, count(*) AS words FROM (${holders.join(' UNION ALL ')}) h
+      JOIN passages p ON p.id = h.id GROUP BY p.id) GROUP BY record) best ON best.record = r.id`;
+}
 
 function listTerms(words: string): string[] {
   return [...new Set(termsOf(words.slice(0, LIST_CHARS_MAX)))].slice(0, LIST_WORDS_MAX);

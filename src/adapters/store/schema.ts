@@ -14,9 +14,17 @@ export const PASSAGES_PER_SPACE = 2 ** 32;
 /** Ids stay exact as numbers: 2^20 spaces of 2^32 passages are below 2^53. */
 export const SPACES_MAX = 2 ** 20;
 
+/**
+ * Places in the order of a conversation. A record has fewer passages than half of these: the
+ * question takes the first half of its exchange, the answer the second.
+ */
+export const POSITIONS_PER_EXCHANGE = 2 ** 17;
+
 // A text is a blob: SQLite's own would end at a NUL and lose half a surrogate pair, and what is
 // given back must be what was stored.
 // Contentless FTS5 could not forget: without the old terms a delete leaves the words in the index.
+// Neither positions nor sizes are kept: bm25() costs 5 us a row for looking them up, ten times what
+// the list of rows costs, and the ranking reads the terms of the few best anyway.
 // The ascii tokenizer takes the terms of core/terms.ts as they are: it knows blanks, nothing else.
 const VERSION_1 = `
 CREATE TABLE spaces (
@@ -63,7 +71,8 @@ CREATE TABLE passages (
 CREATE INDEX passages_by_record ON passages(record);
 CREATE INDEX passages_by_position ON passages(conversation, position);
 CREATE VIRTUAL TABLE passage_terms USING fts5(
-  terms, content='passages', content_rowid='id', tokenize="ascii tokenchars '_'"
+  terms, content='passages', content_rowid='id', tokenize="ascii tokenchars '_'",
+  detail=none, columnsize=0
 );
 INSERT INTO passage_terms(passage_terms, rank) VALUES ('secure-delete', 1);
 CREATE TABLE tombstones (

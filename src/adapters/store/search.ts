@@ -1,16 +1,13 @@
 import { type Question, readQuestion } from '../../core/question.ts';
 import { passageTokens } from '../../core/passages.ts';
-import { type Candidate, type QuestionTerm, rankCandidates } from '../../core/ranking.ts';
-import { isRelevant, rarityOf } from '../../core/relevance.ts';
-import type {
-  RecallAnswer,
-  RecalledPassage,
-  RecallQuestion,
-  RecordRole,
-} from '../../ports/memory.ts';
+import { type QuestionTerm, rankCandidates, type Ranked, valueOf } from '../../core/ranking.ts';
+import { keepRelevant, rarityOf } from '../../core/relevance.ts';
+import { eachNumber, highest } from '../../core/top.ts';
+import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 import { type StoredText, textOf } from './text.ts';
+import { type PassageRow, SELECT_PASSAGE, type Unit, UnitReader } from './units.ts';
 
 /**
  * Recall: candidates from the full-text index of one space and of 'global', ordered and judged by
@@ -20,24 +17,24 @@ import { type StoredText, textOf } from './text.ts';
 
 const GLOBAL_SPACE = 'global';
 /**
- * Index entries that one question may visit: 100,000 take 124 ms, 10,000 about 5. Frequent words
- * say least, so the rarest come first and the rest is left out.
+ * Index entries that one question may visit; 6,000 take about 3 ms. Frequent words say least, so
+ * the rarest come first and the rest is left out.
  */
-const POSTINGS_MAX = 10_000;
+const POSTINGS_MAX = 6000;
 /** Re-ordering the best 50 of the index finds what the full engine finds, within 1.2 points. */
 const CANDIDATES_MAX = 64;
-/** Passages whose neighbours are candidates as well: an answer need not repeat the question's words. */
-const NEIGHBOURS_OF = 32;
 /** Word counts that are remembered; a term is about 10 bytes. */
 const FREQUENCIES_MAX = 20_000;
+/** A small count is cheap to take again, and a word that was said a moment ago must be found. */
+const REMEMBERED_MIN = 256;
 /** Until a space has grown by this share, its remembered word counts are near enough. */
 const GROWTH_MAX = 0.1;
 /** What the assistant said counts less than what the person asks: measured best at 0.6. */
 const ASSISTANT_WEIGHT = 0.6;
 /** With so many telling words of the person's own, the assistant's words are not needed. */
 const HUMAN_RARITY_ENOUGH = 1.5;
-/** Date, source and blanks around a passage in the block. */
-const PASSAGE_OVERHEAD_TOKENS = 12;
+/** The least that date and source of a passage take; the block decides in the end what fits. */
+const PASSAGE_OVERHEAD_TOKENS = 4;
 
 interface Space {
   readonly id: number;
@@ -46,24 +43,18 @@ interface Space {
   readonly next: number;
 }
 
-interface PassageRow {
-  readonly id: number;
-  readonly record: number;
-  readonly conversation: number;
-  readonly position: number;
-  readonly terms: string;
-  readonly role: RecordRole;
-  readonly at: number;
-  readonly digest: string;
+/** What is looked for, in every space alike. */
+interface Given {
+  readonly terms: readonly QuestionTerm[];
+  readonly passages: number;
+  /** Digests, as JSON. */
+  readonly excluded: string;
 }
 
 interface PackedRow extends Omit<RecalledPassage, 'score' | 'text'>, StoredText {
   readonly start: number;
   readonly end: number;
 }
-
-const PASSAGE = `SELECT p.id, p.record, p.conversation, p.position, p.terms, r.role, r.at, r.digest
-  FROM passages p JOIN records r ON r.id = p.record`;
 
 export class Search {
   readonly #database: Database;
@@ -81,14 +72,13 @@ export class Search {
     const asked = readQuestion(question.humanText, question.assistantText);
     if (passages === 0) return { passages: [] };
     const terms = this.#weigh(asked, spaces, passages);
-    const excluded = JSON.stringify(question.excludeDigests);
-    const rows = spaces.flatMap((space) => this.#candidates(space, terms, excluded));
-    const terms0 = spaces.reduce((sum, space) => sum + space.terms, 0);
-    const ranked = rankCandidates(
-      { terms, pairs: asked.pairs, asksWhen: asked.asksWhen, dates: asked.dates },
-      this.#withNeighbours(rows, new Set(question.excludeDigests)),
-      { passages, averageTerms: terms0 / passages },
-    );
+    const given = { terms, passages, excluded: JSON.stringify(question.excludeDigests) };
+    const rows = spaces.flatMap((space) => this.#candidates(space, given));
+    const units = new UnitReader(this.#database, new Set(question.excludeDigests)).read(rows);
+    const { pairs, asksWhen, dates } = asked;
+    const termCount = spaces.reduce((sum, space) => sum + space.terms, 0);
+    const corpus = { passages, averageTerms: termCount / passages };
+    const ranked = rankCandidates({ terms, pairs, asksWhen, dates }, units, corpus);
     return { passages: this.#pack(ranked, question.tokensMax) };
   }
 
@@ -130,6 +120,7 @@ export class Search {
       lastId(space),
     );
     const frequency = row?.found ?? 0;
+    if (frequency < REMEMBERED_MIN) return frequency;
     if (this.#frequencies.size >= FREQUENCIES_MAX) this.#frequencies.clear();
     this.#frequencies.set(key, frequency);
     return frequency;
@@ -142,34 +133,63 @@ export class Search {
     this.#counted.set(space.id, space.passages);
   }
 
-  #candidates(space: Space, terms: readonly QuestionTerm[], excluded: string): PassageRow[] {
-    const { chosen, newest } = this.#affordable(space, terms);
-    if (chosen.length === 0) return [];
-    return this.#database.all<PassageRow>(
-      `${PASSAGE} JOIN (
-         SELECT rowid, rank FROM passage_terms
-         WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?
-           AND rowid NOT IN (
-             SELECT x.id FROM json_each(?) e
-             JOIN records y ON y.space = ? AND y.digest = e.value
-             JOIN passages x ON x.record = y.id)
-         ORDER BY rank LIMIT ${CANDIDATES_MAX}
-       ) f ON f.rowid = p.id ORDER BY f.rank`,
-      chosen.map(quoted).join(' OR '),
-      Math.max(firstId(space), lastId(space) - newest),
-      lastId(space),
-      excluded,
-      space.id,
+  /** The passages that hold most of the question, by what its terms are worth. */
+  #candidates(space: Space, given: Given): PassageRow[] {
+    const values = new Map<number, number>();
+    const { chosen, newest } = this.#affordable(space, given.terms);
+    const from = Math.max(firstId(space), lastId(space) - newest);
+    for (const term of chosen) {
+      const value = valueOf(term, given.passages);
+      eachNumber(this.#holders(term.term, from, lastId(space)), (place) => {
+        values.set(place, (values.get(place) ?? 0) + value);
+      });
+    }
+    for (const id of this.#passagesOf(space, given.excluded)) values.delete(id - from);
+    const best = highest(values, CANDIDATES_MAX).map((place) => place + from);
+    const rows = this.#database.all<PassageRow>(
+      `${SELECT_PASSAGE} WHERE p.id IN (SELECT value FROM json_each(?))`,
+      JSON.stringify(best),
     );
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return best.flatMap((id) => byId.get(id) ?? []);
+  }
+
+  // A number above 2^31 may be bound as a real, and then the text would say "12.0".
+  /** As one text, counted from `from`: 10,000 rows cost 10 ms one by one, 1 ms together. */
+  #holders(term: string, from: number, to: number): string {
+    const row = this.#database.get<{ places: string | null }>(
+      `SELECT group_concat(rowid - CAST(? AS INTEGER)) AS places FROM passage_terms
+       WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?`,
+      from,
+      quoted(term),
+      from,
+      to,
+    );
+    return row?.places ?? '';
+  }
+
+  // CROSS JOIN keeps the order: without statistics SQLite would begin with all passages.
+  #passagesOf(space: Space, digests: string): number[] {
+    return this.#database
+      .all<{ id: number }>(
+        `SELECT p.id FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
+         CROSS JOIN passages p ON p.record = r.id`,
+        digests,
+        space.id,
+      )
+      .map(({ id }) => id);
   }
 
   /** When even the rarest word is in too many passages, only the newest of them are looked at. */
-  #affordable(space: Space, terms: readonly QuestionTerm[]): { chosen: string[]; newest: number } {
+  #affordable(
+    space: Space,
+    terms: readonly QuestionTerm[],
+  ): { chosen: QuestionTerm[]; newest: number } {
     const counted = terms
-      .map(({ term }) => ({ term, frequency: this.#frequency(space, term) }))
+      .map((term) => ({ term, frequency: this.#frequency(space, term.term) }))
       .filter(({ frequency }) => frequency > 0)
       .toSorted((a, b) => a.frequency - b.frequency);
-    const chosen: string[] = [];
+    const chosen: QuestionTerm[] = [];
     let postings = 0;
     for (const { term, frequency } of counted) {
       if (chosen.length > 0 && postings + frequency > POSTINGS_MAX) break;
@@ -179,46 +199,16 @@ export class Search {
     return { chosen, newest: postings > POSTINGS_MAX ? POSTINGS_MAX : PASSAGES_PER_SPACE };
   }
 
-  #withNeighbours(rows: readonly PassageRow[], excluded: ReadonlySet<string>): Candidate[] {
-    const candidates = new Map<number, Candidate>();
-    const beside: Candidate[] = [];
-    for (const [place, row] of rows.entries()) {
-      const previous = this.#neighbour(row, 'previous');
-      const next = this.#neighbour(row, 'next');
-      const { terms } = candidateOf(row, '', '');
-      candidates.set(row.id, candidateOf(row, previous?.terms, next?.terms));
-      if (place >= NEIGHBOURS_OF) continue;
-      if (previous !== undefined && !excluded.has(previous.digest)) {
-        beside.push({ ...candidateOf(previous, '', ''), next: terms });
-      }
-      if (next !== undefined && !excluded.has(next.digest)) {
-        beside.push({ ...candidateOf(next, '', ''), previous: terms });
-      }
-    }
-    for (const one of beside) if (!candidates.has(one.id)) candidates.set(one.id, one);
-    return [...candidates.values()];
-  }
-
-  #neighbour(row: PassageRow, side: 'previous' | 'next'): PassageRow | undefined {
-    const [sign, order] = side === 'previous' ? ['<', 'DESC'] : ['>', 'ASC'];
-    return this.#database.get<PassageRow>(
-      `${PASSAGE} WHERE p.conversation = ? AND p.position ${sign} ? ORDER BY p.position ${order} LIMIT 1`,
-      row.conversation,
-      row.position,
-    );
-  }
-
-  #pack(ranked: ReturnType<typeof rankCandidates>, tokensMax: number): RecalledPassage[] {
+  #pack(ranked: readonly Ranked<Unit>[], tokensMax: number): RecalledPassage[] {
     const packed: RecalledPassage[] = [];
     let tokens = 0;
-    for (const { id, score, evidence } of ranked) {
-      if (!isRelevant(evidence)) continue;
-      const passage = this.#passage(id, score);
-      if (passage === undefined) continue;
-      const more = Math.ceil(passageTokens(passage.text)) + PASSAGE_OVERHEAD_TOKENS;
-      if (tokens + more > tokensMax) break;
-      tokens += more;
-      packed.push(passage);
+    for (const { candidate, score } of keepRelevant(ranked)) {
+      const passages = candidate.passages.flatMap((id) => this.#passage(id, score) ?? []);
+      for (const { text } of passages) {
+        tokens += Math.ceil(passageTokens(text)) + PASSAGE_OVERHEAD_TOKENS;
+      }
+      if (tokens > tokensMax) break;
+      packed.push(...passages);
     }
     return packed;
   }
@@ -234,23 +224,6 @@ export class Search {
     const { start, end, text, is_utf16, ...record } = row;
     return { ...record, text: textOf({ text, is_utf16 }).slice(start, end), score };
   }
-}
-
-function candidateOf(row: PassageRow, previous = '', next = ''): Candidate {
-  const { id, record, role, at } = row;
-  return {
-    id,
-    record,
-    role,
-    at,
-    terms: split(row.terms),
-    previous: split(previous),
-    next: split(next),
-  };
-}
-
-function split(terms: string): string[] {
-  return terms === '' ? [] : terms.split(' ');
 }
 
 function firstId(space: Space): number {

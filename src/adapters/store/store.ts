@@ -95,6 +95,7 @@ export class Store {
       recordEntries: (entries) => ledger.record(entries),
       addRequests: (rows) => requests.add(rows),
       listRequests: (filter) => requests.list(filter),
+      sumRequests: (filter) => requests.sum(filter),
       health: () => this.#health(database),
       close: () => this.#close(),
     };

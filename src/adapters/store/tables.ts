@@ -1,5 +1,5 @@
 import type { LedgerEntry } from '../../ports/ledger.ts';
-import type { RequestRow } from '../../ports/request-log.ts';
+import type { RequestRow, RequestSum, SumFilter } from '../../ports/request-log.ts';
 import type { Database } from './database.ts';
 
 /** The ledger and the request log as tables: small rows, found by key, bounded in number and age. */
@@ -106,9 +106,50 @@ export class RequestTable {
     return rows.map(({ row }) => JSON.parse(row) as RequestRow);
   }
 
+  sum({ since }: SumFilter): RequestSum[] {
+    return this.#database
+      .all<SumRow>(SUM_SQL, since)
+      .map(({ input, output, cacheRead, cacheWrite, ...sum }) => ({
+        ...sum,
+        usage: { input, cacheRead, cacheWrite, output },
+      }));
+  }
+
   #prune(now: number): void {
     const sql = `DELETE FROM requests WHERE at < ? OR number <=
       (SELECT coalesce(max(number), 0) FROM requests) - ${REQUEST_ROWS_MAX}`;
     this.#database.run(sql, now - REQUEST_AGE_MAX_MS);
   }
+}
+
+interface SumRow extends Omit<RequestSum, 'usage'> {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+}
+
+/** Rows of 90 days of heavy use fall into some thousand groups; more are of no use to a reader. */
+const SUM_ROWS_MAX = 10_000;
+
+// The rows are JSON: they gain fields without a migration, and are summed when somebody asks.
+const SUM_SQL = `
+SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
+  coalesce(row ->> '$.client', '') AS client,
+  coalesce(row ->> '$.space', '') AS space,
+  count(*) AS requests,
+  sum(row ->> '$.end' <> 'complete' OR row ->> '$.status' >= 400) AS failed,
+  ${total('originalInputTokens')}, ${total('forwardedInputTokens')},
+  ${total('recalledTokens')}, ${total('elidedTokens')},
+  sum(row ->> '$.memoryState' IN ('recalled', 'empty')
+    OR row ->> '$.memoryState' LIKE 'degraded%') AS asked,
+  sum(row ->> '$.memoryState' = 'recalled') AS recalled,
+  sum(row ->> '$.memoryState' LIKE 'degraded%') AS degraded,
+  ${total('input', '$.usage.input')}, ${total('output', '$.usage.output')},
+  ${total('cacheRead', '$.usage.cacheRead')}, ${total('cacheWrite', '$.usage.cacheWrite')}
+FROM requests WHERE at >= ?
+GROUP BY 1, 2, 3 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
+
+function total(name: string, path = `$.${name}`): string {
+  return `coalesce(sum(row ->> '${path}'), 0) AS ${name}`;
 }

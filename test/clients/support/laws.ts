@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { type BodyList, readBodyList } from './body-list.ts';
-import { type CallPair, evidence } from './stage.ts';
+import { type CallPair, type Stage, evidence } from './stage.ts';
+import { PROVIDER_KEY } from './svc.ts';
 
 /** What must hold between what a client sent and got, and what left for the provider and came back. */
 
@@ -33,6 +34,22 @@ export function expectEvidence(pairs: readonly CallPair[]): void {
     for (const name of ['original-input', 'forwarded-input', 'recalled']) {
       expect(evidence(pair, `x-svc-${name}-tokens`)).toMatch(/^\d+$/);
     }
+  }
+}
+
+/** R14: the provider gets its own key and never the token of this machine; the client never the key. */
+export function expectKeysInPlace(stage: Stage): void {
+  const { token } = stage.svc;
+  for (const { headers, body } of stage.provider.records) {
+    const values = headers.filter((_, index) => index % 2 === 1);
+    expect(values.some((value) => value.endsWith(PROVIDER_KEY))).toBe(true);
+    expect(values.some((value) => value.includes(token))).toBe(false);
+    expect(headers.some((name) => /^x-svc-/i.test(name))).toBe(false);
+    expect(body.includes(token)).toBe(false);
+  }
+  for (const { answer } of stage.tap.exchanges) {
+    expect(answer?.headers.join('\n')).not.toContain(PROVIDER_KEY);
+    expect(answer?.body.includes(PROVIDER_KEY)).toBe(false);
   }
 }
 

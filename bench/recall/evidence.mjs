@@ -1,0 +1,121 @@
+/** How much of the evidence is found: within the block that goes into the prompt, and by rank. */
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { indexLines } from './bm25.mjs';
+import { withStore } from '../lib/product.mjs';
+
+/** What the proxy asks for by default: `recalledTokensMax`. */
+const BLOCK_TOKENS_MAX = 512;
+/** Enough for the first ten sessions to be among what is answered. */
+const RANKED_TOKENS_MAX = 8192;
+
+const never = new AbortController().signal;
+
+/** Rows: the product, and plain BM25 in the same block. */
+export async function measureEvidence(modules, conversations) {
+  const product = new Score();
+  const plain = new Score();
+  const { writeRecallBlock } = modules.block;
+  await withStore(modules, async ({ memory }) => {
+    for (const conversation of conversations) {
+      await memory.capture(conversation.records, never);
+      const search = indexLines(conversation.records, modules.terms.termsOf);
+      for (const question of conversation.questions) {
+        const ask = async (tokensMax) =>
+          (await memory.recall(recallQuestion(conversation, question, tokensMax), never)).passages;
+        const block = blockOf(await ask(BLOCK_TOKENS_MAX), writeRecallBlock);
+        product.add(conversation, question, { block, ranked: await ask(RANKED_TOKENS_MAX) });
+        const ranked = search(question.text);
+        plain.add(conversation, question, { block: blockOf(ranked, writeRecallBlock), ranked });
+      }
+    }
+  });
+  return { product: product.result(), plain: plain.result() };
+}
+
+function recallQuestion({ space, records }, { text }, tokensMax) {
+  return {
+    space,
+    humanText: text,
+    assistantText: '',
+    excludeDigests: [],
+    tokensMax,
+    now: records.at(-1).at,
+  };
+}
+
+/** What the model would see, and which passages stand in it. */
+function blockOf(passages, writeRecallBlock) {
+  const kept = [];
+  let block = { text: '', tokens: 0 };
+  // As the block is written: the next best that still fits.
+  for (const passage of passages.slice(0, 40)) {
+    const next = writeRecallBlock([...kept, passage], BLOCK_TOKENS_MAX);
+    if (next.text === block.text) continue;
+    kept.push(passage);
+    block = next;
+  }
+  return { kept, text: block.text };
+}
+
+class Score {
+  #questions = 0;
+  #sums = {};
+  #categories = new Map();
+  #tokensMost = 0;
+
+  add(conversation, { category, evidence }, { block, ranked }) {
+    const shown = new Set(block.kept.flatMap(({ digest }) => conversation.lines.get(digest) ?? []));
+    const share = shareOf(evidence, shown);
+    const row = this.#categories.get(category) ?? { count: 0, share: 0 };
+    this.#categories.set(category, { count: row.count + 1, share: row.share + share });
+    // Questions of category 5 ask for what was never said.
+    if (category === 5) return;
+    const tokens = countTokens(block.text);
+    this.#tokensMost = Math.max(this.#tokensMost, tokens);
+    this.#questions += 1;
+    const lines = linesOf(conversation, ranked);
+    const sessionOf = (line) => conversation.sessions.get(line);
+    const sessions = [...new Set(lines.map(sessionOf))];
+    const wanted = new Set([...evidence].map(sessionOf));
+    const first = lines.findIndex((line) => evidence.has(line));
+    const figures = {
+      share,
+      any: share > 0 ? 1 : 0,
+      all: share === 1 ? 1 : 0,
+      dialog10: shareOf(evidence, new Set(lines.slice(0, 10))),
+      session5: shareOf(wanted, new Set(sessions.slice(0, 5))),
+      session10: shareOf(wanted, new Set(sessions.slice(0, 10))),
+      reciprocal: first === -1 ? 0 : 1 / (first + 1),
+      empty: block.kept.length === 0 ? 1 : 0,
+      tokens,
+    };
+    for (const [name, value] of Object.entries(figures)) {
+      this.#sums[name] = (this.#sums[name] ?? 0) + value;
+    }
+  }
+
+  /** Shares from 0 to 1 over categories 1 to 4; tokens are o200k_base's. */
+  result() {
+    const means = Object.entries(this.#sums).map(([name, sum]) => [name, sum / this.#questions]);
+    const categories = [...this.#categories]
+      .toSorted(([a], [b]) => a - b)
+      .map(([category, { count, share }]) => [category, share / count]);
+    return {
+      questions: this.#questions,
+      ...Object.fromEntries(means),
+      tokensMost: this.#tokensMost,
+      categories: Object.fromEntries(categories),
+    };
+  }
+}
+
+/** Distinct, best first. */
+function linesOf(conversation, ranked) {
+  return [...new Set(ranked.flatMap(({ digest }) => conversation.lines.get(digest) ?? []))];
+}
+
+function shareOf(wanted, found) {
+  let held = 0;
+  for (const one of wanted) if (found.has(one)) held += 1;
+  return held / wanted.size;
+}

@@ -1,0 +1,161 @@
+/** `npm run bench:recall`: does recall find what matters, and what does it cost? See ../README.md. */
+import { writeFileSync } from 'node:fs';
+import os from 'node:os';
+import { parseArgs } from 'node:util';
+import { drawTable } from '../lib/statistics.mjs';
+import { measureEvidence } from './evidence.mjs';
+import { DATA_FILE, readConversations } from './locomo.mjs';
+import { buildProduct } from '../lib/product.mjs';
+import { measureSpeed } from './speed.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    suite: { type: 'string', default: 'evidence,speed' },
+    half: { type: 'string', default: 'test' },
+    data: { type: 'string', default: DATA_FILE },
+    sizes: { type: 'string', default: '1000,10000,100000' },
+    questions: { type: 'string', default: '300' },
+    json: { type: 'string' },
+    gate: { type: 'boolean', default: false },
+  },
+});
+
+const MODULES = {
+  store: 'src/adapters/store/embedded-store.ts',
+  'store-worker': 'src/adapters/store/worker.ts',
+  block: 'src/core/recall-block.ts',
+  terms: 'src/core/terms.ts',
+};
+
+process.exitCode = await run();
+
+async function run() {
+  const suites = options.suite.split(',');
+  const { modules, remove } = await buildProduct(MODULES);
+  const results = {};
+  try {
+    if (suites.includes('evidence')) results.evidence = await runEvidence(modules);
+    if (suites.includes('speed')) results.speed = await runSpeed(modules);
+  } finally {
+    remove();
+  }
+  return report(results);
+}
+
+async function runEvidence(modules) {
+  const told = readConversations({ half: options.half, areRolesTold: true, file: options.data });
+  if (told === undefined) {
+    process.stdout.write(`\nEvidence: skipped, ${options.data} is not there.\n`);
+    return undefined;
+  }
+  const untold = readConversations({ half: options.half, areRolesTold: false, file: options.data });
+  // Neither speaker is an assistant: with one role for both, what the person said outranks nothing.
+  const { product, plain } = await measureEvidence(modules, untold);
+  const { product: withRoles } = await measureEvidence(modules, told);
+  const rows = Object.entries({
+    svc: product,
+    'svc, as user and assistant': withRoles,
+    'plain BM25': plain,
+  });
+  drawEvidence(rows);
+  return Object.fromEntries(rows);
+}
+
+function drawEvidence(rows) {
+  const percent = (share) => (100 * share).toFixed(1);
+  const { questions } = rows[0][1];
+  process.stdout.write(
+    `\nLoCoMo, ${options.half} half, categories 1 to 4, ${questions} questions: evidence in a block of at most 512 tokens (%)\n\n`,
+  );
+  const columns = ['', 'evidence', 'any', 'all', 'dialog R@10', 'session R@5', 'R@10', 'MRR'];
+  const more = ['nothing', 'tokens', 'most', 'c1', 'c2', 'c3', 'c4', 'c5'];
+  process.stdout.write(
+    `${drawTable(
+      [...columns, ...more],
+      rows.map(([name, it]) => [
+        name,
+        ...[
+          it.share,
+          it.any,
+          it.all,
+          it.dialog10,
+          it.session5,
+          it.session10,
+          it.reciprocal,
+          it.empty,
+        ].map(percent),
+        it.tokens.toFixed(0),
+        it.tokensMost.toFixed(0),
+        ...[1, 2, 3, 4, 5].map((category) => percent(it.categories[category] ?? Number.NaN)),
+      ]),
+    )}\n`,
+  );
+}
+
+async function runSpeed(modules) {
+  const sizes = options.sizes.split(',').map(Number);
+  const rows = await measureSpeed(modules, { sizes, questions: Number(options.questions) });
+  const columns = [
+    'records',
+    'questions',
+    'CPU p50',
+    'p99',
+    'wall p50',
+    'p99',
+    'found',
+    'µs to keep',
+    'recallable p50',
+    'most',
+  ];
+  process.stdout.write(
+    `\nMilliseconds of a recall, and from keep() until it is recalled (load ${os.loadavg()[0].toFixed(1)})\n\n${drawTable(
+      columns,
+      rows.map((it) => [
+        String(it.size),
+        it.name,
+        it.cpu50,
+        it.cpu99,
+        it.wall50,
+        it.wall99,
+        it.found,
+        it.fillMicroseconds,
+        it.kept50,
+        it.keptMost,
+      ]),
+    )}\n`,
+  );
+  return rows;
+}
+
+function report(results) {
+  const bars = judge(results);
+  process.stdout.write(`\n${drawTable(['bar', 'svc', 'allowed', 'verdict'], bars.map(rowOf))}\n`);
+  if (options.json !== undefined) {
+    writeFileSync(options.json, JSON.stringify({ ...results, bars }, null, 2));
+  }
+  return options.gate && bars.some(({ isMet }) => !isMet) ? 1 : 0;
+}
+
+function rowOf({ what, value, bar, isMet }) {
+  return [what, value, bar, isMet ? 'met' : 'MISSED'];
+}
+
+function judge({ evidence, speed }) {
+  const atLeast = (what, value, bar) => ({ what, value, bar: `>= ${bar}`, isMet: value >= bar });
+  const atMost = (what, value, bar) => ({ what, value, bar: `<= ${bar}`, isMet: value <= bar });
+  const bars = [];
+  if (evidence !== undefined) {
+    bars.push(atLeast('LoCoMo evidence in 512 tokens, %', 100 * evidence.svc.share, 76));
+    bars.push(atLeast('LoCoMo dialog R@10, %', 100 * evidence.svc.dialog10, 75));
+  }
+  for (const { name, size, cpu50, cpu99, keptMost } of speed ?? []) {
+    if (size === 1000 && name === 'ordinary')
+      bars.push(atMost('CPU p50, 1,000 records, ms', cpu50, 3));
+    if (name === 'few words')
+      bars.push(atMost(`CPU p50, ${size} records of few words, ms`, cpu50, 15));
+    if (size === 100_000 && name !== 'few words')
+      bars.push(atMost(`CPU p99, 100,000 records, ${name}, ms`, cpu99, 25));
+    if (name === 'ordinary') bars.push(atMost(`recallable at ${size} records, ms`, keptMost, 50));
+  }
+  return bars;
+}

@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Background, logFile, startBackground } from '../adapters/background.ts';
+import { dataFolder } from '../adapters/data-folder.ts';
+import { probeProxy } from '../adapters/health-probe.ts';
+import { listRunFiles } from '../adapters/run-files.ts';
+import { flagNameOf, type ProxyFlags, PROXY_FLAG_NAMES } from '../core/config-proxy.ts';
+import { type Access, parseAccess } from '../core/config-schema.ts';
+import { CliError } from './cli-error.ts';
+import type { CommandContext } from './context.ts';
+import { configError } from './load-config.ts';
+import { findProxies, type OwnProxy } from './own-proxies.ts';
+import { prepareConfig } from './start.ts';
+
+/** A proxy that runs by itself, for the commands that need one. */
+
+export interface ProxyProcess {
+  /** What this very program was started with: the script. */
+  readonly script: string;
+}
+
+export interface EnsuredProxy {
+  readonly proxy: OwnProxy;
+  readonly localToken: string;
+  /** False when it ran before. */
+  readonly isNew: boolean;
+}
+
+// A start takes a third of a second; on a machine that is busy with a build, several.
+const START_MS = 20_000;
+const POLL_MS = 20;
+
+/** The proxy of this configuration; started in the background where none runs. */
+export async function ensureProxy(
+  flags: ProxyFlags,
+  context: CommandContext,
+  parts: ProxyProcess,
+): Promise<EnsuredProxy> {
+  const { environment } = context;
+  const file = await prepareConfig(context);
+  const { access, problems } = parseAccess(file.value, { ...environment, ...asVariables(flags) });
+  if (access === undefined) throw configError(file.path, problems);
+  const { localToken } = access;
+  const folder = dataFolder(environment);
+  const [running] = (await findProxies(folder, access)).own.filter(wanted(flags, access));
+  if (running !== undefined) return { proxy: running, localToken, isNew: false };
+  const command = [parts.script, 'start', '--quiet', ...asArguments(flags)];
+  const background = startBackground({ command, dataFolder: folder, environment });
+  const proxy = await untilServing(background, folder, access);
+  background.release();
+  if (proxy !== undefined) return { proxy, localToken, isNew: proxy.pid === background.pid };
+  throw startError(background, logFile(folder));
+}
+
+/** Whoever asks for a port gets that port, and no other proxy. */
+function wanted(flags: ProxyFlags, { port }: Access): (proxy: OwnProxy) => boolean {
+  return (proxy) => flags.port === undefined || proxy.port === port;
+}
+
+/** Undefined when it ended before it served, and no other one serves in its place. */
+async function untilServing(
+  background: Background,
+  folder: string,
+  access: Access,
+): Promise<OwnProxy | undefined> {
+  const deadline = performance.now() + START_MS;
+  while (background.isRunning() && performance.now() < deadline) {
+    const run = (await listRunFiles(folder)).find(({ pid }) => pid === background.pid);
+    if (run !== undefined) {
+      const { pid } = await probeProxy(run, access.localToken);
+      if (pid === run.pid) return run;
+    }
+    await sleep(POLL_MS);
+  }
+  // Two commands may start one at once: the one that found the port taken uses the other's.
+  return (await findProxies(folder, access)).own.find(({ port }) => port === access.port);
+}
+
+// What `svc start` says is made of constants and addresses, never of secrets.
+function startError(background: Background, log: string): CliError {
+  const said = background.said().trim().split('\n').slice(-4);
+  const lines = said.map((line) => line.replace(/^svc: /, '').trim()).filter((line) => line !== '');
+  const what = background.isRunning()
+    ? `svc start does not answer after ${START_MS / 1000} seconds.`
+    : 'The proxy could not be started.';
+  return new CliError([what, ...lines], `Try it in sight: svc start. Its log: ${log}`);
+}
+
+function asVariables(flags: ProxyFlags): Record<string, string> {
+  const { host, port } = flags;
+  return { ...(host === undefined ? {} : { SVC_HOST: host }), ...(port ? { SVC_PORT: port } : {}) };
+}
+
+function asArguments(flags: ProxyFlags): readonly string[] {
+  return PROXY_FLAG_NAMES.flatMap((name) => {
+    const value = flags[name];
+    return value === undefined ? [] : [`${flagNameOf(name)}=${value}`];
+  });
+}

@@ -1,0 +1,42 @@
+import { type Draft } from '../core/config-draft.ts';
+import { readProxySettings } from '../core/config-proxy.ts';
+import { type Environment, Findings, isEnvironmentName, isRecord } from '../core/config-values.ts';
+import type { ProxySettings } from '../core/settings.ts';
+
+/** The configuration in a few lines, keys masked. */
+export function summaryOf(draft: Draft, environment: Environment): readonly string[] {
+  const proxy = storedSettings(draft);
+  const upstreams = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
+  return [
+    `  Address    ${proxy.host}:${proxy.port}`,
+    `  Memory     ${proxy.memoryMode}, at most ${proxy.recalledTokensMax} recalled tokens`,
+    `  Shortening ${proxy.compressionMode}, from ${proxy.inputBudget} tokens on`,
+    ...upstreams.map((upstream: unknown) => `  Provider   ${upstreamText(upstream, environment)}`),
+    ...(upstreams.length === 0 ? ['  Provider   none yet'] : []),
+  ];
+}
+
+/** As the file has them: variables of this shell say nothing about it. */
+export function storedSettings(draft: Draft): ProxySettings {
+  return readProxySettings(draft['proxy'], { environment: {}, flags: {} }, new Findings());
+}
+
+function upstreamText(upstream: unknown, environment: Environment): string {
+  if (!isRecord(upstream)) return '?';
+  const { name, apiStyle, baseUrl, providerKey, auth } = upstream;
+  const key = auth === 'none' ? 'no key' : `key ${maskedKey(providerKey, environment)}`;
+  return [name, apiStyle, hostOf(baseUrl), key].map(String).join(', ');
+}
+
+function hostOf(baseUrl: unknown): string {
+  return typeof baseUrl === 'string' && URL.canParse(baseUrl) ? new URL(baseUrl).host : '?';
+}
+
+/** Tells keys apart for the person who knows them, and is of no use to anybody else. */
+export function maskedKey(value: unknown, environment: Environment): string {
+  const name = isRecord(value) ? value['env'] : undefined;
+  if (isEnvironmentName(name)) return `in $${name}${environment[name] ? '' : ' (not set here)'}`;
+  if (typeof value !== 'string' || value === '') return 'missing';
+  // Four of forty characters; of a short key not even those.
+  return value.length >= 24 ? `…${value.slice(-4)}` : '…';
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { type CapturedText, captureStored } from './captures.ts';
+
+/**
+ * Memories as JSON lines: what `svc memory export` writes and `svc memory import` reads, here or on
+ * another machine. A line is not trusted: its text is masked like anything captured, and its digest
+ * is made anew.
+ */
+
+export interface LineRecord extends CapturedText {
+  readonly space: string;
+  readonly conversation: string;
+  readonly client: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly fingerprint: string;
+  readonly exchange: number;
+  readonly branch?: string;
+}
+
+export type ReadLine =
+  | { readonly kind: 'record'; readonly record: LineRecord }
+  /** An empty line, or a text of which nothing may be kept. */
+  | { readonly kind: 'nothing' }
+  /** `problem` names the field and never quotes the line. */
+  | { readonly kind: 'wrong'; readonly problem: string };
+
+/** The longest names that the store takes; see also the pattern of spaces. */
+const NAME_CHARS_MAX = 1024;
+
+export function writeLine(record: LineRecord & { readonly ref?: string }): string {
+  const { ref, space, role, text, at, conversation, exchange, client, branch, fingerprint } =
+    record;
+  const time = new Date(at).toISOString();
+  const line = { ref, space, role, text, at: time, conversation, exchange, client, branch };
+  return JSON.stringify({ ...line, fingerprint });
+}
+
+/** Only `text` is needed; `now` and `user` stand for a time and a role that are not told. */
+export function readLine(line: string, given: { space?: string; now: number }): ReadLine {
+  if (line.trim() === '') return { kind: 'nothing' };
+  const fields = fieldsOf(line);
+  if (fields === undefined) return wrong('it is no JSON object');
+  const { text, role = 'user', at = given.now, exchange = 0, branch } = fields;
+  if (typeof text !== 'string') return wrong('text is missing');
+  if (role !== 'user' && role !== 'assistant') return wrong('role must be user or assistant');
+  const time = typeof at === 'string' ? Date.parse(at) : at;
+  if (typeof time !== 'number' || !Number.isSafeInteger(time)) return wrong('at is no time');
+  if (typeof exchange !== 'number' || !Number.isSafeInteger(exchange) || exchange < 0) {
+    return wrong('exchange must be a whole number');
+  }
+  const space = given.space ?? nameIn(fields['space']);
+  if (space === undefined) return wrong('space is missing: it can be given by --space');
+  const captured = captureStored(role, text);
+  if (captured === undefined) return { kind: 'nothing' };
+  const own = createHash('sha256').update(`${time} ${captured.digest}`).digest('base64url');
+  const record = {
+    ...captured,
+    space,
+    at: time,
+    exchange,
+    conversation: nameIn(fields['conversation']) ?? `line_${own}`,
+    client: nameIn(fields['client']) ?? 'unknown',
+    fingerprint: nameIn(fields['fingerprint']) ?? own,
+    ...(nameIn(branch) === undefined ? {} : { branch: String(branch) }),
+  };
+  return { kind: 'record', record };
+}
+
+function wrong(problem: string): ReadLine {
+  return { kind: 'wrong', problem };
+}
+
+function fieldsOf(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Any object is one of unknowns.
+    return value as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}
+
+function nameIn(value: unknown): string | undefined {
+  const isName = typeof value === 'string' && value !== '' && value.length <= NAME_CHARS_MAX;
+  return isName ? value : undefined;
+}

@@ -1,0 +1,64 @@
+import type { ExchangeStart, ItemTraits, SoFar } from './view.ts';
+
+/** Adds what one item says to what the conversation said before it. */
+
+const NOTHING: SoFar = {
+  tokens: 0,
+  firstHumanText: '',
+  workingFolder: undefined,
+  branch: undefined,
+  systemOrder: undefined,
+  hasSystem: false,
+  hasReference: false,
+  humans: undefined,
+  exchange: { number: -1, start: 0, hasHuman: false, isAnswered: false },
+};
+
+/** `index` is the item's own, `tokens` its estimate. `before` undefined: it is the first one. */
+export function addItem(
+  before: SoFar | undefined,
+  traits: ItemTraits,
+  { index, tokens }: { readonly index: number; readonly tokens: number },
+): SoFar {
+  const so = before ?? NOTHING;
+  const isFirstSystem = traits.role === 'system' && !so.hasSystem;
+  const isHuman = traits.humanText !== '';
+  return {
+    tokens: so.tokens + tokens,
+    firstHumanText: so.firstHumanText === '' ? traits.humanText : so.firstHumanText,
+    workingFolder: so.workingFolder ?? traits.workingFolder,
+    branch: so.branch ?? traits.branch,
+    systemOrder: isFirstSystem ? traits.clientOrder : so.systemOrder,
+    hasSystem: so.hasSystem || isFirstSystem,
+    hasReference: so.hasReference || traits.isReference,
+    humans: isHuman ? { index, before: so.humans } : so.humans,
+    exchange: addToExchange(so.exchange, traits, index),
+  };
+}
+
+function addToExchange(current: ExchangeStart, traits: ItemTraits, index: number): ExchangeStart {
+  const isFirst = current.number === -1;
+  const { number, start, hasHuman, isAnswered } =
+    isFirst || beginsExchange(traits, current)
+      ? { number: current.number + 1, start: index, hasHuman: false, isAnswered: false }
+      : current;
+  return {
+    number,
+    start,
+    hasHuman: hasHuman || traits.humanText !== '',
+    isAnswered: isAnswered || isModelWork(traits),
+  };
+}
+
+/** Messages that a person sends in a row, before the model has done anything, are one message. */
+export function beginsExchange(
+  traits: ItemTraits,
+  current: { readonly hasHuman: boolean; readonly isAnswered: boolean },
+): boolean {
+  return traits.humanText !== '' && (!current.hasHuman || current.isAnswered);
+}
+
+/** The model has said, thought or called something, or a call was answered. */
+export function isModelWork({ role, hasReasoning }: ItemTraits): boolean {
+  return role === 'assistant' || role === 'tool' || hasReasoning;
+}

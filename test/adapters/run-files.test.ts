@@ -1,0 +1,55 @@
+import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { listRunFiles, removeRunFile, writeRunFile } from '../../src/adapters/run-files.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const run = { pid: process.pid, host: '127.0.0.1', port: 8765, version: '0.1.2', startedAt: 1 };
+
+test('R28: what says where a proxy runs is for its user alone', async () => {
+  const folder = join(tempFolder(), 'data');
+  await writeRunFile(folder, run);
+  const [name = ''] = readdirSync(folder);
+  expect(readdirSync(folder)).toHaveLength(1);
+  expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  expect(await listRunFiles(folder)).toEqual([run]);
+  await removeRunFile(folder, run.pid);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('the file of a process that is gone is removed, and no other file is touched', async () => {
+  const folder = tempFolder();
+  // Linux gives no process an id above 2^22, other systems are far below.
+  writeFileSync(join(folder, 'proxy-4194999.json'), JSON.stringify({ ...run, pid: 4_194_999 }));
+  writeFileSync(join(folder, 'memory.db'), 'x');
+  expect(await listRunFiles(folder)).toEqual([]);
+  expect(readdirSync(folder)).toEqual(['memory.db']);
+});
+
+test('a file that says anything else than it must is not believed', async () => {
+  const wrong = [
+    '',
+    '[]',
+    '{',
+    JSON.stringify({ ...run, pid: 1 }),
+    JSON.stringify({ ...run, host: '10.0.0.1' }),
+    JSON.stringify({ ...run, port: 0 }),
+    JSON.stringify({ ...run, version: 'x y' }),
+    JSON.stringify({ ...run, startedAt: 'now' }),
+    `${JSON.stringify(run)}${' '.repeat(5000)}`,
+  ];
+  for (const text of wrong) {
+    const folder = tempFolder();
+    writeFileSync(join(folder, `proxy-${process.pid}.json`), text);
+    expect(await listRunFiles(folder)).toEqual([]);
+  }
+});
+
+test('R28: a link in place of the folder is refused', async () => {
+  const folder = tempFolder();
+  mkdirSync(join(folder, 'real'));
+  symlinkSync(join(folder, 'real'), join(folder, 'link'));
+  await expect(writeRunFile(join(folder, 'link'), run)).rejects.toThrow('symbolic link');
+  expect(readdirSync(join(folder, 'real'))).toEqual([]);
+});

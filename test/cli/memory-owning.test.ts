@@ -1,0 +1,135 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { folderSpace } from '../../src/core/space.ts';
+import { runCli, tempFolder } from '../support/cli.ts';
+import { plantSecrets } from '../support/planted-secrets.ts';
+
+// Processes with a database each, on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+const transcripts = join(import.meta.dirname, '..', 'recordings', 'transcripts');
+
+function newHome() {
+  const home = tempFolder();
+  const data = join(home, 'data');
+  const svc = async (args: readonly string[], input = '') => {
+    const result = await runCli(['memory', ...args], { home, input, env: { SVC_DATA_HOME: data } });
+    const json = (): unknown => JSON.parse(result.stdout);
+    return { ...result, json };
+  };
+  return { home, data, svc };
+}
+
+const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+test('a statement is remembered for this folder, or for every project, and can be moved', async () => {
+  const { home, svc } = newHome();
+  const here = await svc(['add', 'The staging port is 6432.']);
+  expect(here.stderr).toContain(`Kept in ${folderSpace(home)}.`);
+  const ref = here.stdout.trim();
+  expect(ref).toMatch(/^m_[a-z2-7]{16}$/);
+  const all = await svc(['add', '--space', 'global', '--json', 'I write', 'dates as ISO 8601.']);
+  expect(all.json()).toMatchObject({ space: 'global', state: 'stored' });
+  expect((await svc(['add', 'The staging port is 6432.'])).stderr).toContain('has it already');
+  expect((await svc(['move', ref, '--to', 'global'])).stderr).toContain('Moved to global: 1.');
+  const kept = (await svc(['list', '--json'])).json() as { space: string }[];
+  expect(kept.map(({ space }) => space)).toEqual(['global', 'global']);
+  // It was moved away: history must not bring it back.
+  expect((await svc(['add', 'The staging port is 6432.'])).code).toBe(1);
+  expect((await svc(['move', 'm_none', '--to', 'global'])).code).toBe(1);
+});
+
+test('what says nothing, or names no space, is refused with what to do', async () => {
+  const { svc } = newHome();
+  expect(await svc(['add', 'ok thanks'])).toMatchObject({ code: 2 });
+  expect(await svc(['add', '--space', 'No Space', 'The port is 6432.'])).toMatchObject({ code: 2 });
+  expect(await svc(['import', '--from', 'nobody'])).toMatchObject({ code: 2 });
+  expect(await svc(['import', 'x.jsonl', '--from', 'codex'])).toMatchObject({ code: 2 });
+  expect((await svc(['import', '/nowhere/x.jsonl'])).stderr).toContain('ENOENT');
+});
+
+test('an export brings the memories to another machine, but for what was forgotten there', async () => {
+  const here = newHome();
+  for (const text of ['We deploy on Tuesdays.', 'Marta owns billing.', 'The port is 6432.']) {
+    await here.svc(['add', '--space', 'team/one', text]);
+  }
+  await here.svc(['add', '--space', 'other', 'This stays where it is.']);
+  const exported = await here.svc(['export', '--space', 'team/one']);
+  expect(lines(exported.stdout)).toHaveLength(3);
+  expect(exported.stderr).toContain('Exported: 3.');
+
+  const there = newHome();
+  const own = await there.svc(['add', '--space', 'team/one', 'Marta owns billing.']);
+  await there.svc(['forget', own.stdout.trim()]);
+  const file = join(there.home, 'memories.jsonl');
+  writeFileSync(file, exported.stdout);
+  const dry = await there.svc(['import', file, '--dry-run', '--json']);
+  expect(dry.json()).toMatchObject({ dryRun: true, records: 3, stored: 0 });
+  const first = await there.svc(['import', file, '--json']);
+  expect(first.json()).toMatchObject({ records: 3, stored: 2, forgotten: 1, wrong: 0 });
+  const again = await there.svc(['import', '-', '--json'], exported.stdout);
+  expect(again.json()).toMatchObject({ stored: 0, duplicate: 2, forgotten: 1 });
+  const back = await there.svc(['export']);
+  expect(lines(exported.stdout)).toEqual(expect.arrayContaining(lines(back.stdout)));
+});
+
+test('lines that are no memories are named, and the others are imported', async () => {
+  const { svc } = newHome();
+  const input = '{"text":"The port is 6432."}\nCANARY\n{"text":"We deploy on Tuesdays."}\n';
+  const result = await svc(['import', '--space', 'global'], input);
+  expect(result.code).toBe(1);
+  expect(result.stderr).toContain('line 2: it is no JSON object');
+  expect(result.stderr).not.toContain('CANARY');
+  expect((await svc(['list', '--space', 'global', '--json'])).json()).toHaveLength(2);
+});
+
+function withTranscripts(home: string): void {
+  const project = join(home, '.claude', 'projects', '-home-user-project');
+  cpSync(join(transcripts, 'claude-code-2.1.329'), project, { recursive: true });
+  const day = join(home, '.codex', 'sessions', '2026', '11', '20');
+  cpSync(join(transcripts, 'codex-0.169.0'), day, { recursive: true });
+}
+
+test('transcripts are counted first and written on --yes, and only once', async () => {
+  const { home, data, svc } = newHome();
+  withTranscripts(home);
+  const dry = await svc(['import', '--from', 'claude-code']);
+  expect(dry.stderr).toContain('Nothing was written: say --yes');
+  expect(dry.stdout).toContain(folderSpace('/home/user/project'));
+  expect(existsSync(data)).toBe(false);
+  const written = await svc(['import', '--from', 'claude-code', '--yes', '--json']);
+  const { stored, sessions } = written.json() as { stored: number; sessions: number };
+  expect(sessions).toBe(1);
+  expect(stored).toBeGreaterThanOrEqual(3);
+  expect((await svc(['import', '--from', 'claude-code', '--yes', '--json'])).json()).toMatchObject({
+    stored: 0,
+    duplicate: stored,
+  });
+  const codex = await svc(['import', '--from', 'codex', '--yes', '--json', '--space', 'global']);
+  expect(codex.json()).toMatchObject({ stored: 4, spaces: { global: 4 } });
+  expect((await svc(['search', 'staging database port'])).stdout).toContain('6432');
+  expect((await newHome().svc(['import', '--from', 'codex'])).stderr).toContain(
+    'Nothing to import',
+  );
+});
+
+test('R26: no secret of a transcript is in the bytes of the store', async () => {
+  const { home, data, svc } = newHome();
+  const secrets = plantSecrets(3);
+  const project = join(home, '.claude', 'projects', '-p');
+  mkdirSync(project, { recursive: true });
+  const said = secrets.map(({ line }) =>
+    JSON.stringify({
+      type: 'user',
+      cwd: '/p',
+      message: { role: 'user', content: `Note: ${line}` },
+    }),
+  );
+  writeFileSync(join(project, 's.jsonl'), said.join('\n'));
+  const { json } = await svc(['import', '--from', 'claude-code', '--yes', '--json']);
+  expect(json()).toMatchObject({ sessions: 1 });
+  const files = readdirSync(data).map((name) => readFileSync(join(data, name)));
+  const leaked = secrets.filter(({ secret }) => files.some((file) => file.includes(secret)));
+  expect(leaked.map(({ name }) => name)).toEqual([]);
+});

@@ -1,0 +1,226 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { BIN, type CliResult, runCli } from '../support/cli.ts';
+import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+
+// Each test starts a real proxy in a process of its own, on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Says how it was started, then does what the test wants. */
+const CLIENT = `#!${process.execPath}
+const names = ['ANTHROPIC_BASE_URL', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY', 'NO_PROXY', 'no_proxy',
+  'CLAUDE_CODE_GATEWAY_HINT_HEADERS', 'SVC_LOCAL_PROXY_TOKEN', 'OF_THE_USER'];
+const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+process.on('SIGTERM', () => process.exit(43));
+process.stdout.write(JSON.stringify({ args: process.argv.slice(2), env }) + '\\n');
+if (process.argv.includes('wait')) setInterval(() => {}, 1000);
+else process.exit(process.argv.includes('fail') ? 42 : 0);
+`;
+
+interface Told {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A home whose proxy listens on any port, and a PATH with both clients on it. */
+function stage(config: unknown = { ...validConfig(), proxy: { port: 0 } }): {
+  home: string;
+  env: Record<string, string>;
+} {
+  const home = homeWith(config);
+  const bin = join(home, 'bin');
+  mkdirSync(bin);
+  for (const name of ['claude', 'codex']) {
+    writeFileSync(join(bin, name), CLIENT);
+    chmodSync(join(bin, name), 0o755);
+  }
+  const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, SVC_DATA_HOME: join(home, 'data') };
+  onTestFinished(async () => {
+    await runCli(['stop'], { home, env });
+  });
+  return { home, env };
+}
+
+function toldBy({ stdout }: CliResult): Told {
+  return JSON.parse(stdout) as Told;
+}
+
+async function statusOf(options: {
+  home: string;
+  env: Record<string, string>;
+}): Promise<{ url: string; pid: number; port: number }[]> {
+  const { stdout } = await runCli(['status', '--json'], options);
+  return JSON.parse(stdout) as { url: string; pid: number; port: number }[];
+}
+
+test('run claude: starts the proxy, tells the client by its environment alone, and edits no file', async () => {
+  const at = stage();
+  const env = { ...at.env, ANTHROPIC_API_KEY: PROVIDER_KEY, OF_THE_USER: 'kept', NO_PROXY: 'a.b' };
+  const before = readdirSync(at.home).toSorted();
+  const result = await runCli(['run', 'claude', '--', '-p', 'hi there', '--resume'], {
+    home: at.home,
+    env,
+  });
+  expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('svc listens on')]);
+  const { args, env: seen } = toldBy(result);
+  const [proxy] = await statusOf(at);
+  expect(args).toEqual(['-p', 'hi there', '--resume']);
+  expect(seen).toEqual({
+    ANTHROPIC_BASE_URL: proxy?.url,
+    ANTHROPIC_AUTH_TOKEN: LOCAL_TOKEN,
+    CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+    NO_PROXY: 'a.b,127.0.0.1,localhost',
+    no_proxy: 'a.b,127.0.0.1,localhost',
+    OF_THE_USER: 'kept',
+  });
+  expect(readdirSync(at.home).toSorted()).toEqual([...before, 'data'].toSorted());
+});
+
+test('run codex: the provider stands in arguments before its own, the token in a variable', async () => {
+  const at = stage();
+  const result = await runCli(['run', 'codex', 'exec', '--json', 'what is this?'], at);
+  const { args, env } = toldBy(result);
+  const [proxy] = await statusOf(at);
+  expect(args).toEqual([
+    '-c',
+    `model_providers.svc={ name="svc local proxy", base_url="${proxy?.url}/v1", env_key="SVC_LOCAL_PROXY_TOKEN", wire_api="responses", supports_websockets=false }`,
+    '-c',
+    'model_provider="svc"',
+    'exec',
+    '--json',
+    'what is this?',
+  ]);
+  expect(args.join(' ')).not.toContain(LOCAL_TOKEN);
+  expect(env['SVC_LOCAL_PROXY_TOKEN']).toBe(LOCAL_TOKEN);
+  expect(env['NO_PROXY']).toContain('127.0.0.1');
+});
+
+test('a second run uses the proxy of the first, and the exit code is the client’s', async () => {
+  const at = stage();
+  expect((await runCli(['run', 'claude', 'fail'], at)).code).toBe(42);
+  const [first] = await statusOf(at);
+  const again = await runCli(['run', 'codex', 'fail'], at);
+  expect([again.code, again.stderr]).toEqual([42, expect.not.stringContaining('svc listens on')]);
+  expect((await statusOf(at)).map(({ pid }) => pid)).toEqual([first?.pid]);
+});
+
+test('two runs at once end up with proxies that work', async () => {
+  const port = await freePort();
+  const at = stage({ ...validConfig(), proxy: { port } });
+  const results = await Promise.all([
+    runCli(['run', 'claude'], at),
+    runCli(['run', 'claude'], at),
+    runCli(['start', '--detach'], at),
+  ]);
+  expect(results.map(({ code }) => code)).toEqual([0, 0, 0]);
+  expect((await statusOf(at)).map((proxy) => proxy.port)).toEqual([port]);
+});
+
+test('a signal goes to the client, which decides how it ends', async () => {
+  const at = stage();
+  const child = spawn(process.execPath, [BIN, 'run', 'claude', 'wait'], {
+    env: { HOME: at.home, ...at.env },
+  });
+  await once(child.stdout, 'data');
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([43, null]);
+});
+
+test('T4: whoever took the port gets no token, and the client is not started', async () => {
+  let heard = '';
+  const stranger = createServer((request, answer) => {
+    heard += JSON.stringify([request.url, request.rawHeaders]);
+    // Passes for svc as far as anybody can tell without the token.
+    answer.setHeader('x-svc-local-proxy', '0.1.2');
+    answer.end('{"status":"ok","service":"svc"}');
+  }).listen(0, '127.0.0.1');
+  await once(stranger, 'listening');
+  onTestFinished(() => void stranger.close());
+  const { port } = stranger.address() as AddressInfo;
+  const result = await runCli(['run', 'claude'], stage({ ...validConfig(), proxy: { port } }));
+  expect([result.code, result.stdout]).toEqual([1, '']);
+  expect(result.stderr).toContain(`Port ${port}`);
+  expect(heard).toContain('x-svc-challenge');
+  expect(heard).not.toContain('svc_local_');
+});
+
+test('stop ends the proxy and nothing else: a file that names another process is not obeyed', async () => {
+  const at = stage();
+  const bystander = spawn('sleep', ['60']);
+  onTestFinished(() => void bystander.kill());
+  await runCli(['start', '--detach'], at);
+  const [proxy] = await statusOf(at);
+  const forged = { pid: bystander.pid, host: '127.0.0.1', version: '0.1.2', startedAt: 1 };
+  // The real proxy's own port: it proves itself there, but not that process.
+  const text = JSON.stringify({ ...forged, port: proxy?.port });
+  writeFileSync(join(at.env['SVC_DATA_HOME'] ?? '', `proxy-${bystander.pid}.json`), text);
+  const { code, stderr } = await runCli(['stop'], at);
+  expect(code).toBe(0);
+  expect(stderr).toContain('left alone');
+  expect(stderr).toContain(`Stopped: ${proxy?.url}`);
+  expect(isRunning(bystander)).toBe(true);
+  expect((await runCli(['status'], at)).code).toBe(1);
+});
+
+test('a killed proxy leaves nothing that hinders the next one', async () => {
+  const at = stage();
+  await runCli(['start', '--detach'], at);
+  const [killed] = await statusOf(at);
+  process.kill(killed?.pid ?? 0, 'SIGKILL');
+  await vi.waitFor(async () => expect(await statusOf(at)).toEqual([]), { timeout: 10_000 });
+  expect((await runCli(['run', 'claude'], at)).code).toBe(0);
+  expect(await statusOf(at)).toHaveLength(1);
+});
+
+test('start --detach says what is wrong here, not in a log', async () => {
+  const wrong = await runCli(['start', '--detach', '--port', 'x'], stage());
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--port')]);
+  const unset = {
+    ...validConfig(),
+    upstreams: [{ ...upstream(), providerKey: { env: 'NO_KEY' } }],
+  };
+  const missing = await runCli(['start', '--detach'], stage(unset));
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('$NO_KEY')]);
+});
+
+test('a client that is not there is told with how to install it', async () => {
+  const at = stage();
+  const env = { ...at.env, PATH: '/usr/bin:/bin' };
+  const { code, stderr } = await runCli(['run', 'claude'], { home: at.home, env });
+  expect(code).toBe(1);
+  expect(stderr).toContain('npm install -g @anthropic-ai/claude-code');
+  const unknown = await runCli(['run', 'cline'], at);
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('claude and codex')]);
+});
+
+test('R28: the log and the file of a background proxy are private', async () => {
+  const at = stage();
+  await runCli(['start', '--detach'], at);
+  const folder = at.env['SVC_DATA_HOME'] ?? '';
+  const names = readdirSync(folder).filter((name) => name.startsWith('proxy'));
+  expect(names.toSorted()).toEqual([expect.stringMatching(/^proxy-\d+\.json$/), 'proxy.log']);
+  for (const name of names) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+});
+
+function upstream(): object {
+  return (validConfig()['upstreams'] as object[])[0] ?? {};
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,107 @@
+import { expect, test, vi } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { bar, table } from '../../src/cli/text-table.ts';
+import type { RequestRow } from '../../src/ports/request-log.ts';
+import { type CliResult, runCli } from '../support/cli.ts';
+import { requestRow } from '../support/request-row.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+// Many processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Runs the command beside a store that holds these rows. */
+async function runOn(rows: readonly RequestRow[], args: readonly string[]): Promise<CliResult> {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  for (const row of rows) store.requestLog.add(row);
+  await store.requestLog.flush();
+  await store.close();
+  return runCli(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder } });
+}
+
+function rowsOfThreeDays(): readonly RequestRow[] {
+  const noon = new Date().setHours(12, 0, 0, 0);
+  const { usage: _usage, ...unreported } = requestRow({ id: 'r4', at: noon - DAY_MS, status: 529 });
+  return [
+    requestRow({ id: 'r1', at: noon }),
+    requestRow({ id: 'r2', at: noon, memoryState: 'empty', recalledTokens: 0, space: 'other' }),
+    requestRow({ id: 'r3', at: noon, client: 'codex', memoryState: 'degraded_timeout' }),
+    unreported,
+    requestRow({ id: 'r5', at: noon - 40 * DAY_MS }),
+  ];
+}
+
+interface Stats {
+  total: Record<string, number | object>;
+  byDay: { name: string; requests: number }[];
+  byClient: { name: string; requests: number; cacheRate: number | null }[];
+  byProject: { name: string; requests: number }[];
+}
+
+test('stats sums by day, client and project what the log holds of these days', async () => {
+  const { stdout, code } = await runOn(rowsOfThreeDays(), ['stats', '--json']);
+  expect(code).toBe(0);
+  const stats = JSON.parse(stdout) as Stats;
+  expect(stats.total).toMatchObject({
+    requests: 4,
+    failed: 1,
+    originalInputTokens: 4 * 48_200,
+    forwardedInputTokens: 4 * 48_312,
+    recalledTokens: 3 * 112,
+    asked: 4,
+    recalled: 2,
+    degraded: 1,
+    recallRate: 0.5,
+    usage: { input: 3000, cacheRead: 141_000, cacheWrite: 900, output: 2436 },
+  });
+  expect(stats.byDay.map(({ requests }) => requests)).toEqual([3, 1]);
+  const today = new Date();
+  expect(stats.byDay[0]?.name).toMatch(new RegExp(`-${String(today.getDate()).padStart(2, '0')}$`));
+  expect(stats.byClient.map(({ name, requests }) => [name, requests])).toEqual([
+    ['claude-code', 3],
+    ['codex', 1],
+  ]);
+  expect(stats.byClient[1]?.cacheRate).toBeCloseTo(47_000 / 48_300);
+  expect(stats.byProject.map(({ name, requests }) => [name, requests])).toEqual([
+    ['/home/me/shop', 3],
+    ['other', 1],
+  ]);
+});
+
+test('for people there are tables with bars, and nothing is an answer too', async () => {
+  const { stdout } = await runOn(rowsOfThreeDays(), ['stats', '--days', '1']);
+  expect(stdout).toContain('Today: 3 requests');
+  expect(stdout).toContain('Recall    1 of 3 questions found something (33 %)');
+  expect(stdout).toMatch(/^Client {7}requests +in +to provider +answered +cached +recalled$/m);
+  expect(stdout).toMatch(/^claude-code +2 +96k +97k +1\.6k +97 % +1\/2 {2}█+$/m);
+  const none = await runOn([], ['stats']);
+  expect([none.code, none.stdout]).toEqual([0, '']);
+  expect(none.stderr).toContain('No request');
+  const wrong = await runOn([], ['stats', '--days', '91']);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--days')]);
+});
+
+test('one request in full: what was changed, and the milliseconds of every step', async () => {
+  const row = requestRow();
+  const { stdout } = await runOn([row], ['requests', row.id]);
+  expect(stdout).toContain('Changed       about 112 recalled tokens added');
+  expect(stdout).toContain('47000 from its cache (97 %)');
+  expect(stdout).toMatch(/^ +3\.1 ms {2}memory was asked/m);
+  expect(stdout).toMatch(/^ +800\.0 ms {2}the provider’s first byte +█/m);
+  expect(stdout).toMatch(/^ +5005\.2 ms {2}together$/m);
+  const same = await runOn([row], ['requests', '--id', row.id, '--json']);
+  expect(JSON.parse(same.stdout)).toEqual([row]);
+  expect((await runOn([row], ['requests', 'req_none'])).code).toBe(1);
+});
+
+test('a table is as wide as it needs and never wider than the screen', () => {
+  const rows = [
+    ['name', 'n', ''],
+    ['x', '10', '██'],
+  ];
+  expect(table(rows, { columns: 80, left: [0, 2] })).toEqual(['name   n', 'x     10  ██']);
+  expect(table(rows, { columns: 7, left: [0, 2] })).toEqual(['name   ', 'x     1']);
+  expect(['', '▏', '█', '███▌', '████']).toEqual([0, 0.03, 0.25, 0.88, 2].map((it) => bar(it, 4)));
+});

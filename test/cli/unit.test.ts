@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { installUnit, uninstallUnit } from '../../src/cli/unit.ts';
+import { launchdPlist, systemdUnit } from '../../src/core/unit-text.ts';
+import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+import { screen } from '../support/screen.ts';
+
+vi.setConfig({ testTimeout: 30_000 });
+
+const facts = { node: '/usr/bin/node', script: '/opt/a b/svc.js', environment: [] };
+const parts = { platform: 'linux', node: facts.node, script: facts.script };
+
+test('the unit holds its words as they are, whatever systemd would read in them', () => {
+  const script = '/opt/50% "$HOME"/svc.js';
+  const text = systemdUnit({ ...facts, script, environment: [['SVC_DATA_HOME', '/da $ta']] });
+  expect(text).toContain(
+    String.raw`ExecStart="/usr/bin/node" "/opt/50%% \"$$HOME\"/svc.js" start --quiet`,
+  );
+  expect(text).toContain('Environment="SVC_DATA_HOME=/da $ta"');
+  const plist = launchdPlist({ ...facts, script: '/opt/<&>/svc.js' });
+  expect(plist).toContain('<string>/opt/&lt;&amp;&gt;/svc.js</string>');
+});
+
+test('install writes the unit and asks the service manager, uninstall takes both back', async () => {
+  const keyed = { ...(validConfig()['upstreams'] as object[])[0], providerKey: { env: 'MY_KEY' } };
+  const home = homeWith({ ...validConfig(), upstreams: [keyed] });
+  mkdirSync(join(home, 'bin'));
+  const log = join(home, 'log');
+  const fake = `#!/bin/sh\necho "$@" >> '${log}'\n`;
+  writeFileSync(join(home, 'bin/systemctl'), fake, { mode: 0o755 });
+  const environment = { HOME: home };
+  const file = join(home, '.config/systemd/user/svc-local-proxy.service');
+  vi.stubEnv('PATH', `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`);
+  const { terminal, stderr } = screen();
+  expect(await installUnit({}, { environment, terminal }, parts)).toBe(0);
+  const text = readFileSync(file, 'utf8');
+  expect(text).toContain('ExecStart="/usr/bin/node" "/opt/a b/svc.js" start --quiet');
+  expect(text).not.toContain(LOCAL_TOKEN);
+  expect(text).not.toContain(PROVIDER_KEY);
+  expect(stderr()).toContain('does not see the variables of your shell: MY_KEY');
+  expect(await uninstallUnit({ environment, terminal }, parts)).toBe(0);
+  expect(existsSync(file)).toBe(false);
+  expect(readFileSync(log, 'utf8').trim().split('\n')).toEqual([
+    '--user daemon-reload',
+    '--user enable --now svc-local-proxy.service',
+    '--user disable --now svc-local-proxy.service',
+  ]);
+  vi.unstubAllEnvs();
+});
+
+test('without a service manager it says what to do instead', async () => {
+  const environment = { HOME: homeWith(validConfig()) };
+  const { terminal } = screen();
+  vi.stubEnv('PATH', '/nonexistent');
+  await expect(installUnit({}, { environment, terminal }, parts)).rejects.toMatchObject({
+    hint: expect.stringContaining('svc start --detach'),
+  });
+  vi.unstubAllEnvs();
+  const other = { ...parts, platform: 'win32' };
+  await expect(installUnit({}, { environment, terminal }, other)).rejects.toThrow('systemd');
+});
+
+test('--print shows the file and does nothing', async () => {
+  const environment = { HOME: homeWith(validConfig()) };
+  const { terminal, stdout } = screen();
+  const mac = { ...parts, platform: 'darwin' };
+  expect(await installUnit({ print: true }, { environment, terminal }, mac)).toBe(0);
+  expect(stdout()).toContain('<key>ProgramArguments</key>');
+  expect(existsSync(join(environment.HOME, 'Library'))).toBe(false);
+});

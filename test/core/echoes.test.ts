@@ -1,0 +1,66 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { captureAssistant, heldDigests } from '../../src/core/captures.ts';
+import { withoutEchoes } from '../../src/core/echoes.ts';
+import { writeRecallBlock } from '../../src/core/recall-block.ts';
+import { FACTS } from '../support/records.ts';
+
+const FACT = 'The deploy code word is marmalade-42, and Marta Lindqvist keeps it.';
+
+const { text: block } = writeRecallBlock(
+  [FACT, 'We deploy on Tuesdays after the stand-up.'].map((text, at) => ({
+    role: 'user' as const,
+    text,
+    at: Date.UTC(2026, 1, at + 1),
+    client: 'codex',
+    space: 'default',
+  })),
+  512,
+);
+const heard = { blocks: [block], question: 'What is the deploy code word?' };
+
+test.each([
+  FACT,
+  `"${FACT}"`,
+  `Earlier you told me: ${FACT}`,
+  'The code word is marmalade-42.',
+  'According to the memory from an earlier session, the deploy code word is **marmalade-42**.',
+  'Yes: marmalade-42. Marta Lindqvist keeps it, and you deploy on Tuesdays.',
+  `From memory:\n- user: ${FACT}\n- user: We deploy on Tuesdays after the stand-up.\n`,
+  block,
+])('an answer that only repeats what was recalled is no memory: %s', (answer) => {
+  expect(captureAssistant(answer, heard)).toBeUndefined();
+});
+
+test('of an answer that says more, what it says more is kept', () => {
+  const news = 'I rotated the credentials in Vault and restarted the gateway pods.';
+  expect(captureAssistant(`${FACT} ${news}`, heard)?.text).toBe(news);
+  expect(captureAssistant(`${news}\n\n${FACT}`, heard)?.text).toBe(news);
+  const changed = 'The deploy code word is now tangerine-17, kept in the new Vault of Oskar.';
+  expect(captureAssistant(changed, heard)?.text).toBe(changed);
+});
+
+test('an answer to a request that carried no memories is kept as it is', () => {
+  expect(captureAssistant(FACT)?.text).toBe(FACT);
+  expect(captureAssistant(FACT, { blocks: [], question: '' })?.text).toBe(FACT);
+});
+
+test('what is kept of an echoing answer is known to be held by the request', () => {
+  const answer = `${FACT} I rotated the credentials in Vault and restarted the gateway pods.`;
+  const digests = heldDigests({ humanText: heard.question, assistantText: answer }, [block]);
+  expect(digests).toContain(captureAssistant(answer, heard)?.digest);
+  expect(digests).toContain(captureAssistant(answer)?.digest);
+});
+
+test('nothing is made up: what is left is made of pieces of the answer, and leaving out again changes nothing', () => {
+  const sentences = fc.array(fc.constantFrom(FACT, ...FACTS), { maxLength: 8 });
+  fc.assert(
+    fc.property(sentences, (said) => {
+      const text = said.join(' ');
+      const left = withoutEchoes(text, heard);
+      expect(left).not.toContain('marmalade');
+      for (const fact of said) if (fact !== FACT) expect(left).toContain(fact);
+      expect(withoutEchoes(left, heard)).toBe(left);
+    }),
+  );
+});

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { stem } from '../../src/core/stemming.ts';
+
+// From the paper, one or two for each of its steps.
+test.each([
+  ['caresses', 'caress'],
+  ['ponies', 'poni'],
+  ['cats', 'cat'],
+  ['feed', 'feed'],
+  ['agreed', 'agre'],
+  ['plastered', 'plaster'],
+  ['motoring', 'motor'],
+  ['sing', 'sing'],
+  ['conflated', 'conflat'],
+  ['hopping', 'hop'],
+  ['falling', 'fall'],
+  ['filing', 'file'],
+  ['happy', 'happi'],
+  ['sky', 'sky'],
+  ['relational', 'relat'],
+  ['vietnamization', 'vietnam'],
+  ['operator', 'oper'],
+  ['sensibiliti', 'sensibl'],
+  ['triplicate', 'triplic'],
+  ['hopeful', 'hope'],
+  ['goodness', 'good'],
+  ['allowance', 'allow'],
+  ['adjustment', 'adjust'],
+  ['adoption', 'adopt'],
+  ['effective', 'effect'],
+  ['probate', 'probat'],
+  ['rate', 'rate'],
+  ['controlling', 'control'],
+  ['roll', 'roll'],
+  ['is', 'is'],
+])('%s becomes %s', (word, stemmed) => expect(stem(word)).toBe(stemmed));

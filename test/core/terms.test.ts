@@ -1,0 +1,63 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readTerms, termsOf } from '../../src/core/terms.ts';
+
+test.each([
+  ['deployed the deployments', 'deploying'],
+  ['memoryMode', 'memory_mode'],
+  ['memory-mode', 'memoryMode'],
+  ['the memory mode', 'MemoryMode'],
+  ['src/core/terms.ts', 'terms.ts'],
+  ['HTTPServer', 'http server'],
+  ['e-mails', 'email'],
+  ["John's café", 'john CAFE'],
+  ['SQLite 3.51.3', 'version 3.51.3'],
+  ['marmalade-42', 'Marmalade 42'],
+  ['東京都に行く', '東京'],
+  ['ﬁle', 'file'],
+])('%s and %s share a term', (one, other) => {
+  const terms = new Set(termsOf(one));
+  expect(termsOf(other).some((term) => terms.has(term))).toBe(true);
+});
+
+test.each(['the and of', 'hello', "don't you?", 'ok, thanks!', '', '... --- ...', 'x'.repeat(200)])(
+  'says nothing: %s',
+  (text) => expect(termsOf(text)).toEqual([]),
+);
+
+test('the parts of a compound are words, its whole form comes after all words', () => {
+  expect(readTerms('read userName twice')).toEqual({
+    words: ['read', 'user', 'name', 'twice'],
+    wholes: ['usernam'],
+  });
+});
+
+test('terms hold word characters only, so that the index can take them as they are', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
+      for (const term of termsOf(text)) {
+        expect(term).toMatch(/^[\p{L}\p{M}\p{N}_]+$/u);
+        expect(term).toBe(term.toLowerCase().toLowerCase());
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('terms of a text are terms of it inside a longer text', () => {
+  fc.assert(
+    fc.property(fc.lorem(), fc.lorem(), (one, other) => {
+      const all = new Set(termsOf(`${one}\n${other}`));
+      expect(termsOf(one).every((term) => all.has(term))).toBe(true);
+    }),
+  );
+});
+
+// Generous by a factor of 20: a quadratic step takes minutes here, Intl.Segmenter took 39 s.
+test.each(['a', 'a.', "a'", '\u0301', '東', 'aB', 'é', 'ö\u0323\u0301', '_', '𝒳'])(
+  'half a million characters of %s take no quadratic time',
+  (piece) => {
+    termsOf(piece.repeat(500_000 / piece.length));
+  },
+  10_000,
+);

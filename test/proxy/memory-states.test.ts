@@ -1,0 +1,290 @@
+import { expect, test } from 'vitest';
+import { JournalLedger } from '../../src/adapters/ledger.ts';
+import { MemoryError, type MemoryFailure, type RecallAnswer } from '../../src/ports/memory.ts';
+import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';
+import { FakeMemory } from '../support/fake-memory.ts';
+import { recordOf } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import {
+  startRecordingProvider,
+  startStory,
+  type Story,
+  type StoryOptions,
+} from '../support/story.ts';
+
+const FACT = 'The staging database of the walrus shop listens on port 6431.';
+const QUESTION = 'On which port does the staging database of the walrus shop listen?';
+
+/** A proxy whose memory knows the fact. */
+async function startKnowing(options: Omit<StoryOptions, 'provider'> = {}) {
+  const provider = await startRecordingProvider();
+  const memory = options.memory ?? new FakeMemory();
+  await memory.capture([recordOf(FACT, { space: 'default' })], AbortSignal.timeout(1000));
+  const story = await startStory({ provider, ...options, memory });
+  return { provider, memory, story };
+}
+
+function stateOf(answer: Awaited<ReturnType<Story['send']>>): unknown {
+  return answer.headers['x-svc-memory-state'];
+}
+
+/** A memory that never answers and does not listen to its signal. */
+class HangingMemory extends FakeMemory {
+  recalls = 0;
+
+  override recall(): Promise<RecallAnswer> {
+    this.recalls += 1;
+    return new Promise(() => {});
+  }
+}
+
+class BrokenMemory extends FakeMemory {
+  recalls = 0;
+  reason: MemoryFailure | undefined;
+
+  override async recall(): Promise<RecallAnswer> {
+    this.recalls += 1;
+    throw this.reason === undefined
+      ? new TypeError('not what the port promises')
+      : new MemoryError(this.reason, 'made to fail');
+  }
+}
+
+// spec: 1.2-recall-added, 3.3-header, 4.4-local-proxy-header, 4.4-states, 4.4-token-estimates, 4.4-continuity-header
+test.each(DIALECTS)('%s: a recall is told in every evidence header', async (dialect) => {
+  const { provider, story } = await startKnowing();
+  const { status, headers } = await story.send(dialect, promptOf(dialect, QUESTION));
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'x-svc-local-proxy': '0.1.2',
+    'x-svc-request-id': expect.stringMatching(/^req_/),
+    'x-svc-memory-mode': 'read-write',
+    'x-svc-memory-state': 'recalled',
+    'x-svc-compression-mode': 'deterministic',
+    'x-svc-continuity-state': 'not_needed',
+    'x-svc-elided-items': '0',
+    'x-svc-elided-tokens': '0',
+  });
+  const [original, forwarded, recalled] = ['original-input', 'forwarded-input', 'recalled'].map(
+    (name) => Number(headers[`x-svc-${name}-tokens`]),
+  );
+  expect(recalled).toBeGreaterThan(0);
+  expect(forwarded).toBe((original ?? 0) + (recalled ?? 0));
+  expect(provider.seen[0]?.body.toString()).toContain(FACT);
+});
+
+// spec: 2.2-equal-when-nothing-to-drop, 3.3-not_needed
+test('empty: nothing relevant is known, nothing is added, and the estimates are equal', async () => {
+  const { provider, story } = await startKnowing();
+  const body = promptOf(
+    'anthropic_messages',
+    'Paint a picture of the mountains in winter, please.',
+  );
+  const { headers } = await story.send('anthropic_messages', body);
+  expect(headers).toMatchObject({
+    'x-svc-memory-state': 'empty',
+    'x-svc-continuity-state': 'not_needed',
+    'x-svc-recalled-tokens': '0',
+  });
+  expect(headers['x-svc-forwarded-input-tokens']).toBe(headers['x-svc-original-input-tokens']);
+  expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+});
+
+// spec: 3.1-values, 3.1-lower-only
+test.each([
+  { mode: 'off', state: 'off', recalls: 0, captures: 0 },
+  { mode: 'read', state: 'recalled', recalls: 1, captures: 0 },
+  { mode: 'write', state: 'write_only', recalls: 0, captures: 1 },
+  { mode: 'read-write', state: 'recalled', recalls: 1, captures: 1 },
+])('R8: x-svc-memory-mode $mode gives $state', async ({ mode, state, recalls, captures }) => {
+  const memory = new FakeMemory();
+  const { provider, story } = await startKnowing({ memory });
+  const known = memory.captured.length;
+  const body = promptOf('openai_responses', QUESTION);
+  const answer = await story.send('openai_responses', body, { 'x-svc-memory-mode': mode });
+  await story.settled();
+  expect(answer.headers).toMatchObject({
+    'x-svc-memory-mode': mode,
+    'x-svc-memory-state': state,
+  });
+  expect(memory.questions).toHaveLength(recalls);
+  expect(memory.captured.length - known).toBe(captures);
+  const isForwardedAsItIs = provider.seen[0]?.body.equals(Buffer.from(JSON.stringify(body)));
+  expect(isForwardedAsItIs).toBe(recalls === 0);
+});
+
+test.each([
+  { configured: 'read', asked: 'read-write', effective: 'read' },
+  { configured: 'write', asked: 'read', effective: 'off' },
+  { configured: 'off', asked: 'read-write', effective: 'off' },
+] as const)(
+  'a configuration of $configured is not raised to $asked by a header',
+  async ({ configured, asked, effective }) => {
+    const { story } = await startKnowing({ settings: { memoryMode: configured } });
+    const answer = await story.send(
+      'anthropic_messages',
+      promptOf('anthropic_messages', QUESTION),
+      { 'x-svc-memory-mode': asked },
+    );
+    expect(answer.headers['x-svc-memory-mode']).toBe(effective);
+  },
+);
+
+// spec: 7-422
+test.each([
+  ['x-svc-memory-mode', 'sometimes'],
+  ['x-svc-memory-mode', ''],
+  ['x-svc-memory-mode', 'READ'],
+  ['x-svc-compression-mode', 'zip'],
+  ['x-svc-memory-space', 'No Space'],
+])('R8: %s: "%s" is 422, and nothing is sent anywhere', async (name, value) => {
+  const memory = new FakeMemory();
+  const { provider, story } = await startKnowing({ memory });
+  const body = promptOf('openai_chat_completions', QUESTION);
+  const answer = await story.send('openai_chat_completions', body, { [name]: value });
+  expect(answer.status).toBe(422);
+  expect(answer.headers['x-should-retry']).toBe('false');
+  expect(answer.body.toString()).toContain('MODE_INVALID');
+  expect(provider.seen).toEqual([]);
+  expect(memory.questions).toEqual([]);
+});
+
+test('skipped_side_call: a title call of Claude Code gets no recall and is not kept', async () => {
+  const memory = new FakeMemory();
+  const { provider, story } = await startKnowing({ memory });
+  const known = memory.captured.length;
+  const body = promptOf('anthropic_messages', QUESTION);
+  const answer = await story.send('anthropic_messages', body, {
+    'User-Agent': 'claude-cli/2.1.329 (external, cli)',
+  });
+  await story.settled();
+  expect(stateOf(answer)).toBe('skipped_side_call');
+  expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+  expect(memory.captured.length).toBe(known);
+});
+
+test.each([
+  { previous_response_id: 'resp_0' },
+  { conversation: 'conv_0' },
+  { conversation: { id: 'conv_0' } },
+])('skipped_unsupported: history kept at the provider (%j) is not touched', async (extra) => {
+  const { provider, story } = await startKnowing();
+  const body = promptOf('openai_responses', QUESTION, extra);
+  const answer = await story.send('openai_responses', body);
+  expect(stateOf(answer)).toBe('skipped_unsupported');
+  expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+});
+
+// spec: 2.2-degraded-goes-on, 7-memory-away-no-error, 8-recall-fast
+test('R23: degraded_timeout: a memory that hangs holds a request up for the deadline only', async () => {
+  const memory = new HangingMemory();
+  const { provider, story } = await startKnowing({ memory, settings: { recallMs: 50 } });
+  const body = promptOf('anthropic_messages', QUESTION);
+  // The test's own limit of time is the proof: this memory would hang for ever.
+  const answer = await story.send('anthropic_messages', body);
+  expect(answer.status).toBe(200);
+  expect(stateOf(answer)).toBe('degraded_timeout');
+  expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+  expect(story.rows[0]?.ms['recall']).toBeLessThan(5_000);
+});
+
+test('R23: a ledger that hangs holds a request up for the deadline only, too', async () => {
+  const ledger = new JournalLedger({
+    folder: tempFolder(),
+    store: { findEntries: () => new Promise(() => {}), recordEntries: async () => {} },
+    report: () => {},
+  });
+  const { provider, story } = await startKnowing({ ledger, settings: { recallMs: 50 } });
+  const body = promptOf('anthropic_messages', QUESTION);
+  const answer = await story.send('anthropic_messages', body);
+  expect(stateOf(answer)).toBe('degraded_timeout');
+  expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+});
+
+test.each([
+  { reason: undefined, state: 'degraded_unavailable' },
+  { reason: 'unavailable', state: 'degraded_unavailable' },
+  { reason: 'timeout', state: 'degraded_timeout' },
+  { reason: 'denied', state: 'degraded_denied' },
+  { reason: 'rate_limited', state: 'degraded_rate_limited' },
+  { reason: 'invalid', state: 'degraded_invalid' },
+] as const)(
+  'R23: a memory that fails ($reason) is $state, and no error',
+  async ({ reason, state }) => {
+    const memory = new BrokenMemory();
+    memory.reason = reason;
+    const { provider, story } = await startKnowing({ memory });
+    const body = promptOf('openai_responses', QUESTION);
+    const answer = await story.send('openai_responses', body);
+    expect([answer.status, stateOf(answer)]).toEqual([200, state]);
+    expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+  },
+);
+
+test('R23: after three failures the memory is left alone, and asked again later', async () => {
+  const memory = new BrokenMemory();
+  const { story } = await startKnowing({ memory });
+  const states: unknown[] = [];
+  for (const place of ['first', 'second', 'third', 'fourth', 'fifth']) {
+    const body = promptOf('anthropic_messages', `${QUESTION} The ${place} time.`);
+    states.push(stateOf(await story.send('anthropic_messages', body)));
+  }
+  expect(states).toEqual(Array.from({ length: 5 }, () => 'degraded_unavailable'));
+  expect(memory.recalls).toBe(3);
+});
+
+test('a degraded recall is not final: the same prompt asks again', async () => {
+  const memory = new FakeMemory();
+  const { story } = await startKnowing({ memory });
+  memory.failure = 'unavailable';
+  const body = promptOf('anthropic_messages', QUESTION);
+  expect(stateOf(await story.send('anthropic_messages', body))).toBe('degraded_unavailable');
+  memory.failure = undefined;
+  expect(stateOf(await story.send('anthropic_messages', body))).toBe('recalled');
+});
+
+// spec: 1.8-memory-without-shortening, 3.2-values, 3.2-header-once, 3.2-passthrough, 3.3-not_applicable
+test('passthrough, shadow and deterministic each say so, for that request only', async () => {
+  const { story } = await startKnowing();
+  const told: unknown[] = [];
+  for (const mode of ['passthrough', 'shadow', 'deterministic', undefined]) {
+    const header = mode === undefined ? {} : { 'x-svc-compression-mode': mode };
+    const body = promptOf('anthropic_messages', QUESTION);
+    const { headers } = await story.send('anthropic_messages', body, header);
+    told.push([
+      headers['x-svc-compression-mode'],
+      headers['x-svc-continuity-state'],
+      headers['x-svc-memory-state'],
+    ]);
+  }
+  expect(told).toEqual([
+    ['passthrough', 'not_applicable', 'recalled'],
+    // The original request is forwarded: nothing is recalled for it.
+    ['shadow', 'shadow_only', 'skipped_unsupported'],
+    ['deterministic', 'not_needed', 'recalled'],
+    ['deterministic', 'not_needed', 'recalled'],
+  ]);
+});
+
+// spec: 3.2-effective, 3.3-bypassed, 7-bypass-no-error
+test('over the budget a bypass is told, and the whole request goes on', async () => {
+  const { provider, story } = await startKnowing({ settings: { inputBudget: 10 } });
+  const items = [
+    said('user', 'Hello there, old friend.'),
+    said('assistant', 'Hi.'),
+    said('user', 'And now?'),
+  ];
+  const body = requestWith('openai_responses', items);
+  const whole = await story.send('openai_responses', body);
+  expect(whole.status).toBe(200);
+  expect(whole.headers).toMatchObject({
+    'x-svc-compression-mode': 'passthrough',
+    'x-svc-continuity-state': expect.stringMatching(/^bypassed_/),
+  });
+  expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+  const off = await story.send('openai_responses', body, { 'x-svc-memory-mode': 'off' });
+  expect(off.headers['x-svc-continuity-state']).toBe('bypassed_memory_mode');
+  const stateful = { ...body, previous_response_id: 'resp_0' };
+  const bypassed = await story.send('openai_responses', stateful);
+  expect(bypassed.headers['x-svc-continuity-state']).toBe('bypassed_provider_state');
+});

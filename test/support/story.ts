@@ -1,0 +1,215 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { JournalLedger } from '../../src/adapters/ledger.ts';
+import { JournalOutbox } from '../../src/adapters/outbox.ts';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { createUpstream } from '../../src/adapters/undici-upstream.ts';
+import type { Dialect } from '../../src/core/dialect.ts';
+import type { ProxySettings } from '../../src/core/settings.ts';
+import type { Ledger, LedgerEntry } from '../../src/ports/ledger.ts';
+import type { Memory } from '../../src/ports/memory.ts';
+import type { RequestRow } from '../../src/ports/request-log.ts';
+import { createHandler } from '../../src/proxy/handle.ts';
+import type { ConfiguredUpstream, ProxyParts } from '../../src/proxy/parts.ts';
+import { answerTo, PATHS } from './dialect-wire.ts';
+import { PROXY_SETTINGS, startServer, TOKEN } from './local-server.ts';
+import { ask, type ClientAnswer } from './sockets.ts';
+import { tempFolder } from './temp-folder.ts';
+import { upstreamSettings } from './upstream.ts';
+
+/** The whole proxy over real sockets, with a provider that writes down what reaches it. */
+
+export const PROVIDER_KEY = 'provider-key-CANARY-5d1f';
+
+export interface SeenRequest {
+  readonly path: string;
+  /** As sent: name, value, name, value. */
+  readonly headers: readonly string[];
+  readonly body: Buffer;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Sent before `body` ends: the connection is broken there. */
+  readonly cutAfter?: number;
+  /** The body stays open after its last byte until the test ends. */
+  readonly hangs?: boolean;
+  /** Before the head. */
+  readonly delayMs?: number;
+}
+
+export interface RecordingProvider {
+  readonly url: string;
+  readonly seen: SeenRequest[];
+  /** Decides every answer; a plain one says "Noted." */
+  reply: (request: SeenRequest) => Reply;
+}
+
+export async function startRecordingProvider(): Promise<RecordingProvider> {
+  const provider = { url: '', seen: [] as SeenRequest[], reply: answerTo };
+  const server = createServer((incoming, outgoing) => void take(provider, incoming, outgoing));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  provider.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return provider;
+}
+
+async function take(
+  provider: RecordingProvider,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const body = Buffer.concat((await incoming.toArray()) as Buffer[]);
+  const request = { path: incoming.url ?? '', headers: incoming.rawHeaders, body };
+  provider.seen.push(request);
+  const reply = provider.reply(request);
+  if (reply.delayMs !== undefined) await sleep(reply.delayMs, undefined, { ref: false });
+  outgoing.writeHead(reply.status, reply.headers);
+  if (reply.hangs === true) outgoing.write(reply.body);
+  else if (reply.cutAfter === undefined) outgoing.end(reply.body);
+  else outgoing.write(reply.body.slice(0, reply.cutAfter), () => outgoing.destroy());
+}
+
+export interface StoryOptions {
+  readonly provider: RecordingProvider;
+  /** A memory of the test's own; the embedded store otherwise. */
+  readonly memory?: Memory;
+  /** Replaces the ledger. */
+  readonly ledger?: Ledger;
+  readonly folder?: string;
+  readonly settings?: Partial<ProxySettings>;
+  readonly dialects?: readonly Dialect[];
+}
+
+export interface Story {
+  readonly port: number;
+  readonly folder: string;
+  readonly memory: Memory;
+  readonly rows: RequestRow[];
+  /** What svc said to the person at the terminal. */
+  readonly lines: string[];
+  /** Sends these bytes, or this value as JSON, to the dialect's path. */
+  send(
+    dialect: Dialect,
+    body: object | string | Buffer,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<ClientAnswer>;
+  /** Resolves when everything captured so far is in the memory. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const DIALECTS = ['anthropic_messages', 'openai_responses', 'openai_chat_completions'] as const;
+
+export async function startStory(options: StoryOptions): Promise<Story> {
+  const folder = options.folder ?? tempFolder();
+  const lines: string[] = [];
+  const store = openParts(options, folder, (line) => lines.push(line));
+  const upstreams = openUpstreams(options);
+  const rows: RequestRow[] = [];
+  // A machine that runs many tests at once may need longer than a person should wait.
+  const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...options.settings };
+  const handler = createHandler({
+    ...store.parts,
+    version: '0.1.2',
+    live: () => ({ proxy, upstreams }),
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    onRow: (row) => rows.push(row),
+  });
+  const server = await startServer(handler, options.settings);
+  const stop = once(async () => {
+    await server.close();
+    await store.close();
+    for (const { upstream } of upstreams.values()) await upstream.close();
+  });
+  onTestFinished(stop);
+  return {
+    port: server.port,
+    folder,
+    memory: store.parts.memory,
+    rows,
+    lines,
+    send: (dialect, body, headers = {}) =>
+      ask(server.port, {
+        path: PATHS[dialect],
+        headers: [
+          'Authorization',
+          `Bearer ${TOKEN}`,
+          'Content-Type',
+          'application/json',
+          ...Object.entries(headers).flat(),
+        ],
+        body: bytesOf(body),
+      }),
+    settled: () => store.parts.outbox.flush(10_000),
+    stop,
+  };
+}
+
+export function bytesOf(body: object | string | Buffer): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+type StoreParts = Pick<ProxyParts, 'memory' | 'ledger' | 'outbox' | 'requestLog'>;
+
+function openParts(
+  { memory, ledger }: StoryOptions,
+  folder: string,
+  report: (line: string) => void,
+): { parts: StoreParts; close(): Promise<void> } {
+  if (memory === undefined) {
+    const store = openEmbeddedStore({ folder, report });
+    return { parts: { ...store, ledger: ledger ?? store.ledger }, close: () => store.close() };
+  }
+  const outbox = new JournalOutbox({ folder, target: memory, report });
+  const table = new Map<string, LedgerEntry>();
+  const journal = new JournalLedger({ folder, store: tableStore(table), report });
+  const requestLog = { add: () => {}, list: async () => [], sum: async () => [] };
+  return {
+    parts: { memory, ledger: ledger ?? journal, outbox, requestLog },
+    close: async () => {
+      outbox.close();
+      await journal.close();
+    },
+  };
+}
+
+function tableStore(table: Map<string, LedgerEntry>) {
+  return {
+    findEntries: async (keys: readonly string[]) => keys.flatMap((key) => table.get(key) ?? []),
+    recordEntries: async (entries: readonly LedgerEntry[]) => {
+      for (const entry of entries) table.set(entry.key, entry);
+    },
+  };
+}
+
+function openUpstreams({
+  provider,
+  dialects = DIALECTS,
+}: StoryOptions): Map<Dialect, ConfiguredUpstream> {
+  return new Map(
+    dialects.map((apiStyle) => {
+      const settings = upstreamSettings({
+        apiStyle,
+        baseUrl: provider.url,
+        providerKey: PROVIDER_KEY,
+        auth: apiStyle === 'anthropic_messages' ? 'x-api-key' : 'bearer',
+        allowPrivate: true,
+      });
+      return [apiStyle, { settings, upstream: createUpstream(settings, { headersMs: 600_000 }) }];
+    }),
+  );
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => (running ??= work());
+}

@@ -1,0 +1,59 @@
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { onTestFinished, vi } from 'vitest';
+
+/** A real terminal to drive a program in, and to read off what a person would see. */
+export interface TmuxSession {
+  /** Waits until the screen shows this text. */
+  shows(text: string): Promise<void>;
+  /** Types text, and then Enter unless `isEntered` is false. */
+  type(text: string, isEntered?: boolean): void;
+  /** A key by tmux's name: 'C-c', 'Down', 'Enter'. */
+  press(key: string): void;
+  screen(): string;
+}
+
+export interface TmuxStart {
+  readonly command: string;
+  readonly home: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Why there is no terminal to be had; undefined when there is. */
+export function missingTmux(): string | undefined {
+  const { error, status } = spawnSync('tmux', ['-V']);
+  return error === undefined && status === 0 ? undefined : 'tmux is not installed here';
+}
+
+const SHOWN_MS = 30_000;
+
+export function openTmux({ command, home, environment = {} }: TmuxStart): TmuxSession {
+  // A server of its own: a person's sessions on this machine are not touched.
+  const socket = `svc-test-${randomUUID()}`;
+  const tmux = (...args: string[]): string =>
+    spawnSync('tmux', ['-L', socket, '-f', '/dev/null', ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', ...environment },
+    }).stdout;
+  tmux('-u', 'new-session', '-d', '-x', '100', '-y', '40', '-s', 'test', command);
+  onTestFinished(() => void tmux('kill-server'));
+  const screen = (): string => tmux('capture-pane', '-p', '-S', '-200', '-t', 'test');
+  const press = (key: string): void => void tmux('send-keys', '-t', 'test', key);
+  return {
+    screen,
+    press,
+    type: (text, isEntered = true) => {
+      tmux('send-keys', '-t', 'test', '-l', text);
+      if (isEntered) press('Enter');
+    },
+    shows: async (text) => {
+      await vi.waitFor(
+        () => {
+          const shown = screen();
+          if (!shown.includes(text)) throw new Error(`The screen does not show ${text}:\n${shown}`);
+        },
+        { timeout: SHOWN_MS, interval: 50 },
+      );
+    },
+  };
+}
