@@ -10,8 +10,8 @@ const RANKED_TOKENS_MAX = 8192;
 
 const never = new AbortController().signal;
 
-/** Rows: the product, and plain BM25 in the same block. */
-export async function measureEvidence(modules, conversations) {
+/** Rows: the product, and plain BM25 in the same block unless `isAlone`. */
+export async function measureEvidence(modules, conversations, isAlone = false) {
   const product = new Score();
   const plain = new Score();
   const { writeRecallBlock } = modules.block;
@@ -24,12 +24,13 @@ export async function measureEvidence(modules, conversations) {
           (await memory.recall(recallQuestion(conversation, question, tokensMax), never)).passages;
         const block = blockOf(await ask(BLOCK_TOKENS_MAX), writeRecallBlock);
         product.add(conversation, question, { block, ranked: await ask(RANKED_TOKENS_MAX) });
+        if (isAlone) continue;
         const ranked = search(question.text);
         plain.add(conversation, question, { block: blockOf(ranked, writeRecallBlock), ranked });
       }
     }
   });
-  return { product: product.result(), plain: plain.result() };
+  return { product: product.result(), plain: isAlone ? undefined : plain.result() };
 }
 
 function recallQuestion({ space, records }, { text }, tokensMax) {

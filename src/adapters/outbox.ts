@@ -14,6 +14,11 @@ const JOURNAL_BYTES_MAX = 64 * 1024 * 1024;
 /** A call that the memory can answer in a few milliseconds, and a retry that costs little. */
 const BATCH_RECORDS_MAX = 64;
 const BATCH_CHARS_MAX = 1024 * 1024;
+/**
+ * What is kept within this time is one commit: a prompt and its answer, a burst of history. A
+ * capture must be recallable after 50 ms, of which a commit takes 10 on a slow disk.
+ */
+const GATHER_MS = 20;
 /** One call; a memory that needs longer is tried again. */
 const CAPTURE_MS = 30_000;
 const RETRY_MS_MIN = 250;
@@ -87,8 +92,8 @@ export class JournalOutbox implements Outbox {
   async flush(withinMs: number): Promise<void> {
     this.#adopt();
     if (this.#waiting.size === 0) return;
-    this.#wake();
     this.#drainSoon();
+    this.#wake();
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, withinMs);
       this.#whenEmpty.push(() => {
@@ -139,7 +144,7 @@ export class JournalOutbox implements Outbox {
     if (this.#isDraining) return;
     this.#isDraining = true;
     // After the client's last byte is out, not before.
-    setImmediate(() => void this.#drain());
+    void this.#pause(GATHER_MS).then(() => this.#drain());
   }
 
   // Never rejects: every failure ends in another attempt or in a record that is given up aloud.

@@ -175,7 +175,14 @@ function shapeKind(client: string, names: Names, view: RequestView): RequestKind
   const stated = requestClass(names);
   if (stated !== '' && stated !== 'main') return 'side';
   const offersTools = asList(body['tools']).length > 0 || asList(body['functions']).length > 0;
-  return client === 'unknown' || offersTools || stated === 'main' ? 'main' : 'side';
+  const isMain = stated === 'main' || isCodexPrompt(names);
+  return client === 'unknown' || offersTools || isMain ? 'main' : 'side';
+}
+
+/** For some models Codex sends its tools as an item of the list: what it says of itself counts then. */
+function isCodexPrompt(names: Names): boolean {
+  const meta = codexMetadata(names);
+  return meta['request_kind'] === 'turn' && meta['thread_source'] === 'user';
 }
 
 /** One token is no answer: such a request checks a quota, a key or a model's name. */

@@ -14,7 +14,7 @@ const STRENGTH_MIN = 0.2;
 /** A single word may be a namesake ("autumn leaves", "the train leaves"), unless it is the question. */
 const LONE_WORD_SHARE_MIN = 0.5;
 /** Once one passage answers, others may add to it with less of their own. */
-const STRENGTH_OTHERS_MIN = 0.1;
+const STRENGTH_OTHERS_MIN = 0.02;
 /** Words that nearly every passage holds prove nothing, however many of them match. */
 const HELD_MIN = 0.35;
 /** The answer need not be the very best one: neighbours and the person's own words rank higher. */

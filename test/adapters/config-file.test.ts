@@ -52,6 +52,7 @@ async function failure(work: Promise<unknown>): Promise<FileError> {
   throw new Error('It did not fail as expected.', { cause: error });
 }
 
+// spec: 2.4-folder-mode, 2.4-file-mode
 test('R28: folder and file are private from the first byte, whatever the umask', async () => {
   for (const umask of [0o000, 0o022, 0o077]) {
     const folder = join(tempFolder(), 'a', 'svc');

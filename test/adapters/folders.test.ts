@@ -4,6 +4,7 @@ import { configFolder } from '../../src/adapters/config-folder.ts';
 import { cacheFolder, dataFolder } from '../../src/adapters/data-folder.ts';
 import { createLocalToken } from '../../src/adapters/local-token.ts';
 
+// spec: 2.4-config-home, 2.4-xdg-config-home, 2.4-home-config
 test('the configuration is in SVC_CONFIG_HOME, else XDG_CONFIG_HOME/svc, else ~/.config/svc', () => {
   const all = { SVC_CONFIG_HOME: '/a b/c', XDG_CONFIG_HOME: '/x', HOME: '/h' };
   expect(configFolder(all)).toBe('/a b/c');

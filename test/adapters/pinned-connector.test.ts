@@ -65,6 +65,7 @@ async function codeOf({ upstream }: Opened): Promise<string> {
   return error instanceof ProxyError ? `${error.code} ${error.message}` : 'answered';
 }
 
+// spec: 5.6-pinned-public
 test('R35: the address that was looked up is dialled, Host and SNI stay the name', async () => {
   const provider = await startTlsProvider();
   const baseUrl = `https://provider.test:${provider.port}`;
@@ -150,6 +151,7 @@ test('R35: a user name in the base URL is refused', async () => {
   expect(await codeOf(opened)).toContain('UPSTREAM_ADDRESS_REFUSED');
 });
 
+// spec: 5.6-https-only
 test('R22: a certificate that nobody vouches for is refused, whatever the environment says', async () => {
   const provider = await startTlsProvider();
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';

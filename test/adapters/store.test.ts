@@ -229,3 +229,22 @@ test('request rows are written in batches and listed newest first, or by id', as
   await store.close();
   expect(await openStore(folder).requestLog.list({ limit: 1000 })).toHaveLength(100);
 });
+
+test('a recall does not wait for the captures that were asked for before it', async () => {
+  const { memory } = openStore(tempFolder());
+  await memory.capture([recordOf('The code word is marmalade.')], patience());
+  const done: string[] = [];
+  const bulk = Array.from({ length: 40 }, (_, nth) =>
+    memory
+      .capture([recordOf(`Statement number ${nth} about the harvest.`)], patience())
+      .then(() => done.push('capture')),
+  );
+  const { passages } = await memory
+    .recall(questionOf('What is the code word?'), patience())
+    .finally(() => done.push('recall'));
+  await Promise.all(bulk);
+  expect(passages.map(({ text }) => text)).toEqual(['The code word is marmalade.']);
+  // One capture may be under way, and a few done before the question arrives.
+  expect(done.indexOf('recall')).toBeLessThan(20);
+  expect(done.filter((what) => what === 'capture')).toHaveLength(40);
+});

@@ -155,6 +155,7 @@ test('chunks that come before the body is wanted are kept, and held back beyond 
   expect([body.length, end]).toEqual([total, 'end']);
 });
 
+// spec: 7-5xx
 test('R18: nobody listens: UPSTREAM_UNREACHABLE with a code and no address', async () => {
   const provider = await startSocketProvider(() => {});
   const { url } = provider;

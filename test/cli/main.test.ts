@@ -39,9 +39,15 @@ const COMMANDS = [
 /** Commands that only hold others. */
 const GROUPS = ['print-config', 'config', 'memory', 'unit'];
 
-test('the version is that of the package', async () => {
+// spec: 4.5-two-names, 9-package
+test('the package has two names for one program, and the version is its own', async () => {
   const text = readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8');
-  expect((JSON.parse(text) as { version: string }).version).toBe(VERSION);
+  expect(JSON.parse(text)).toMatchObject({
+    name: 'svc-local-proxy',
+    version: '0.1.2',
+    bin: { svc: 'bin/svc.js', 'svc-local-proxy': 'bin/svc.js' },
+  });
+  expect(VERSION).toBe('0.1.2');
   const { stdout, code } = await runCli(['--version'], { home: tempFolder() });
   expect([stdout, code]).toEqual([`${VERSION}\n`, 0]);
 });
@@ -88,6 +94,7 @@ test('wrong usage is exit 2, on stderr, with a proposal where there is one', asy
   }
 });
 
+// spec: 4.5-config-token
 test('config token prints the token and a line end', async () => {
   const { stdout, stderr, code } = await runCli(['config', 'token'], {
     home: homeWith(validConfig()),

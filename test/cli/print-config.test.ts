@@ -29,6 +29,7 @@ for (const shell of ['sh', 'dash', 'bash', 'zsh', 'ksh']) {
   });
 }
 
+// spec: 4.5-print-config-claude
 test('R30: stdout is export lines and nothing else', async () => {
   const home = homeWith(validConfig());
   const { stdout, stderr, code } = await runCli(['print-config', 'claude'], { home });
@@ -91,6 +92,7 @@ test.runIf(has('fish'))('the fish form is read by fish', async () => {
   expect(stdout).toBe(`${env.NO_PROXY},127.0.0.1,localhost\n`);
 });
 
+// spec: 4.4-v1-base, 4.5-print-config-codex
 test('codex gets TOML with the provider, and no token', async () => {
   const home = homeWith({ ...validConfig(), proxy: { host: '::1', port: 9000 } });
   const { stdout, stderr, code } = await runCli(['print-config', 'codex'], { home });

@@ -73,6 +73,7 @@ async function answerOf(url: string): Promise<{ mode: string; token: string }> {
 
 const anyPort = { ...validConfig(), proxy: { port: 0 } };
 
+// spec: 4.5-start
 test('start says its address and what to do next in one line, and the address as JSON', async () => {
   const { child, url, stdout, stderr, ended } = await startFake(homeWith(anyPort));
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);

@@ -21,6 +21,7 @@ function paths(value: unknown, environment = {}): string[] {
   return parseConfig(value, environment).problems.map(({ path }) => path);
 }
 
+// spec: 2.4-bind-address, 2.4-memory-mode, 2.4-compression-mode, 2.4-input-budget, 2.4-elision-enabled, 2.4-elision-keep-rounds, 2.4-elision-capture-limit
 test('the defaults are those of the interface', () => {
   const { settings, problems } = parseConfig(
     { upstreams: [upstream({})], localToken: LOCAL_TOKEN },
@@ -68,6 +69,7 @@ test('every wrong value is reported at once, with path, class and what is allowe
   ]);
 });
 
+// spec: 1.6-loopback
 test('R1: only a loopback address is taken to listen on', () => {
   for (const host of ['0.0.0.0', '192.168.1.2', '::', 'localhost', 'example.com', '127.0.0.2']) {
     expect(paths({ ...validConfig(), proxy: { host } })).toEqual(['proxy.host']);
@@ -132,6 +134,7 @@ test('header names that frame a message, are no names or come twice are refused'
   expect(parseUpstream({ headers: { 'X-A': '1', 'x-a': '2' } }).problems).toHaveLength(1);
 });
 
+// spec: 2.3-api-key-placeholder
 test('$API_KEY becomes the key, literally and wherever it stands', () => {
   const key = 'sk-$&-$1-$$';
   const { settings } = parseUpstream({
@@ -166,6 +169,7 @@ test('one upstream an API style', () => {
   expect(paths({ upstreams, localToken: LOCAL_TOKEN })).toEqual(['upstreams[1].apiStyle']);
 });
 
+// spec: 5.6-https-only
 test('a base URL is https and public, or private by its own word', () => {
   const refused = [
     'http://api.example.com',

@@ -109,6 +109,21 @@ describe('the kind of a request', () => {
     expect(ask('openai_responses', headers, { input: 'hi', tools }).identity.kind).toBe('side');
   });
 
+  test('a prompt is one to Codex also where it sends its tools as an item of the list', () => {
+    const headersWith = (source: string) => {
+      const meta = JSON.stringify({ request_kind: 'turn', thread_source: source });
+      return ['originator', 'codex_exec', 'x-codex-turn-metadata', meta];
+    };
+    const input = [
+      { type: 'additional_tools', tools },
+      { type: 'message', role: 'user', content: 'hi' },
+    ];
+    const kind = (source: string) =>
+      ask('openai_responses', headersWith(source), { input }).identity.kind;
+    expect(kind('user')).toBe('main');
+    expect(kind('thread_title')).toBe('side');
+  });
+
   test('counting is told by the path', () => {
     expect(kindOfPath('/v1/messages/count_tokens?beta=true')).toBe('count');
     expect(kindOfPath('/v1/messages?x=/count_tokens')).toBeUndefined();

@@ -10,6 +10,7 @@ function find(path: string, isAnthropic = false): PathEntry | undefined {
   return findPath({ path, isAnthropic, relayPaths: ['/v1/embeddings', '/v1/messages/batches'] });
 }
 
+// spec: 4.4-chat, 4.4-responses, 4.4-messages, 9-v1
 test('R5: the three model routes take POST alone', () => {
   const routes = [
     ['/v1/messages', 'anthropic_messages'],

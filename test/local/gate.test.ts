@@ -67,6 +67,7 @@ describe('what passes', () => {
 });
 
 describe('the process check', () => {
+  // spec: 4.4-health, 4.4-livez
   test.each(['/health', '/livez'])(
     'R1: %s answers without a token and tells nothing',
     async (target) => {
@@ -268,6 +269,7 @@ describe('what is refused', () => {
     expect(running.reports).toEqual([]);
   });
 
+  // spec: 7-401
   test('R4: a 401 names its scheme, a 405 its methods', async () => {
     const denied = await running.ask({ headers: [] });
     expect(denied.headers.get('www-authenticate')).toBe('Bearer');

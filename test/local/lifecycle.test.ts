@@ -49,6 +49,7 @@ async function begin(server: TestServer): Promise<{ socket: Socket; everything: 
 }
 
 describe('listen', () => {
+  // spec: 1.6-loopback
   test('R1: refuses to listen beyond loopback', async () => {
     for (const host of ['0.0.0.0', '::', '192.168.1.2', 'localhost', '']) {
       await expect(startServer(undefined, { host })).rejects.toThrow('127.0.0.1');

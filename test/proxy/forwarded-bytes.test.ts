@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/dialect.ts';
 import {
+  answerTo,
   DIALECTS,
   PATHS,
   promptOf,
@@ -231,6 +232,31 @@ test.each(DIALECTS)('%s: inside a tool loop nothing is recalled anew', async (di
   expect(memory.questions).toEqual([]);
   expect(provider.seen[0]?.body.includes('<svc-memory')).toBe(false);
 });
+
+// spec: 1.5-native-bytes, 4.4-json-and-sse
+test.each(
+  DIALECTS.flatMap((dialect) => [
+    { dialect, stream: true },
+    { dialect, stream: false },
+  ]),
+)(
+  'R20: $dialect, streamed $stream: the answer of a changed request reaches the client byte for byte',
+  async ({ dialect, stream }) => {
+    const { provider, story } = await startKnowing();
+    let sent = '';
+    provider.reply = (request) => {
+      const reply = answerTo(request);
+      // What no parser would write again: odd spacing, an unknown event, a number that is not a float.
+      const odd = stream ? ': ping\n\nevent:  new \ndata: {"n":1.0}\n\n' : ' \n';
+      sent = odd + reply.body;
+      return { ...reply, body: sent };
+    };
+    const answer = await story.send(dialect, promptOf(dialect, QUESTION, { stream }));
+    expect(answer.headers['x-svc-memory-state']).toBe('recalled');
+    expect(answer.body.toString()).toBe(sent);
+    expect(sent).not.toBe('');
+  },
+);
 
 // spec: 4.4-no-translation, 4.4-messages-style
 test.each(DIALECTS)(

@@ -130,7 +130,7 @@ test.each([
   },
 );
 
-// spec: 7-422
+// spec: 7-422-invalid-mode
 test.each([
   ['x-svc-memory-mode', 'sometimes'],
   ['x-svc-memory-mode', ''],
@@ -243,7 +243,7 @@ test('a degraded recall is not final: the same prompt asks again', async () => {
   expect(stateOf(await story.send('anthropic_messages', body))).toBe('recalled');
 });
 
-// spec: 1.8-memory-without-shortening, 3.2-values, 3.2-header-once, 3.2-passthrough, 3.3-not_applicable
+// spec: 1.8-memory-without-shortening, 3.2-values, 3.2-header-overrides, 3.2-passthrough, 3.3-not_applicable
 test('passthrough, shadow and deterministic each say so, for that request only', async () => {
   const { story } = await startKnowing();
   const told: unknown[] = [];

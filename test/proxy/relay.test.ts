@@ -46,6 +46,7 @@ function logCalls(outgoing: ServerResponse, names: ('write' | 'end')[], log: str
   }
 }
 
+// spec: 1.5-native-bytes, 6-sse-unchanged
 test('R20: bytes are identical wherever the stream is split, invalid UTF-8 included', async () => {
   const payload = Buffer.concat([
     Buffer.from('data: {"a":"h\u00e9\u{1f600}"}\r\n\r\n: comment\n\ndata: '),

@@ -156,7 +156,7 @@ test('what a block of this conversation says already is not recalled again', asy
   expect(blocks[1]).not.toContain(FACT);
 });
 
-// spec: 2.4-recalled-max
+// spec: 2.4-recalled-context
 test('all blocks of a request together stay within the budget; older ones are dropped together', async () => {
   const provider = await startRecordingProvider();
   const recalledTokensMax = 160;

@@ -17,8 +17,12 @@ import type { StoreClient } from './client.ts';
 
 /** The memory port over the store's worker. */
 
-/** Records a message: recalls that wait behind it wait for about 30 ms. */
-const CAPTURE_BATCH = 64;
+/**
+ * A transaction: a recall waits for one at most. 16 typed prompts or one long answer take 2 to 4 ms
+ * and the disk's sync.
+ */
+const BATCH_RECORDS_MAX = 16;
+const BATCH_CHARS_MAX = 32_768;
 
 export class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
@@ -37,8 +41,7 @@ export class EmbeddedMemory implements Memory {
     signal: AbortSignal,
   ): Promise<readonly CaptureState[]> {
     const states: CaptureState[] = [];
-    for (let start = 0; start < records.length; start += CAPTURE_BATCH) {
-      const batch = records.slice(start, start + CAPTURE_BATCH);
+    for (const batch of batchesOf(records)) {
       states.push(...(await this.#client.call('capture', batch, signal)));
     }
     return states;
@@ -70,4 +73,19 @@ export class EmbeddedMemory implements Memory {
   close(): Promise<void> {
     return this.#client.close();
   }
+}
+
+function* batchesOf(records: readonly MemoryRecord[]): Generator<MemoryRecord[]> {
+  let batch: MemoryRecord[] = [];
+  let chars = 0;
+  for (const record of records) {
+    chars += record.text.length;
+    if (batch.length === BATCH_RECORDS_MAX || (batch.length > 0 && chars > BATCH_CHARS_MAX)) {
+      yield batch;
+      batch = [];
+      chars = record.text.length;
+    }
+    batch.push(record);
+  }
+  if (batch.length > 0) yield batch;
 }

@@ -1,5 +1,5 @@
 import { type Question, readQuestion } from '../../core/question.ts';
-import { passageTokens } from '../../core/passages.ts';
+import { estimateTextTokens } from '../../core/tokens.ts';
 import { type QuestionTerm, rankCandidates, type Ranked, valueOf } from '../../core/ranking.ts';
 import { keepRelevant, rarityOf } from '../../core/relevance.ts';
 import { eachNumber, highest } from '../../core/top.ts';
@@ -205,7 +205,7 @@ export class Search {
     for (const { candidate, score } of keepRelevant(ranked)) {
       const passages = candidate.passages.flatMap((id) => this.#passage(id, score) ?? []);
       for (const { text } of passages) {
-        tokens += Math.ceil(passageTokens(text)) + PASSAGE_OVERHEAD_TOKENS;
+        tokens += estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
       }
       if (tokens > tokensMax) break;
       packed.push(...passages);

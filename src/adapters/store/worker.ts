@@ -1,6 +1,6 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
-import type { StoreRequest, StoreResponse, WorkerInput } from './protocol.ts';
+import type { StoreCallName, StoreRequest, StoreResponse, WorkerInput } from './protocol.ts';
 import { Store } from './store.ts';
 
 /**
@@ -12,12 +12,45 @@ import { Store } from './store.ts';
 const { folder, aborted } = workerData as WorkerInput;
 const store = new Store({ folder, report: (line) => send({ kind: 'report', line }) });
 
-// One call after the other, in the order they came: opening the file waits, queries do not.
-let queue: Promise<void> = Promise.resolve();
+/** A client waits for these before its request goes on; everything else can let them pass. */
+const URGENT: ReadonlySet<StoreCallName> = new Set(['recall', 'findEntries']);
+
+// One call after the other. The urgent ones come first, so that a recall waits for at most the one
+// small write that is under way; the others keep their order, and closing comes after all.
+const urgent: StoreRequest[] = [];
+const others: StoreRequest[] = [];
+let isAnswering = false;
 
 parentPort?.on('message', (request: StoreRequest) => {
-  queue = queue.then(() => answer(request));
+  enqueue(request);
+  if (!isAnswering) void answerAll();
 });
+
+function enqueue(request: StoreRequest): void {
+  (URGENT.has(request.name) ? urgent : others).push(request);
+}
+
+async function answerAll(): Promise<void> {
+  isAnswering = true;
+  for (;;) {
+    receiveAll();
+    const request = urgent.shift() ?? others.shift();
+    if (request === undefined) break;
+    await answer(request);
+  }
+  isAnswering = false;
+}
+
+/** What has arrived meanwhile: events would wait until the queue is empty. */
+function receiveAll(): void {
+  if (parentPort === null) return;
+  for (;;) {
+    const received = receiveMessageOnPort(parentPort);
+    if (received === undefined) return;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client sends.
+    enqueue(received.message as StoreRequest);
+  }
+}
 
 async function answer({ number, name, input }: StoreRequest): Promise<void> {
   const isAborted = Atomics.load(aborted, number % aborted.length) === number;

@@ -7,6 +7,8 @@ import { PROVIDER_KEY } from './svc.ts';
 
 export type ListName = 'messages' | 'input';
 
+export type BodyPair = Pick<CallPair, 'clientBody' | 'forwardedBody'>;
+
 /** Every answer reached its client byte for byte. */
 export function expectSameAnswers(pairs: readonly CallPair[]): void {
   for (const { record, exchange, clientAnswer, providerAnswer } of pairs) {
@@ -81,7 +83,7 @@ export function changedItem({ clientBody, forwardedBody }: CallPair, name: ListN
  * and as one byte prefix wherever the client's own bytes were one. Returns how many items were
  * compared, so that a test can say that it compared any.
  */
-export function expectStablePrefix(pairs: readonly CallPair[], name: ListName): StableCounts {
+export function expectStablePrefix(pairs: readonly BodyPair[], name: ListName): StableCounts {
   const counts = { items: 0, prefixes: 0 };
   const lists = pairs.map(({ clientBody, forwardedBody }) => ({
     client: readBodyList(clientBody, name),
