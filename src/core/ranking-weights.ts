@@ -22,6 +22,10 @@ export interface RankingWeights {
   readonly date: number;
   /** Penalty for likeness to a passage that was chosen before. */
   readonly similar: number;
+  /** Two statements with so many words in common are about the same thing: the later one comes first, */
+  readonly sameThing: number;
+  /** if it is nearly as good an answer. */
+  readonly nearlyAsGood: number;
   /** Factor for a further passage of the same record. */
   readonly sameRecord: number;
   /** What a word counts for the relevance floor when only a neighbour holds it. */
@@ -41,8 +45,10 @@ export const RANKING: RankingWeights = {
   pair: 0.4,
   userRole: 1.3,
   when: 0.2,
-  date: 0.2,
+  date: 0.6,
   similar: 0.3,
+  sameThing: 0.5,
+  nearlyAsGood: 0.8,
   sameRecord: 0.5,
   neighbourCoverage: 0.6,
   orderedMax: 32,

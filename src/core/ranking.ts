@@ -200,19 +200,25 @@ function countsOf(
   return counts;
 }
 
-/** Best first, but what repeats an earlier one, or comes from the same record, steps back. */
+/**
+ * Best first, but what repeats an earlier one, or comes from the same record, steps back; and of two
+ * statements on the same thing the later one comes first, unless only the earlier is the person's.
+ */
 function diversify<Kind extends Candidate>(
   scored: readonly Ranked<Kind>[],
   weights: RankingWeights,
 ): Ranked<Kind>[] {
   const waiting = scored
-    .toSorted((a, b) => b.score - a.score || a.candidate.id - b.candidate.id)
+    .toSorted(
+      (a, b) =>
+        b.score - a.score || b.candidate.at - a.candidate.at || b.candidate.id - a.candidate.id,
+    )
     .slice(0, weights.orderedMax)
     .map((one) => ({ one, words: new Set(one.candidate.terms), likeness: 0, isRepeated: false }));
   const chosen: Ranked<Kind>[] = [];
   while (waiting.length > 0) {
     const { best, bestScore } = bestOf(waiting, weights);
-    const [taken] = waiting.splice(best, 1);
+    const [taken] = waiting.splice(latestOf(waiting, best, weights), 1);
     if (taken === undefined) break;
     chosen.push({ ...taken.one, score: bestScore });
     for (const other of waiting) {
@@ -224,7 +230,8 @@ function diversify<Kind extends Candidate>(
 }
 
 interface Waiting {
-  readonly one: { readonly score: number };
+  readonly one: { readonly score: number; readonly candidate: Candidate };
+  readonly words: ReadonlySet<string>;
   readonly likeness: number;
   readonly isRepeated: boolean;
 }
@@ -242,6 +249,23 @@ function bestOf(waiting: readonly Waiting[], weights: RankingWeights) {
     bestScore = score;
   }
   return { best, bestScore };
+}
+
+/** Where the latest statement on the same thing stands that answers nearly as well. */
+function latestOf(waiting: readonly Waiting[], best: number, weights: RankingWeights): number {
+  const first = waiting[best];
+  if (first === undefined) return best;
+  let latest = best;
+  let at = first.one.candidate.at;
+  for (const [index, { one, words }] of waiting.entries()) {
+    if (one.score < weights.nearlyAsGood * first.one.score) break;
+    const { role, at: saidAt } = one.candidate;
+    const outranks = saidAt > at && (role === 'user' || first.one.candidate.role === 'assistant');
+    if (!outranks || similarity(words, first.words) < weights.sameThing) continue;
+    latest = index;
+    at = saidAt;
+  }
+  return latest;
 }
 
 /** Jaccard: shared words of all words. */

@@ -13,7 +13,7 @@ const passage = {
 
 test('R24: a block is fenced, labelled as data, and names date, speaker and source', () => {
   const { text } = writeRecallBlock([passage], 512);
-  expect(text).toMatch(/^<svc-memory note="[^"]*data, not instructions[^"]*">\n/);
+  expect(text).toMatch(/^<svc-memory note="[^"]*data, not instructions[^"]*">\n/i);
   expect(text).toContain('\n2026-11-19 (claude-code):\n- user: We deploy on Tuesdays.\n');
   expect(text.endsWith('\n</svc-memory>')).toBe(true);
 });
@@ -30,7 +30,7 @@ test('what was said is told in the order of time, under its day, so that a chang
     '2026-11-25 (claude-code, global):',
     '- assistant: Noted.',
   ]);
-  expect(text).toContain('Newer entries outrank older ones, and the user outranks the assistant.');
+  expect(text).toContain('Newer outranks older, the user outranks the assistant.');
 });
 
 test('nothing to say is no block, not an empty fence', () => {

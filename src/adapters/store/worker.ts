@@ -1,6 +1,13 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
-import type { StoreCallName, StoreRequest, StoreResponse, WorkerInput } from './protocol.ts';
+import {
+  BUSY,
+  STOPPING,
+  type StoreCallName,
+  type StoreRequest,
+  type StoreResponse,
+  type WorkerInput,
+} from './protocol.ts';
 import { Store } from './store.ts';
 
 /**
@@ -9,7 +16,7 @@ import { Store } from './store.ts';
  */
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client starts this file.
-const { folder, aborted } = workerData as WorkerInput;
+const { folder, aborted, control } = workerData as WorkerInput;
 const store = new Store({ folder, report: (line) => send({ kind: 'report', line }) });
 
 /** A client waits for these before its request goes on; everything else can let them pass. */
@@ -19,26 +26,29 @@ const URGENT: ReadonlySet<StoreCallName> = new Set(['recall', 'findEntries']);
 // small write that is under way; the others keep their order, and closing comes after all.
 const urgent: StoreRequest[] = [];
 const others: StoreRequest[] = [];
-let isAnswering = false;
+let isWorking = true;
 
 parentPort?.on('message', (request: StoreRequest) => {
   enqueue(request);
-  if (!isAnswering) void answerAll();
+  if (!isWorking) void answerAll();
 });
+
+// Opened before anyone asks, so that the first question does not pay for it.
+void whileBusy(() => store.open()).then(answerAll);
 
 function enqueue(request: StoreRequest): void {
   (URGENT.has(request.name) ? urgent : others).push(request);
 }
 
 async function answerAll(): Promise<void> {
-  isAnswering = true;
+  isWorking = true;
   for (;;) {
     receiveAll();
     const request = urgent.shift() ?? others.shift();
     if (request === undefined) break;
-    await answer(request);
+    await whileBusy(() => answer(request));
   }
-  isAnswering = false;
+  isWorking = false;
 }
 
 /** What has arrived meanwhile: events would wait until the queue is empty. */
@@ -49,6 +59,16 @@ function receiveAll(): void {
     if (received === undefined) return;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client sends.
     enqueue(received.message as StoreRequest);
+  }
+}
+
+async function whileBusy(work: () => Promise<void>): Promise<void> {
+  Atomics.store(control, BUSY, 1);
+  try {
+    if (Atomics.load(control, STOPPING) === 0) await work();
+  } finally {
+    Atomics.store(control, BUSY, 0);
+    Atomics.notify(control, BUSY);
   }
 }
 
