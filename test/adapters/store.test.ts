@@ -236,7 +236,10 @@ test('a recall does not wait for the captures that were asked for before it', as
   const done: string[] = [];
   const bulk = Array.from({ length: 40 }, (_, nth) =>
     memory
-      .capture([recordOf(`Statement number ${nth} about the harvest.`, { conversation: 'c' })], patience())
+      .capture(
+        [recordOf(`Statement number ${nth} about the harvest.`, { conversation: 'c' })],
+        patience(),
+      )
       .then(() => done.push('capture')),
   );
   const { passages } = await memory
