@@ -1,4 +1,5 @@
 import { FileError } from '../adapters/file-error.ts';
+import { MemoryError } from '../ports/memory.ts';
 import type { Terminal } from './terminal.ts';
 
 /** 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted. */
@@ -33,6 +34,11 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   if (error instanceof FileError) {
     terminal.error(error.message);
     terminal.note(`  ${error.hint}`);
+    return 1;
+  }
+  if (error instanceof MemoryError) {
+    terminal.error(`The memory cannot answer (${error.reason}).`);
+    terminal.note('  Look with: svc doctor');
     return 1;
   }
   // An error that nobody planned: its message may quote anything, so only its kind is told.

@@ -83,6 +83,10 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     throw error;
   });
   runtime.warm();
+  // Requests go on without a memory, so nobody would notice.
+  store.health().catch(() => {
+    terminal.warn('The memory cannot be used: requests go on without it. Look with: svc doctor');
+  });
   return {
     ...address,
     apply: (next) => runtime.apply(next),

@@ -56,7 +56,11 @@ export async function start(
   // Before the address is told: whoever reads it may stop svc, or ask for its status, at once.
   const stopped = waitForStop(proxy, { signals, terminal });
   try {
-    await writeRunFile(folder, run);
+    await writeRunFile(folder, run).catch((error: unknown) => {
+      // A full disk or a folder that cannot be written stops memory, never a model request.
+      reportError(error, terminal);
+      terminal.warn('svc status and svc stop will not find this proxy.');
+    });
     announce(options, proxy, context);
     return await stopped;
   } catch (error) {

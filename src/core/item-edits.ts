@@ -9,10 +9,8 @@ import { Buffer } from 'node:buffer';
 import type { Edit } from './edits.ts';
 import {
   firstElement,
-  firstMember,
-  keyIs,
+  memberValue,
   nextElement,
-  nextMember,
   opensList,
   opensObject,
   opensString,
@@ -95,18 +93,6 @@ function textOf(bytes: Buffer, part: Span): Span | undefined {
   if (type === undefined || text === undefined || !opensString(bytes, text.start)) return undefined;
   const name = parseJson(bytes, type)?.value;
   return name === 'text' || name === 'input_text' ? text : undefined;
-}
-
-/** The last of repeated members counts, as in JSON.parse. */
-function memberValue(bytes: Buffer, open: number, name: string): Span | undefined {
-  let found: Span | undefined;
-  let member = firstMember(bytes, open);
-  while (member !== undefined) {
-    const value = { start: member.valueStart, end: valueEnd(bytes, member.valueStart) };
-    if (keyIs(bytes, member.key, name)) found = value;
-    member = nextMember(bytes, value.end);
-  }
-  return found;
 }
 
 function lastElement(bytes: Buffer, list: Span): Span | undefined {

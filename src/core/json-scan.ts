@@ -202,3 +202,15 @@ export function endsWithout(bytes: Buffer, end: number, key: string): boolean {
   }
   return bytes[skipSpace(bytes, at)] === CLOSE_BRACE;
 }
+
+/** The value of the member `name` of the object at `open`; the last of repeated members counts, as in JSON.parse. */
+export function memberValue(bytes: Buffer, open: number, name: string): Span | undefined {
+  let found: Span | undefined;
+  let member = firstMember(bytes, open);
+  while (member !== undefined) {
+    const value = { start: member.valueStart, end: valueEnd(bytes, member.valueStart) };
+    if (keyIs(bytes, member.key, name)) found = value;
+    member = nextMember(bytes, value.end);
+  }
+  return found;
+}

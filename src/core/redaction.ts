@@ -57,6 +57,11 @@ export function stripPrivate(text: string): string {
   return depth === 0 ? kept + text.slice(keptFrom) : kept;
 }
 
+/** Whether some of the text is never to be kept. */
+export function hasPrivate(text: string): boolean {
+  return /<private>/i.test(text);
+}
+
 /** The shortest vendor format has 15 characters. */
 const LONG_RUN_CHARS = 15;
 

@@ -8,6 +8,9 @@ const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 /** A sha256 in base64url without padding. */
 const DIGEST = /^[A-Za-z0-9_-]{43}$/;
 
+/** Every reference in a text. Stateless with `match` and `matchAll` only. */
+export const REFERENCES = /\bm_[a-z2-7]{16}\b/g;
+
 export function isDigest(value: string): boolean {
   return DIGEST.test(value);
 }

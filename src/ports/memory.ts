@@ -10,11 +10,50 @@ export interface Memory {
   /** Durable when it resolves: one state a record, in order. The same digest in the same space is stored once. */
   capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
   /** Exact stored text by digest or reference; undefined when not held. */
-  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined>;
+  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | StoredOutput | undefined>;
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]>;
   /** Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. */
   forget(filter: ForgetFilter, signal: AbortSignal): Promise<number>;
+  /**
+   * Keeps tool outputs word for word, apart from what is recalled: they are neither searched nor
+   * listed. Durable when it resolves: one state a record, in order.
+   */
+  keepOutputs(
+    records: readonly OutputRecord[],
+    signal: AbortSignal,
+  ): Promise<readonly CaptureState[]>;
+  /**
+   * Proves, now, which outputs it holds: one answer for each digest that it holds in this space, in
+   * any order, none for the others. The proof is made from the stored text itself.
+   */
+  hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
   close(): Promise<void>;
+}
+
+/** What a tool said, as it was. */
+export interface OutputRecord {
+  /** base64url sha256 of `tool`, a line end and the text. */
+  readonly digest: string;
+  readonly space: string;
+  /** Holds no secret that svc knows how to find: masking would make it another text. */
+  readonly text: string;
+  readonly conversation: string;
+  readonly client: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+export interface HoldQuestion {
+  readonly space: string;
+  readonly digests: readonly string[];
+  /** 32 fresh random bytes: an answer to an earlier question proves nothing. */
+  readonly nonce: Uint8Array;
+}
+
+export interface Holding {
+  readonly digest: string;
+  /** `proofOf(nonce, text)` of core/proofs.ts. */
+  readonly proof: string;
 }
 
 export interface MemorySupport {
@@ -48,6 +87,11 @@ export interface MemoryRecord {
 export interface StoredRecord extends MemoryRecord {
   /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
   readonly ref: string;
+}
+
+/** An output as it is given back: with exchange 0 and no fingerprint. */
+export interface StoredOutput extends Omit<StoredRecord, 'role'> {
+  readonly role: 'tool';
 }
 
 export interface RecallQuestion {

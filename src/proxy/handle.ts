@@ -6,6 +6,7 @@ import { estimateTokens } from '../core/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';
+import { CacheWatch } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
 import { forwardPlanned, upstreamFor } from './forward.ts';
 import type { ProxyParts } from './parts.ts';
@@ -15,6 +16,7 @@ import { goneSignal } from './gone-signal.ts';
 import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
+import { Shortener } from './shortener.ts';
 
 /**
  * The story of one request. The gate has let it in, its body is read and decoded (steps 1 to 3);
@@ -34,12 +36,16 @@ class Story {
   readonly #parts: ProxyParts;
   readonly #conversations = new Conversations();
   readonly #placer: RecallPlacer;
+  readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
+  readonly #caches: CacheWatch;
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
     this.#placer = new RecallPlacer(parts);
+    this.#shortener = new Shortener(parts);
     this.#keeper = new CaptureKeeper(parts);
+    this.#caches = new CacheWatch(parts.clock);
   }
 
   async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
@@ -74,23 +80,21 @@ class Story {
     const reading = readRequest(this.#conversations, request);
     record.read(reading);
 
-    // 7: recall.
-    const recalled = await this.#placer.place({ reading, modes, settings: live.proxy });
+    // 7: recall, and the proofs of what may be left out.
+    const isCacheCold = reading !== undefined && this.#caches.isCold(reading);
+    const asked = { modes, settings: live.proxy, isCacheCold };
+    const [recalled, shortening] = await Promise.all([
+      this.#placer.place({ ...asked, reading }),
+      reading === undefined ? undefined : this.#shortener.shorten({ ...asked, reading }),
+    ]);
     record.recalled(recalled.state);
     const { placements } = recalled;
 
     // 8: the plan, from facts alone.
     const plan =
-      reading === undefined
+      reading === undefined || shortening === undefined
         ? untouchedPlan(modes, estimateTokens(request.body ?? NO_BYTES))
-        : makePlan({
-            view: reading.view,
-            modes,
-            placements,
-            inputBudget: live.proxy.inputBudget,
-            hasProviderState: reading.hasProviderState,
-            isMain: reading.identity.kind === 'main',
-          });
+        : makePlan({ view: reading.view, modes, placements, shortening });
     record.planned(plan);
 
     // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
@@ -104,7 +108,9 @@ class Story {
       plan,
       signal: gone,
       onRefused: () => {
-        if (reading !== undefined) this.#placer.refused(reading);
+        // What of it was refused is not said: each kind of change that it carried is off from now on.
+        if (reading !== undefined && plan.recalledTokens > 0) this.#placer.refused(reading);
+        if (reading !== undefined && plan.elidedItems > 0) this.#shortener.refused(reading);
         record.refused();
       },
     }).catch((error: unknown) => {
@@ -112,6 +118,7 @@ class Story {
       throw error;
     });
     record.answered(answer.status);
+    if (reading !== undefined) void this.#shortener.keepAhead({ ...asked, reading });
 
     // 12 to 15: evidence, then the provider's bytes as they come, watched on the side; captures
     // are durable before the client has the last byte.

@@ -33,22 +33,24 @@ interface AskedRecall extends PlacedRecall {
 
 // BM25 over more words than this finds the common ones: a question is a few sentences.
 const QUESTION_CHARS_MAX = 4_096;
-// The provider's prompt cache lives 5 minutes, or 1 hour where the request asks for it (SPEC).
-const CACHE_MS = 300_000;
-const CACHE_LONG_MS = 3_600_000;
-// Conversations whose last request is remembered; older ones count as warm, which is the careful side.
-const CONVERSATIONS_MAX = 1_024;
-
 // Prompts whose blocks are known by heart; a prompt is asked about once a round, so the last few do.
 const REPLAYS_MAX = 256;
 
+// A timer of Node's may fire up to a millisecond before its time.
+const TIMER_EARLY_MS = 1;
+
 const NOTHING: readonly Placement[] = [];
+
+interface MainCall {
+  readonly reading: Reading;
+  readonly settings: ProxySettings;
+  readonly isCacheCold: boolean;
+}
 
 /** Replays what the ledger knows, recalls for a new prompt, and records what it placed. */
 export class RecallPlacer {
   readonly #parts: ProxyParts;
   readonly #guard: RecallGuard;
-  readonly #lastSeen = new Map<string, number>();
   /** By the newest prompt's place in its conversation: what its tool loop carries in every round. */
   readonly #replays = new Map<string, readonly PlacedBlock[]>();
 
@@ -62,6 +64,7 @@ export class RecallPlacer {
     readonly reading: Reading | undefined;
     readonly modes: Modes;
     readonly settings: ProxySettings;
+    readonly isCacheCold: boolean;
   }): Promise<PlacedRecall> {
     const { reading, modes, settings } = call;
     if (modes.memory === 'off') return { placements: NOTHING, state: 'off' };
@@ -70,7 +73,10 @@ export class RecallPlacer {
     if (reading.identity.kind !== 'main')
       return { placements: NOTHING, state: 'skipped_side_call' };
     if (reading.hasProviderState) return { placements: NOTHING, state: 'skipped_unsupported' };
-    return this.#placeMain(reading, settings);
+    // Shadow forwards the original request: there is nothing to recall for.
+    if (modes.compression === 'shadow')
+      return { placements: NOTHING, state: 'skipped_unsupported' };
+    return this.#placeMain({ reading, settings, isCacheCold: call.isCacheCold });
   }
 
   /** The provider refused the changed request: this conversation is left alone from now on. */
@@ -87,8 +93,7 @@ export class RecallPlacer {
     ]);
   }
 
-  async #placeMain(reading: Reading, settings: ProxySettings): Promise<PlacedRecall> {
-    const isCacheCold = this.#noticeCold(reading);
+  async #placeMain({ reading, settings, isCacheCold }: MainCall): Promise<PlacedRecall> {
     const unanswered = unansweredItem(reading.view);
     const loop = unanswered === undefined ? loopKey(reading) : '';
     const known = this.#replays.get(loop);
@@ -115,7 +120,7 @@ export class RecallPlacer {
     );
     // What was placed before is not known: to place something else would break the prefix twice.
     if (entries === undefined) {
-      const isLate = this.#parts.clock.monotonic() >= until;
+      const isLate = this.#parts.clock.monotonic() >= until - TIMER_EARLY_MS;
       const state = isLate ? 'degraded_timeout' : 'degraded_unavailable';
       return { placements: NOTHING, state, isProvisional: true };
     }
@@ -178,17 +183,6 @@ export class RecallPlacer {
       tokensMax,
       now: this.#parts.clock.now(),
     };
-  }
-
-  /** True when the provider has forgotten this conversation's prefix. Notes that it was seen now. */
-  #noticeCold({ place, view }: Reading): boolean {
-    const key = `${place.space}:${place.conversation}`;
-    const now = this.#parts.clock.monotonic();
-    const before = this.#lastSeen.get(key);
-    this.#lastSeen.delete(key);
-    bounded(this.#lastSeen, CONVERSATIONS_MAX).set(key, now);
-    if (before === undefined || now - before <= CACHE_MS) return false;
-    return now - before > CACHE_LONG_MS || !view.bytes.includes('"ttl":"1h"');
   }
 }
 

@@ -69,6 +69,8 @@ function storeOf(records: readonly StoredRecord[] = [record]) {
         asked.push(filter);
         return records.length;
       },
+      keepOutputs: async () => [],
+      hold: async () => [],
       close: async () => undefined,
     },
     requests: { add: () => undefined, sum: async () => [], list: async () => [row] },

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { beforeEach, afterEach, describe, expect, test } from 'vitest';
+import { proofOf } from '../../src/core/proofs.ts';
 import { MemoryError, type Memory } from '../../src/ports/memory.ts';
-import { FACTS, questionOf, recordOf } from '../support/records.ts';
+import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 
 /** What every memory owes its callers, whatever it is made of. */
 export function memorySuite(name: string, open: () => Promise<Memory> | Memory): void {
@@ -245,6 +247,63 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await memory.forget({ words: 'the' }, patience())).toBe(0);
       expect(await memory.forget({ words: 'purple invoices' }, patience())).toBe(1);
       expect(await memory.list({ limit: 10 }, patience())).toHaveLength(2);
+    });
+
+    test('an output is kept once, proven by its own text, and given back word for word', async () => {
+      const text = 'deploy log Ω\u0000\r\n  tab\t👩‍🚀\n';
+      const output = outputRecordOf(text);
+      expect(await memory.keepOutputs([output, output], patience())).toEqual([
+        'stored',
+        'duplicate',
+      ]);
+      const nonce = randomBytes(32);
+      const held = await memory.hold(
+        { space: 'project', digests: [output.digest, 'A'.repeat(43)], nonce },
+        patience(),
+      );
+      expect(held).toEqual([{ digest: output.digest, proof: proofOf(nonce, text) }]);
+      const kept = await memory.retrieve(output, patience());
+      expect(kept).toMatchObject({ ...output, role: 'tool', ref: expect.stringMatching(/^m_/) });
+      expect(await memory.retrieve({ ref: kept?.ref ?? '' }, patience())).toEqual(kept);
+    });
+
+    test('R25: an output is proven in its own space alone', async () => {
+      const output = outputRecordOf('a build log', { space: 'mine' });
+      await memory.keepOutputs([output], patience());
+      const question = { digests: [output.digest], nonce: randomBytes(32) };
+      expect(await memory.hold({ ...question, space: 'yours' }, patience())).toEqual([]);
+      expect(await memory.hold({ ...question, space: 'mine' }, patience())).toHaveLength(1);
+    });
+
+    test('outputs are neither recalled nor listed', async () => {
+      await memory.keepOutputs([outputRecordOf('The vault code is tangerine.')], patience());
+      expect(await texts('what is the vault code?')).toEqual([]);
+      expect(await memory.list({ limit: 10 }, patience())).toEqual([]);
+      expect(await memory.list({ limit: 10, words: 'tangerine' }, patience())).toEqual([]);
+    });
+
+    test('a forgotten output is not held, and is not kept again', async () => {
+      const [byRef, bySpace] = [outputRecordOf('one'), outputRecordOf('two', { space: 'other' })];
+      await memory.keepOutputs([byRef, bySpace], patience());
+      const ref = (await memory.retrieve(byRef, patience()))?.ref ?? '';
+      expect(await memory.forget({ refs: [ref] }, patience())).toBe(1);
+      expect(await memory.forget({ space: 'other' }, patience())).toBe(1);
+      const question = { digests: [byRef.digest], space: 'project', nonce: randomBytes(32) };
+      expect(await memory.hold(question, patience())).toEqual([]);
+      expect(await memory.keepOutputs([byRef, bySpace], patience())).toEqual([
+        'forgotten',
+        'forgotten',
+      ]);
+    });
+
+    test('outputs without text, with a wrong digest or half a character are rejected', async () => {
+      const wrong = [
+        outputRecordOf(''),
+        { ...outputRecordOf('fine'), digest: 'short' },
+        outputRecordOf('half \ud83d'),
+        outputRecordOf('x '.repeat(300_000)),
+      ];
+      expect(await memory.keepOutputs(wrong, patience())).toEqual(Array(4).fill('rejected'));
     });
 
     test('a signal that has fired is a MemoryError with the reason timeout', async () => {

@@ -23,7 +23,7 @@ const MEMORIES = [
 ];
 
 async function teach(story: Story): Promise<void> {
-  const records = MEMORIES.map((text) => recordOf(text, { space: 'global' }));
+  const records = MEMORIES.map((text) => recordOf(text, { space: 'global', conversation: text }));
   await story.memory.capture(records, AbortSignal.timeout(10_000));
 }
 
@@ -51,7 +51,7 @@ test.each(DIALECTS)(
       { numRuns: 4 },
     );
     // The law says nothing where nothing was placed.
-    expect(blocks).toBeGreaterThan(10);
+    expect(blocks).toBeGreaterThan(3);
     expect(items).toBeGreaterThan(10);
   },
   120_000,

@@ -24,7 +24,7 @@ import {
 import { tempFolder } from '../support/temp-folder.ts';
 
 const PROMPT = 'The staging database of the walrus shop listens on port 6431.';
-const ANSWER = 'I will remember that the walrus shop uses port 6431.';
+const ANSWER = 'Its production twin uses port 7431 behind pgbouncer, as Oskar wrote.';
 
 async function startBoth() {
   const provider = await startRecordingProvider();
@@ -145,7 +145,7 @@ test('R26: tool calls, their results, reasoning and system prompts are never kep
     said('user', PROMPT),
     said('assistant', [
       { type: 'thinking', thinking: 'CANARY-thought', signature: 'c2ln' },
-      { type: 'text', text: 'Let me look at the shop first.' },
+      { type: 'text', text: 'The shop runs two databases behind one proxy.' },
       { type: 'tool_use', id: 't1', name: 'Bash', input: { command: 'CANARY-argument' } },
     ]),
     said('user', [{ type: 'tool_result', tool_use_id: 't1', content: 'CANARY-output' }]),
@@ -154,8 +154,7 @@ test('R26: tool calls, their results, reasoning and system prompts are never kep
   await story.send('anthropic_messages', body);
   expect(await kept(story)).toEqual([
     `user: ${PROMPT}`,
-    // What the assistant was about to do says less than what it then says.
-    `assistant: ${ANSWER}`,
+    `assistant: The shop runs two databases behind one proxy.\n\n${ANSWER}`,
   ]);
   expect(bytesOnDisk(story.folder).includes('CANARY')).toBe(false);
 });
@@ -213,7 +212,8 @@ test.each(DIALECTS)(
     const items = [said('user', PROMPT)];
     await story.send(dialect, requestWith(dialect, items));
     expect(await kept(story)).toEqual([`user: ${PROMPT}`]);
-    provider.reply = (request) => answerTo(request, { text: 'Noted that Marta owns billing.' });
+    provider.reply = (request) =>
+      answerTo(request, { text: 'Noted: Grafana alerts go to Marta, too.' });
     const next = [
       ...items,
       said('assistant', ANSWER),
@@ -222,7 +222,7 @@ test.each(DIALECTS)(
     await story.send(dialect, requestWith(dialect, next));
     expect((await kept(story)).toSorted()).toEqual(
       [
-        'assistant: Noted that Marta owns billing.',
+        'assistant: Noted: Grafana alerts go to Marta, too.',
         `user: ${PROMPT}`,
         'user: Marta owns the billing dashboard.',
       ].toSorted(),
@@ -260,7 +260,8 @@ test.each(DIALECTS)(
   '%s: an exchange with tools is kept as one, when its last answer is there',
   async (dialect) => {
     const { provider, story } = await startBoth();
-    provider.reply = (request) => answerTo(request, { text: 'I look.', callsTool: true });
+    provider.reply = (request) =>
+      answerTo(request, { text: 'One moment, please.', callsTool: true });
     const items = [said('user', PROMPT)];
     await story.send(dialect, requestWith(dialect, items));
     expect(await kept(story)).toEqual([`user: ${PROMPT}`]);

@@ -259,7 +259,8 @@ test('passthrough, shadow and deterministic each say so, for that request only',
   }
   expect(told).toEqual([
     ['passthrough', 'not_applicable', 'recalled'],
-    ['shadow', 'shadow_only', 'recalled'],
+    // The original request is forwarded: nothing is recalled for it.
+    ['shadow', 'shadow_only', 'skipped_unsupported'],
     ['deterministic', 'not_needed', 'recalled'],
     ['deterministic', 'not_needed', 'recalled'],
   ]);

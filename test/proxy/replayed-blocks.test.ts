@@ -24,10 +24,7 @@ const SECOND_FACT = 'Marta owns the billing dashboard and its Grafana alerts.';
 const SECOND_QUESTION = 'Who owns the billing dashboard and its Grafana alerts?';
 
 async function teach(story: Story, ...texts: string[]): Promise<void> {
-  const records = texts.map((text) =>
-    // Said in one breath they would be one passage.
-    recordOf(text, { space: 'default', conversation: text }),
-  );
+  const records = texts.map((text) => recordOf(text, { space: 'default', conversation: text }));
   await story.memory.capture(records, AbortSignal.timeout(5_000));
 }
 

@@ -57,14 +57,18 @@ const PURPOSE = {
     'Memory is saved and recalled while nothing is shortened.',
     'proxy/handle',
   ),
+  '1.3-safe-to-drop': row(
+    'History is shortened only where memory provably holds it.',
+    'proxy/possession',
+  ),
+  '1.8-measured-without-saving': row(
+    'A reduction can be measured while nothing is saved.',
+    'proxy/shortener',
+  ),
   '1.9-visible-text-only': row(
     'Reasoning, thinking, tool arguments and partial JSON are never memory.',
     'core/answer-reader',
   ),
-  ...later('shortening', {
-    '1.3-safe-to-drop': 'History is shortened only where memory provably holds it.',
-    '1.8-measured-without-saving': 'A reduction can be measured while nothing is saved.',
-  }),
   ...later('hosted memory', {
     '1.6-hosted-memory': 'Recall and saved text may use the hosted memory service.',
   }),
@@ -165,18 +169,21 @@ const MODES = {
     'passthrough: the original request and what was recalled.',
     'proxy/handle',
   ),
+  '3.2-shadow': row('shadow: the original request, the reduction only measured.', 'core/plan'),
+  '3.3-elided_tool_output': row(
+    'elided_tool_output: stored outputs are removed, and can be got.',
+    'core/shortening',
+  ),
+  '3.3-shadow_only': row('shadow_only: measured, forwarded whole.', 'core/plan'),
   '3.2-effective': row('The effective compression mode is told when it differs.', 'core/evidence'),
   '3.3-header': row('x-svc-continuity-state is decided for each request.', 'core/evidence'),
   '3.3-not_needed': row('not_needed: nothing needed removing, forwarded as it is.', 'core/plan'),
   '3.3-bypassed': row('bypassed_*: a check did not pass, the full request goes on.', 'core/plan'),
   '3.3-not_applicable': row('not_applicable: the mode needs no decision.', 'core/plan'),
   ...later('shortening', {
-    '3.2-shadow': 'shadow: the original request, the reduction only measured.',
     '3.2-deterministic': 'deterministic: older exchanges go when memory holds them.',
     '3.2-always-kept': 'The last two exchanges, instructions, tool state and reasoning stay.',
     '3.3-committed': 'committed: covered older exchanges are removed.',
-    '3.3-elided_tool_output': 'elided_tool_output: stored outputs are removed, and can be got.',
-    '3.3-shadow_only': 'shadow_only: measured, forwarded whole.',
   }),
   ...later('hosted memory', {
     '3.1-scopes-read-write': 'A key that reads and writes: read-write.',

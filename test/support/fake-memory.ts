@@ -3,26 +3,36 @@ import { readQuestion } from '../../src/core/question.ts';
 import { rankCandidates } from '../../src/core/ranking.ts';
 import { keepRelevant, rarityOf } from '../../src/core/relevance.ts';
 import { isDigest, referenceOf } from '../../src/core/reference.ts';
+import { proofOf } from '../../src/core/proofs.ts';
 import { termsOf } from '../../src/core/terms.ts';
 import {
   type CaptureState,
   type ForgetFilter,
+  type Holding,
+  type HoldQuestion,
   type ListFilter,
   type Memory,
   MemoryError,
   type MemoryFailure,
   type MemoryRecord,
+  type OutputRecord,
   type RecallAnswer,
   type RecalledPassage,
   type RecallQuestion,
   type RecordKey,
+  type StoredOutput,
   type StoredRecord,
 } from '../../src/ports/memory.ts';
+
+interface FakeRecord extends MemoryRecord {
+  readonly ref: string;
+}
 
 /** A memory in memory, which keeps the contract and can be made to fail. */
 export class FakeMemory implements Memory {
   readonly supports = { kind: 'fake', read: true, write: true } as const;
-  readonly #records = new Map<string, StoredRecord>();
+  readonly #records = new Map<string, FakeRecord>();
+  readonly #outputs = new Map<string, StoredOutput>();
   readonly #tombstones = new Set<string>();
   #isClosed = false;
   /** Every call fails so while it is set. */
@@ -69,9 +79,12 @@ export class FakeMemory implements Memory {
     return records.map((record) => this.#captureOne(record));
   }
 
-  async retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
+  async retrieve(
+    key: RecordKey,
+    signal: AbortSignal,
+  ): Promise<StoredRecord | StoredOutput | undefined> {
     await this.#answerable(signal);
-    return [...this.#records.values()].find((record) =>
+    return [...this.#records.values(), ...this.#outputs.values()].find((record) =>
       'ref' in key
         ? record.ref === key.ref
         : record.digest === key.digest && record.space === key.space,
@@ -88,12 +101,43 @@ export class FakeMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     await this.#answerable(signal);
-    const records = this.#matching(filter);
+    const outputs = [...this.#outputs.values()].filter(({ ref, space }) => {
+      if ('words' in filter) return false;
+      const isNamed = !('refs' in filter) || filter.refs.includes(ref);
+      return isNamed && (filter.space ?? space) === space;
+    });
+    const records = [...this.#matching(filter), ...outputs];
     for (const record of records) {
       this.#tombstones.add(keyOf(record));
       this.#records.delete(keyOf(record));
+      this.#outputs.delete(keyOf(record));
     }
     return records.length;
+  }
+
+  async keepOutputs(
+    records: readonly OutputRecord[],
+    signal: AbortSignal,
+  ): Promise<CaptureState[]> {
+    await this.#answerable(signal);
+    return records.map((record) => {
+      const isWrong = !isDigest(record.digest) || /\p{Surrogate}/u.test(record.text);
+      if (isWrong || record.text === '' || record.text.length > 512 * 1024) return 'rejected';
+      if (this.#tombstones.has(keyOf(record))) return 'forgotten';
+      if (this.#outputs.has(keyOf(record))) return 'duplicate';
+      const ref = referenceOf(record.digest);
+      const kept = { ...record, ref, role: 'tool', fingerprint: '', exchange: 0 } as const;
+      this.#outputs.set(keyOf(record), kept);
+      return 'stored';
+    });
+  }
+
+  async hold({ space, digests, nonce }: HoldQuestion, signal: AbortSignal): Promise<Holding[]> {
+    await this.#answerable(signal);
+    return digests.flatMap((digest) => {
+      const kept = this.#outputs.get(keyOf({ digest, space }));
+      return kept === undefined ? [] : [{ digest, proof: proofOf(nonce, kept.text) }];
+    });
   }
 
   async close(): Promise<void> {
@@ -129,7 +173,7 @@ export class FakeMemory implements Memory {
     return 'stored';
   }
 
-  #matching(filter: Omit<ListFilter, 'limit'>): StoredRecord[] {
+  #matching(filter: Omit<ListFilter, 'limit'>): FakeRecord[] {
     const words = filter.words === undefined ? undefined : termsOf(filter.words);
     return [...this.#records.values()].filter((record) => {
       const terms = new Set(termsOf(record.text));
@@ -147,7 +191,7 @@ export class FakeMemory implements Memory {
 
   #passagesFor(
     question: RecallQuestion,
-  ): { id: number; record: StoredRecord; text: string; terms: string[] }[] {
+  ): { id: number; record: FakeRecord; text: string; terms: string[] }[] {
     return [...this.#records.values()]
       .filter(({ space, digest }) => {
         const isHere = space === question.space || space === 'global';
@@ -164,6 +208,6 @@ export class FakeMemory implements Memory {
   }
 }
 
-function keyOf({ digest, space }: MemoryRecord): string {
+function keyOf({ digest, space }: Pick<MemoryRecord, 'digest' | 'space'>): string {
   return `${digest} ${space}`;
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { MemoryRecord, RecallQuestion } from '../../src/ports/memory.ts';
+import type { MemoryRecord, OutputRecord, RecallQuestion } from '../../src/ports/memory.ts';
 
 /** A record as capture makes it; only the text needs to be said. */
 export function recordOf(text: string, other: Partial<MemoryRecord> = {}): MemoryRecord {
@@ -14,6 +14,19 @@ export function recordOf(text: string, other: Partial<MemoryRecord> = {}): Memor
     at: Date.UTC(2026, 4, 1),
     fingerprint: 'fingerprint',
     exchange: 0,
+    ...other,
+  };
+}
+
+/** An output as the proxy keeps it. */
+export function outputRecordOf(text: string, other: Partial<OutputRecord> = {}): OutputRecord {
+  return {
+    digest: createHash('sha256').update(`tool\n${text}`).digest('base64url'),
+    space: 'project',
+    text,
+    conversation: 'conversation',
+    client: 'test-client',
+    at: Date.UTC(2026, 4, 1),
     ...other,
   };
 }

@@ -1,12 +1,16 @@
 import type {
   CaptureState,
   ForgetFilter,
+  Holding,
+  HoldQuestion,
   ListFilter,
   Memory,
   MemoryRecord,
+  OutputRecord,
   RecallAnswer,
   RecallQuestion,
   RecordKey,
+  StoredOutput,
   StoredRecord,
 } from '../../ports/memory.ts';
 import type { StoreClient } from './client.ts';
@@ -43,7 +47,7 @@ export class EmbeddedMemory implements Memory {
     return states;
   }
 
-  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
+  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | StoredOutput | undefined> {
     return this.#client.call('retrieve', key, signal);
   }
 
@@ -53,6 +57,17 @@ export class EmbeddedMemory implements Memory {
 
   forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     return this.#client.call('forget', filter, signal);
+  }
+
+  keepOutputs(
+    records: readonly OutputRecord[],
+    signal: AbortSignal,
+  ): Promise<readonly CaptureState[]> {
+    return this.#client.call('keepOutputs', records, signal);
+  }
+
+  hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
+    return this.#client.call('hold', question, signal);
   }
 
   close(): Promise<void> {

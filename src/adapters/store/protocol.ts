@@ -2,12 +2,16 @@ import type { LedgerEntry } from '../../ports/ledger.ts';
 import type {
   CaptureState,
   ForgetFilter,
+  Holding,
+  HoldQuestion,
   ListFilter,
   MemoryFailure,
   MemoryRecord,
+  OutputRecord,
   RecallAnswer,
   RecallQuestion,
   RecordKey,
+  StoredOutput,
   StoredRecord,
 } from '../../ports/memory.ts';
 import type { RequestRow, RequestSum, SumFilter } from '../../ports/request-log.ts';
@@ -32,9 +36,11 @@ export interface StoreHealth {
 export interface StoreCalls {
   recall(question: RecallQuestion): RecallAnswer;
   capture(records: readonly MemoryRecord[]): readonly CaptureState[];
-  retrieve(key: RecordKey): StoredRecord | undefined;
+  retrieve(key: RecordKey): StoredRecord | StoredOutput | undefined;
   list(filter: ListFilter): readonly StoredRecord[];
   forget(filter: ForgetFilter): number;
+  keepOutputs(records: readonly OutputRecord[]): readonly CaptureState[];
+  hold(question: HoldQuestion): readonly Holding[];
   findEntries(keys: readonly string[]): readonly LedgerEntry[];
   recordEntries(entries: readonly LedgerEntry[]): void;
   addRequests(rows: readonly RequestRow[]): void;

@@ -78,8 +78,11 @@ export class Records {
       .map(storedRecord);
   }
 
-  /** Leaves tombstones and no trace of the words: neither in the tables nor in the write-ahead log. */
-  forget(filter: ForgetFilter, at: number): number {
+  /**
+   * Leaves tombstones and no trace of the words: neither in the tables nor in the write-ahead log.
+   * `leavesTraces`: something else was taken out just now, and must leave the log too.
+   */
+  forget(filter: ForgetFilter, at: number, leavesTraces = false): number {
     const { where, values } = whereOf(filter);
     let forgotten = 0;
     for (;;) {
@@ -94,13 +97,13 @@ export class Records {
       forgotten += batch;
       if (batch < FORGET_BATCH) break;
     }
-    if (forgotten > 0) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (forgotten > 0 || leavesTraces) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     return forgotten;
   }
 
   #captureOne(record: MemoryRecord): CaptureState {
     if (!isStorable(record)) return 'rejected';
-    const space = this.#spaceId(record.space);
+    const space = spaceId(this.#database, record.space);
     if (space === undefined) return 'rejected';
     if (this.#has('tombstones', space, record.digest)) return 'forgotten';
     if (this.#has('records', space, record.digest)) return 'duplicate';
@@ -129,17 +132,6 @@ export class Records {
   #has(table: 'records' | 'tombstones', space: number, digest: string): boolean {
     const sql = `SELECT 1 AS found FROM ${table} WHERE space = ? AND digest = ?`;
     return this.#database.get(sql, space, digest) !== undefined;
-  }
-
-  #spaceId(name: string): number | undefined {
-    const known = this.#database.get<{ id: number }>('SELECT id FROM spaces WHERE name = ?', name);
-    if (known !== undefined) return known.id;
-    const made = this.#database.get<{ id: number }>(
-      'INSERT INTO spaces (name) SELECT ? WHERE (SELECT count(*) FROM spaces) < ? RETURNING id',
-      name,
-      SPACES_MAX - 1,
-    );
-    return made?.id;
   }
 
   #conversationId(space: number, key: string): number {
@@ -220,6 +212,18 @@ export class Records {
   }
 }
 
+/** The space's id, given to it here if it is new; undefined when there are too many. */
+export function spaceId(database: Database, name: string): number | undefined {
+  const known = database.get<{ id: number }>('SELECT id FROM spaces WHERE name = ?', name);
+  if (known !== undefined) return known.id;
+  const made = database.get<{ id: number }>(
+    'INSERT INTO spaces (name) SELECT ? WHERE (SELECT count(*) FROM spaces) < ? RETURNING id',
+    name,
+    SPACES_MAX - 1,
+  );
+  return made?.id;
+}
+
 function isStorable(record: MemoryRecord): boolean {
   return (
     isDigest(record.digest) &&
@@ -235,7 +239,7 @@ function isStorable(record: MemoryRecord): boolean {
   );
 }
 
-function isName(value: string): boolean {
+export function isName(value: string): boolean {
   return value !== '' && value.length <= NAME_CHARS_MAX && !value.includes('\0');
 }
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { MemoryError } from '../../ports/memory.ts';
+import { type ForgetFilter, MemoryError } from '../../ports/memory.ts';
 import {
   abandon,
   type Database,
@@ -10,6 +10,7 @@ import {
 } from './database.ts';
 import { type Driver, loadDriver, sqliteCode } from './driver.ts';
 import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
+import { Outputs } from './outputs.ts';
 import { Records } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { Search } from './search.ts';
@@ -86,15 +87,18 @@ export class Store {
 
   #callsOn(database: Database): StoreCalls {
     const records = new Records(database);
+    const outputs = new Outputs(database);
     const search = new Search(database);
     const ledger = new LedgerTable(database);
     const requests = new RequestTable(database);
     return {
       recall: (question) => search.recall(question),
       capture: (given) => records.capture(given),
-      retrieve: (key) => records.retrieve(key),
+      retrieve: (key) => records.retrieve(key) ?? outputs.retrieve(key),
       list: (filter) => records.list(filter),
-      forget: (filter) => records.forget(filter, Date.now()),
+      forget: (filter) => forgetAll({ records, outputs }, filter),
+      keepOutputs: (given) => outputs.keep(given, Date.now()),
+      hold: (question) => outputs.hold(question, Date.now()),
       findEntries: (keys) => ledger.find(keys),
       recordEntries: (entries) => ledger.record(entries),
       addRequests: (rows) => requests.add(rows),
@@ -147,6 +151,13 @@ export class Store {
       // What was committed is on disk; nothing else is lost with the connection.
     }
   }
+}
+
+// Outputs first: records.forget() ends by clearing the write-ahead log of what both took out.
+function forgetAll(tables: { records: Records; outputs: Outputs }, filter: ForgetFilter): number {
+  const now = Date.now();
+  const forgotten = tables.outputs.forget(filter, now);
+  return forgotten + tables.records.forget(filter, now, forgotten > 0);
 }
 
 function bytesOf(path: string): number {

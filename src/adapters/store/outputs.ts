@@ -1,0 +1,167 @@
+import { proofOf } from '../../core/proofs.ts';
+import { isDigest, referenceOf } from '../../core/reference.ts';
+import type {
+  CaptureState,
+  ForgetFilter,
+  Holding,
+  HoldQuestion,
+  OutputRecord,
+  RecordKey,
+  StoredOutput,
+} from '../../ports/memory.ts';
+import type { Database } from './database.ts';
+import { isName, RECORD_CHARS_MAX, spaceId } from './records.ts';
+
+/**
+ * Tool outputs that svc may leave out of a prompt, word for word. They are proven from their own
+ * bytes at every use, so a row that goes missing costs tokens and loses nothing: the client still has
+ * the text.
+ */
+
+/** Longer than anyone comes back to a session; a longer one is sent whole again. */
+const AGE_MAX_MS = 30 * 24 * 3600 * 1000;
+/** 15,000 outputs of the mean size of real sessions. */
+const BYTES_MAX = 256 * 1024 * 1024;
+/** Pruning reads the sizes of all rows. */
+const WRITES_PER_PRUNE = 256;
+/** Proving happens at every request, noting it once a day is enough for an age of weeks. */
+const USE_NOTED_MS = 24 * 3600 * 1000;
+
+interface OutputRow {
+  readonly id: number;
+  readonly digest: string;
+  readonly text: Uint8Array;
+  readonly used: number;
+}
+
+export class Outputs {
+  readonly #database: Database;
+  #writes = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  keep(records: readonly OutputRecord[], now: number): CaptureState[] {
+    return this.#database.transaction(() => {
+      const states = records.map((record) => this.#keepOne(record, now));
+      this.#writes += 1;
+      if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune(now);
+      return states;
+    });
+  }
+
+  /** Reads every byte that it proves. */
+  hold({ space, digests, nonce }: HoldQuestion, now: number): Holding[] {
+    const rows = this.#database.all<OutputRow>(
+      `SELECT o.id, o.digest, o.text, o.used FROM outputs o JOIN spaces s ON s.id = o.space
+       WHERE s.name = ? AND o.digest IN (SELECT value FROM json_each(?))`,
+      space,
+      JSON.stringify(digests),
+    );
+    const old = rows.filter(({ used }) => now - used > USE_NOTED_MS).map(({ id }) => id);
+    if (old.length > 0) {
+      const sql = 'UPDATE outputs SET used = ? WHERE id IN (SELECT value FROM json_each(?))';
+      this.#database.run(sql, now, JSON.stringify(old));
+    }
+    return rows.map(({ digest, text }) => ({ digest, proof: proofOf(nonce, text) }));
+  }
+
+  retrieve(key: RecordKey): StoredOutput | undefined {
+    const [where, values] =
+      'ref' in key
+        ? ['o.ref = ?', [key.ref]]
+        : ['s.name = ? AND o.digest = ?', [key.space, key.digest]];
+    const row = this.#database.get<
+      Omit<OutputRow, 'id' | 'used'> &
+        Pick<StoredOutput, 'space' | 'conversation' | 'client' | 'at'>
+    >(
+      `SELECT o.digest, s.name AS space, o.text, o.conversation, o.client, o.at FROM outputs o JOIN spaces s ON s.id = o.space WHERE ${where} ORDER BY o.id LIMIT 1`,
+      ...values,
+    );
+    if (row === undefined) return undefined;
+    const text = Buffer.from(row.text).toString('utf8');
+    return {
+      ...row,
+      text,
+      ref: referenceOf(row.digest),
+      role: 'tool',
+      fingerprint: '',
+      exchange: 0,
+    };
+  }
+
+  /** Words find no output: they are not indexed. */
+  forget(filter: ForgetFilter, now: number): number {
+    if ('words' in filter) return 0;
+    const conditions: string[] = [];
+    const values: string[] = [];
+    if ('refs' in filter) {
+      conditions.push('o.ref IN (SELECT value FROM json_each(?))');
+      values.push(JSON.stringify(filter.refs));
+    }
+    if (filter.space !== undefined) {
+      conditions.push('o.space = (SELECT id FROM spaces WHERE name = ?)');
+      values.push(filter.space);
+    }
+    const where = conditions.join(' AND ');
+    return this.#database.transaction(() => {
+      this.#database.run(
+        `INSERT OR IGNORE INTO tombstones (space, digest, at)
+         SELECT o.space, o.digest, ? FROM outputs o WHERE ${where}`,
+        now,
+        ...values,
+      );
+      return this.#database.run(`DELETE FROM outputs AS o WHERE ${where}`, ...values);
+    });
+  }
+
+  #keepOne(record: OutputRecord, now: number): CaptureState {
+    if (!isStorable(record)) return 'rejected';
+    const space = spaceId(this.#database, record.space);
+    if (space === undefined) return 'rejected';
+    const has = (table: string): boolean =>
+      this.#database.get(
+        `SELECT 1 AS found FROM ${table} WHERE space = ? AND digest = ?`,
+        space,
+        record.digest,
+      ) !== undefined;
+    if (has('tombstones')) return 'forgotten';
+    if (has('outputs')) return 'duplicate';
+    this.#database.run(
+      `INSERT INTO outputs (space, digest, ref, text, conversation, client, at, used)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      space,
+      record.digest,
+      referenceOf(record.digest),
+      Buffer.from(record.text, 'utf8'),
+      record.conversation,
+      record.client,
+      record.at,
+      now,
+    );
+    return 'stored';
+  }
+
+  #prune(now: number): void {
+    this.#database.run('DELETE FROM outputs WHERE used < ?', now - AGE_MAX_MS);
+    this.#database.run(
+      `DELETE FROM outputs WHERE id IN (SELECT id FROM (
+         SELECT id, sum(length(text)) OVER (ORDER BY used DESC, id DESC) AS bytes FROM outputs
+       ) WHERE bytes > ?)`,
+      BYTES_MAX,
+    );
+  }
+}
+
+function isStorable(record: OutputRecord): boolean {
+  return (
+    isDigest(record.digest) &&
+    record.text !== '' &&
+    record.text.length <= RECORD_CHARS_MAX &&
+    !/\p{Surrogate}/u.test(record.text) &&
+    isName(record.space) &&
+    isName(record.conversation) &&
+    Number.isSafeInteger(record.at)
+  );
+}

@@ -1,0 +1,106 @@
+import type { ToolOutput } from '../core/outputs.ts';
+import { maskSecrets } from '../core/redaction.ts';
+import { isElidable } from '../core/shortening.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Memory, OutputRecord } from '../ports/memory.ts';
+import type { Reading } from './read-request.ts';
+
+/**
+ * Gives tool outputs to the memory ahead of need, so that a batch is ready when it pays. It works
+ * after the request is on its way, and what it fails to do it does at the next one.
+ */
+
+// The memory's own queue is bounded; a capture that takes longer than this is given up.
+const KEEP_MS = 10_000;
+// Outputs whose fate is known, by space and digest: some weeks of work, 100 bytes each.
+const KNOWN_MAX = 50_000;
+
+export class OutputKeeper {
+  readonly #memory: Memory;
+  readonly #clock: Clock;
+  readonly #stored = new Set<string>();
+  /** Hold a secret, were forgotten by the person, or are refused by the memory: never asked again. */
+  readonly #refused = new Set<string>();
+  readonly #underway = new Set<string>();
+  readonly #conversations = new Set<string>();
+
+  constructor(memory: Memory, clock: Clock) {
+    this.#memory = memory;
+    this.#clock = clock;
+  }
+
+  /** The memory said once that it holds this; whether it still does is proven at each use. */
+  isStored(space: string, digest: string): boolean {
+    return this.#stored.has(`${space} ${digest}`);
+  }
+
+  /** Whether anything of this conversation was stored by this process. */
+  knows({ place }: Reading): boolean {
+    return this.#conversations.has(`${place.space} ${place.conversation}`);
+  }
+
+  /** The memory no longer holds it: it is kept anew. */
+  lost(space: string, digest: string): void {
+    this.#stored.delete(`${space} ${digest}`);
+  }
+
+  /** Keeps at most `limit` outputs that the memory was never given, the oldest first. Never rejects. */
+  async keep(reading: Reading, outputs: readonly ToolOutput[], limit: number): Promise<void> {
+    const { space } = reading.place;
+    const fresh = new Map(
+      outputs
+        .filter((output) => isElidable(output, NONE_READ) && !this.#isKnown(space, output))
+        .map((output) => [output.digest, output]),
+    );
+    const chosen = [...fresh.values()].slice(0, limit);
+    for (const { digest } of chosen) this.#underway.add(`${space} ${digest}`);
+    for (const output of chosen) {
+      // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
+      // oxlint-disable-next-line no-await-in-loop
+      await new Promise((resolve) => setImmediate(resolve));
+      // oxlint-disable-next-line no-await-in-loop
+      await this.#keepOne(reading, output);
+      this.#underway.delete(`${space} ${output.digest}`);
+    }
+  }
+
+  async #keepOne({ place, identity }: Reading, { digest, text }: ToolOutput): Promise<void> {
+    const key = `${place.space} ${digest}`;
+    if (maskSecrets(text).masked > 0) {
+      remember(this.#refused, key);
+      return;
+    }
+    const record: OutputRecord = {
+      digest,
+      space: place.space,
+      text,
+      conversation: place.conversation,
+      client: identity.client,
+      at: this.#clock.now(),
+    };
+    try {
+      const [state] = await this.#memory.keepOutputs([record], AbortSignal.timeout(KEEP_MS));
+      const isStored = state === 'stored' || state === 'duplicate';
+      remember(isStored ? this.#stored : this.#refused, key);
+      if (isStored) remember(this.#conversations, `${place.space} ${place.conversation}`);
+    } catch {
+      // Tried again at the next request.
+    }
+  }
+
+  #isKnown(space: string, { digest }: ToolOutput): boolean {
+    const key = `${space} ${digest}`;
+    return this.#stored.has(key) || this.#refused.has(key) || this.#underway.has(key);
+  }
+}
+
+const NONE_READ: ReadonlySet<string> = new Set();
+
+function remember(set: Set<string>, key: string): void {
+  set.add(key);
+  if (set.size <= KNOWN_MAX) return;
+  for (const oldest of set) {
+    set.delete(oldest);
+    break;
+  }
+}

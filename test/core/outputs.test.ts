@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest';
+import { DIALECTS } from '../../src/core/dialect.ts';
+import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/outputs.ts';
+import { viewRequest } from '../../src/core/request-view.ts';
+import type { Dialect } from '../../src/core/dialect.ts';
+import type { RequestView } from '../../src/core/view.ts';
+import { sessionBody, type Round } from '../support/tool-session.ts';
+
+function viewOfRounds(dialect: Dialect, rounds: readonly Round[]): RequestView {
+  return viewOfBody(dialect, sessionBody(dialect, rounds));
+}
+
+function viewOfBody(dialect: Dialect, body: unknown): RequestView {
+  const view = viewRequest(Buffer.from(JSON.stringify(body)), dialect);
+  if (view === undefined) throw new Error('The test body cannot be read.');
+  return view;
+}
+
+function outputsIn(view: RequestView): readonly ToolOutput[] {
+  return outputsOf(view, (item) => readItemTools(view, item));
+}
+
+function round(id: string, output: string, other: Partial<Round> = {}): Round {
+  return { id, tool: 'Bash', args: { command: 'ls' }, output, ...other };
+}
+
+test.each(DIALECTS)(
+  '%s: an output knows its call, its tool, its text and where it stands',
+  (dialect) => {
+    const text = 'first "line"\n\tsecond Ω \u0001 line';
+    const view = viewOfRounds(dialect, [round('call_1', text), round('call_2', 'other')]);
+    const [first, second] = outputsIn(view);
+    expect(first).toMatchObject({ callId: 'call_1', tool: 'Bash', text, isReading: false });
+    expect(second?.callId).toBe('call_2');
+    const { start = 0, end = 0 } = first?.content ?? {};
+    expect(JSON.parse(view.bytes.toString('utf8', start, end))).toBe(text);
+  },
+);
+
+test('an output in the only text part of a list is that part’s string', () => {
+  const content = [{ type: 'text', text: 'said' }];
+  const view = viewOfBody('anthropic_messages', {
+    messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content }] }],
+  });
+  const [output] = outputsIn(view);
+  expect(view.bytes.toString('utf8', output?.content.start, output?.content.end)).toBe('"said"');
+});
+
+test.each([
+  ['a picture', [{ type: 'image', source: {} }]],
+  [
+    'a picture beside a text',
+    [
+      { type: 'text', text: 'a' },
+      { type: 'image', source: {} },
+    ],
+  ],
+  [
+    'two texts',
+    [
+      { type: 'text', text: 'a' },
+      { type: 'text', text: 'b' },
+    ],
+  ],
+  ['a part with a mark of its own', [{ type: 'text', text: 'a', cache_control: {} }]],
+  ['no text', []],
+  ['null', null],
+])('an output that is %s is left alone', (_, content) => {
+  const view = viewOfBody('anthropic_messages', {
+    messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content }] }],
+  });
+  expect(outputsIn(view)).toEqual([]);
+});
+
+test('what a provider ran by itself is left alone', () => {
+  const block = { type: 'web_search_tool_result', tool_use_id: 'a', content: 'found' };
+  const messages = [{ role: 'assistant', content: [block] }];
+  expect(outputsIn(viewOfBody('anthropic_messages', { messages }))).toEqual([]);
+});
+
+test('reminders at the end are the client’s, those further up are in what the tool read', () => {
+  const reminder = '<system-reminder>\n41 % left\n</system-reminder>';
+  const file = `before\n${reminder}\nafter`;
+  const glued = round('a', `${file}\n\n${reminder}\n${reminder}\n`);
+  const [first, second] = outputsIn(viewOfRounds('anthropic_messages', [glued, round('b', file)]));
+  expect(first?.text).toBe(file);
+  expect(first?.digest).toBe(second?.digest);
+});
+
+test('the answer of reading an elided output again is known by the reference in its call', () => {
+  const again = round('a', 'text', { args: { command: 'svc memory get m_abcdefghijklmnop' } });
+  const view = viewOfRounds('openai_responses', [again, round('b', 'text')]);
+  expect(outputsIn(view).map(({ isReading }) => isReading)).toEqual([true, false]);
+});
+
+test('a client’s own stub marks itself and every earlier output of the same file', () => {
+  const read = (id: string, file: string, output: string): Round =>
+    round(id, output, { tool: 'Read', args: { file_path: file } });
+  const unchanged = 'File unchanged since last read. The content is still current.';
+  const rounds = [
+    read('a', '/src/a.ts', 'A'),
+    read('b', '/src/b.ts', 'B'),
+    read('c', '/src/a.ts', unchanged),
+    read('d', '/src/a.ts', 'A again'),
+    round('e', '[Old tool result content cleared]'),
+  ];
+  const outputs = outputsIn(viewOfRounds('anthropic_messages', rounds));
+  const marked = outputs.filter(({ isClients }) => isClients).map(({ callId }) => callId);
+  expect(marked).toEqual(['a', 'c', 'e']);
+});
+
+test('calls and results that no client sends today are passed over', () => {
+  for (const messages of [
+    [{ role: 'user', content: [{ type: 'tool_result' }, { tool_use_id: 'a' }, 3, null] }],
+    [{ role: 'assistant', content: [{ type: 'tool_use', id: 7, input: 'x' }] }],
+    [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 1, content: 'x' }] }],
+  ]) {
+    expect(outputsIn(viewOfBody('anthropic_messages', { messages }))).toEqual([]);
+  }
+});

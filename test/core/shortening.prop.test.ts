@@ -1,0 +1,196 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
+import { applyEdits } from '../../src/core/edits.ts';
+import { groupExchanges } from '../../src/core/exchanges.ts';
+import {
+  outputsOf,
+  readItemTools,
+  referencesRead,
+  type ToolOutput,
+} from '../../src/core/outputs.ts';
+import { cachePrices } from '../../src/core/pricing.ts';
+import { REFERENCES, referenceOf } from '../../src/core/reference.ts';
+import { viewRequest } from '../../src/core/request-view.ts';
+import {
+  chooseOutputs,
+  elisionEdits,
+  findCandidates,
+  isElidable,
+  type ShorteningFacts,
+  wantedOutputs,
+} from '../../src/core/shortening.ts';
+import { gistOf, stubTokens, writeStub } from '../../src/core/stubs.ts';
+import type { RequestView } from '../../src/core/view.ts';
+import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
+
+function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): ShorteningFacts {
+  const toolsOf = (item: RequestView['items'][number]) => readItemTools(view, item);
+  return {
+    items: view.items,
+    exchanges: groupExchanges(view.items),
+    outputs: outputsOf(view, toolsOf),
+    reread: referencesRead(view, toolsOf),
+    repeated: new Set(),
+    isStored: () => true,
+    isCacheCold: true,
+    keepRounds: 4,
+    prices: cachePrices(view.dialect, false),
+    tokensLeft: Infinity,
+    ...other,
+  };
+}
+
+function viewOfRounds(dialect: Dialect, rounds: readonly Round[]): RequestView {
+  const view = viewRequest(Buffer.from(JSON.stringify(sessionBody(dialect, rounds))), dialect);
+  if (view === undefined) throw new Error('The test body cannot be read.');
+  return view;
+}
+
+const tools = fc.constantFrom('Bash', 'Read', 'Task', 'Grep', 'Glob', 'mcp__x__"q"]');
+const rounds = fc
+  .array(
+    fc.record({
+      tool: tools,
+      args: fc.record({
+        command: fc.string({ unit: 'binary' }),
+        file_path: fc.constantFrom('/a', '/b', ''),
+      }),
+      size: fc.integer({ min: 0, max: 900 }),
+      text: fc.string({ unit: 'binary', maxLength: 30 }),
+    }),
+    { maxLength: 16 },
+  )
+  .map((list) =>
+    list.map(({ tool, args, size, text }, at): Round => {
+      const output = `${text}${size === 0 ? '' : longOutput(`${at}`, size)}`;
+      return { id: `call_${at}`, tool, args, output };
+    }),
+  );
+const dialects = fc.constantFrom(...DIALECTS);
+
+function everyProven(outputs: readonly ToolOutput[]): ReadonlySet<string> {
+  return new Set(outputs.map(({ digest }) => digest));
+}
+
+test('only the texts of chosen outputs change; pairs, ids, reasoning and all else are the same bytes', () => {
+  fc.assert(
+    fc.property(dialects, rounds, (dialect, list) => {
+      const view = viewOfRounds(dialect, list);
+      const facts = factsOf(view);
+      const { elided } = chooseOutputs(facts, wantedOutputs(facts), everyProven(facts.outputs));
+      const forwarded = Buffer.concat(applyEdits(view.bytes, elisionEdits(elided)));
+      // The oracle: the same session written with stubs for texts.
+      const stubs = new Map(elided.map((output) => [output.callId, writeStub(output)]));
+      const expected = list.map((one) => ({ ...one, output: stubs.get(one.id) ?? one.output }));
+      expect(forwarded.toString()).toBe(JSON.stringify(sessionBody(dialect, expected)));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('outputs of the last rounds, small ones, exempt tools and unproven ones always stay', () => {
+  fc.assert(
+    fc.property(dialects, rounds, fc.integer({ min: 1, max: 6 }), (dialect, list, keepRounds) => {
+      const view = viewOfRounds(dialect, list);
+      const facts = factsOf(view, { keepRounds });
+      const proven = new Set(
+        facts.outputs.filter((_, at) => at % 3 > 0).map(({ digest }) => digest),
+      );
+      const { elided } = chooseOutputs(facts, wantedOutputs(facts), proven);
+      const last = new Set(list.slice(-keepRounds).map(({ id }) => id));
+      for (const output of elided) {
+        expect(last.has(output.callId)).toBe(false);
+        expect(output.tokens).toBeGreaterThanOrEqual(120);
+        expect(['Task', 'Glob']).not.toContain(output.tool);
+        expect(proven.has(output.digest)).toBe(true);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a stub is a function of the output, short, one line, and names its reference and no other', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'binary' }),
+      fc.string({ unit: 'binary', maxLength: 300 }),
+      (tool, text) => {
+        const output = { tool, gist: gistOf(text), digest: 'A'.repeat(43) };
+        const stub = writeStub(output);
+        expect(stub).toBe(writeStub({ ...output }));
+        expect(stub).not.toMatch(/[\n\r\p{Cc}\p{Surrogate}]/u);
+        expect(stub.match(REFERENCES)?.at(-1)).toBe(referenceOf(output.digest));
+        expect(stubTokens(output)).toBeLessThan(500);
+      },
+    ),
+  );
+});
+
+test('without a cold cache a small batch waits, and with one it goes', () => {
+  const list = Array.from({ length: 8 }, (_, at): Round => {
+    return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
+  });
+  const view = viewOfRounds('anthropic_messages', list);
+  expect(wantedOutputs(factsOf(view, { isCacheCold: false }))).toMatchObject({
+    batch: [],
+    reason: 'not_worth_it',
+  });
+  expect(wantedOutputs(factsOf(view)).batch.map(({ callId }) => callId)).toEqual([
+    'c0',
+    'c1',
+    'c2',
+    'c3',
+  ]);
+});
+
+test('a batch of half of the messages goes after many requests, and not after a few', () => {
+  const session = (count: number, tokens: number): RequestView =>
+    viewOfRounds(
+      'anthropic_messages',
+      Array.from({ length: count }, (_, at): Round => {
+        return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, tokens) };
+      }),
+    );
+  expect(wantedOutputs(factsOf(session(40, 500), { isCacheCold: false })).batch).toHaveLength(36);
+  expect(wantedOutputs(factsOf(session(6, 8_000), { isCacheCold: false })).batch).toEqual([]);
+});
+
+test('what the memory never acknowledged is not even asked for', () => {
+  const list = Array.from({ length: 12 }, (_, at): Round => {
+    return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
+  });
+  const facts = factsOf(viewOfRounds('openai_responses', list), { isStored: () => false });
+  expect(wantedOutputs(facts)).toEqual({ repeated: [], batch: [], reason: 'not_stored' });
+});
+
+test.each([
+  ['<private> text', 'a <private>b</private>'],
+  ['half a surrogate pair', 'a \ud83d b'],
+  ['a stub of ours', '[svc left this Bash output out'],
+])('an output with %s is never left out', (_, text) => {
+  const output = `${text}${longOutput('x', 400)}`;
+  const view = viewOfRounds('anthropic_messages', [{ id: 'a', tool: 'Bash', args: {}, output }]);
+  const { outputs } = factsOf(view);
+  expect(outputs).toHaveLength(1);
+  expect(outputs.filter((it) => isElidable(it, new Set()))).toEqual([]);
+});
+
+test('what was read again is not left out a second time, and neither is the copy', () => {
+  const output = longOutput('x', 600);
+  const original: Round = { id: 'a', tool: 'Read', args: { file_path: '/x' }, output };
+  const rest = Array.from({ length: 8 }, (_, at): Round => {
+    return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
+  });
+  const first = factsOf(viewOfRounds('anthropic_messages', [original, ...rest])).outputs[0];
+  const ref = referenceOf(first?.digest ?? '');
+  const again: Round = {
+    id: 'b',
+    tool: 'Bash',
+    args: { command: `svc memory get ${ref}` },
+    output,
+  };
+  const facts = factsOf(viewOfRounds('anthropic_messages', [original, again, ...rest]));
+  const candidates = findCandidates(facts).map(({ callId }) => callId);
+  expect(candidates).toEqual(['c0', 'c1', 'c2', 'c3']);
+});

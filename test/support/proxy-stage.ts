@@ -1,0 +1,105 @@
+import { createHandler } from '../../src/proxy/handle.ts';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { createUpstream } from '../../src/adapters/undici-upstream.ts';
+import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
+import type { ProxySettings, UpstreamSettings } from '../../src/core/settings.ts';
+import type { Memory } from '../../src/ports/memory.ts';
+import type { RequestRow } from '../../src/ports/request-log.ts';
+import type { ConfiguredUpstream } from '../../src/proxy/parts.ts';
+import { PROXY_SETTINGS, startServer, TOKEN } from './local-server.ts';
+import { ask, type ClientAnswer } from './sockets.ts';
+import { startScriptedProvider, type ScriptedProvider } from './scripted-provider/provider.ts';
+
+/** The whole proxy on real sockets, between a test and the scripted provider. */
+export interface ProxyStage {
+  readonly provider: ScriptedProvider;
+  readonly rows: readonly RequestRow[];
+  readonly memory: Memory;
+  /** Milliseconds that the proxy's clock is ahead of the real one. */
+  setClockAhead(ms: number): void;
+  send(dialect: Dialect, body: unknown, headers?: readonly string[]): Promise<ClientAnswer>;
+  /** The body of the newest request as the provider got it. */
+  forwarded(): string;
+  stop(): Promise<void>;
+}
+
+export interface StageOptions {
+  readonly folder: string;
+  readonly settings?: Partial<ProxySettings>;
+  /** Stands between the proxy and its store. */
+  readonly wrap?: (memory: Memory) => Memory;
+}
+
+const PATHS: Readonly<Record<Dialect, string>> = {
+  anthropic_messages: '/v1/messages',
+  openai_responses: '/v1/responses',
+  openai_chat_completions: '/v1/chat/completions',
+};
+
+export async function openProxyStage({
+  folder,
+  settings,
+  wrap,
+}: StageOptions): Promise<ProxyStage> {
+  const provider = await startScriptedProvider();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const memory = wrap?.(store.memory) ?? store.memory;
+  const proxy = { ...PROXY_SETTINGS, ...settings };
+  const upstreams = new Map(
+    DIALECTS.map((dialect) => [dialect, upstreamOf(dialect, provider.url)]),
+  );
+  const rows: RequestRow[] = [];
+  let aheadMs = 0;
+  const handler = createHandler({
+    version: '0.1.2',
+    live: () => ({ proxy, upstreams }),
+    memory,
+    ledger: store.ledger,
+    outbox: store.outbox,
+    requestLog: store.requestLog,
+    clock: { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs },
+    onRow: (row) => rows.push(row),
+  });
+  const server = await startServer(handler, settings);
+  return {
+    provider,
+    rows,
+    memory: store.memory,
+    setClockAhead: (ms) => {
+      aheadMs = ms;
+    },
+    send: (dialect, body, headers = []) =>
+      ask(server.port, {
+        path: PATHS[dialect],
+        headers: [
+          'authorization',
+          `Bearer ${TOKEN}`,
+          'content-type',
+          'application/json',
+          ...headers,
+        ],
+        body: Buffer.from(JSON.stringify(body)),
+      }),
+    forwarded: () => provider.records.at(-1)?.body.toString() ?? '',
+    stop: async () => {
+      await server.close();
+      await Promise.all([...upstreams.values()].map(({ upstream }) => upstream.close()));
+      await store.close();
+      await provider.stop();
+    },
+  };
+}
+
+function upstreamOf(apiStyle: Dialect, baseUrl: string): ConfiguredUpstream {
+  const settings: UpstreamSettings = {
+    name: apiStyle,
+    apiStyle,
+    baseUrl,
+    providerKey: 'test-key',
+    auth: 'bearer',
+    headers: {},
+    query: {},
+    allowPrivate: true,
+  };
+  return { settings, upstream: createUpstream(settings, { headersMs: 10_000 }) };
+}
