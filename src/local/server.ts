@@ -233,9 +233,9 @@ class Listener implements LocalServer {
     if (!(thrown instanceof ProxyError) && !isGone) {
       this.#options.report({ code: 'INTERNAL', fields: { request: id, ...describeFault(thrown) } });
     }
-    // A half answer must not end like a whole one.
+    // A half answer must not end like a whole one, and a whole one must not be cut.
     if (isGone || outgoing.headersSent) {
-      outgoing.destroy();
+      if (!outgoing.writableEnded) outgoing.destroy();
       return;
     }
     const error =

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { FACTS, questionOf, recordOf } from '../support/records.ts';
+import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(10_000);
@@ -250,4 +250,22 @@ test('a recall does not wait for the captures that were asked for before it', as
   // One capture may be under way, and a few done before the question arrives.
   expect(done.indexOf('recall')).toBeLessThan(20);
   expect(done.filter((what) => what === 'capture')).toHaveLength(40);
+});
+
+test('a proof of what is held does not wait for the captures that were asked for before it', async () => {
+  const { memory } = openStore(tempFolder());
+  const output = outputRecordOf('what the build said');
+  await memory.keepOutputs([output], patience());
+  const done: string[] = [];
+  const bulk = Array.from({ length: 40 }, (_, nth) =>
+    memory
+      .capture([recordOf(`Statement number ${nth} about the harvest.`)], patience())
+      .then(() => done.push('capture')),
+  );
+  const question = { space: output.space, digests: [output.digest], nonce: new Uint8Array(32) };
+  const held = await memory.hold(question, patience()).finally(() => done.push('hold'));
+  await Promise.all(bulk);
+  expect(held).toHaveLength(1);
+  // As for a recall: one capture may be under way, and a few done before the question arrives.
+  expect(done.indexOf('hold')).toBeLessThan(20);
 });

@@ -55,6 +55,19 @@ test('a failure after the headers cuts the connection: a half answer has no clea
   await failing.close();
 });
 
+test('a failure after the answer has ended is reported, and the answer arrives whole', async () => {
+  const body = Buffer.alloc(16 << 20, 'x');
+  const failing = await startServer(async (_request, outgoing) => {
+    outgoing.writeHead(200, { 'content-length': body.length });
+    outgoing.end(body);
+    throw new TypeError('what follows an answer');
+  });
+  const text = await exchange(failing.port, writeRequest(failing.port, { body: '{}' }));
+  expect(text.length).toBeGreaterThan(body.length);
+  expect(failing.reports).toMatchObject([{ code: 'INTERNAL', fields: { error: 'TypeError' } }]);
+  await failing.close();
+});
+
 test('a handler that forgets to answer is a failure of ours, not a client that waits', async () => {
   const failing = await startServer(async () => undefined);
   expect((await failing.ask({ body: '{}' })).status).toBe(500);

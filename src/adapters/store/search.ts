@@ -1,3 +1,4 @@
+import { GLOBAL_SPACE } from '../../core/space.ts';
 import { type Question, readQuestion } from '../../core/question.ts';
 import { estimateTextTokens } from '../../core/tokens.ts';
 import { type QuestionTerm, rankCandidates, type Ranked, valueOf } from '../../core/ranking.ts';
@@ -15,7 +16,6 @@ import { type PassageRow, SELECT_PASSAGE, type Unit, UnitReader } from './units.
  * passage nor a word count of another space can come in.
  */
 
-const GLOBAL_SPACE = 'global';
 /**
  * Index entries that one question may visit; 6,000 take about 3 ms. Frequent words say least, so
  * the rarest come first and the rest is left out.

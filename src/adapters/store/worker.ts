@@ -20,7 +20,7 @@ const { folder, aborted, control } = workerData as WorkerInput;
 const store = new Store({ folder, report: (line) => send({ kind: 'report', line }) });
 
 /** A client waits for these before its request goes on; everything else can let them pass. */
-const URGENT: ReadonlySet<StoreCallName> = new Set(['recall', 'findEntries']);
+const URGENT: ReadonlySet<StoreCallName> = new Set(['recall', 'findEntries', 'hold']);
 
 // One call after the other. The urgent ones come first, so that a recall waits for at most the one
 // small write that is under way; the others keep their order, and closing comes after all.
