@@ -20,6 +20,8 @@ export interface StartProxyOptions {
   readonly settings: Settings;
   readonly dataFolder: string;
   readonly terminal: Terminal;
+  /** Leave old tool output out where the memory holds it; see ProxyParts. */
+  readonly shortens?: boolean;
   /** Called with each finished request. */
   readonly onRow?: (row: RequestRow) => void;
 }
@@ -62,6 +64,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     outbox: store.outbox,
     requestLog: store.requestLog,
     clock: systemClock,
+    shortens: options.shortens === true,
     onRow: options.onRow ?? (() => {}),
   });
   const server = createLocalServer({

@@ -28,6 +28,11 @@ export interface ProxyParts {
   readonly outbox: Outbox;
   readonly requestLog: RequestLog;
   readonly clock: Clock;
+  /**
+   * Whether old tool output may be left out. It is proven and priced, but replayed real sessions do
+   * not yet show it never dearer than direct (`npm run bench:sessions`), so it is asked for.
+   */
+  readonly shortens: boolean;
   /** Shows a finished request to whoever watches the terminal. */
   readonly onRow: (row: RequestRow) => void;
 }

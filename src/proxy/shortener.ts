@@ -76,6 +76,9 @@ export class Shortener {
     const state = stateBefore(obstacles);
     if (state !== undefined) return { elided: [], state };
     const kind = modes.compression === 'shadow' ? 'shadow' : 'real';
+    // Nothing is given to the memory either, so nothing is stored: shadow measures all the same.
+    if (kind === 'real' && !this.#parts.shortens)
+      return { elided: [], state: 'bypassed_not_stored' };
     const refusal = refusalKey(reading);
     const mark = elisionMark(view, reading.place.space, kind) ?? refusal;
     const found = await this.#parts.ledger.find([refusal, mark], settings.recallMs);
@@ -106,7 +109,8 @@ export class Shortener {
     modes,
     settings,
   }: Omit<ShorteningCall, 'isCacheCold'>): Promise<void> {
-    const isWanted = modes.compression === 'deterministic' && modes.writes && modes.reads;
+    const isWanted =
+      this.#parts.shortens && modes.compression === 'deterministic' && modes.writes && modes.reads;
     const isOpen = reading.identity.kind === 'main' && !reading.hasProviderState;
     if (!isWanted || !isOpen || !settings.elisionEnabled) return;
     const outputs = outputsOf(reading.view, (item) => this.#toolsOf(reading, item));

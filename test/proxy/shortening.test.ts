@@ -294,3 +294,12 @@ test('with elision off nothing is kept and nothing left out', async () => {
   await stage.send('anthropic_messages', body);
   expect(stage.forwarded()).toBe(JSON.stringify(body));
 });
+
+test('without being asked for, nothing is left out and nothing is given to the memory', async () => {
+  const stage = await openStage({ shortens: false });
+  const bodies = await playRounds(stage, { to: 20 });
+  const rounds = roundsOf(20);
+  expect(bodies.at(-1)).toBe(JSON.stringify(sessionBody('anthropic_messages', rounds)));
+  expect(stateOf(stage)).toBe('bypassed_not_stored');
+  expect(stage.rows.at(-1)?.compressionMode).toBe('passthrough');
+});

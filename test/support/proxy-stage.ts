@@ -26,6 +26,8 @@ export interface ProxyStage {
 export interface StageOptions {
   readonly folder: string;
   readonly settings?: Partial<ProxySettings>;
+  /** False: as svc starts when nobody asked for shortening. */
+  readonly shortens?: boolean;
   /** Stands between the proxy and its store. */
   readonly wrap?: (memory: Memory) => Memory;
 }
@@ -39,6 +41,7 @@ const PATHS: Readonly<Record<Dialect, string>> = {
 export async function openProxyStage({
   folder,
   settings,
+  shortens = true,
   wrap,
 }: StageOptions): Promise<ProxyStage> {
   const provider = await startScriptedProvider();
@@ -58,6 +61,7 @@ export async function openProxyStage({
     outbox: store.outbox,
     requestLog: store.requestLog,
     clock: { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs },
+    shortens,
     onRow: (row) => rows.push(row),
   });
   const server = await startServer(handler, settings);

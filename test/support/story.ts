@@ -121,6 +121,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     version: '0.1.2',
     live: () => ({ proxy, upstreams }),
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    shortens: true,
     onRow: (row) => rows.push(row),
   });
   const server = await startServer(handler, options.settings);
