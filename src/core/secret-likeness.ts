@@ -16,9 +16,12 @@ const RANDOM_CAPITAL_PAIRS_MIN = 2;
 const PLACEHOLDER =
   /^(?:your|my[-_]|the[-_]|example|sample|dummy|fake|change[-_]?(?:me|this|it)|placeholder|redacted|masked|removed|hidden|insert|enter|replace|todo|none|null|undefined|true|false|string|x{3}|\*{3}|\.{3}|#|\$[A-Z{(]|\$\w{1,40}$|%|@|:|<|\{|process\.|env[.:]|os\.)/i;
 
+// A random value begins like this once in a while: "MY-IMiQBdNEY8y1b…" is no placeholder.
+const WORD_FIRST = /^(?:my|the)[-_]/i;
+
 /** Stands for a secret in documents and templates. */
 export function isPlaceholder(value: string): boolean {
-  return PLACEHOLDER.test(value);
+  return PLACEHOLDER.test(value) && !(WORD_FIRST.test(value) && looksRandom(value));
 }
 
 /** Letters beside digits or marks, as in a password that a person chose. */

@@ -180,3 +180,9 @@ test.each([
 test('private passages that open a million times are taken out', () => {
   expect(stripPrivate('<private>'.repeat(1 << 17))).toBe(' ');
 });
+
+test('R26: a random password that begins like a placeholder is masked, a placeholder is not', () => {
+  expect(maskSecrets('password = "MY-IMiQBdNEY8y1bdJ9bYYm7"').masked).toBe(1);
+  expect(maskSecrets('password = "my-password"').masked).toBe(0);
+  expect(maskSecrets('api_key: your_api_key_here').masked).toBe(0);
+});
