@@ -126,8 +126,13 @@ function cleanAnswer(text: string): string {
 }
 
 // "Let me look at the tests." before a tool call says what the answer's end says better.
-const ANNOUNCEMENT =
-  /^(?:(?:ok|okay|now|next|first|then|great|good|perfect)\b[,.!]? )?(?:let me|let's|i'll|i’ll|i will|i am going to|i'm going to)\b/i;
+const ANNOUNCEMENT = new RegExp(
+  '^(?:(?:ok|okay|now|next|first|then|great|good|perfect)\\b[,.!]? )?' +
+    "(?:let me|let's|let us|i'll|i’ll|i will|i am going to|i'm going to) (?:(?:now|first|next|also|then|just|quickly|start by|begin by) )?" +
+    '(?:add|analy[sz]e|begin|check|commit|continue|create|do|examin|explore|find|fix|get|go|have a look|implement|' +
+    'inspect|install|investigat|list|look|make|open|proceed|read|refactor|review|run|search|see|start|take a look|test|try|update|verify|wait|write)',
+  'i',
+);
 const ANNOUNCEMENT_CHARS_MAX = 160;
 const PARAGRAPH_TERMS_MIN = 3;
 

@@ -29,8 +29,11 @@ export interface ForwardCall {
   readonly request: ClientRequest;
   readonly plan: Plan;
   readonly signal: AbortSignal;
-  /** The provider refused the changed request; the client's own bytes were sent instead. */
-  readonly onRefused: () => void;
+  /**
+   * The provider refused the changed request; the client's own bytes were sent instead. `wasOurs`:
+   * those it took, so the change was why.
+   */
+  readonly onRefused: (wasOurs: boolean) => void;
 }
 
 /**
@@ -44,8 +47,9 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
   const answer = await send(call, applyEdits(request.body, plan.edits));
   if (!isRefusal(answer)) return answer;
   answer.abort();
-  call.onRefused();
-  return forwardUntouched(call);
+  const again = await forwardUntouched(call);
+  call.onRefused(!isRefusal(again));
+  return again;
 }
 
 /** Sends the client's own bytes. */

@@ -107,11 +107,12 @@ class Story {
       request,
       plan,
       signal: gone,
-      onRefused: () => {
-        // What of it was refused is not said: each kind of change that it carried is off from now on.
-        if (reading !== undefined && plan.recalledTokens > 0) this.#placer.refused(reading);
-        if (reading !== undefined && plan.elidedItems > 0) this.#shortener.refused(reading);
+      onRefused: (wasOurs) => {
         record.refused();
+        if (reading === undefined || !wasOurs) return;
+        // What of it was refused is not said: each kind of change that it carried is off from now on.
+        if (plan.recalledTokens > 0) this.#placer.refused(reading);
+        if (plan.elidedItems > 0) this.#shortener.refused(reading);
       },
     }).catch((error: unknown) => {
       if (gone.aborted) keepAsked();

@@ -31,6 +31,27 @@ test('what the person said outranks the same from the assistant', () => {
   expect(order('red kite', [theirs, candidate(2, 'red kite two')])).toEqual([2, 1]);
 });
 
+test('of two statements on the same thing the later one comes first, whichever answers a little better', () => {
+  const earlier = candidate(1, 'staging port 6432', { at: 1000 });
+  const later = candidate(2, 'staging port moved 7432', { at: 2000 });
+  expect(order('staging port', [earlier, later])).toEqual([2, 1]);
+  expect(order('staging port', [later, earlier])).toEqual([2, 1]);
+  const twin = candidate(3, 'staging port 6432', { at: 3000 });
+  expect(order('staging port', [earlier, twin])[0]).toBe(3);
+});
+
+test('a later word of the assistant does not come before what the person said', () => {
+  const theirs = candidate(1, 'staging port 6432', { at: 1000 });
+  const answer = candidate(2, 'staging port 7432', { at: 2000, role: 'assistant' });
+  expect(order('staging port', [theirs, answer])).toEqual([1, 2]);
+});
+
+test('what is later but about something else does not come first', () => {
+  const earlier = candidate(1, 'staging port 6432 for the pool', { at: 1000 });
+  const other = candidate(2, 'staging deploys wait until Thursday evening for Marta', { at: 2000 });
+  expect(order('staging port', [earlier, other])).toEqual([1, 2]);
+});
+
 test('an answer beside the words of the question is found', () => {
   const answer = candidate(1, 'pizza', { previous: termsOf('favourite food') });
   expect(order('favourite food', [candidate(2, 'harbour pizza'), answer])[0]).toBe(1);

@@ -241,6 +241,19 @@ test.each([
   },
 );
 
+test('R17: where the client’s own bytes are refused too, memory was not why and stays on', async () => {
+  const { provider, story } = await startTaught();
+  const tooLong = '{"error":{"message":"prompt is too long"}}';
+  provider.reply = () => ({ status: 400, headers: {}, body: tooLong });
+  const body = requestWith('anthropic_messages', [said('user', QUESTION)]);
+  const answer = await story.send('anthropic_messages', body, STATED);
+  expect([answer.status, answer.body.toString()]).toEqual([400, tooLong]);
+  expect(provider.seen).toHaveLength(2);
+  provider.reply = (request) => answerTo(request);
+  const next = await story.send('anthropic_messages', body, STATED);
+  expect(next.headers['x-svc-memory-state']).toBe('recalled');
+});
+
 test.each([
   { status: 429, headers: { 'retry-after': '7' } },
   { status: 429, headers: { 'anthropic-ratelimit-tokens-remaining': '0' } },

@@ -4,7 +4,6 @@
  */
 
 export type SqlValue = string | number | Uint8Array | null;
-export type SqlRow = Readonly<Record<string, unknown>>;
 
 export interface Statement {
   run(...values: SqlValue[]): { readonly changes: number | bigint };

@@ -10,7 +10,7 @@ import { POSITIONS_PER_EXCHANGE } from './schema.ts';
  */
 
 /** Units whose neighbours are candidates too: an answer need not repeat the question's words. */
-const NEIGHBOURS_OF = 32;
+const NEIGHBOURS_OF = 12;
 /** Passages to each side that are read: a unit of two beside a unit of two. */
 const SAID_MAX = 4;
 /** As `passageTokens` counts ASCII; terms are not needed to see that two passages are short. */
