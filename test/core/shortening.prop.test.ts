@@ -213,8 +213,8 @@ test('what a client’s own stub refers to stays, and comes back when it was lef
     return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
   });
   const unchanged = 'File unchanged since last read. Refer to that instead of re-reading.';
-  const rounds = [read('a', longOutput('a', 600)), read('b', unchanged), ...rest];
-  const facts = factsOf(viewOfRounds('anthropic_messages', rounds));
+  const session = [read('a', longOutput('a', 600)), read('b', unchanged), ...rest];
+  const facts = factsOf(viewOfRounds('anthropic_messages', session));
   expect(findCandidates(facts).map(({ callId }) => callId)).toEqual(['c0', 'c1', 'c2', 'c3']);
   const [referred] = facts.outputs;
   const repeated = new Set(referred === undefined ? [] : [referred]);
