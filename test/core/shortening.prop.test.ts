@@ -194,3 +194,29 @@ test('what was read again is not left out a second time, and neither is the copy
   const candidates = findCandidates(facts).map(({ callId }) => callId);
   expect(candidates).toEqual(['c0', 'c1', 'c2', 'c3']);
 });
+
+test('a part of an elided output that was read again stays, although it is another text', () => {
+  const args = { command: 'svc memory get m_abcdefghijklmnop --lines 1-200' };
+  const part: Round = { id: 'part', tool: 'Bash', args, output: longOutput('part', 600) };
+  const rest = Array.from({ length: 8 }, (_, at): Round => {
+    return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
+  });
+  const facts = factsOf(viewOfRounds('openai_chat_completions', [part, ...rest]));
+  expect(findCandidates(facts).map(({ callId }) => callId)).toEqual(['c0', 'c1', 'c2', 'c3']);
+});
+
+test('what a client’s own stub refers to stays, and comes back when it was left out before', () => {
+  const read = (id: string, output: string): Round => {
+    return { id, tool: 'Read', args: { file_path: '/src/a.ts' }, output };
+  };
+  const rest = Array.from({ length: 8 }, (_, at): Round => {
+    return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
+  });
+  const unchanged = 'File unchanged since last read. Refer to that instead of re-reading.';
+  const session = [read('a', longOutput('a', 600)), read('b', unchanged), ...rest];
+  const facts = factsOf(viewOfRounds('anthropic_messages', session));
+  expect(findCandidates(facts).map(({ callId }) => callId)).toEqual(['c0', 'c1', 'c2', 'c3']);
+  const [referred] = facts.outputs;
+  const repeated = new Set(referred === undefined ? [] : [referred]);
+  expect(wantedOutputs({ ...facts, repeated }).repeated).toEqual([]);
+});
