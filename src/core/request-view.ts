@@ -9,6 +9,7 @@
 import { commonPrefix } from './common-prefix.ts';
 import { type Dialect, listKey } from './dialect.ts';
 import { readItem } from './dialects/items.ts';
+import { isRecord } from './dialects/shape.ts';
 import { chainFingerprint, digestItem, digestTextInput } from './fingerprint.ts';
 import {
   DEPTH_MAX,
@@ -204,8 +205,4 @@ function readShell(bytes: Buffer, { dialect, list, previous }: ShellPlace): Shel
   if (parsed === undefined || !isRecord(parsed.value)) return undefined;
   const tokens = estimateTokens(bytes, 0, list.start) + estimateTokens(bytes, list.end);
   return { value: parsed.value, tokens };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

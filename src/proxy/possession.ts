@@ -3,6 +3,7 @@ import type { ToolOutput } from '../core/outputs.ts';
 import { NONCE_BYTES, proofOf } from '../core/proofs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
+import { withinDeadline } from './memory-deadline.ts';
 
 /**
  * Has the memory prove, in this very request, that it holds what is about to be left out. A memory
@@ -44,7 +45,7 @@ export class PossessionCheck {
     const question = { space, digests: [...textOf.keys()], nonce };
     const holdings = await withinDeadline(call.deadlineMs, (signal) =>
       this.#memory.hold(question, signal),
-    );
+    ).catch(() => undefined);
     if (holdings === undefined) return { kind: 'degraded' };
     const digests = provenDigests(holdings, textOf, nonce);
     if (digests !== undefined) return { kind: 'proven', digests };
@@ -67,26 +68,4 @@ function provenDigests(
     proven.add(digest);
   }
   return proven;
-}
-
-/** Undefined when the work fails or is late; it holds even when the work ignores the signal. */
-async function withinDeadline<T>(
-  ms: number,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T | undefined> {
-  const deadline = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => {
-      deadline.abort();
-      resolve(undefined);
-    }, ms);
-  });
-  try {
-    return await Promise.race([work(deadline.signal), late]);
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(timer);
-  }
 }

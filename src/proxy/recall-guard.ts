@@ -7,6 +7,7 @@ import {
   type RecallQuestion,
   type RecalledPassage,
 } from '../ports/memory.ts';
+import { withinDeadline } from './memory-deadline.ts';
 
 /**
  * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left
@@ -44,25 +45,14 @@ export class RecallGuard {
   /** Never throws. Resolves within `deadlineMs`. */
   async recall(question: RecallQuestion, deadlineMs: number): Promise<Recalled> {
     if (this.#isPaused()) return { passages: [], state: 'degraded_unavailable' };
-    const deadline = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        const error = new MemoryError('timeout', 'The memory did not answer in time.');
-        deadline.abort(error);
-        reject(error);
-      }, deadlineMs);
-    });
     try {
-      // The race holds even when a memory ignores the signal.
-      const asked = this.#memory.recall(question, deadline.signal);
-      const { passages } = await Promise.race([asked, late]);
+      const { passages } = await withinDeadline(deadlineMs, (signal) =>
+        this.#memory.recall(question, signal),
+      );
       this.#failures = 0;
       return { passages, state: passages.length === 0 ? 'empty' : 'recalled' };
     } catch (error) {
       return { passages: [], state: this.#failed(error) };
-    } finally {
-      clearTimeout(timer);
     }
   }
 

@@ -1,0 +1,26 @@
+import { MemoryError } from '../ports/memory.ts';
+
+/**
+ * The one deadline of everything that a request asks of the memory. Rejects with MemoryError
+ * 'timeout' after `ms` milliseconds, also when the memory ignores the signal; what the work itself
+ * throws passes through.
+ */
+export async function withinDeadline<Result>(
+  ms: number,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const deadline = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const error = new MemoryError('timeout', 'The memory did not answer in time.');
+      deadline.abort(error);
+      reject(error);
+    }, ms);
+  });
+  try {
+    return await Promise.race([work(deadline.signal), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
