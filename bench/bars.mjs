@@ -3,12 +3,16 @@
  * the same rounds. Recall and money have benches of their own.
  */
 
+import { BASE } from './suites/commands.mjs';
+
 /** Allowed against the bare relay. Small requests pay for recall, large ones for reading the history. */
 const ADDED_RATIO_MAX = { '2k': 1.5, '100k': 1.5, '1m': 2.5, '4m': 2.5 };
 /** What recall may take at the 99th percentile of a large store; here the store is small. */
 const RECALL_MS_MAX = 25;
 const EVENT_CPU_RATIO_MAX = 1.3;
 const STARTUP_RATIO_MAX = 1.5;
+/** Against node itself with commander loaded. */
+const COMMAND_CPU_RATIO_MAX = 1.5;
 const IDLE_MB_MAX = 110;
 const OPEN_200_MB_MAX = 200;
 const STALLED_MB_MAX = 8;
@@ -30,6 +34,7 @@ export function judge(suites) {
     ...judgeStreams(suites),
     ...judgeMemory(suites.memory),
     ...judgeStartup(suites.startup),
+    ...judgeCommands(suites.commands),
     ...judgeAbort(suites.abort),
     ...judgeFidelity(suites.fidelity),
   ];
@@ -141,6 +146,20 @@ function judgeStartup(results) {
       ratioMax: STARTUP_RATIO_MAX,
     }),
   ];
+}
+
+function judgeCommands(results) {
+  if (results === undefined) return [];
+  const bare = results[BASE].cpuMs;
+  return Object.keys(results)
+    .filter((name) => name.startsWith(PRODUCT))
+    .map((name) =>
+      ratioBar(`${name}, ms of CPU`, {
+        product: results[name].cpuMs,
+        bare,
+        ratioMax: COMMAND_CPU_RATIO_MAX,
+      }),
+    );
 }
 
 function judgeAbort(results) {

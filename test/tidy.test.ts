@@ -15,26 +15,50 @@ const FLOORS: Readonly<Record<string, Floor>> = {
   proxy: { floors: ['core', 'ports', 'proxy'], packages: [] },
   adapters: {
     floors: ['core', 'ports', 'adapters'],
-    packages: ['undici', 'fzstd', 'env-paths', 'conf', 'ipaddr.js', '@photostructure/sqlite'],
+    packages: [
+      'undici',
+      'fzstd',
+      'env-paths',
+      'conf',
+      'ipaddr.js',
+      'jsonc-parser',
+      'smol-toml',
+      '@photostructure/sqlite',
+    ],
   },
-  local: { floors: ['core', 'ports', 'proxy', 'local'], packages: [] },
+  http: { floors: ['core', 'http'], packages: [] },
+  local: { floors: ['core', 'ports', 'proxy', 'http', 'local'], packages: [] },
+  hosted: { floors: ['core', 'ports', 'http', 'hosted'], packages: [] },
   cli: {
-    floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'cli'],
+    floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'hosted', 'cli'],
     packages: [
       'commander',
       'picocolors',
+      // Starts what npm installs on Windows too.
+      'cross-spawn',
       // Singly: the whole of @inquirer/prompts brings half a megabyte for prompts that nobody uses.
       '@inquirer/confirm',
       '@inquirer/input',
       '@inquirer/password',
       '@inquirer/search',
       '@inquirer/select',
+      // The tools of `svc mcp`, and their schemas.
+      '@modelcontextprotocol/server',
+      '@modelcontextprotocol/server/stdio',
+      'zod',
     ],
   },
 };
 
 /** Files that a bundler starts from and nobody imports. */
-const ENTRIES = ['src/cli/main.ts', 'src/adapters/store/worker.ts', 'src/adapters/zstd-worker.ts'];
+const ENTRIES = [
+  'src/cli/main.ts',
+  'src/adapters/service-store/worker.ts',
+  'src/cli/quick.ts',
+  'src/cli/quick-start.ts',
+  'src/adapters/store/worker.ts',
+  'src/adapters/zstd-worker.ts',
+];
 
 const IMPURE = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.|\bsetTimeout\b|\bawait\b/;
 const root = join(import.meta.dirname, '..');

@@ -15,10 +15,14 @@ export async function measureEvidence(modules, conversations, isAlone = false) {
   const product = new Score();
   const plain = new Score();
   const { writeRecallBlock } = modules.block;
+  const passagesOf = (record) =>
+    modules.passages
+      .cutPassages(record.text)
+      .map(({ start, end }) => ({ ...record, text: record.text.slice(start, end) }));
   await withStore(modules, async ({ memory }) => {
     for (const conversation of conversations) {
       await memory.capture(conversation.records, never);
-      const search = indexLines(conversation.records, modules.terms.termsOf);
+      const search = indexLines(conversation.records.flatMap(passagesOf), modules.terms.termsOf);
       for (const question of conversation.questions) {
         const ask = async (tokensMax) =>
           (await memory.recall(recallQuestion(conversation, question, tokensMax), never)).passages;
@@ -33,7 +37,7 @@ export async function measureEvidence(modules, conversations, isAlone = false) {
   return { product: product.result(), plain: isAlone ? undefined : plain.result() };
 }
 
-function recallQuestion({ space, records }, { text }, tokensMax) {
+export function recallQuestion({ space, records }, { text }, tokensMax) {
   return {
     space,
     humanText: text,
@@ -63,18 +67,23 @@ class Score {
   #sums = {};
   #categories = new Map();
   #tokensMost = 0;
+  /** Over all categories, as others publish it. */
+  #published = { count: 0, dialog10: 0 };
 
-  add(conversation, { category, evidence }, { block, ranked }) {
+  add(conversation, { category, evidence, stale }, { block, ranked }) {
     const shown = new Set(block.kept.flatMap(({ digest }) => conversation.lines.get(digest) ?? []));
     const share = shareOf(evidence, shown);
     const row = this.#categories.get(category) ?? { count: 0, share: 0 };
     this.#categories.set(category, { count: row.count + 1, share: row.share + share });
-    // Questions of category 5 ask for what was never said.
-    if (category === 5) return;
     const tokens = countTokens(block.text);
     this.#tokensMost = Math.max(this.#tokensMost, tokens);
-    this.#questions += 1;
     const lines = linesOf(conversation, ranked);
+    const dialog10 = shareOf(evidence, new Set(lines.slice(0, 10)));
+    this.#published.count += 1;
+    this.#published.dialog10 += dialog10;
+    // Questions of category 5 ask for what was never said.
+    if (category === 5) return;
+    this.#questions += 1;
     const sessionOf = (line) => conversation.sessions.get(line);
     const sessions = [...new Set(lines.map(sessionOf))];
     const wanted = new Set([...evidence].map(sessionOf));
@@ -83,7 +92,9 @@ class Score {
       share,
       any: share > 0 ? 1 : 0,
       all: share === 1 ? 1 : 0,
-      dialog10: shareOf(evidence, new Set(lines.slice(0, 10))),
+      dialog10,
+      over: tokens > BLOCK_TOKENS_MAX ? 1 : 0,
+      ...changeOf(lines, { evidence, stale }),
       session5: shareOf(wanted, new Set(sessions.slice(0, 5))),
       session10: shareOf(wanted, new Set(sessions.slice(0, 10))),
       reciprocal: first === -1 ? 0 : 1 / (first + 1),
@@ -105,9 +116,17 @@ class Score {
       questions: this.#questions,
       ...Object.fromEntries(means),
       tokensMost: this.#tokensMost,
+      dialog10Published: this.#published.dialog10 / this.#published.count,
       categories: Object.fromEntries(categories),
     };
   }
+}
+
+/** `updates`: questions about what has changed; `newest`: those where the newest statement comes first. */
+function changeOf(lines, { evidence, stale }) {
+  if (stale === undefined || stale.size === 0) return { updates: 0, newest: 0 };
+  const first = lines.find((line) => evidence.has(line) || stale.has(line));
+  return { updates: 1, newest: first !== undefined && evidence.has(first) ? 1 : 0 };
 }
 
 /** Distinct, best first. */

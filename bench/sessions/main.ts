@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { findCandidates, savedTokens } from '../../src/core/shortening.ts';
 import { type Cost, priceSession } from './cost.ts';
-import { type Elided, productRule, type Rule, SessionPlanner } from './planner.ts';
+import { type Leaving, productRule, type Rule, SessionPlanner } from './planner.ts';
 import { loadSessions, type Session, type SessionKind } from './sessions.ts';
 
 const { values } = parseArgs({
@@ -15,19 +15,22 @@ const { values } = parseArgs({
   },
 });
 
+const COLUMNS = ['breaks', 'needs', '>101 %', 'worst'];
+
 interface Policy {
   readonly name: string;
   readonly rule: Rule;
-  readonly leavesSafely: boolean;
+  readonly leaves: Leaving;
 }
 
 const ALL_POLICIES: readonly Policy[] = [
-  { name: 'svc', rule: productRule, leavesSafely: true },
-  // What the bars are about: the history is shortened up to the model's window.
-  { name: 'svc, no safe leave', rule: productRule, leavesSafely: false },
-  { name: 'half of messages', rule: halfRule, leavesSafely: false },
+  { name: 'svc', rule: productRule, leaves: 'at-edge' },
+  // The recorded clients compacted where they saw that it was time. Behind svc they see it once all has
+  // come back, so what precedes each of their compactions is forwarded whole here.
+  { name: 'svc, compactions priced', rule: productRule, leaves: 'before-compaction' },
+  { name: 'half of messages', rule: halfRule, leaves: 'never' },
   // Whatever has become old goes at once.
-  { name: 'sliding window', rule: (facts) => findCandidates(facts), leavesSafely: false },
+  { name: 'sliding window', rule: (facts) => findCandidates(facts), leaves: 'never' },
 ];
 
 const POLICIES = ALL_POLICIES.filter(({ name }) => name === (values.policy ?? name));
@@ -45,42 +48,67 @@ for (const kind of ['claude-code', 'codex'] as const) {
 
 function report(kind: SessionKind, sessions: readonly Session[]): void {
   const planners = sessions.map((session) => new SessionPlanner(session));
-  const calls = sessions.reduce((sum, session) => sum + session.calls.length, 0);
-  print(`\n${kind}: ${sessions.length} sessions, ${calls} calls; % of forwarding everything`);
-  print(
-    row(['policy', 'cache', 'tokens', 'price', 'with needs', 'breaks', 'needs', '>101 %', 'worst']),
-  );
+  print(`\n${kind}: ${sessions.length} sessions; % of forwarding everything; one policy a row`);
+  print(row(['policy', 'cache', 'tokens', 'price', 'with needs', ...COLUMNS]));
   for (const [cacheName, cacheMs] of [
     ['alive', Infinity],
     ['real gaps', LIFE_MS],
   ] as const) {
     const direct = sessions.map((it) => priceSession(it, [], { cacheMs, countsNeeds: false }));
-    for (const { name, rule, leavesSafely } of POLICIES) {
-      const plans = planners.map((planner) => planner.plan(rule, { cacheMs, leavesSafely }));
-      print(row([name, cacheName, ...figures({ sessions, plans, direct, cacheMs })]));
+    for (const { name, rule, leaves } of POLICIES) {
+      const replays = sessions.flatMap((session, at): Replay[] => {
+        const elided = planners[at]?.plan(rule, { cacheMs, leaves });
+        const directly = direct[at];
+        if (elided === undefined || directly === undefined) return [];
+        const price = (countsNeeds: boolean): Cost =>
+          priceSession(session, elided, { cacheMs, countsNeeds });
+        const calls = session.calls.length;
+        return [{ calls, direct: directly, without: price(false), withNeeds: price(true) }];
+      });
+      print(row([name, cacheName, ...figures(replays)]));
+      if (leaves !== 'at-edge') continue;
+      // The rule's numbers were chosen on the first half.
+      const halves = [0, 1].map((half) => replays.filter((_, at) => at % 2 === half));
+      for (const [at, half] of halves.entries()) {
+        print(row([`  ${at === 0 ? 'chosen on' : 'checked on'}`, cacheName, ...figures(half)]));
+      }
     }
   }
+  const stubs = planners.flatMap((planner) => planner.stubs);
+  const mean = stubs.reduce((sum, tokens) => sum + tokens, 0) / Math.max(1, stubs.length);
+  print(`A stub is ${mean.toFixed(1)} tokens of o200k on average.`);
 }
 
-interface Run {
-  readonly sessions: readonly Session[];
-  readonly plans: readonly (readonly Elided[])[];
-  readonly direct: readonly Cost[];
-  readonly cacheMs: number;
+interface Replay {
+  readonly calls: number;
+  readonly direct: Cost;
+  readonly without: Cost;
+  readonly withNeeds: Cost;
 }
 
-function figures({ sessions, plans, direct, cacheMs }: Run): string[] {
-  const priced = (countsNeeds: boolean): Cost[] =>
-    sessions.map((it, at) => priceSession(it, plans[at] ?? [], { cacheMs, countsNeeds }));
-  const [without, withNeeds] = [priced(false), priced(true)];
-  const shares = without.map(({ price }, at) => price / (direct[at]?.price ?? price));
-  const calls = sessions.reduce((sum, session) => sum + session.calls.length, 0);
+function figures(replays: readonly Replay[]): string[] {
+  const total = (value: (replay: Replay) => number): number =>
+    replays.reduce((sum, replay) => sum + value(replay), 0);
+  const shares = replays.map(({ without, direct }) => without.price / direct.price);
+  const price = total(({ direct }) => direct.price);
   return [
-    percent(total(without, 'tokens'), total(direct, 'tokens')),
-    percent(total(without, 'price'), total(direct, 'price')),
-    percent(total(withNeeds, 'price'), total(direct, 'price')),
-    (total(without, 'breaks') / sessions.length).toFixed(1),
-    `${percent(total(withNeeds, 'needs'), calls)} %`,
+    percent(
+      total(({ without }) => without.tokens),
+      total(({ direct }) => direct.tokens),
+    ),
+    percent(
+      total(({ without }) => without.price),
+      price,
+    ),
+    percent(
+      total(({ withNeeds }) => withNeeds.price),
+      price,
+    ),
+    (total(({ without }) => without.breaks) / replays.length).toFixed(1),
+    `${percent(
+      total(({ withNeeds }) => withNeeds.needs),
+      total(({ calls }) => calls),
+    )} %`,
     String(shares.filter((share) => share > WORSE_MAX).length),
     percent(Math.max(...shares), 1),
   ];
@@ -94,10 +122,6 @@ function halfRule(facts: Parameters<Rule>[0]): ReturnType<Rule> {
   const messages = [...facts.repeated].reduce((sum, it) => sum - savedTokens(it), all);
   const isEnough = facts.isCacheCold ? gain >= 1024 : gain >= Math.max(4096, messages / 2);
   return isEnough ? old : [];
-}
-
-function total(costs: readonly Cost[], name: keyof Cost): number {
-  return costs.reduce((sum, cost) => sum + cost[name], 0);
 }
 
 function percent(part: number, whole: number): string {

@@ -1,4 +1,10 @@
-import { elisionEntries, elisionKeys, repeatedOutputs } from '../../src/core/elisions.ts';
+import {
+  elisionEntries,
+  elisionKeys,
+  isWholeAgain,
+  repeatedOutputs,
+  wholeEntries,
+} from '../../src/core/elisions.ts';
 import { groupExchanges } from '../../src/core/exchanges.ts';
 import type { InjectionEntry } from '../../src/core/injections.ts';
 import {
@@ -8,17 +14,20 @@ import {
   referencesRead,
   type ToolOutput,
 } from '../../src/core/outputs.ts';
-import { cachePrices, tokensUntilEdge } from '../../src/core/pricing.ts';
+import { cachePrices } from '../../src/core/pricing.ts';
 import { maskSecrets } from '../../src/core/redaction.ts';
 import { viewRequest } from '../../src/core/request-view.ts';
 import {
   chooseOutputs,
   isElidable,
+  replacementsOf,
   type ShorteningFacts,
   wantedOutputs,
 } from '../../src/core/shortening.ts';
 import { stubTokens } from '../../src/core/stubs.ts';
+import { estimateTextTokens } from '../../src/core/tokens.ts';
 import type { Item, RequestView } from '../../src/core/view.ts';
+import { type Fill, fillOf, type Measure } from '../../src/core/window.ts';
 import { SessionBodies } from './bodies.ts';
 import type { Session } from './sessions.ts';
 
@@ -34,16 +43,29 @@ export type Elided = ReadonlyMap<number, number>;
 const KEEP_ROUNDS = 4;
 const CAPTURE_LIMIT = 8;
 const INPUT_BUDGET = 8_192;
+// What the recorded Claude Code asks for; Codex asks for nothing.
+const ANSWER_TOKENS = 32_000;
+
+// As long as the real ones are.
+const OUTPUT_FOLDER = '/home/someone/.local/share/svc/outputs';
+
+const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
 
 /**
  * What each call of a session leaves out: the same functions as in the proxy, on the same bodies, with
  * a memory that holds everything it was given and a ledger that forgets nothing.
  */
 export class SessionPlanner {
+  /** Estimated tokens of each output's stub, the note behind the first of a request not counted. */
+  get stubs(): readonly number[] {
+    return [...this.#stubTokens.values()];
+  }
+
   readonly #session: Session;
   readonly #bodies: SessionBodies;
   readonly #tools = new WeakMap<Item, ItemTools>();
   readonly #indexById: ReadonlyMap<string, number>;
+  readonly #stubTokens = new Map<string, number>();
   readonly #maskedDigests = new Map<string, boolean>();
   readonly #views: readonly (RequestView | undefined)[];
 
@@ -64,55 +86,92 @@ export class SessionPlanner {
   }
 
   /** What each call leaves out. */
-  plan(rule: Rule, { cacheMs, leavesSafely }: PlanOptions): readonly Elided[] {
-    const ledger = new Map<string, InjectionEntry>();
-    const stored = new Set<string>();
+  plan(rule: Rule, { cacheMs, leaves }: PlanOptions): readonly Elided[] {
+    const run: Run = { rule, leaves, ledger: new Map(), stored: new Set() };
     let lastTs = Infinity;
     return this.#session.calls.map(({ ts }, call) => {
       const isCacheCold = ts - lastTs > cacheMs;
       lastTs = ts;
       const view = this.#views[call];
-      return view === undefined
-        ? new Map()
-        : this.#planCall(view, { rule, leavesSafely, ledger, stored, isCacheCold });
+      if (view === undefined) return new Map();
+      if (leaves === 'before-compaction' && this.#isLastOfHistory(call)) return new Map();
+      const elided = this.#planCall(view, run, isCacheCold);
+      run.measure = this.#count(call, view, elided);
+      return elided;
     });
   }
 
-  #planCall(view: RequestView, run: Run): Elided {
+  #planCall(view: RequestView, run: Run, isCacheCold: boolean): Elided {
     const toolsOf = (item: Item): ItemTools => this.#toolsOf(view, item);
     const outputs = outputsOf(view, toolsOf);
-    const keys = elisionKeys(view, 'bench', 'real');
-    const known = keys.flatMap((key) => run.ledger.get(key) ?? []);
+    const known = elisionKeys(view, 'bench', 'real').flatMap((key) => run.ledger.get(key) ?? []);
     const prices = cachePrices(view.dialect, false);
-    const tokens = view.tokens + this.#session.staticTokens / prices.tokenRatio;
-    const tokensLeft = run.leavesSafely
-      ? tokensUntilEdge(this.#session.model, tokens, prices)
-      : Infinity;
-    if (tokens <= INPUT_BUDGET || tokensLeft <= 0) return new Map();
+    const tokens = this.#estimate(view);
+    if (tokens <= INPUT_BUDGET) return new Map();
+    const { model } = this.#session;
+    const { measure, leaves } = run;
+    const { tokenRatio } = prices;
+    const window = { model, answerTokens: ANSWER_TOKENS, isLong: false, tokens, tokenRatio };
     const facts: ShorteningFacts = {
       items: view.items,
       exchanges: groupExchanges(view.items),
       outputs,
       reread: referencesRead(view, toolsOf),
       repeated: repeatedOutputs(outputs, known),
+      // A session of tools: its exchanges hold calls and stay.
+      omittable: [],
+      omitted: [],
       isStored: (digest) => run.stored.has(digest),
-      isCacheCold: run.isCacheCold,
+      isCacheCold,
       keepRounds: KEEP_ROUNDS,
       prices,
-      tokensLeft,
+      fill: leaves === 'never' ? ROOMY : fillOf({ ...window, measure }),
+      isWholeAgain: isWholeAgain(known),
+      isCompaction: false,
     };
-    const wanted = { ...wantedOutputs(facts), batch: run.rule(facts) };
+    const own = wantedOutputs(facts);
+    const wanted = run.rule === productRule ? own : { ...own, batch: run.rule(facts) };
     const proven = new Set([...wanted.repeated, ...wanted.batch].map(({ digest }) => digest));
     const chosen =
       run.rule === productRule
         ? chooseOutputs(facts, wanted, proven)
         : { elided: [...wanted.repeated, ...wanted.batch], batch: wanted.batch };
-    if (chosen.batch.length > 0) {
-      const place = { view, space: 'bench', kind: 'real' } as const;
-      for (const entry of elisionEntries(chosen.batch, place, 0)) run.ledger.set(entry.key, entry);
-    }
+    const place = { view, space: 'bench', kind: 'real' } as const;
+    const entries = [
+      ...(wanted.comesBack ? wholeEntries(place, 0) : []),
+      ...(chosen.batch.length > 0
+        ? elisionEntries({ batch: chosen.batch, omissions: [] }, place, 0)
+        : []),
+    ];
+    for (const entry of entries) run.ledger.set(entry.key, entry);
     this.#capture(facts, run.stored);
-    return new Map(chosen.elided.flatMap((output) => this.#saved(output, facts)));
+    return this.#saved(chosen.elided, tokenRatio);
+  }
+
+  /** The next call begins with a summary of this one's history. */
+  #isLastOfHistory(call: number): boolean {
+    const { calls } = this.#session;
+    const next = calls[call + 1];
+    return next !== undefined && next.a !== calls[call]?.a;
+  }
+
+  /** Of the whole request: the bodies here have no system prompt and no tools. */
+  #estimate(view: RequestView): number {
+    const { tokenRatio } = cachePrices(view.dialect, false);
+    return view.tokens + this.#session.staticTokens / tokenRatio;
+  }
+
+  /** The provider's count of what was forwarded, by what it counted of the whole; svc's estimate of it. */
+  #count(call: number, view: RequestView, elided: Elided): Measure | undefined {
+    const { calls, position, staticTokens, dialect } = this.#session;
+    const made = calls[call];
+    if (made === undefined) return undefined;
+    const { a, b, usage } = made;
+    const whole = staticTokens + (position[b] ?? 0) - (position[a] ?? 0);
+    const saved = [...elided.values()].reduce((sum, tokens) => sum + tokens, 0);
+    const counted = (usage.in + usage.cw + usage.cr) * (1 - saved / whole);
+    const estimated = this.#estimate(view) - saved / cachePrices(dialect, false).tokenRatio;
+    return { counted, estimated };
   }
 
   #capture({ outputs, reread }: ShorteningFacts, stored: Set<string>): void {
@@ -131,12 +190,17 @@ export class SessionPlanner {
     return isMasked;
   }
 
-  #saved(output: ToolOutput, { prices }: ShorteningFacts): [number, number][] {
-    const index = this.#indexById.get(output.callId);
-    if (index === undefined) return [];
+  #saved(elided: readonly ToolOutput[], tokenRatio: number): Elided {
     const { position } = this.#session;
-    const tokens = (position[index + 1] ?? 0) - (position[index] ?? 0);
-    return [[index, Math.max(0, tokens - Math.ceil(stubTokens(output) * prices.tokenRatio))]];
+    return new Map(
+      replacementsOf(elided, OUTPUT_FOLDER).flatMap(({ output, text }): [number, number][] => {
+        const index = this.#indexById.get(output.callId);
+        if (index === undefined) return [];
+        const tokens = (position[index + 1] ?? 0) - (position[index] ?? 0);
+        this.#stubTokens.set(output.callId, stubTokens(output));
+        return [[index, Math.max(0, tokens - Math.ceil(estimateTextTokens(text) * tokenRatio))]];
+      }),
+    );
   }
 
   #toolsOf(view: RequestView, item: Item): ItemTools {
@@ -148,17 +212,20 @@ export class SessionPlanner {
   }
 }
 
+/** When all comes back: at the window's edge, there and before what the client compacted, or never. */
+export type Leaving = 'at-edge' | 'before-compaction' | 'never';
+
 export interface PlanOptions {
   /** After such a pause the provider's cache is cold. */
   readonly cacheMs: number;
-  /** Near the model's window everything is forwarded, as the proxy does. */
-  readonly leavesSafely: boolean;
+  readonly leaves: Leaving;
 }
 
 interface Run {
-  readonly leavesSafely: boolean;
+  readonly leaves: Leaving;
   readonly rule: Rule;
   readonly ledger: Map<string, InjectionEntry>;
   readonly stored: Set<string>;
-  readonly isCacheCold: boolean;
+  /** Of the call before. */
+  measure?: Measure | undefined;
 }

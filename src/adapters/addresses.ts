@@ -53,6 +53,15 @@ export function mayResolve(hostname: string, rule: AddressRule): boolean {
   return name.includes('.') && !LOCAL_SUFFIXES.some((suffix) => name.endsWith(suffix));
 }
 
+/** What kind of place an address is in, for people. */
+export type AddressClass = 'public' | 'this machine' | 'a private network' | 'never allowed';
+
+export function classOf(address: string): AddressClass {
+  if (mayDial(address, { allowPrivate: false, isSecure: true })) return 'public';
+  if (!mayDial(address, { allowPrivate: true, isSecure: true })) return 'never allowed';
+  return ipaddr.process(address).range() === 'loopback' ? 'this machine' : 'a private network';
+}
+
 function isGlobal(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (ip.range() !== 'unicast') return false;
   // The library calls the deprecated ::/96 (::7f00:1 is 127.0.0.1 to some stacks) unicast. What is

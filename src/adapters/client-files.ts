@@ -11,12 +11,27 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Settings are kilobytes; Claude Code's state of many projects some megabytes. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
+/** A client's own folder: the one that its variable names, else one in the home folder. */
+export interface ClientFolder {
+  readonly variable: string;
+  /** In the home folder; '' for the home folder itself. */
+  readonly name: string;
+}
+
 /** '' when there is no such file, or it is none of a person's settings. */
-export function readHomeFile(environment: Environment, ...path: readonly string[]): string {
+export function readClientFile(
+  environment: Environment,
+  { variable, name }: ClientFolder,
+  file: string,
+): string {
+  const own = environment[variable] ?? '';
   const home = environment['HOME'] ?? '';
-  if (!isAbsolute(home)) return '';
+  const folder = isAbsolute(own) ? own : join(home, name);
+  return isAbsolute(folder) ? readSmall(join(folder, file)) : '';
+}
+
+function readSmall(file: string): string {
   try {
-    const file = join(home, ...path);
     const stat = statSync(file);
     return stat.isFile() && stat.size <= BYTES_MAX ? readFileSync(file, 'utf8') : '';
   } catch {
@@ -26,9 +41,15 @@ export function readHomeFile(environment: Environment, ...path: readonly string[
 
 /** True when the search path has a program of this name. */
 export function isInstalled(environment: Environment, program: string): boolean {
+  return findProgram(environment, program) !== undefined;
+}
+
+/** Where the search path has it first. */
+export function findProgram(environment: Environment, program: string): string | undefined {
   const folders = (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
   const names = process.platform === 'win32' ? [`${program}.cmd`, `${program}.exe`] : [program];
-  return folders.some((folder) => names.some((name) => isExecutable(join(folder, name))));
+  const paths = folders.flatMap((folder) => names.map((name) => join(folder, name)));
+  return paths.find((path) => isExecutable(path));
 }
 
 function isExecutable(path: string): boolean {

@@ -36,7 +36,7 @@ export async function updateConfigFile(
     // Before the secret goes in, not after.
     await tightenFolder(folder);
     await withFileLock(join(folder, 'config.lock'), async () => {
-      await removeLeftovers(folder);
+      await removeStaged(folder);
       const value = change(await readConfigFile(folder));
       await writeThroughStaging(folder, value);
     });
@@ -104,13 +104,27 @@ async function checkAndSync(path: string): Promise<void> {
   }
 }
 
-// A writer that was killed leaves its staging folder, with a secret in it. The lock is held here,
-// so nobody is writing now.
-async function removeLeftovers(folder: string): Promise<void> {
-  const names = await readdir(folder);
-  for (const name of names.filter((one) => one.startsWith(STAGING))) {
-    await rm(join(folder, name), { recursive: true, force: true });
+/** What a writer that was killed has left, with a secret in it; a writer at work counts too. */
+export async function findLeftovers(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names.filter((one) => one.startsWith(STAGING)).map((name) => join(folder, name));
+}
+
+/** Removes what a killed writer has left; waits for a writer at work. The paths that are gone. */
+export async function removeLeftovers(folder: string): Promise<readonly string[]> {
+  if ((await findLeftovers(folder)).length === 0) return [];
+  try {
+    return await withFileLock(join(folder, 'config.lock'), () => removeStaged(folder));
+  } catch (error) {
+    throw explained(error, folder);
   }
+}
+
+// The lock is held by whoever calls this, so nobody is writing now.
+async function removeStaged(folder: string): Promise<readonly string[]> {
+  const paths = await findLeftovers(folder);
+  for (const path of paths) await rm(path, { recursive: true, force: true });
+  return paths;
 }
 
 function explained(error: unknown, folder: string): unknown {

@@ -1,4 +1,5 @@
-import type { Ledger, LedgerEntry } from '../ports/ledger.ts';
+import type { Ledger, LedgerEntry, LedgerMiss } from '../ports/ledger.ts';
+import { forgottenAt } from './forgotten.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
 
 /**
@@ -36,12 +37,14 @@ export class JournalLedger implements Ledger {
   /** Keys without an entry, and until when that is believed. */
   readonly #absent = new Map<string, number>();
   readonly #undrained = new Map<string, LedgerEntry>();
+  #generation: number;
   #isDraining = false;
   #isClosed = false;
   #draining: Promise<void> = Promise.resolve();
 
   constructor(options: LedgerOptions) {
     this.#options = options;
+    this.#generation = forgottenAt(options.folder);
     const journal: JournalOptions = {
       folder: options.folder,
       name: 'ledger',
@@ -52,10 +55,21 @@ export class JournalLedger implements Ledger {
     this.#adopt(journal);
   }
 
+  generation(): number {
+    const now = forgottenAt(this.#options.folder);
+    if (now !== this.#generation) {
+      this.#generation = now;
+      this.#entries.clear();
+      this.#absent.clear();
+    }
+    return now;
+  }
+
   async find(
     keys: readonly string[],
     withinMs: number,
-  ): Promise<ReadonlyMap<string, LedgerEntry> | undefined> {
+  ): Promise<ReadonlyMap<string, LedgerEntry> | LedgerMiss> {
+    this.generation();
     const now = performance.now();
     const found = new Map<string, LedgerEntry>();
     const unknown: string[] = [];
@@ -65,7 +79,9 @@ export class JournalLedger implements Ledger {
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
     if (unknown.length === 0) return found;
-    return (await within(withinMs, this.#ask(unknown, found))) === true ? found : undefined;
+    const isAnswered = await within(withinMs, this.#ask(unknown, found));
+    if (isAnswered === undefined) return 'late';
+    return isAnswered ? found : 'unavailable';
   }
 
   record(entries: readonly LedgerEntry[]): void {

@@ -15,10 +15,10 @@ const JOURNAL_BYTES_MAX = 64 * 1024 * 1024;
 const BATCH_RECORDS_MAX = 64;
 const BATCH_CHARS_MAX = 1024 * 1024;
 /**
- * What is kept within this time is one commit: a prompt and its answer, a burst of history. A
- * capture must be recallable after 50 ms, of which a commit takes 10 on a slow disk.
+ * What is kept within this time is one commit: a prompt and its answer. A capture must be recallable
+ * after 50 ms, of which a commit takes 10 on a slow disk, and a timer of a busy process is late.
  */
-const GATHER_MS = 20;
+const GATHER_MS = 10;
 /** One call; a memory that needs longer is tried again. */
 const CAPTURE_MS = 30_000;
 const RETRY_MS_MIN = 250;
@@ -45,6 +45,8 @@ interface Orphan {
 
 export interface OutboxOptions {
   readonly folder: string;
+  /** Of the journal: what waits for one memory must not go to another. */
+  readonly name?: string;
   readonly target: Pick<Memory, 'capture'>;
   report(line: string): void;
 }
@@ -111,7 +113,11 @@ export class JournalOutbox implements Outbox {
   }
 
   #journalOptions(): JournalOptions {
-    return { folder: this.#options.folder, name: 'outbox', bytesMax: JOURNAL_BYTES_MAX };
+    return {
+      folder: this.#options.folder,
+      name: this.#options.name ?? 'outbox',
+      bytesMax: JOURNAL_BYTES_MAX,
+    };
   }
 
   #isKnown(key: string): boolean {

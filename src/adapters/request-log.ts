@@ -1,4 +1,10 @@
-import type { RequestLog, RequestRow, RequestSum, SumFilter } from '../ports/request-log.ts';
+import type {
+  ConversationFilter,
+  RequestLog,
+  RequestRow,
+  RequestSum,
+  SumFilter,
+} from '../ports/request-log.ts';
 
 /** Request rows on their way to the table: collected, sent together, lost with a kill. */
 
@@ -13,6 +19,7 @@ export interface RequestStore {
     readonly limit: number;
     readonly id?: string;
   }): Promise<readonly RequestRow[]>;
+  conversationRequests(filter: ConversationFilter): Promise<readonly RequestRow[]>;
   sumRequests(filter: SumFilter): Promise<readonly RequestSum[]>;
 }
 
@@ -39,6 +46,10 @@ export class BatchedRequestLog implements RequestLog {
   }): Promise<readonly RequestRow[]> {
     await this.flush();
     return this.#store.listRequests(filter);
+  }
+
+  conversation(filter: ConversationFilter): Promise<readonly RequestRow[]> {
+    return this.#store.conversationRequests(filter);
   }
 
   async sum(filter: SumFilter): Promise<readonly RequestSum[]> {

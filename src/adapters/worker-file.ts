@@ -1,8 +1,10 @@
 /**
- * Where a worker's built file is. Workers run from dist even when the rest runs from source: a
- * worker thread cannot load TypeScript.
+ * Where a worker's built file is: beside the file that asks, in the same format. From source it is
+ * the one of dist: a worker thread cannot load TypeScript.
  */
 export function workerFile(name: string): URL {
-  const isSource = import.meta.url.endsWith('.ts');
-  return new URL(isSource ? `../../dist/${name}.js` : `./${name}.js`, import.meta.url);
+  // In full: the bundler knows it by this form only.
+  const url = import.meta.url;
+  if (url.endsWith('.ts')) return new URL(`../../dist/quick/${name}.cjs`, url);
+  return new URL(`./${name}.${url.endsWith('.cjs') ? 'cjs' : 'js'}`, url);
 }

@@ -1,27 +1,32 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createBodyDecoder } from '../adapters/body-decoder.ts';
-import { openEmbeddedStore } from '../adapters/store/embedded-store.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { createUpstream } from '../adapters/undici-upstream.ts';
 import type { Dialect } from '../core/dialect.ts';
 import type { Settings, UpstreamSettings } from '../core/settings.ts';
 import { VERSION } from '../core/version.ts';
-import { createLocalServer } from '../local/server.ts';
+import { createLocalServer, type LocalServer } from '../local/server.ts';
+import { outputFolder } from '../adapters/output-files.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Memory } from '../ports/memory.ts';
+import type { Outbox } from '../ports/outbox.ts';
 import type { SafeLine } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import { createHandler } from '../proxy/handle.ts';
+import { InFlight } from '../proxy/in-flight.ts';
 import type { ConfiguredUpstream, LiveSettings } from '../proxy/parts.ts';
-import { CliError } from './cli-error.ts';
+import { warmUp } from '../proxy/warm-up.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root: the only place where adapters meet ports. */
+
+/** What nobody waits for yet begins so long after the listener, and when no request is open. */
+const REST_MS = 100;
 
 export interface StartProxyOptions {
   readonly settings: Settings;
   readonly dataFolder: string;
   readonly terminal: Terminal;
-  /** Leave old tool output out where the memory holds it; see ProxyParts. */
-  readonly shortens?: boolean;
   /** Called with each finished request. */
   readonly onRow?: (row: RequestRow) => void;
 }
@@ -42,12 +47,6 @@ export interface RunningProxy {
 /** Throws the server's own error (EADDRINUSE, EACCES) when the address cannot be had. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, terminal } = options;
-  if (settings.memory.kind !== 'embedded') {
-    throw new CliError(
-      'A hosted memory is not supported by this version.',
-      'Set "memory": { "kind": "embedded" } in the configuration.',
-    );
-  }
   const runtime = new Runtime(settings);
   const decoder = createBodyDecoder();
   const report = ({ code, fields }: SafeLine): void => terminal.warn(lineOf(code, fields));
@@ -56,15 +55,20 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     folder: options.dataFolder,
     report: (line) => terminal.warn(line),
   });
+  const inFlight = new InFlight();
+  const remembering = await openMemory(options, store);
   const handler = createHandler({
+    inFlight,
     version: VERSION,
     live: () => runtime.live,
-    memory: store.memory,
+    memory: remembering.memory,
     ledger: store.ledger,
-    outbox: store.outbox,
+    outbox: remembering.outbox,
     requestLog: store.requestLog,
     clock: systemClock,
-    shortens: options.shortens === true,
+    // What a service holds is no file here.
+    outputFolder:
+      settings.memory.kind === 'embedded' ? outputFolder(options.dataFolder) : undefined,
     onRow: options.onRow ?? (() => {}),
   });
   const server = createLocalServer({
@@ -74,10 +78,12 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     handler,
     clock: systemClock,
     newId: newRequestId,
+    inFlight: () => inFlight.rows(),
     report,
     version: VERSION,
   });
   const close = async (): Promise<void> => {
+    await remembering.close();
     await store.close();
     await Promise.all([decoder.close(), runtime.close()]);
   };
@@ -85,19 +91,68 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     await close();
     throw error;
   });
-  runtime.warm();
-  // Requests go on without a memory, so nobody would notice.
-  store.health().catch(() => {
-    terminal.warn('The memory cannot be used: requests go on without it. Look with: svc doctor');
+  // A request that comes at once goes first: it opens the one connection that it needs.
+  const stopResting = onceIdle(server, () => {
+    runtime.warm();
+    void store.warm();
+    warmUp();
+    // Requests go on without a memory, so nobody would notice.
+    store.health().catch(() => {
+      terminal.warn('The memory cannot be used: requests go on without it. Look with: svc doctor');
+    });
   });
   return {
     ...address,
-    apply: (next) => runtime.apply(next),
+    apply: (next) => {
+      if (JSON.stringify(next.memory) !== JSON.stringify(settings.memory)) {
+        terminal.warn('Where memories are changes with the next start: svc stop && svc start');
+      }
+      runtime.apply(next);
+    },
     stop: async () => {
+      stopResting();
       await server.stop(settings.proxy.drainMs);
       await close();
     },
   };
+}
+
+/** Works once no request is open, which it looks for now and then. What it returns calls it off. */
+function onceIdle(server: LocalServer, work: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const look = (): void => {
+    timer = setTimeout(() => (server.openRequests > 0 ? look() : work()), REST_MS);
+  };
+  look();
+  return () => clearTimeout(timer);
+}
+
+interface ComposedMemory {
+  readonly memory: Memory;
+  readonly outbox: Outbox;
+  close(): Promise<void>;
+}
+
+/** Ledger, request log and the outputs near at hand stay on this machine, wherever memories are. */
+async function openMemory(
+  { settings, dataFolder, terminal }: StartProxyOptions,
+  store: EmbeddedStore,
+): Promise<ComposedMemory> {
+  const { memory, proxy } = settings;
+  if (memory.kind === 'embedded') {
+    return { memory: store.memory, outbox: store.outbox, close: async () => {} };
+  }
+  const { openHostedMemoryWithOutbox } =
+    await import('../adapters/hosted-memory/open-hosted-memory.ts');
+  const hosted = openHostedMemoryWithOutbox({
+    settings: memory,
+    recallMs: proxy.recallMs,
+    folder: dataFolder,
+    mirror: store.memory,
+    report: (line) => terminal.warn(line),
+  });
+  void hosted.watch();
+  return hosted;
 }
 
 /** The settings in force and what is built from them; replaced whole when the file changes. */

@@ -1,4 +1,4 @@
-import { isInstalled, readHomeFile } from '../adapters/client-files.ts';
+import { isInstalled, readClientFile } from '../adapters/client-files.ts';
 import type { Access } from '../core/config-schema.ts';
 import { type Environment, isRecord } from '../core/config-values.ts';
 import { urlOf } from './addresses.ts';
@@ -7,14 +7,18 @@ import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
 
 /** Doctor's look at the clients: which are here, whether they point at the proxy, and what hinders. */
 
-export function checkClients(
-  environment: Environment,
-  access: Access | undefined,
-): readonly Check[] {
+export interface ClientsQuestion {
+  readonly environment: Environment;
+  readonly access: Access | undefined;
+  /** A proxy of this configuration runs. */
+  readonly isRunning: boolean;
+}
+
+export function checkClients(question: ClientsQuestion): readonly Check[] {
   return [
-    ...checkNetworkProxy(environment),
-    ...checkClaude(environment, access),
-    ...checkCodex(environment, access),
+    ...checkNetworkProxy(question.environment),
+    ...checkClaude(question),
+    ...checkCodex(question),
   ];
 }
 
@@ -31,22 +35,25 @@ function checkNetworkProxy(environment: Environment): readonly Check[] {
   ];
 }
 
+const CLAUDE = { variable: 'CLAUDE_CONFIG_DIR' } as const;
 const CLAUDE_FIX = 'eval "$(svc print-config claude)", or start it with: svc run claude';
+const CLAUDE_WRITE = 'svc print-config claude --write';
+const CODEX_WRITE = 'svc print-config codex --write';
 
-function checkClaude(environment: Environment, access: Access | undefined): readonly Check[] {
+function checkClaude({ environment, access, isRunning }: ClientsQuestion): readonly Check[] {
   const subject = 'Claude Code';
   const stated = environment['ANTHROPIC_BASE_URL'] ?? '';
   const settings = claudeSettings(environment);
   const inFile = settings['ANTHROPIC_BASE_URL'];
   const kept = typeof inFile === 'string' ? inFile : '';
   const checks: Check[] = [];
-  for (const [place, base] of [
-    ['ANTHROPIC_BASE_URL', stated],
-    ['ANTHROPIC_BASE_URL in ~/.claude/settings.json', kept],
+  for (const [place, base, fix] of [
+    ['ANTHROPIC_BASE_URL', stated, CLAUDE_FIX],
+    ['ANTHROPIC_BASE_URL in its settings.json', kept, CLAUDE_WRITE],
   ] as const) {
     if (/\/v1\/?$/.test(base)) {
       const found = `${place} ends in /v1, and the client adds another one`;
-      checks.push({ level: 'warning', subject, found, fix: CLAUDE_FIX });
+      checks.push({ level: 'warning', subject, found, fix });
     }
   }
   if (isRejected(environment, access)) {
@@ -56,11 +63,10 @@ function checkClaude(environment: Environment, access: Access | undefined): read
   }
   if (kept !== '' && !pointsHere(kept, access)) {
     // Its own file beats the environment, and so what svc run sets.
-    const found = '~/.claude/settings.json sends it to another address, whatever svc run says';
-    const fix =
-      'Take ANTHROPIC_BASE_URL out of that file, or put in what this prints: svc print-config claude --json';
-    checks.push({ level: 'warning', subject, found, fix });
+    const found = 'its settings.json sends it to another address, whatever svc run says';
+    checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
   }
+  if (pointsHere(kept, access) && !isRunning) checks.push(stranded(subject, 'claude'));
   if (checks.length > 0 || !isInstalled(environment, 'claude')) return checks;
   const isHere = pointsHere(stated, access) || pointsHere(kept, access);
   const found = isHere
@@ -69,40 +75,42 @@ function checkClaude(environment: Environment, access: Access | undefined): read
   return [{ level: 'ok', subject, found }];
 }
 
-function checkCodex(environment: Environment, access: Access | undefined): readonly Check[] {
+function checkCodex({ environment, access, isRunning }: ClientsQuestion): readonly Check[] {
   const subject = 'Codex';
-  const toml = readHomeFile(environment, '.codex', 'config.toml');
+  const toml = readClientFile(
+    environment,
+    { variable: 'CODEX_HOME', name: '.codex' },
+    'config.toml',
+  );
   const checks: Check[] = [];
   if (/^\s*\[profiles[.\]]/m.test(toml)) {
-    const found = '~/.codex/config.toml has [profiles]: with it codex -p svc is an error';
+    const found = 'its config.toml has [profiles]: with it codex -p svc is an error';
     const fix = 'Move each profile into a file of its own, ~/.codex/NAME.config.toml';
     checks.push({ level: 'warning', subject, found, fix });
   }
   const base = providerBase(toml);
   if (base !== undefined && !pointsHere(base, access)) {
-    const found = '[model_providers.svc] in ~/.codex/config.toml has another address than svc';
-    checks.push({
-      level: 'warning',
-      subject,
-      found,
-      fix: 'Put in what this prints: svc print-config codex',
-    });
+    const found = '[model_providers.svc] in its config.toml has another address than svc';
+    checks.push({ level: 'warning', subject, found, fix: CODEX_WRITE });
   }
   if (base !== undefined && !base.endsWith('/v1')) {
     const found = 'base_url in [model_providers.svc] does not end in /v1';
-    checks.push({
-      level: 'warning',
-      subject,
-      found,
-      fix: 'Put in what this prints: svc print-config codex',
-    });
+    checks.push({ level: 'warning', subject, found, fix: CODEX_WRITE });
   }
-  if (checks.length > 0 || !isInstalled(environment, 'codex')) return checks;
   const isChosen = base !== undefined && /^\s*model_provider\s*=\s*["']svc["']/m.test(toml);
+  if (isChosen && checks.length === 0 && !isRunning) checks.push(stranded(subject, 'codex'));
+  if (checks.length > 0 || !isInstalled(environment, 'codex')) return checks;
   const found = isChosen
     ? 'installed, and points here'
     : 'installed; svc run codex starts it through svc';
   return [{ level: 'ok', subject, found }];
+}
+
+/** Its own file sends it here however it is started, and here is nobody. */
+function stranded(subject: string, client: 'claude' | 'codex'): Check {
+  const found = 'its own settings send it here, and no proxy runs: it cannot reach a model';
+  const fix = `svc start --detach, or for good: svc unit install; or svc print-config ${client} --undo`;
+  return { level: 'warning', subject, found, fix };
 }
 
 /** base_url of the table [model_providers.svc], as print-config writes it. */
@@ -121,14 +129,16 @@ function pointsHere(base: string, access: Access | undefined): boolean {
 }
 
 function claudeSettings(environment: Environment): Readonly<Record<string, unknown>> {
-  const settings = parsed(readHomeFile(environment, '.claude', 'settings.json'));
+  const settings = parsed(
+    readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json'),
+  );
   const variables = isRecord(settings) ? settings['env'] : undefined;
   return isRecord(variables) ? variables : {};
 }
 
 /** The client keeps the last 20 characters of keys that a person said yes or no to. */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
-  const state = parsed(readHomeFile(environment, '.claude.json'));
+  const state = parsed(readClientFile(environment, { ...CLAUDE, name: '' }, '.claude.json'));
   const answers = isRecord(state) ? state['customApiKeyResponses'] : undefined;
   const rejected = isRecord(answers) ? answers['rejected'] : undefined;
   const end = access?.localToken.slice(-20) ?? '';

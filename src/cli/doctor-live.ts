@@ -2,12 +2,16 @@ import { probeToken } from '../adapters/health-probe.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { readConfigFile } from '../adapters/config-file.ts';
 import { configFolder } from '../adapters/config-folder.ts';
+import { withoutSettings } from '../core/config-proxy.ts';
 import { type Access, parseConfig } from '../core/config-schema.ts';
-import type { Environment } from '../core/config-values.ts';
+import { type Environment, isRecord } from '../core/config-values.ts';
+import { DIALECTS } from '../core/dialect.ts';
 import type { UpstreamSettings } from '../core/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { urlOf } from './addresses.ts';
+import { checkDialect, type DialectCheck } from './dialect-check.ts';
 import type { Check } from './doctor-checks.ts';
+import { checkNetwork } from './doctor-network.ts';
 import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
 import { findProxies } from './own-proxies.ts';
 
@@ -17,7 +21,7 @@ import { findProxies } from './own-proxies.ts';
 export async function checkRunning(
   environment: Environment,
   access: Access,
-): Promise<readonly Check[]> {
+): Promise<{ readonly checks: readonly Check[]; readonly isRunning: boolean }> {
   const subject = 'Proxy';
   const { own, unproven } = await findProxies(dataFolder(environment), access);
   const checks = await Promise.all(
@@ -40,20 +44,92 @@ export async function checkRunning(
     const found = `process ${pid} (port ${port}) does not answer as a proxy of this configuration`;
     return { level: 'warning', subject, found, fix: `Look what it is: ps -p ${pid}` };
   });
-  return [...checks, ...strays];
+  return { checks: [...checks, ...strays], isRunning: own.length > 0 };
 }
 
-/** Name, address, TLS and key of each provider, by the free call that lists its models. */
+/**
+ * The way to each provider, whether it takes its key and speaks its dialect, by calls that cost
+ * nothing; and what its clock says of this machine's.
+ */
 export async function checkProviders(
   environment: Environment,
   open: OpenUpstream,
 ): Promise<readonly Check[]> {
+  const upstreams = await readableUpstreams(environment);
+  const [network, asked] = await Promise.all([
+    checkNetwork(upstreams, Date.now()),
+    Promise.all(upstreams.map((upstream) => ask(upstream, open))),
+  ]);
+  return [...network, ...asked.flatMap(({ checks }) => checks), ...checkClock(asked)];
+}
+
+/** Each by itself: what is wrong with one says nothing about the others. */
+export async function readableUpstreams(
+  environment: Environment,
+): Promise<readonly UpstreamSettings[]> {
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
-  const { settings } = parseConfig(file?.value, environment);
-  const upstreams = settings?.upstreams ?? [];
-  return Promise.all(
-    upstreams.map(async (upstream) => checkOf(upstream, await checkKey(upstream, open))),
-  );
+  const given = isRecord(file?.value) ? file.value['upstreams'] : undefined;
+  const list: readonly unknown[] = Array.isArray(given) ? given : [];
+  const localToken = 'svc_local_of-no-configuration';
+  const keys = withoutSettings(environment);
+  return list.flatMap((one) => {
+    const { settings } = parseConfig({ upstreams: [one], localToken }, keys);
+    return settings?.upstreams ?? [];
+  });
+}
+
+interface Asked {
+  readonly name: string;
+  readonly checks: readonly Check[];
+  readonly clockAheadMs?: number;
+}
+
+async function ask(upstream: UpstreamSettings, open: OpenUpstream): Promise<Asked> {
+  const { name } = upstream;
+  const key = await checkKey(upstream, open);
+  const first = checkOf(upstream, key);
+  const clock = key.clockAheadMs === undefined ? {} : { clockAheadMs: key.clockAheadMs };
+  if (key.state !== 'accepted' && key.state !== 'unknown') {
+    return { name, checks: [first], ...clock };
+  }
+  const dialect = await checkDialect(upstream, open);
+  return { name, checks: [first, dialectOf(upstream, dialect)], ...clock };
+}
+
+function dialectOf(
+  { name, apiStyle }: UpstreamSettings,
+  { state, found: text }: DialectCheck,
+): Check {
+  const subject = 'Dialect';
+  const found = `${name}: ${text}`;
+  if (state === 'speaks') return { level: 'ok', subject, found };
+  if (state === 'unknown') {
+    return { level: 'warning', subject, found, fix: 'Try again in a while: svc doctor' };
+  }
+  const other = DIALECTS.find((style) => style !== apiStyle) ?? apiStyle;
+  const fix = `Give the right URL (svc setup --yes --upstream ${name} --base-url https://…), or the style that it speaks: svc setup --yes --remove ${name}, then svc setup --yes --upstream ${name} --api-style ${other} --base-url https://…`;
+  return { level: 'problem', subject, found, fix };
+}
+
+/** Beyond it, dates of memories and the ends of certificates are wrong; networks need seconds. */
+const CLOCK_MS_MAX = 120_000;
+
+// The nearest of several: one provider's clock may be the wrong one.
+function checkClock(asked: readonly Asked[]): readonly Check[] {
+  const [nearest] = asked
+    .filter((one) => one.clockAheadMs !== undefined)
+    .toSorted((a, b) => Math.abs(a.clockAheadMs ?? 0) - Math.abs(b.clockAheadMs ?? 0));
+  if (nearest?.clockAheadMs === undefined) return [];
+  const { name, clockAheadMs } = nearest;
+  const subject = 'Clock';
+  const seconds = Math.round(Math.abs(clockAheadMs) / 1000);
+  if (Math.abs(clockAheadMs) <= CLOCK_MS_MAX) {
+    return [{ level: 'ok', subject, found: `agrees with ${name}, to ${seconds} s` }];
+  }
+  const way = clockAheadMs > 0 ? 'behind' : 'ahead of';
+  const found = `this machine is ${seconds} s ${way} ${name}: memories get wrong dates`;
+  const fix = 'Set the clock, for example: sudo timedatectl set-ntp true';
+  return [{ level: 'warning', subject, found, fix }];
 }
 
 const LEVELS = {
@@ -68,9 +144,10 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
   const found = `${name} (${apiStyle}): ${text}`;
   const check = { level: LEVELS[state], subject: 'Provider', found };
   const fixes: Partial<Record<KeyCheck['state'], string>> = {
+    unknown: `Look at your account with ${name}, and whether the URL is right: svc setup --yes --upstream ${name} --base-url https://…`,
     refused: `Give the right key: svc setup, or svc setup --yes --upstream ${name} --key-stdin`,
     not_allowed: `svc setup --yes --upstream ${name} --allow-private`,
-    unreachable: 'Check the network, and the URL with: svc setup',
+    unreachable: `Check the network; give another address with: svc setup --yes --upstream ${name} --base-url https://…`,
   };
   const fix = fixes[state];
   return fix === undefined ? check : { ...check, fix };

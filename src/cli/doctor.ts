@@ -1,14 +1,17 @@
 import { configPath } from '../adapters/config-file.ts';
 import { configFolder } from '../adapters/config-folder.ts';
-import type { Environment } from '../core/config-values.ts';
 import type { ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import { type Check, checkConfig, checkNode, checkPort, checkStore } from './doctor-checks.ts';
+import { type Check, checkNode, checkPort } from './doctor-checks.ts';
 import { checkClients } from './doctor-clients.ts';
-import { fixModes } from './doctor-fix.ts';
+import { checkConfig } from './doctor-config.ts';
+import { fixAll } from './doctor-fix.ts';
 import { checkProviders, checkRunning } from './doctor-live.ts';
+import { checkHosted } from './doctor-hosted.ts';
+import { checkStore } from './doctor-store.ts';
+import { checkModelCalls } from './doctor-model-calls.ts';
 import type { OpenUpstream } from './key-check.ts';
-import type { inspectStore } from './store-for-cli.ts';
+import type { inspectStore } from './store-inspection.ts';
 import type { Colors } from './terminal.ts';
 import { printable } from './terminal.ts';
 
@@ -19,6 +22,9 @@ export interface DoctorOptions {
   /** Asks no provider. */
   readonly offline?: boolean;
   readonly fix?: boolean;
+  /** Sends model requests, which cost money. */
+  readonly live?: boolean;
+  readonly model?: string;
 }
 
 export interface DoctorParts {
@@ -26,6 +32,8 @@ export interface DoctorParts {
   readonly inspectStore: typeof inspectStore;
   /** As process.versions.node has it. */
   readonly nodeVersion: string;
+  /** Asks a person; absent where nobody could answer: then the flag was the answer. */
+  readonly confirm?: (message: string) => Promise<boolean>;
 }
 
 export async function doctor(
@@ -33,8 +41,8 @@ export async function doctor(
   { environment, terminal }: CommandContext,
   parts: DoctorParts,
 ): Promise<ExitCode> {
-  if (options.fix === true) await fixModes({ environment, terminal });
-  const checks = await runChecks(options, environment, parts);
+  if (options.fix === true) await fixAll({ environment, terminal });
+  const checks = await runChecks(options, { environment, terminal }, parts);
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (options.json === true) {
     terminal.json({ ok: problems === 0, config: configPath(configFolder(environment)), checks });
@@ -47,29 +55,43 @@ export async function doctor(
 }
 
 async function runChecks(
-  { offline }: DoctorOptions,
-  environment: Environment,
+  options: DoctorOptions,
+  { environment, terminal }: CommandContext,
   parts: DoctorParts,
 ): Promise<readonly Check[]> {
+  const { offline, live, model } = options;
+  const agree = async (line: string): Promise<boolean> => {
+    if (parts.confirm !== undefined) return parts.confirm(`${line}. Send them?`);
+    terminal.note(`${line}.`);
+    return true;
+  };
   const { checks: config, access } = await checkConfig(environment);
+  const { checks: proxies, isRunning } =
+    access === undefined
+      ? { checks: [], isRunning: false }
+      : await checkRunning(environment, access);
   return [
     checkNode(parts.nodeVersion),
     ...config,
-    await checkStore(environment, parts.inspectStore),
+    ...(await checkStore(environment, parts.inspectStore)),
+    ...(offline === true ? [] : await checkHosted(environment)),
     ...(access === undefined ? [] : [await checkPort(access)]),
-    ...(access === undefined ? [] : await checkRunning(environment, access)),
+    ...proxies,
     ...(offline === true ? [] : await checkProviders(environment, parts.openUpstream)),
-    ...checkClients(environment, access),
+    ...(live === true && access !== undefined
+      ? await checkModelCalls({ environment, access, open: parts.openUpstream, model, agree })
+      : []),
+    ...checkClients({ environment, access, isRunning }),
   ];
 }
 
-function checkText({ level, subject, found, fix }: Check, colors: Colors): string {
+export function checkText({ level, subject, found, fix }: Check, colors: Colors): string {
   const color = { ok: colors.green, warning: colors.yellow, problem: colors.red }[level];
   const line = printable(`${subject}: ${found}`);
   const mend = fix === undefined ? '' : `\n         ${printable(fix)}`;
   return `${color(level.padEnd(7))}  ${line}${mend}`;
 }
 
-function count(number: number, noun: string): string {
+export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

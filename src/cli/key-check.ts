@@ -1,11 +1,16 @@
-import { forwardHeaders } from '../core/header-rules.ts';
+import { wholeBody } from '../adapters/whole-answer.ts';
+import { isRecord } from '../core/config-values.ts';
+import { MODEL_PATHS } from '../core/dialect.ts';
+import { forwardHeaders, headerOf } from '../core/header-rules.ts';
+import type { RawHeaders } from '../core/headers.ts';
 import type { UpstreamSettings } from '../core/settings.ts';
 import { ProxyError } from '../core/errors.ts';
-import type { Upstream, UpstreamAnswer } from '../ports/upstream.ts';
+import type { Upstream } from '../ports/upstream.ts';
 
 /**
- * Whether a provider can be reached and takes its key: GET /v1/models, which costs nothing, over
- * the same pinned connection that requests take. Nothing the provider says is repeated.
+ * Whether a provider can be reached and takes its key: GET /v1/models, else an empty request, neither
+ * of which costs anything, over the same pinned connection that requests take. Nothing the provider
+ * says is repeated.
  */
 type KeyState = 'accepted' | 'refused' | 'unknown' | 'unreachable' | 'not_allowed';
 
@@ -13,6 +18,10 @@ export interface KeyCheck {
   readonly state: KeyState;
   /** What was found, for people: a clause without a full stop. */
   readonly found: string;
+  /** Ids of the provider's models, where it lists them. */
+  readonly models?: readonly string[];
+  /** Milliseconds by which the provider's clock is ahead of this machine's, to about a second. */
+  readonly clockAheadMs?: number;
 }
 
 /** Opens an upstream; closed by the check. */
@@ -27,22 +36,64 @@ const ANSWER_MS = 10_000;
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
+  try {
+    const answer = await exchange({ settings, method: 'GET', target: '/v1/models' }, open);
+    const sent = Date.parse(headerOf(answer.headers, 'date') ?? '');
+    const clock = Number.isNaN(sent) ? {} : { clockAheadMs: sent - Date.now() };
+    const isListed = answer.status !== 404 && answer.status !== 405;
+    const read = isListed
+      ? readAnswer(answer.status, answer.body, settings)
+      : await askWithoutList(settings, open);
+    return { ...read, ...clock };
+  } catch (error) {
+    return failureOf(error, 'the provider');
+  }
+}
+
+/**
+ * Where there is no list of models: an empty object to the path that models are called at. It is
+ * refused before a model runs, and before that for a key that is wrong.
+ */
+async function askWithoutList(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
+  const target = MODEL_PATHS[settings.apiStyle];
+  const { status, body } = await exchange({ settings, method: 'POST', target, body: '{}' }, open);
+  if (status !== 400 && status !== 422) return readAnswer(status, body, settings);
+  const key = settings.auth === 'none' ? 'it answers' : 'the key is accepted';
+  return { state: 'accepted', found: `${key}, and models are not listed` };
+}
+
+export interface Question {
+  readonly settings: UpstreamSettings;
+  readonly method: 'GET' | 'POST';
+  readonly target: string;
+  readonly body?: string;
+}
+
+export interface WholeAnswer {
+  readonly status: number;
+  readonly headers: RawHeaders;
+  /** '' where it is cut, late or too long. */
+  readonly body: string;
+}
+
+/** One request with the provider's key, as svc itself would send it. Throws what Upstream throws. */
+export async function exchange(
+  { settings, method, target, body }: Question,
+  open: OpenUpstream,
+): Promise<WholeAnswer> {
   const upstream = open(settings, { headersMs: ANSWER_MS });
   try {
-    const deadline = AbortSignal.timeout(ANSWER_MS);
-    const answer = await upstream.send(
-      {
-        method: 'GET',
-        target: '/v1/models',
-        headers: forwardHeaders(clientHeaders(settings), settings),
-        body: [],
-      },
-      deadline,
-    );
-    const body = await bodyOf(answer, deadline);
-    return readAnswer(answer.status, body, settings);
-  } catch (error) {
-    return readFailure(error);
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const content = body === undefined ? [] : ['content-type', 'application/json'];
+    const headers = forwardHeaders([...clientHeaders(settings), ...content], settings);
+    const pieces = body === undefined ? [] : [Buffer.from(body)];
+    const answer = await upstream.send({ method, target, headers, body: pieces }, signal);
+    const read = await wholeBody(answer, { bytesMax: BODY_BYTES_MAX, signal });
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: read?.toString('utf8') ?? '',
+    };
   } finally {
     await upstream.close();
   }
@@ -55,38 +106,13 @@ function clientHeaders({ apiStyle }: UpstreamSettings): string[] {
     : accept;
 }
 
-/** '' for a body that is cut, late or too long. */
-function bodyOf(answer: UpstreamAnswer, deadline: AbortSignal): Promise<string> {
-  return new Promise((resolve) => {
-    const chunks: Uint8Array[] = [];
-    let length = 0;
-    const giveUp = (): void => {
-      answer.abort();
-      resolve('');
-    };
-    deadline.addEventListener('abort', giveUp, { once: true });
-    answer.deliver({
-      data: (chunk) => {
-        chunks.push(chunk);
-        length += chunk.length;
-        if (length > BODY_BYTES_MAX) giveUp();
-        return true;
-      },
-      end: () => resolve(Buffer.concat(chunks).toString('utf8')),
-      cut: () => resolve(''),
-    });
-  });
-}
-
 function readAnswer(status: number, body: string, { auth }: UpstreamSettings): KeyCheck {
   if (status === 200) {
-    const models = modelCount(body);
-    const list =
-      models === undefined
-        ? 'it answers'
-        : `it lists ${models} ${models === 1 ? 'model' : 'models'}`;
+    const models = modelsIn(body);
     const key = auth === 'none' ? '' : 'the key is accepted, ';
-    return { state: 'accepted', found: `${key}${list}` };
+    if (models === undefined) return { state: 'accepted', found: `${key}it answers` };
+    const count = `${models.length} ${models.length === 1 ? 'model' : 'models'}`;
+    return { state: 'accepted', found: `${key}it lists ${count}`, models };
   }
   if (status === 401) return { state: 'refused', found: 'the provider refuses the key (401)' };
   if (status === 403) {
@@ -109,33 +135,40 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
   return { state: 'unknown', found: `the provider ${trouble} (${status})` };
 }
 
-function modelCount(body: string): number | undefined {
+function modelsIn(body: string): readonly string[] | undefined {
   try {
     const parsed: unknown = JSON.parse(body);
-    const data: unknown =
-      typeof parsed === 'object' && parsed !== null && Reflect.get(parsed, 'data');
-    return Array.isArray(data) ? data.length : undefined;
+    const data: unknown = isRecord(parsed) ? parsed['data'] : undefined;
+    if (!Array.isArray(data)) return undefined;
+    // One that has no name counts all the same.
+    return data.map((one: unknown) => {
+      const id = isRecord(one) ? one['id'] : undefined;
+      return typeof id === 'string' ? id : '';
+    });
   } catch {
     return undefined;
   }
 }
 
-function readFailure(error: unknown): KeyCheck {
+/** `who` did not answer, for people: 'the provider'. */
+export function failureOf(error: unknown, who: string): KeyCheck {
   if (!(error instanceof ProxyError)) {
-    return { state: 'unreachable', found: 'the provider does not answer in 10 seconds' };
+    return { state: 'unreachable', found: `${who} does not answer in time` };
   }
   if (error.code === 'UPSTREAM_ADDRESS_REFUSED') {
     const found = 'its address is private, and svc reaches those only where it is told to';
     return { state: 'not_allowed', found };
   }
   if (error.code === 'UPSTREAM_TIMEOUT') {
-    return { state: 'unreachable', found: 'the provider does not answer in 10 seconds' };
+    return { state: 'unreachable', found: `${who} does not answer in time` };
   }
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(error.message)?.[1];
   return { state: 'unreachable', found: code === undefined ? error.message : meaningOf(code) };
 }
 
 const MEANINGS: Readonly<Record<string, string>> = {
+  ETIMEOUT: 'it does not answer in time',
+  UND_ERR_CONNECT_TIMEOUT: 'it does not answer in time',
   ENOTFOUND: 'its name is not known: no network, or a slip in the URL',
   EAI_AGAIN: 'its name cannot be looked up now: no network?',
   ECONNREFUSED: 'nobody listens at that address',
@@ -150,7 +183,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 };
 
-function meaningOf(code: string): string {
+export function meaningOf(code: string): string {
   const meaning = Object.hasOwn(MEANINGS, code) ? MEANINGS[code] : undefined;
   return meaning === undefined ? `it cannot be reached (${code})` : `${meaning} (${code})`;
 }

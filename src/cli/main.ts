@@ -1,77 +1,30 @@
-import { Command, CommanderError } from 'commander';
-import { VERSION } from '../core/version.ts';
-import { CliError, reportError } from './cli-error.ts';
+import type { Command } from 'commander';
 import type { CommandContext } from './context.ts';
+import { runProgram } from './program.ts';
+import { addClientConfigCommands } from './program-client-config.ts';
 import { addConfigCommands } from './program-config.ts';
 import { addMemoryCommands } from './program-memory.ts';
 import { addProxyCommands } from './program-proxy.ts';
-import { Terminal } from './terminal.ts';
+import { addServiceCommands } from './program-service.ts';
 
 /**
- * The command line. Commands load their own code when they run: printing a token must not load an
- * HTTP client or a database.
+ * The command line. Commands load their own code when they run: looking at the status must not load
+ * an HTTP client or a database.
  */
 
-/** How a command's action reports its exit code; 0 when it does not. `run` ends with its client's. */
-export type Finish = (code: number) => void;
-
 /** Runs one command line (without node and script) and resolves with the exit code. */
-export async function run(argv: readonly string[]): Promise<number> {
-  const { env: environment, stdout, stderr } = process;
-  endQuietlyWithoutReader();
-  const terminal = new Terminal({ stdout, stderr, environment });
-  let code = 0;
-  const finish = (end: number): void => {
-    code = end;
-  };
-  try {
-    await buildProgram(contextOf(terminal, environment), finish).parseAsync(argv, { from: 'user' });
-    return code;
-  } catch (error) {
-    if (!(error instanceof CommanderError)) return reportError(error, terminal);
-    return error.exitCode === 0 ? 0 : reportError(usageError(error), terminal);
-  }
+export function run(argv: readonly string[]): Promise<number> {
+  return runProgram(argv, (program, context, finish) => {
+    addConfigCommands(program, context, finish);
+    addClientConfigCommands(program, context);
+    addProxyCommands(program, context, finish);
+    addMemoryCommands(program, context);
+    addServiceCommands(program, context, finish);
+    addCompletion(program, context);
+  });
 }
 
-// stdin is opened by the command that reads it: one that only runs a client must not touch it.
-function contextOf(terminal: Terminal, environment: CommandContext['environment']): CommandContext {
-  return {
-    environment,
-    terminal,
-    get stdin() {
-      return process.stdin;
-    },
-  };
-}
-
-export function buildProgram(context: CommandContext, finish: Finish): Command {
-  const { terminal } = context;
-  const program = new Command('svc')
-    .description(
-      'Memory for coding agents, on this machine: a proxy between them and their provider.',
-    )
-    .version(VERSION)
-    .exitOverride()
-    // What follows `svc run claude` is the client's.
-    .enablePositionalOptions()
-    .configureOutput({
-      writeOut: (text) => terminal.out(text.trimEnd()),
-      writeErr: (text) => terminal.note(text.trimEnd()),
-      // Told by `usageError`, which repeats nothing that could be a secret.
-      outputError: () => undefined,
-    })
-    .addHelpText(
-      'after',
-      `
-Start:
-  $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
-  $ svc run claude
-
-Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
-    );
-  addConfigCommands(program, context, finish);
-  addProxyCommands(program, context, finish);
-  addMemoryCommands(program, context);
+function addCompletion(program: Command, { terminal }: CommandContext): void {
   program
     .command('completion')
     .description('Print a script with which your shell completes svc')
@@ -88,36 +41,4 @@ Examples:
       const { printCompletion } = await import('./completion.ts');
       printCompletion(shell, program, terminal);
     });
-  return program;
-}
-
-// `svc requests | head` closes the pipe early: that is no failure.
-function endQuietlyWithoutReader(): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? 0 : 1);
-  });
-}
-
-// Commander repeats the argument it does not know, and that may be a key.
-function usageError(error: CommanderError): CliError {
-  const { code, message } = error;
-  if (code === 'commander.help') return new CliError('Which command?', 'See: svc --help', 2);
-  const suggestion = /\(Did you mean .*\)/.exec(message)?.[0] ?? '';
-  if (code === 'commander.unknownOption') {
-    const flag = /'(--[a-z-]{1,30}|-[a-zA-Z])(?=['=])/.exec(message)?.[1] ?? '';
-    const hint = /^--(?:key|token|api-key|provider-key)$/.test(flag)
-      ? 'Keys are never arguments, which every program can read: use --key-env or --key-stdin.'
-      : `See: svc --help ${suggestion}`.trimEnd();
-    return new CliError(`There is no option ${flag}`.trimEnd() + '.', hint, 2);
-  }
-  if (code === 'commander.unknownCommand') {
-    const name = /unknown command '([a-z-]{1,30})'/.exec(message)?.[1] ?? '';
-    return new CliError(
-      `There is no command ${name}`.trimEnd() + '.',
-      `See: svc --help ${suggestion}`.trimEnd(),
-      2,
-    );
-  }
-  // The other messages are made of the names that the program itself declares.
-  return new CliError(message.replace(/^error: /, ''), 'See: svc --help', 2);
 }

@@ -1,4 +1,5 @@
 import { dataFolder } from '../adapters/data-folder.ts';
+import { type LineRange, linesOf, parseLineRange } from '../core/lines.ts';
 import { type ForgetFilter, MemoryError, type StoredRecord } from '../ports/memory.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
@@ -60,15 +61,31 @@ export async function getMemory(
 ): Promise<void> {
   const { ref, options } = request;
   const range = rangeOf(options.lines);
-  const record = await withStore(context, openStore, ({ memory }) =>
-    memory.retrieve({ ref }, deadline()),
-  );
+  const record = await withStore(context, openStore, (store) => retrieveFrom(store, ref));
   if (record === undefined) {
     throw new CliError('No memory has this reference.', 'Find it with: svc memory search WORDS');
   }
   const text = range === undefined ? record.text : linesOf(record.text, range);
   if (options.json === true) context.terminal.json({ ...record, text });
   else context.terminal.outText(text);
+}
+
+/**
+ * A client that lets its commands read and not write (Codex, unless told otherwise) keeps the
+ * database shut; what was left out of a conversation is there as a file all the same.
+ */
+export async function retrieveFrom(
+  { memory, readOutput }: Pick<CliStore, 'memory' | 'readOutput'>,
+  ref: string,
+  signal = deadline(),
+): Promise<{ readonly ref: string; readonly text: string } | undefined> {
+  try {
+    return await memory.retrieve({ ref }, signal);
+  } catch (error) {
+    const text = readOutput(ref);
+    if (text === undefined) throw error;
+    return { ref, text };
+  }
 }
 
 export async function forgetMemories(
@@ -116,7 +133,7 @@ export async function withStore<T>(
   openStore: OpenStore,
   work: (store: CliStore) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(dataFolder(environment));
+  const store = await openStore(dataFolder(environment), environment);
   try {
     return await work(store);
   } catch (error) {
@@ -136,20 +153,9 @@ function recordText({ ref, at, space, role, client, text }: StoredRecord): strin
   return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
 }
 
-interface Range {
-  readonly from: number;
-  readonly to: number;
-}
-
-function rangeOf(text: string | undefined): Range | undefined {
+function rangeOf(text: string | undefined): LineRange | undefined {
   if (text === undefined) return undefined;
-  const [, from, to] = /^(\d{1,9})-(\d{1,9})$/.exec(text) ?? [];
-  const range = { from: Number(from ?? 0), to: Number(to ?? 0) };
-  if (range.from >= 1 && range.to >= range.from) return range;
+  const range = parseLineRange(text);
+  if (range !== undefined) return range;
   throw new CliError('--lines: expected FROM-TO, counted from 1.', 'For example: --lines 1-200', 2);
-}
-
-// Line ends stay with their lines, so that ranges put together give the exact text.
-function linesOf(text: string, { from, to }: Range): string {
-  return (text.match(/[^\n]*\n|[^\n]+$/g) ?? []).slice(from - 1, to).join('');
 }

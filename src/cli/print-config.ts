@@ -1,7 +1,8 @@
 import type { Environment } from '../core/config-values.ts';
-import { exportLine, type Shell, SHELLS, tomlString } from '../core/shell-quote.ts';
+import { exportLine, type Shell, SHELLS } from '../core/shell-quote.ts';
 import { CliError } from './cli-error.ts';
 import { addressOf, claudeVariables } from './client-variables.ts';
+import { CODEX_NAME, codexTables } from './codex-tables.ts';
 import type { CommandContext } from './context.ts';
 import { loadAccess } from './load-config.ts';
 import { noteMissingUpstream, upstreamsIn } from './missing-upstream.ts';
@@ -65,9 +66,9 @@ export async function printCodexConfig(
   noteProxy(environment, note);
 }
 
-type Note = (line: string) => void;
+export type Note = (line: string) => void;
 
-function noteFor(options: { readonly quiet?: boolean }, terminal: Terminal): Note {
+export function noteFor(options: { readonly quiet?: boolean }, terminal: Terminal): Note {
   return (line) => {
     if (options.quiet !== true) terminal.note(line);
   };
@@ -78,13 +79,14 @@ function shellOf(text: string): Shell {
   if (shell !== undefined) return shell;
   throw new CliError(
     `--shell: expected one of ${SHELLS.join(', ')}.`,
-    'sh is right for bash and zsh too.',
+    'sh is right for bash and zsh too, cmd for the Windows command prompt.',
     2,
   );
 }
 
 const EVALUATED: Readonly<Record<Shell, string>> = {
   sh: 'eval "$(svc print-config claude)"',
+  cmd: 'for /f "delims=" %i in (\'svc print-config claude --shell cmd\') do %i',
   fish: 'svc print-config claude --shell fish | source',
   powershell: 'svc print-config claude --shell powershell | Out-String | Invoke-Expression',
 };
@@ -100,7 +102,7 @@ function explainClaude(options: ClaudeOptions, environment: Environment, note: N
   }
 }
 
-function noteProxy(environment: Environment, note: Note): void {
+export function noteProxy(environment: Environment, note: Note): void {
   if (proxyVariables(environment).length === 0 || sparesLoopback(environment)) return;
   note(
     'An HTTP proxy is set: export NO_PROXY with 127.0.0.1,localhost in it, or codex goes there.',
@@ -108,32 +110,20 @@ function noteProxy(environment: Environment, note: Note): void {
 }
 
 function codexToml(baseUrl: string, options: CodexOptions): string {
-  const credential =
-    options.authCommand === true
-      ? []
-      : [
-          'env_key = "SVC_LOCAL_PROXY_TOKEN"',
-          `env_key_instructions = ${tomlString('export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')}`,
-        ];
-  const command =
-    options.authCommand === true
-      ? ['', '[model_providers.svc.auth]', 'command = "svc"', 'args = ["config", "token"]']
-      : [];
-  return [
-    'model_provider = "svc"',
-    '',
-    '[model_providers.svc]',
-    `name = ${tomlString(options.openaiName === true ? 'OpenAI' : 'svc local proxy')}`,
-    `base_url = ${tomlString(baseUrl)}`,
-    'wire_api = "responses"',
-    ...credential,
-    'supports_websockets = false',
-    ...command,
-  ].join('\n');
+  const tables = codexTables({
+    baseUrl,
+    name: codexName(options),
+    ...(options.authCommand === true ? { tokenCommand: ['svc', 'config', 'token'] } : {}),
+  });
+  return ['model_provider = "svc"', ...tables.flatMap((table) => ['', ...table])].join('\n');
+}
+
+export function codexName({ openaiName }: CodexOptions): string {
+  return openaiName === true ? 'OpenAI' : CODEX_NAME;
 }
 
 // With this name codex marks what a person typed, and makes compactions that only OpenAI reads.
-async function requireOpenAi(environment: Environment): Promise<void> {
+export async function requireOpenAi(environment: Environment): Promise<void> {
   const upstreams = await upstreamsIn(environment);
   const responses = upstreams.find((one) => one['apiStyle'] === 'openai_responses');
   if (/^https:\/\/api\.openai\.com(?:\/|$)/.test(String(responses?.['baseUrl']))) return;

@@ -15,6 +15,7 @@ export function addMemoryCommands(program: Command, context: CommandContext): vo
   addGet(memory, context);
   addForget(memory, context);
   addOwningCommands(memory, context);
+  addMcp(program, context);
 }
 
 function addRequests(program: Command, context: CommandContext): void {
@@ -93,6 +94,22 @@ function addForget(memory: Command, context: CommandContext): void {
       const { forgetMemories } = await import('./memory.ts');
       const { openStoreForCli } = await import('./store-for-cli.ts');
       await forgetMemories({ refs, options }, context, openStoreForCli);
+    });
+}
+
+function addMcp(program: Command, { environment }: CommandContext): void {
+  program
+    .command('mcp')
+    .description('Give a model the memory as tools, over standard input and output (MCP)')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ claude mcp add svc -- svc mcp\n  $ codex mcp add svc -- svc mcp',
+    )
+    .action(async () => {
+      const { serveMcp } = await import('./mcp.ts');
+      const { openStoreForCli } = await import('./store-for-cli.ts');
+      const { stdin } = process;
+      await serveMcp(process.cwd(), { environment, stdin }, openStoreForCli);
     });
 }
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { CommandContext } from './context.ts';
-import type { Finish } from './main.ts';
-import { flagsOf, type RawFlags, withProxyFlags } from './proxy-flags.ts';
-import type { StartOptions } from './start.ts';
+import type { Finish } from './program.ts';
+import { addStart, scriptPath } from './program-start.ts';
 import type { StatusOptions, StopOptions } from './status.ts';
+import type { TopOptions } from './top.ts';
 import type { UnitOptions, UnitParts } from './unit.ts';
 
 /** Declares the commands around the running proxy. */
@@ -11,45 +11,8 @@ export function addProxyCommands(program: Command, context: CommandContext, fini
   addStart(program, context, finish);
   addRun(program, context, finish);
   addStatus(program, context, finish);
+  addTop(program, context);
   addUnit(program, context, finish);
-}
-
-function addStart(program: Command, context: CommandContext, finish: Finish): void {
-  const command = program
-    .command('start')
-    .description('Start the proxy; it runs until it is interrupted')
-    .option('-d, --detach', 'start it in the background, and come back when it serves')
-    .option('-q, --quiet', 'print problems only')
-    .option(
-      '--log <form>',
-      'a line for each request: text on stderr (as on a terminal), json on stdout, or off',
-    )
-    .option('--json', 'print the address as a line of JSON on stdout');
-  withProxyFlags(command)
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc start
-  $ svc start --detach
-  $ svc start --port 9000 --memory-mode read
-  $ svc start --log json | jq .memoryState
-  $ SVC_PORT=9000 svc start
-
-With no configuration and ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment, start makes one
-that names those variables.`,
-    )
-    .action(async (options: Omit<StartOptions, 'flags'> & RawFlags & { detach?: boolean }) => {
-      const flags = flagsOf(options);
-      if (options.detach === true) {
-        const { startDetached } = await import('./start-detached.ts');
-        await startDetached({ ...options, flags }, context, { script: scriptPath() });
-        return;
-      }
-      const { start } = await import('./start.ts');
-      const { startProxy } = await import('./compose.ts');
-      finish(await start({ ...options, flags }, context, { startProxy, signals: process }));
-    });
 }
 
 function addRun(program: Command, context: CommandContext, finish: Finish): void {
@@ -100,6 +63,30 @@ function addStatus(program: Command, context: CommandContext, finish: Finish): v
     });
 }
 
+function addTop(program: Command, context: CommandContext): void {
+  program
+    .command('top')
+    .description('Watch the proxy: requests in flight and the latest, tokens by conversation')
+    .option('--once', 'print it once')
+    .option('--interval <seconds>', 'how often it is drawn anew, 1 to 60', '1')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc top
+  $ svc top --once
+  $ svc top --json | jq '.open | length'
+
+The sums are of the last hour. q or Ctrl-C leaves.`,
+    )
+    .action(async (options: TopOptions) => {
+      const { top } = await import('./top.ts');
+      const { openStoreForCli: openStore } = await import('./store-for-cli.ts');
+      await top(options, context, { openStore, keys: () => process.stdin });
+    });
+}
+
 function addUnit(program: Command, context: CommandContext, finish: Finish): void {
   const unit = program
     .command('unit')
@@ -125,9 +112,4 @@ function addUnit(program: Command, context: CommandContext, finish: Finish): voi
 
 function unitParts(): UnitParts {
   return { platform: process.platform, node: process.execPath, script: scriptPath() };
-}
-
-/** What the background process is started with: this very program. */
-function scriptPath(): string {
-  return process.argv[1] ?? '';
 }

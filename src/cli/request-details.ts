@@ -1,5 +1,6 @@
 import type { RequestRow } from '../ports/request-log.ts';
 import { timeText } from './listing.ts';
+import { VERDICTS } from './request-lines.ts';
 import { bar } from './text-table.ts';
 import { oneLine } from './terminal.ts';
 
@@ -14,13 +15,14 @@ export function requestDetails(row: RequestRow): readonly string[] {
     ['Conversation', row.conversation || '(none)'],
     ['Answer', `${row.status}, ${endText(row.end)}`],
     ['Memory', `${row.memoryState} (mode ${row.memoryMode || 'unknown'})`],
-    ['Shortening', `${row.continuityState} (mode ${row.compressionMode})`],
+    ['Shortening', shorteningText(row)],
     ['Changed', changeText(row)],
     [
       'Tokens',
       `${row.originalInputTokens} in, ${row.forwardedInputTokens} to the provider (estimates)`,
     ],
     ['Provider', usageText(row)],
+    ['Price', priceText(row)],
   ];
   return [
     ...facts.map(([name, text]) => `${name.padEnd(13)} ${oneLine(text, 200)}`),
@@ -55,6 +57,18 @@ function usageText({ usage }: RequestRow): string {
   const all = input + cacheRead + cacheWrite;
   const rate = all === 0 ? '' : ` (${Math.round((cacheRead / all) * 100)} %)`;
   return `${input} tokens at full price, ${cacheRead} from its cache${rate}, ${cacheWrite} written to it, ${output} answered`;
+}
+
+function shorteningText({ continuityState, compressionMode, verdict }: RequestRow): string {
+  const why = verdict === undefined ? '' : `; this conversation was ${VERDICTS[verdict]}`;
+  return `${continuityState} (mode ${compressionMode})${why}`;
+}
+
+function priceText({ price }: RequestRow): string {
+  if (price === undefined) return 'not known';
+  const { paid, direct } = price;
+  const share = direct === 0 ? '' : ` (${Math.round((paid / direct) * 100)} %)`;
+  return `that of ${Math.round(paid)} input tokens at full price; direct about ${Math.round(direct)}${share}`;
 }
 
 const STEPS: Readonly<Record<string, string>> = {

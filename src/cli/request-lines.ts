@@ -24,14 +24,22 @@ export function rowPrinter(
   if (form === 'json') return (row) => terminal.out(JSON.stringify(row));
   const isShown = form === 'text' || (form === undefined && terminal.areNotesWatched);
   if (!isShown || quiet === true) return undefined;
-  return (row) => terminal.noteColored(rowLine(row, terminal));
+  return (row) => {
+    const style = { colors: terminal.noteColors, columns: terminal.noteColumns(COLUMNS) };
+    terminal.noteColored(rowLine(row, style));
+  };
 }
 
 /** A line without a reader's width is cut by nobody: this is more than any has. */
 const COLUMNS = 160;
 
-function rowLine(row: RequestRow, terminal: Terminal): string {
-  const colors = terminal.noteColors;
+export interface LineStyle {
+  readonly colors: Colors;
+  readonly columns: number;
+}
+
+/** As much of one request as fits into so many characters. */
+export function rowLine(row: RequestRow, { colors, columns }: LineStyle): string {
   const cells: [text: string, color: Colors['dim']][] = [
     [clockText(row.at), colors.dim],
     [row.kind === 'main' ? row.client : `${row.client}/${row.kind}`, colors.cyan],
@@ -41,7 +49,7 @@ function rowLine(row: RequestRow, terminal: Terminal): string {
     ...tokenCells(row, colors),
     [`${totalMs(row)} ms`, colors.dim],
   ];
-  return fitted(cells, terminal.noteColumns(COLUMNS));
+  return fitted(cells, columns);
 }
 
 function plain(text: string | number | null | undefined): string {
@@ -73,7 +81,18 @@ function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] 
   return [
     [`${short(original)} → ${short(forwarded)} tokens${answered}`, plain],
     ...(isNamed ? [] : [[row.continuityState, colors.dim] as [string, Colors['dim']]]),
+    ...verdictCells(row, colors),
   ];
+}
+
+/** The conversation has cost more than it would have direct: svc has stopped to shorten it. */
+export const VERDICTS = {
+  no_more: 'dearer than direct: shortened no further',
+  send_all: 'dearer than direct: sent whole from now on',
+} as const;
+
+function verdictCells({ verdict }: RequestRow, colors: Colors): [string, Colors['dim']][] {
+  return verdict === undefined ? [] : [[VERDICTS[verdict], colors.yellow]];
 }
 
 /** 950, 1.2k, 85k, 1.3M */

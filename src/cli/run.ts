@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
+import spawn from 'cross-spawn';
 import type { Environment } from '../core/config-values.ts';
 import { tomlString } from '../core/shell-quote.ts';
 import { urlOf } from './addresses.ts';
@@ -113,6 +113,7 @@ const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SI
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
 function runProgram({ program, args, environment, install }: ProgramCall): Promise<number> {
+  // npm installs clients as .cmd files on Windows, which only a shell starts there.
   const child = spawn(program, [...args], { env: { ...environment }, stdio: 'inherit' });
   const isOnTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   const passOn = (signal: NodeJS.Signals): void => {

@@ -13,7 +13,8 @@ import {
   upstreamNames,
 } from '../core/config-draft.ts';
 import { parseConfig } from '../core/config-schema.ts';
-import { isRecord } from '../core/config-values.ts';
+import { isEnvironmentName, isRecord } from '../core/config-values.ts';
+import { withoutSettings } from '../core/config-proxy.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { configError, warnOf } from './load-config.ts';
@@ -26,6 +27,8 @@ export interface Changes {
   readonly upstreams: readonly UpstreamDraft[];
   /** Members of `proxy`. */
   readonly settings: Draft;
+  /** The whole of `memory`; absent: it stays as it is. */
+  readonly memory?: Draft;
   /** Names of upstreams that go. */
   readonly removed: readonly string[];
   /** An upstream may take the place of another one with the same API style. */
@@ -59,8 +62,10 @@ function withToken(draft: Draft): Draft {
   return draft['localToken'] === undefined ? { ...draft, localToken: createLocalToken() } : draft;
 }
 
-function changed(draft: Draft, { upstreams, settings, removed, replace }: Changes): Draft {
+function changed(draft: Draft, changes: Changes): Draft {
+  const { upstreams, settings, memory, removed, replace } = changes;
   let next = removed.reduce(withoutUpstream, draft);
+  if (memory !== undefined) next = { ...next, memory };
   if (Object.keys(settings).length > 0) next = putProxySettings(next, settings);
   for (const upstream of upstreams) {
     const occupant = occupantOf(next, upstream);
@@ -95,22 +100,17 @@ function judge(
   { environment, terminal }: CommandContext,
 ): void {
   // Variables and flags of this shell say nothing about the file.
-  const { problems, warnings } = parseConfig(draft, environmentOfKeys(environment));
+  const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
   const wrong = problems.filter(({ isUnset }) => isUnset !== true);
   if (wrong.length > 0) throw configError(path, wrong);
   warnOf(warnings, terminal);
   if (problems.length > 0) {
-    const names = upstreams.map(({ providerKey }) => providerKey).filter((key) => isRecord(key));
-    const unset = [...new Set(names.map(({ env }) => env))].filter((name) => !environment[name]);
+    const service = isRecord(draft['memory']) ? draft['memory']['serviceKey'] : undefined;
+    const keys = [...upstreams.map(({ providerKey }) => providerKey), service];
+    const names = keys.map((key) => (isRecord(key) ? key['env'] : undefined));
+    const named = names.filter((name) => isEnvironmentName(name));
+    const unset = [...new Set(named)].filter((name) => !environment[name]);
     const which = unset.length === 0 ? 'A key' : unset.map((name) => `$${name}`).join(' and ');
     terminal.warn(`${which} is not set in this shell: svc start needs it where it runs.`);
   }
-}
-
-export function environmentOfKeys(
-  environment: CommandContext['environment'],
-): CommandContext['environment'] {
-  return Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !name.startsWith('SVC_')),
-  );
 }

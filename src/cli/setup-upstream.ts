@@ -5,6 +5,7 @@ import {
   existingUpstream,
   type UpstreamDraft,
 } from '../core/config-draft.ts';
+import { isRoutable, type Provider } from '../core/catalog.ts';
 import { isCredential, isEnvironmentName } from '../core/config-values.ts';
 import { DIALECTS, type Dialect } from '../core/dialect.ts';
 import type { Credential, UpstreamAuth } from '../core/settings.ts';
@@ -25,11 +26,17 @@ export interface UpstreamFlags {
   readonly allowPrivate?: boolean;
 }
 
+export interface UpstreamSources {
+  readonly context: CommandContext;
+  /** The catalog; asked only for a name that svc does not know by itself. */
+  readonly listProviders: () => Promise<readonly Provider[]>;
+}
+
 /** `draft` is the file as it is: an upstream that is in there keeps what the flags do not say. */
 export async function chooseUpstreams(
   flags: UpstreamFlags,
   draft: Draft,
-  context: CommandContext,
+  { context, listProviders }: UpstreamSources,
 ): Promise<readonly UpstreamDraft[]> {
   const name = flags.upstream ?? '';
   if (!UPSTREAM_NAME.test(name)) {
@@ -37,7 +44,8 @@ export async function chooseUpstreams(
   }
   const apiStyle = choice('--api-style', flags.apiStyle, DIALECTS);
   const auth = choice('--auth', flags.auth, AUTHS);
-  const known = wellKnown(name);
+  const isInFile = DIALECTS.some((style) => existingUpstream(draft, name, style) !== undefined);
+  const known = wellKnown(name) ?? (isInFile ? undefined : await listed(name, listProviders));
   const places = placesOf({ name, apiStyle, known, flags, draft });
   const isNew = places.every(
     (place) => existingUpstream(draft, name, place.apiStyle) === undefined,
@@ -50,6 +58,15 @@ export async function chooseUpstreams(
     ...(key === undefined ? {} : { providerKey: key }),
   };
   return places.map((place) => ({ ...place, ...changes }));
+}
+
+async function listed(
+  name: string,
+  listProviders: UpstreamSources['listProviders'],
+): Promise<WellKnown | undefined> {
+  const provider = (await listProviders()).find(({ id }) => id === name);
+  if (provider?.baseUrl === undefined || !isRoutable(provider)) return undefined;
+  return { ...provider, baseUrl: provider.baseUrl };
 }
 
 interface Wanted {
@@ -68,6 +85,9 @@ function placesOf({ name, apiStyle, known, flags, draft }: Wanted): readonly Ups
   if (apiStyle !== undefined && existing.includes(apiStyle)) return [{ name, apiStyle }];
   if (known !== undefined) {
     const styles = apiStyle === undefined ? known.apiStyles : [apiStyle];
+    if (styles.length === 0) {
+      throw usage(`What does ${name} speak? Give --api-style.`, `One of: ${DIALECTS.join(', ')}.`);
+    }
     const auth = apiStyle === undefined ? known.auth : authFor(known, apiStyle);
     return draftsOf(name, { ...known, apiStyles: styles, auth }, {});
   }
@@ -76,7 +96,7 @@ function placesOf({ name, apiStyle, known, flags, draft }: Wanted): readonly Ups
   }
   throw usage(
     'This provider is not known by name: give --base-url and --api-style.',
-    `Known by name: ${WELL_KNOWN_NAMES.join(', ')}. API styles: ${DIALECTS.join(', ')}.`,
+    `Known by name: ${WELL_KNOWN_NAMES.join(', ')}, and those of the catalog: svc setup shows them. API styles: ${DIALECTS.join(', ')}.`,
   );
 }
 
@@ -106,7 +126,7 @@ async function keyOf({
     if (isEnvironmentName(flags.keyEnv)) return { env: flags.keyEnv };
     throw usage('--key-env: expected the name of an environment variable, not a key.');
   }
-  if (flags.keyStdin === true) return readKey(context.stdin);
+  if (flags.keyStdin === true) return readKey(context.stdin, '--key-stdin');
   const takesKey = (auth ?? known?.auth) !== 'none';
   if (!isNew || !takesKey) return undefined;
   const offered = known?.keyEnv ?? '';
@@ -121,10 +141,11 @@ async function keyOf({
 /** Longer than every provider's keys, service account tokens included. */
 const KEY_BYTES_MAX = 8192;
 
-async function readKey(stdin: CommandContext['stdin']): Promise<string> {
+/** `flag` is what asked for it. */
+export async function readKey(stdin: CommandContext['stdin'], flag: string): Promise<string> {
   if (stdin === undefined || stdin.isTTY === true) {
     // Typed in here it would stand on the screen.
-    throw usage('--key-stdin reads a key from a pipe or a file, not from the keyboard.');
+    throw usage(`${flag} reads a key from a pipe or a file, not from the keyboard.`);
   }
   const pieces: Buffer[] = [];
   let length = 0;
@@ -139,11 +160,11 @@ async function readKey(stdin: CommandContext['stdin']): Promise<string> {
   const what = key === '' ? 'nothing' : 'something that is no key';
   throw new CliError(
     `stdin held ${what}.`,
-    'Pipe in the key alone, for example: svc setup … --key-stdin < key.txt',
+    `Pipe in the key alone, for example: svc setup … ${flag} < key.txt`,
   );
 }
 
-function choice<T extends string>(
+export function choice<T extends string>(
   name: string,
   text: string | undefined,
   values: readonly T[],
@@ -154,6 +175,6 @@ function choice<T extends string>(
   throw usage(`${name}: expected one of ${values.join(', ')}.`);
 }
 
-function usage(line: string, hint = 'See: svc setup --help'): CliError {
+export function usage(line: string, hint = 'See: svc setup --help'): CliError {
   return new CliError(line, hint, 2);
 }

@@ -10,17 +10,17 @@ import {
 import { parseConfig } from '../core/config-schema.ts';
 import { isRecord } from '../core/config-values.ts';
 import { CliError } from './cli-error.ts';
-import type { CommandContext } from './context.ts';
 import { configError } from './load-config.ts';
 import { refuseUnusable, saveConfig } from './setup-save.ts';
-import { chooseUpstreams, type UpstreamFlags } from './setup-upstream.ts';
+import { chooseMemory, type MemoryFlags } from './setup-memory.ts';
+import { chooseUpstreams, type UpstreamFlags, type UpstreamSources } from './setup-upstream.ts';
 
 /**
  * `svc setup`: makes the configuration, or changes it. The result is judged as a whole before
  * anything is written, and what a change does not name stays as it is.
  */
 
-export interface SetupOptions extends UpstreamFlags {
+export interface SetupOptions extends UpstreamFlags, MemoryFlags {
   readonly yes?: boolean;
   readonly remove?: string;
   readonly replace?: boolean;
@@ -30,7 +30,8 @@ export interface SetupOptions extends UpstreamFlags {
 const EXAMPLES =
   'For example: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY (see svc setup --help)';
 
-export async function setup(options: SetupOptions, context: CommandContext): Promise<void> {
+export async function setup(options: SetupOptions, sources: UpstreamSources): Promise<void> {
+  const { context } = sources;
   const { environment, terminal } = context;
   if (options.yes !== true) {
     throw new CliError(
@@ -45,19 +46,25 @@ export async function setup(options: SetupOptions, context: CommandContext): Pro
   refuseUnusable(before);
   for (const path of await repairModes(folder)) terminal.note(`Made private: ${path}`);
   const draft = isRecord(before?.value) ? before.value : undefined;
-  const upstreams = await chosenUpstreams(options, draft, context);
+  if (options.keyStdin === true && options.serviceKeyStdin === true) {
+    throw new CliError('stdin holds one key: give the other one by its variable.', EXAMPLES, 2);
+  }
+  const upstreams = await chosenUpstreams(options, draft, sources);
+  const memory = await chooseMemory(options, draft ?? {}, context);
   const { remove, replace = false, flags } = options;
   const removed = remove === undefined ? [] : [remove];
-  await saveConfig({ upstreams, settings: proxyChanges(flags), removed, replace }, context);
+  const changes = { upstreams, settings: proxyChanges(flags), removed, replace };
+  await saveConfig(memory === undefined ? changes : { ...changes, memory }, context);
   terminal.note('Next: svc run claude, or svc run codex.');
 }
 
 async function chosenUpstreams(
   options: SetupOptions,
   draft: Draft | undefined,
-  context: CommandContext,
+  sources: UpstreamSources,
 ): Promise<readonly UpstreamDraft[]> {
-  if (options.upstream !== undefined) return chooseUpstreams(options, draft ?? {}, context);
+  const { context } = sources;
+  if (options.upstream !== undefined) return chooseUpstreams(options, draft ?? {}, sources);
   const needless = ['keyEnv', 'keyStdin', 'baseUrl', 'apiStyle', 'auth', 'allowPrivate'] as const;
   if (needless.some((name) => options[name] !== undefined)) {
     throw new CliError('Which provider is that for? Name it with --upstream.', EXAMPLES, 2);

@@ -46,7 +46,6 @@ export async function start(
     settings,
     dataFolder: folder,
     terminal,
-    shortens: environment['SVC_SHORTENING'] === 'on',
     ...(onRow === undefined ? {} : { onRow }),
   }).catch((error: unknown) => {
     throw listenError(error, settings);

@@ -84,6 +84,11 @@ function show(
       `${short(usage.input)} tokens at full price, ${short(usage.cacheRead)} from its cache ` +
         `(${percent(cacheRate(total))}), ${short(usage.cacheWrite)} written to it, ${short(usage.output)} answered`,
     ],
+    ['Price', priceText(total)],
+    [
+      'Again',
+      `${total.rereads.outputs} left-out outputs and ${total.rereads.files} files were read again by a model`,
+    ],
   ];
   for (const [name = '', text = ''] of lines) terminal.out(`  ${name.padEnd(9)} ${text}`);
   showGroups('Day', byDay, terminal);
@@ -102,16 +107,46 @@ function showGroups(title: string, groups: readonly Group[], terminal: Terminal)
       short(group.forwardedInputTokens),
       short(group.usage.output),
       percent(cacheRate(group)),
+      kept(group),
+      String(group.rereads.outputs + group.rereads.files),
       `${group.recalled}/${group.asked}`,
       bar(inputTokens(group) / most, BAR_COLUMNS),
     ]);
-  const head = [title, 'requests', 'in', 'to provider', 'answered', 'cached', 'recalled', ''];
+  const head = [
+    title,
+    'requests',
+    'in',
+    'to provider',
+    'answered',
+    'cached',
+    'kept',
+    'again',
+    'recalled',
+    '',
+  ];
   terminal.out('');
   const columns = terminal.columns(160);
   const [first = '', ...rest] = table([head, ...rows], { columns, left: [0, head.length - 1] });
   terminal.out(terminal.colors.bold(first));
   for (const line of rest) terminal.out(line);
   if (groups.length > ROWS_MAX) terminal.out(`… and ${groups.length - ROWS_MAX} more: --json`);
+}
+
+/** What the requests' input cost and would have cost direct, in tokens at full price. */
+function priceText(total: Total): string {
+  const { paid, direct } = total.price;
+  if (direct === 0) return 'not known: no provider told what it charged';
+  const difference = direct - paid;
+  const what = difference < 0 ? `${short(-difference)} more` : `${short(difference)} kept`;
+  return (
+    `that of ${short(paid)} input tokens at full price; direct about ${short(direct)}: ` +
+    `${what} (${percent(Math.abs(difference) / direct)})`
+  );
+}
+
+/** Of direct's price; with a minus when svc cost more. */
+function kept({ price: { paid, direct } }: Total): string {
+  return percent(direct === 0 ? undefined : (direct - paid) / direct);
 }
 
 function inputTokens({ originalInputTokens }: Total): number {
@@ -132,10 +167,20 @@ function percent(rate: number | undefined): string {
   return rate === undefined ? '–' : `${Math.round(rate * 100)} %`;
 }
 
-function withRates<T extends Total>(
-  total: T,
-): T & { cacheRate: number | null; recallRate: number | null } {
-  return { ...total, cacheRate: cacheRate(total) ?? null, recallRate: recallRate(total) ?? null };
+interface Rates {
+  readonly cacheRate: number | null;
+  readonly recallRate: number | null;
+  /** Tokens at full price that svc kept; negative when it cost more. */
+  readonly keptPrice: number;
+}
+
+function withRates<T extends Total>(total: T): T & Rates {
+  return {
+    ...total,
+    cacheRate: cacheRate(total) ?? null,
+    recallRate: recallRate(total) ?? null,
+    keptPrice: total.price.direct - total.price.paid,
+  };
 }
 
 function ratedGroups(groups: Omit<Shown, 'total'>): object {
@@ -181,6 +226,11 @@ function totalOf(sums: readonly RequestSum[]): Total {
       cacheRead: add(({ usage }) => usage.cacheRead),
       cacheWrite: add(({ usage }) => usage.cacheWrite),
       output: add(({ usage }) => usage.output),
+    },
+    price: { paid: add(({ price }) => price.paid), direct: add(({ price }) => price.direct) },
+    rereads: {
+      outputs: add(({ rereads }) => rereads.outputs),
+      files: add(({ rereads }) => rereads.files),
     },
   };
 }

@@ -1,9 +1,8 @@
 import type { ExitCode } from './cli-error.ts';
-import type { RunningProxy } from './compose.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
- * How a running proxy ends (R33): the first signal lets answers finish, the second ends at once,
+ * How a running proxy or service ends (R33): the first signal lets answers finish, the second ends at once,
  * and an error that nobody caught drains like a signal does.
  */
 
@@ -25,9 +24,14 @@ export interface StopParts {
 // service manager waiting.
 const LINGER_MS = 500;
 
-/** Resolves with the exit code when the proxy has stopped. */
+/** What can be told to finish its open answers and end. */
+interface Stoppable {
+  stop(): Promise<void>;
+}
+
+/** Resolves with the exit code when it has stopped. */
 export async function waitForStop(
-  proxy: RunningProxy,
+  running: Stoppable,
   { signals, terminal }: StopParts,
 ): Promise<ExitCode> {
   const listeners = new Map<StopEvent, (detail: unknown) => void>();
@@ -39,7 +43,7 @@ export async function waitForStop(
         return;
       }
       isStopping = true;
-      proxy.stop().then(
+      running.stop().then(
         () => resolve(end),
         () => resolve(1),
       );

@@ -1,45 +1,60 @@
-import { existsSync } from 'node:fs';
-import { databaseFile } from '../adapters/store/database.ts';
-import { openEmbeddedStore } from '../adapters/store/embedded-store.ts';
+import { readConfigFile } from '../adapters/config-file.ts';
+import { configFolder } from '../adapters/config-folder.ts';
+import type { HostedSettings } from '../adapters/hosted-memory/open-hosted-memory.ts';
+import { readOutputFile } from '../adapters/output-files.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
+import { parseMemory } from '../core/config-schema.ts';
+import type { Environment } from '../core/config-values.ts';
+import type { MemorySettings } from '../core/settings.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { RequestLog } from '../ports/request-log.ts';
+import { configError } from './load-config.ts';
 
 /** The store as commands see it, beside a proxy that may be running on it. */
 export interface CliStore {
   readonly memory: Memory;
   readonly requests: RequestLog;
+  /** A left-out output from its file: readable where the store may not be opened. */
+  readOutput(ref: string): string | undefined;
   close(): Promise<void>;
 }
 
-/** What doctor tells of the store. */
-export interface StoreHealth {
-  /** The release of SQLite that the driver brings. */
-  readonly sqliteVersion: string;
-  /** Which driver was loaded: Node's own or the package. */
-  readonly driver: string;
-  /** Undefined when there is nothing to report; else what is wrong, for people. */
-  readonly problem?: string;
-}
+/** `environment` names the configuration that says where memories are; absent: on this machine. */
+export type OpenStore = (dataFolder: string, environment?: Environment) => Promise<CliStore>;
 
-export type OpenStore = (dataFolder: string) => Promise<CliStore>;
-
-export async function openStoreForCli(dataFolder: string): Promise<CliStore> {
+export async function openStoreForCli(
+  dataFolder: string,
+  environment?: Environment,
+): Promise<CliStore> {
+  const settings = environment === undefined ? undefined : await memorySettings(environment);
   const store = openEmbeddedStore({ folder: dataFolder, report: ignore });
-  return { memory: store.memory, requests: store.requestLog, close: () => store.close() };
+  const hosted = settings?.kind === 'hosted' ? await openHosted(settings, store) : undefined;
+  return {
+    memory: hosted?.memory ?? store.memory,
+    requests: store.requestLog,
+    readOutput: (ref) => readOutputFile(dataFolder, ref),
+    close: async () => {
+      await hosted?.close();
+      await store.close();
+    },
+  };
 }
 
-/** Undefined where there is no store yet: looking must not make one. */
-export async function inspectStore(dataFolder: string): Promise<StoreHealth | undefined> {
-  if (!existsSync(databaseFile(dataFolder))) return undefined;
-  const reported: string[] = [];
-  const store = openEmbeddedStore({ folder: dataFolder, report: (line) => reported.push(line) });
-  try {
-    const { sqliteVersion, driver } = await store.health();
-    const problem = reported[0];
-    return { sqliteVersion, driver, ...(problem === undefined ? {} : { problem }) };
-  } finally {
-    await store.close();
-  }
+/** A person waits at the command line, not a model request. */
+const PATIENCE_MS = 10_000;
+
+async function openHosted(settings: HostedSettings, { memory: mirror }: EmbeddedStore) {
+  const { openHostedMemory } = await import('../adapters/hosted-memory/open-hosted-memory.ts');
+  return openHostedMemory({ settings, recallMs: PATIENCE_MS, mirror, report: ignore });
+}
+
+/** Where memories are; undefined without a configuration. What is wrong with it is a CliError. */
+async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
+  const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
+  if (file === undefined) return undefined;
+  const { memory, problems } = parseMemory(file.value, environment);
+  if (memory === undefined) throw configError(file.path, problems);
+  return memory;
 }
 
 // A command that lists memories fails with its own error when the store cannot be used.

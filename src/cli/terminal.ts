@@ -11,6 +11,7 @@ import picocolors from 'picocolors';
 export type Output = Pick<WriteStream, 'write'> & {
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 };
 
 export interface TerminalOptions {
@@ -56,6 +57,26 @@ export class Terminal {
   /** Characters in a line of stdout; `fallback` where nobody looks at it. */
   columns(fallback: number): number {
     return this.#stdout.columns ?? fallback;
+  }
+
+  /** Lines of stdout's screen; `fallback` where nobody looks at it. */
+  rows(fallback: number): number {
+    return this.#stdout.rows ?? fallback;
+  }
+
+  /** The whole screen for a live view; what was on it comes back with `leaveScreen`. */
+  enterScreen(): void {
+    this.#stdout.write('\u001b[?1049h\u001b[?25l');
+  }
+
+  /** Every line is printable and no wider than the screen already. */
+  paint(lines: readonly string[]): void {
+    const text = lines.map((line) => `${line}\u001b[K`).join('\r\n');
+    this.#stdout.write(`\u001b[H${text}\u001b[J`);
+  }
+
+  leaveScreen(): void {
+    this.#stdout.write('\u001b[?25h\u001b[?1049l');
   }
 
   /** A line of the answer, byte for byte: only for what svc itself made. */

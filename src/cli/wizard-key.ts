@@ -1,14 +1,10 @@
-import input from '@inquirer/input';
-import password from '@inquirer/password';
-import select from '@inquirer/select';
 import { existingUpstream, putUpstream, type UpstreamDraft } from '../core/config-draft.ts';
 import { parseConfig } from '../core/config-schema.ts';
-import { isCredential, isEnvironmentName, problemText } from '../core/config-values.ts';
-import type { Credential, UpstreamSettings } from '../core/settings.ts';
-import { wellKnown } from '../core/well-known.ts';
+import { problemText } from '../core/config-values.ts';
+import type { UpstreamSettings } from '../core/settings.ts';
 import { checkKey, type KeyCheck } from './key-check.ts';
-import { maskedKey } from './wizard-summary.ts';
-import type { Scene } from './wizard.ts';
+import { askNext, askSecret, type Next } from './wizard-secret.ts';
+import type { Scene } from './wizard-scene.ts';
 
 /** The key of one provider, and whether the provider takes it. What is typed is never shown. */
 export async function askKey(
@@ -17,82 +13,37 @@ export async function askKey(
 ): Promise<readonly UpstreamDraft[]> {
   for (;;) {
     const keyed = await withKey(upstreams, scene);
+    if (keyed.length === 0) return [];
     const next = await judge(keyed, scene);
     if (next === 'keep') return keyed;
     if (next === 'leave') return [];
   }
 }
 
+/** Empty: the person went back. */
 async function withKey(
   upstreams: readonly UpstreamDraft[],
   scene: Scene,
 ): Promise<readonly UpstreamDraft[]> {
+  const [first] = upstreams;
+  if (first === undefined) return [];
   if (upstreams.every((upstream) => authOf(upstream, scene) === 'none')) return upstreams;
-  const providerKey = await askSource(upstreams, scene);
-  if (providerKey === undefined) return upstreams;
-  return upstreams.map((upstream) => ({ ...upstream, providerKey }));
+  const { name, apiStyle } = first;
+  const provider = scene.parts.catalog.providers().find(({ id }) => id === name);
+  const question = {
+    message: `Where is the key of ${name}?`,
+    stored: existingUpstream(scene.draft, name, apiStyle)?.['providerKey'],
+    offered: provider?.keyEnvs ?? [],
+  };
+  const answer = await askSecret(question, scene);
+  if (answer.kind === 'back') return [];
+  if (answer.kind === 'keep') return upstreams;
+  return upstreams.map((upstream) => ({ ...upstream, providerKey: answer.key }));
 }
 
 function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Scene): unknown {
   return auth ?? existingUpstream(draft, name, apiStyle)?.['auth'];
 }
-
-/** Undefined: the key that the file has stays. */
-async function askSource(
-  [upstream]: readonly UpstreamDraft[],
-  scene: Scene,
-): Promise<Credential | undefined> {
-  const { context, draft, parts } = scene;
-  const name = upstream?.name ?? '';
-  const stored = upstream && existingUpstream(draft, name, upstream.apiStyle)?.['providerKey'];
-  const offered = wellKnown(name)?.keyEnv ?? '';
-  const isSet = Boolean(context.environment[offered]);
-  const variable = { value: 'offered', name: `From $${offered}${isSet ? ', which is set' : ''}` };
-  const source = await select(
-    {
-      message: `Where is the key of ${name}?`,
-      choices: [
-        ...(stored === undefined
-          ? []
-          : [{ value: 'stored', name: `Keep: ${maskedKey(stored, context.environment)}` }]),
-        ...(offered !== '' && isSet ? [variable] : []),
-        { value: 'typed', name: 'I type or paste it here; the file (0600) holds it' },
-        ...(offered !== '' && !isSet ? [variable] : []),
-        { value: 'other', name: 'In another environment variable; the file names it' },
-      ],
-    },
-    parts.streams,
-  );
-  if (source === 'stored') return undefined;
-  if (source === 'offered') return { env: offered };
-  return source === 'typed' ? typedKey(scene) : otherVariable(scene);
-}
-
-async function typedKey({ parts: { streams } }: Scene): Promise<string> {
-  const key = await password(
-    {
-      message: 'The key:',
-      mask: '*',
-      validate: (text) =>
-        isCredential(text.trim()) || 'A key has no spaces and only visible ASCII characters.',
-    },
-    streams,
-  );
-  return key.trim();
-}
-
-async function otherVariable({ parts: { streams } }: Scene): Promise<Credential> {
-  const env = await input(
-    {
-      message: 'The name of the variable:',
-      validate: (text) => isEnvironmentName(text) || 'A name such as WORK_API_KEY, not the key.',
-    },
-    streams,
-  );
-  return { env };
-}
-
-type Next = 'keep' | 'again' | 'leave';
 
 async function judge(upstreams: readonly UpstreamDraft[], scene: Scene): Promise<Next> {
   const { terminal } = scene.context;
@@ -105,18 +56,7 @@ async function judge(upstreams: readonly UpstreamDraft[], scene: Scene): Promise
     return 'keep';
   }
   terminal.warn(`${name}: ${found}.`);
-  return select(
-    {
-      message: 'What now?',
-      default: state === 'refused' ? 'again' : 'keep',
-      choices: [
-        { value: 'again', name: 'Say again where the key is, and try once more' },
-        { value: 'keep', name: 'Keep it as it is' },
-        { value: 'leave', name: 'Leave this provider out' },
-      ] as const,
-    },
-    scene.parts.streams,
-  );
+  return askNext({ isRefused: state === 'refused', leave: 'Leave this provider out' }, scene);
 }
 
 /** Undefined when there is nothing to try: the key is in a variable that is not set here. */

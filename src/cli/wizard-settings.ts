@@ -5,7 +5,7 @@ import type { Draft } from '../core/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../core/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../core/settings.ts';
 import { storedSettings } from './wizard-summary.ts';
-import type { Scene } from './wizard.ts';
+import type { Scene } from './wizard-scene.ts';
 
 /** The wizard's questions about the proxy itself. Each gives the settings that its answers change. */
 

@@ -1,3 +1,4 @@
+import { dataFolder } from '../adapters/data-folder.ts';
 import { type Draft } from '../core/config-draft.ts';
 import { readProxySettings } from '../core/config-proxy.ts';
 import { type Environment, Findings, isEnvironmentName, isRecord } from '../core/config-values.ts';
@@ -9,7 +10,8 @@ export function summaryOf(draft: Draft, environment: Environment): readonly stri
   const upstreams = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
   return [
     `  Address    ${proxy.host}:${proxy.port}`,
-    `  Memory     ${proxy.memoryMode}, at most ${proxy.recalledTokensMax} recalled tokens`,
+    `  Memory     ${memoryText(draft['memory'], environment)}`,
+    `  Recall     ${proxy.memoryMode}, at most ${proxy.recalledTokensMax} recalled tokens`,
     `  Shortening ${proxy.compressionMode}, from ${proxy.inputBudget} tokens on`,
     ...upstreams.map((upstream: unknown) => `  Provider   ${upstreamText(upstream, environment)}`),
     ...(upstreams.length === 0 ? ['  Provider   none yet'] : []),
@@ -19,6 +21,14 @@ export function summaryOf(draft: Draft, environment: Environment): readonly stri
 /** As the file has them: variables of this shell say nothing about it. */
 export function storedSettings(draft: Draft): ProxySettings {
   return readProxySettings(draft['proxy'], { environment: {}, flags: {} }, new Findings());
+}
+
+function memoryText(memory: unknown, environment: Environment): string {
+  if (!isRecord(memory) || memory['kind'] !== 'hosted') {
+    return `one SQLite file on this machine, in ${dataFolder(environment)}`;
+  }
+  const key = maskedKey(memory['serviceKey'], environment);
+  return `with the service ${hostOf(memory['baseUrl'])}, key ${key}`;
 }
 
 function upstreamText(upstream: unknown, environment: Environment): string {

@@ -7,72 +7,43 @@ import {
   existingUpstream,
   occupantOf,
   type UpstreamDraft,
-  upstreamNames,
 } from '../core/config-draft.ts';
 import { AUTHS, defaultAuth, parseBaseUrl, UPSTREAM_NAME } from '../core/config-upstreams.ts';
 import { DIALECTS, type Dialect } from '../core/dialect.ts';
-import { WELL_KNOWN, WELL_KNOWN_NAMES, wellKnown } from '../core/well-known.ts';
 import { askKey } from './wizard-key.ts';
-import type { Scene } from './wizard.ts';
+import { CUSTOM, NONE, providerChoices } from './wizard-providers.ts';
+import type { Scene } from './wizard-scene.ts';
 
 /** The wizard's questions about one provider: which, where, what it speaks, and its key. */
-
-const CUSTOM = '';
 
 /** Empty when the person thought better of it. One upstream for each API style of the provider. */
 export async function askUpstreams(scene: Scene): Promise<readonly UpstreamDraft[]> {
   const name = await search(
     {
-      message: 'Which provider? (type to search)',
-      source: (term) => choicesFor(term ?? '', scene),
+      message: 'Which provider? (type to search: a name, a model, an address)',
+      source: (term) => providerChoices(term ?? '', scene),
       pageSize: 12,
     },
     scene.parts.streams,
   );
-  const wanted = name === CUSTOM ? [await askCustom(scene)] : knownUpstreams(name, scene);
+  if (name === NONE) return [];
+  const wanted = name === CUSTOM ? [await askCustom(scene)] : await listedUpstreams(name, scene);
   const upstreams = await withoutOccupied(wanted, scene);
   if (upstreams.length === 0) return [];
   return askKey(upstreams, scene);
 }
 
-interface Choice {
-  readonly value: string;
-  readonly name: string;
-  readonly description: string;
-}
-
-function choicesFor(term: string, { draft, context }: Scene): readonly Choice[] {
-  const configured = upstreamNames(draft);
-  const own = configured.filter((name) => wellKnown(name) === undefined);
-  const isKeySet = (name: string): boolean =>
-    Boolean(context.environment[wellKnown(name)?.keyEnv ?? '']);
-  // The ones whose key is at hand come first.
-  const known = [
-    ...WELL_KNOWN_NAMES.filter(isKeySet),
-    ...WELL_KNOWN_NAMES.filter((name) => !isKeySet(name)),
-  ];
-  const choices = [...known, ...own].map((name): Choice => {
-    const facts = WELL_KNOWN[name];
-    const marks = [
-      ...(configured.includes(name) ? ['configured'] : []),
-      ...(facts !== undefined && isKeySet(name) ? [`$${facts.keyEnv} is set`] : []),
-    ];
-    const label = marks.length === 0 ? name : `${name} (${marks.join(', ')})`;
-    return { value: name, name: label, description: facts?.baseUrl ?? 'your own entry' };
-  });
-  const words = term.trim().toLowerCase();
-  const found = choices.filter(({ name, description }) =>
-    `${name} ${description}`.toLowerCase().includes(words),
-  );
-  const description = 'any endpoint that speaks one of the three API styles: give its URL';
-  return [...found, { value: CUSTOM, name: 'Another provider, or a gateway', description }];
-}
-
-function knownUpstreams(name: string, { draft }: Scene): readonly UpstreamDraft[] {
+async function listedUpstreams(name: string, scene: Scene): Promise<readonly UpstreamDraft[]> {
+  const { draft, parts } = scene;
   const existing = DIALECTS.filter((style) => existingUpstream(draft, name, style) !== undefined);
   if (existing.length > 0) return existing.map((apiStyle) => ({ name, apiStyle }));
-  const known = wellKnown(name);
-  return known === undefined ? [] : draftsOf(name, known, {});
+  const provider = parts.catalog.providers().find(({ id }) => id === name);
+  if (provider?.baseUrl === undefined) return [];
+  const { baseUrl, apiStyles } = provider;
+  if (apiStyles.length > 0) return draftsOf(name, { ...provider, baseUrl }, {});
+  const apiStyle = await askStyle(scene);
+  const described = { ...provider, baseUrl, apiStyles: [apiStyle], auth: defaultAuth(apiStyle) };
+  return draftsOf(name, described, {});
 }
 
 const STYLE_WORDS: Readonly<Record<Dialect, string>> = {
@@ -81,7 +52,18 @@ const STYLE_WORDS: Readonly<Record<Dialect, string>> = {
   openai_chat_completions: 'OpenAI Chat Completions: most gateways and local servers',
 };
 
-async function askCustom({ parts: { streams } }: Scene): Promise<UpstreamDraft> {
+async function askStyle({ parts: { streams } }: Scene): Promise<Dialect> {
+  return select(
+    {
+      message: 'What does it speak?',
+      choices: DIALECTS.map((value) => ({ value, name: STYLE_WORDS[value] })),
+    },
+    streams,
+  );
+}
+
+async function askCustom(scene: Scene): Promise<UpstreamDraft> {
+  const { streams } = scene.parts;
   const name = await input(
     {
       message: 'What shall it be called?',
@@ -100,13 +82,7 @@ async function askCustom({ parts: { streams } }: Scene): Promise<UpstreamDraft> 
     },
     streams,
   );
-  const apiStyle = await select(
-    {
-      message: 'What does it speak?',
-      choices: DIALECTS.map((value) => ({ value, name: STYLE_WORDS[value] })),
-    },
-    streams,
-  );
+  const apiStyle = await askStyle(scene);
   const isPlain = 'allowed' in parseBaseUrl(baseUrl, false);
   const message = isPlain
     ? 'This address is not https. Allow http to this machine and its network for it?'

@@ -2,7 +2,6 @@ import confirm from '@inquirer/confirm';
 import select from '@inquirer/select';
 import { type ConfigFile, configPath, readConfigFile } from '../adapters/config-file.ts';
 import { configFolder } from '../adapters/config-folder.ts';
-import { dataFolder } from '../adapters/data-folder.ts';
 import {
   type Draft,
   newDraft,
@@ -14,8 +13,10 @@ import {
 import { isRecord } from '../core/config-values.ts';
 import type { ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import type { OpenUpstream } from './key-check.ts';
 import { type Changes, refuseUnusable, saveConfig } from './setup-save.ts';
+import { fixModes, looseModes } from './doctor-fix.ts';
+import { askMemory } from './wizard-memory.ts';
+import type { PromptStreams, Scene, WizardParts } from './wizard-scene.ts';
 import { askAddress, askModes } from './wizard-settings.ts';
 import { summaryOf } from './wizard-summary.ts';
 import { askUpstreams } from './wizard-upstream.ts';
@@ -24,28 +25,6 @@ import { askUpstreams } from './wizard-upstream.ts';
  * `svc setup` on a terminal: asks for what a configuration needs and writes it once, at the end.
  * Whoever leaves before has changed nothing. A key that is typed is never shown.
  */
-
-export interface WizardParts {
-  readonly openUpstream: OpenUpstream;
-  /** Where the questions appear: stdout stays free for machines. */
-  readonly streams: PromptStreams;
-}
-
-interface PromptStreams {
-  readonly input?: NodeJS.ReadableStream;
-  readonly output?: NodeJS.WritableStream;
-}
-
-/** What the wizard has gathered so far; nothing of it is on disk. */
-export interface Scene {
-  readonly context: CommandContext;
-  readonly parts: WizardParts;
-  /** What the file has; undefined where there is none. */
-  readonly stored: Draft | undefined;
-  /** The configuration as it would be written now. */
-  readonly draft: Draft;
-  readonly changes: Changes;
-}
 
 export async function wizard(context: CommandContext, parts: WizardParts): Promise<ExitCode> {
   const { environment, terminal } = context;
@@ -73,7 +52,7 @@ async function converse(
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
   const start: Scene = { context, parts, stored, draft, changes: none };
   terminal.note('Ctrl-C leaves at any question, and then nothing is written.');
-  terminal.note(`Memory: one SQLite file on this machine, in ${dataFolder(environment)}.`);
+  await offerRepair(context, parts);
   const end = stored === undefined ? await askEverything(start) : await askChanges(start);
   terminal.note('');
   for (const line of summaryOf(end.draft, environment)) terminal.note(line);
@@ -87,8 +66,19 @@ async function converse(
   terminal.note('Next: svc run claude, or svc run codex.');
 }
 
+/** Modes that let others in: what holds them is there already, so they need not wait for the end. */
+async function offerRepair(context: CommandContext, { streams }: WizardParts): Promise<void> {
+  const loose = await looseModes(context.environment);
+  if (loose.length === 0) return;
+  for (const { path, mode } of loose) {
+    context.terminal.warn(`${path} is open to others (mode 0${mode.toString(8)}).`);
+  }
+  if (await confirm({ message: 'Make that private now?' }, streams)) await fixModes(context);
+}
+
 async function askEverything(start: Scene): Promise<Scene> {
-  let scene = await addUpstream(start);
+  let scene = withMemory(start, await askMemory(start));
+  scene = await addUpstream(scene);
   while (await confirm({ message: 'Add another provider?', default: false }, streamsOf(scene))) {
     scene = await addUpstream(scene);
   }
@@ -110,6 +100,7 @@ async function askChanges(start: Scene): Promise<Scene> {
         choices: [
           { value: 'upstream', name: 'Add or change a provider' },
           ...(names.length === 0 ? [] : [{ value: 'remove', name: 'Remove a provider' } as const]),
+          { value: 'memory', name: 'Where memories are' },
           { value: 'address', name: 'Address and port' },
           { value: 'modes', name: 'Modes and budgets' },
           { value: 'done', name: 'Nothing more: show and write' },
@@ -120,6 +111,7 @@ async function askChanges(start: Scene): Promise<Scene> {
     if (choice === 'done') return scene;
     if (choice === 'upstream') scene = await addUpstream(scene);
     else if (choice === 'remove') scene = await dropUpstream(scene);
+    else if (choice === 'memory') scene = withMemory(scene, await askMemory(scene));
     else if (choice === 'address') scene = withSettings(scene, await askAddress(scene));
     else scene = withSettings(scene, await askModes(scene));
   }
@@ -160,6 +152,15 @@ function withSettings(scene: Scene, settings: Draft): Scene {
     ...scene,
     draft: putProxySettings(scene.draft, settings),
     changes: { ...scene.changes, settings: { ...scene.changes.settings, ...settings } },
+  };
+}
+
+function withMemory(scene: Scene, memory: Draft | undefined): Scene {
+  if (memory === undefined) return scene;
+  return {
+    ...scene,
+    draft: { ...scene.draft, memory },
+    changes: { ...scene.changes, memory },
   };
 }
 

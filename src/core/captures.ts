@@ -68,18 +68,30 @@ export function questionText(text: string, charsMax: number): string {
   return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
 
+/** The texts of an exchange as memories have them, but for echoes. Masking them is most of the work. */
+export interface CleanExchange {
+  readonly humanText: string;
+  readonly humanDigest: string;
+  readonly said: string;
+  readonly saidDigest: string;
+}
+
+export function cleanExchange({
+  humanText,
+  assistantText,
+}: Pick<Exchange, 'humanText' | 'assistantText'>): CleanExchange {
+  const said = cleanAnswer(assistantText);
+  const humanDigest = digestOf('user', cleanText(humanText));
+  return { humanText, humanDigest, said, saidDigest: digestOf('assistant', said) };
+}
+
 /** The digests that an exchange has as memories: what a request already holds is not recalled. */
 export function heldDigests(
-  { humanText, assistantText }: Pick<Exchange, 'humanText' | 'assistantText'>,
+  { humanText, humanDigest, said, saidDigest }: CleanExchange,
   blocks: readonly string[],
 ): readonly string[] {
-  const said = cleanAnswer(assistantText);
   const own = withoutEchoes(said, { blocks, question: humanText });
-  return [
-    digestOf('user', cleanText(humanText)),
-    digestOf('assistant', said),
-    ...(own === said ? [] : [digestOf('assistant', own)]),
-  ];
+  return [humanDigest, saidDigest, ...(own === said ? [] : [digestOf('assistant', own)])];
 }
 
 const NOTHING_HEARD: Heard = { blocks: [], question: '' };

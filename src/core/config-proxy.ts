@@ -59,7 +59,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   // R10. A V8 string ends just below 512 MiB.
   bodyBytesMax: whole(64 * MIB, { min: 1024, max: 511 * MIB }),
   zstdBytesMax: whole(16 * MIB, { min: 1024, max: 511 * MIB }),
-  // R23.
+  // R23. A hosted memory has 600.
   recallMs: whole(300, { min: 1, max: 10_000 }),
   // R21: a reasoning model may think for ten minutes before its first byte.
   upstreamHeadersMs: whole(600_000, { min: 1000, max: 3_600_000 }),
@@ -84,6 +84,8 @@ export const STATED_DEFAULTS = {
 export interface Layers {
   readonly environment: Environment;
   readonly flags: ProxyFlags;
+  /** Defaults of this configuration in place of the table's. */
+  readonly fallbacks?: Partial<ProxySettings>;
 }
 
 /** `value` is the member `proxy` of the file. A setting that is wrong anywhere takes its default. */
@@ -122,8 +124,14 @@ export function parseProxySetting(name: ProxySettingName, text: string): unknown
 }
 
 /** `SVC_INPUT_BUDGET` */
-function environmentNameOf(name: ProxySettingName): string {
+function variableOf(name: string): string {
   return `SVC_${words(name).join('_').toUpperCase()}`;
+}
+
+/** The environment without the variables that stand for settings: what it says of keys stays. */
+export function withoutSettings(environment: Environment): Environment {
+  const names = new Set(Object.keys(FIELDS).map((name) => variableOf(name)));
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !names.has(name)));
 }
 
 /** `--input-budget` */
@@ -156,11 +164,11 @@ function readSetting<Name extends ProxySettingName>(
     }
     return parsed;
   };
-  const variable = environmentNameOf(name);
+  const variable = variableOf(name);
   // An empty variable is how a shell unsets one for a single command.
   const fromVariable = parse(layers.environment[variable] || undefined, variable);
   const fromFlag = parse(layers.flags[name], flagNameOf(name));
-  return fromFlag ?? fromVariable ?? fromFile ?? field.fallback;
+  return fromFlag ?? fromVariable ?? fromFile ?? layers.fallbacks?.[name] ?? field.fallback;
 }
 
 function words(name: string): string[] {

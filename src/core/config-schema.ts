@@ -1,6 +1,7 @@
+import { parseServiceKey } from './memory-api/service-key.ts';
 import type { MemorySettings, Settings } from './settings.ts';
 import { type ProxyFlags, readProxySettings } from './config-proxy.ts';
-import { parseBaseUrl, readUpstreams } from './config-upstreams.ts';
+import { isOwnMachineUrl, parseServiceUrl, readUpstreams } from './config-upstreams.ts';
 import {
   type Environment,
   Findings,
@@ -22,6 +23,9 @@ export interface ParsedConfig {
   readonly warnings: readonly Problem[];
 }
 
+// A service is a network away; what it takes is time before the first byte, all the same.
+const HOSTED_FALLBACKS = { recallMs: 600 } as const;
+
 /** What a client of the proxy must know. */
 export interface Access {
   readonly host: string;
@@ -41,8 +45,13 @@ export function parseConfig(
 ): ParsedConfig {
   const findings = new Findings();
   const file = readRoot(value, findings);
-  const proxy = readProxySettings(file['proxy'], { environment, flags }, findings);
-  const memory = readMemory(file['memory'], environment, findings);
+  const ofMemory = new Findings();
+  const memory = readMemory(file['memory'], environment, ofMemory);
+  const fallbacks = memory?.kind === 'hosted' ? HOSTED_FALLBACKS : {};
+  const proxy = readProxySettings(file['proxy'], { environment, flags, fallbacks }, findings);
+  // Told in the order of the file, although the proxy's defaults depend on it.
+  findings.problems.push(...ofMemory.problems);
+  findings.warnings.push(...ofMemory.warnings);
   const upstreams = readUpstreams(file['upstreams'], environment, findings);
   const localToken = readLocalToken(file['localToken'], environment, findings);
   if (upstreams.some((upstream) => isSame(upstream.providerKey, localToken))) {
@@ -69,6 +78,18 @@ export function parseAccess(
   const problems = findings.problems.filter(({ path }) => wanted.includes(path));
   if (problems.length > 0 || localToken === undefined) return { problems };
   return { access: { host, port, localToken }, problems };
+}
+
+/** Only where memories are: a command that looks at them needs no provider. */
+export function parseMemory(
+  value: unknown,
+  environment: Environment,
+): { readonly memory?: MemorySettings; readonly problems: readonly Problem[] } {
+  const findings = new Findings();
+  const memory = readMemory(readRoot(value, findings)['memory'], environment, findings);
+  const wanted = /^(?:config|version|memory(?:\..*)?)$/;
+  const problems = findings.problems.filter(({ path }) => wanted.test(path));
+  return problems.length > 0 || memory === undefined ? { problems } : { memory, problems };
 }
 
 function readRoot(value: unknown, findings: Findings): Readonly<Record<string, unknown>> {
@@ -100,19 +121,38 @@ function readMemory(
     findings.warnUnknown('memory', value, ['kind']);
     return { kind };
   }
-  findings.warnUnknown('memory', value, ['kind', 'baseUrl', 'serviceKey']);
-  // A service on this very machine is how one is tried out.
-  const named = value['baseUrl'];
-  const isOwn = typeof named === 'string' && OWN_MACHINE.test(named);
-  const baseUrl = parseBaseUrl(named, isOwn);
-  if ('allowed' in baseUrl) findings.problem('memory.baseUrl', value['baseUrl'], baseUrl.allowed);
-  const at = { path: 'memory.serviceKey', environment };
-  const serviceKey = readCredential(value['serviceKey'], at, findings);
-  if ('allowed' in baseUrl || serviceKey === undefined) return undefined;
-  return { kind, baseUrl: baseUrl.url, serviceKey };
+  return readHostedMemory(value, environment, findings);
 }
 
-const OWN_MACHINE = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?:[:/]|$)/;
+function readHostedMemory(
+  value: Readonly<Record<string, unknown>>,
+  environment: Environment,
+  findings: Findings,
+): MemorySettings | undefined {
+  findings.warnUnknown('memory', value, ['kind', 'baseUrl', 'serviceKey', 'allowPrivate']);
+  const stated = value['allowPrivate'];
+  if (stated !== undefined && typeof stated !== 'boolean') {
+    findings.problem('memory.allowPrivate', stated, 'true or false');
+  }
+  const baseUrl = parseServiceUrl(value['baseUrl'], stated === true);
+  if ('allowed' in baseUrl) findings.problem('memory.baseUrl', value['baseUrl'], baseUrl.allowed);
+  const serviceKey = readServiceKey(value['serviceKey'], environment, findings);
+  if ('allowed' in baseUrl || serviceKey === undefined) return undefined;
+  const allowPrivate = stated === true || isOwnMachineUrl(baseUrl.url);
+  return { kind: 'hosted', baseUrl: baseUrl.url, serviceKey, allowPrivate };
+}
+
+function readServiceKey(value: unknown, environment: Environment, findings: Findings) {
+  const path = 'memory.serviceKey';
+  const key = readCredential(value, { path, environment }, findings);
+  // Other services may have keys of another form; one of ours that is not whole is a slip.
+  if (key === undefined || !key.startsWith('svc_live_') || parseServiceKey(key) !== undefined) {
+    return key;
+  }
+  const allowed = 'a whole key: its checksum does not fit, so a part is missing or mistyped';
+  findings.problems.push({ path, found: 'another text', allowed });
+  return undefined;
+}
 
 /** The form of RFC 6750, which every client can send and every shell can quote. */
 const LOCAL_TOKEN = /^[A-Za-z0-9._~+/-]{24,256}={0,2}$/;

@@ -176,6 +176,24 @@ export function parseBaseUrl(
   return { url: url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '') };
 }
 
+/**
+ * The base URL of a hosted memory. One on this very machine is how it is tried out; from there on
+ * the key and the memories travel in TLS, in the person's own network too.
+ */
+export function parseServiceUrl(
+  value: unknown,
+  allowPrivate = false,
+): ReturnType<typeof parseBaseUrl> {
+  const isOwn = typeof value === 'string' && isOwnMachineUrl(value);
+  const isOpen = typeof value === 'string' && value.startsWith('http:') && !isOwn;
+  if (isOpen) return { allowed: 'https://, or http:// on this machine' };
+  return parseBaseUrl(value, allowPrivate || isOwn);
+}
+
+export function isOwnMachineUrl(url: string): boolean {
+  return /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?:[:/]|$)/.test(url);
+}
+
 // An early, friendly answer for what is plainly not public. What a name resolves to is judged when
 // connecting; the parser has already turned 0x7f.1 and 2130706433 into 127.0.0.1.
 function isOwnNetwork(hostname: string): boolean {

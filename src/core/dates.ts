@@ -56,3 +56,128 @@ export function asksForTime(text: string): boolean {
     text,
   );
 }
+
+/** Milliseconds since 1970; `to` is the end, excluded. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface NamedSpan extends Span {
+  /** The words that name it. */
+  readonly words: string;
+}
+
+/** People tell about a day on that day or soon after it. */
+const TOLD_WITHIN_DAYS = 3;
+const DAY_MS = 86_400_000;
+
+/** Whether something said then may be about the days that were asked for. */
+export function wasIn({ from, to }: Span, at: number): boolean {
+  return at >= from && at < to + TOLD_WITHIN_DAYS * DAY_MS;
+}
+
+const MONTH_NAMES =
+  'jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?';
+const MONTH_STARTS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
+const NUMBERS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
+const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
+
+const ISO_DAY = /\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b/;
+const MONTH_DAY = new RegExp(
+  `\\b(${MONTH_NAMES})\\.? (\\d{1,2})(?:st|nd|rd|th)?(?:,? ((?:19|20)\\d\\d))?\\b`,
+);
+const DAY_MONTH = new RegExp(
+  `\\b(\\d{1,2})(?:st|nd|rd|th)?(?: of)? (${MONTH_NAMES})(?:\\.?,? ((?:19|20)\\d\\d))?\\b`,
+);
+const NEAR = /\b(?:yesterday|today|this morning)\b/;
+const AGO = new RegExp(`\\b(\\d{1,2}|an?|${NUMBERS.join('|')}) (day|week|month)s? ago\\b`);
+const LAST = new RegExp(`\\b(this|last) (week|month|${WEEKDAYS.join('|')})\\b`);
+
+/**
+ * The days that a question names: "on March 3", "yesterday", "last week". Days are those of UTC.
+ * `now` is milliseconds since 1970; a day without a year is the latest one that is not in the future.
+ */
+export function spanIn(text: string, now: number): NamedSpan | undefined {
+  const lower = text.toLowerCase();
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  const iso = ISO_DAY.exec(lower);
+  if (iso !== null) return named(iso, dayOf([iso[1], Number(iso[2]) - 1, iso[3]], now));
+  const monthDay = MONTH_DAY.exec(lower);
+  if (monthDay !== null) {
+    const [, month, day, year] = monthDay;
+    return named(monthDay, dayOf([year, monthOf(month), day], now));
+  }
+  const dayMonth = DAY_MONTH.exec(lower);
+  if (dayMonth !== null) {
+    const [, day, month, year] = dayMonth;
+    return named(dayMonth, dayOf([year, monthOf(month), day], now));
+  }
+  const near = NEAR.exec(lower);
+  if (near !== null) {
+    return named(near, spanOf(near[0] === 'yesterday' ? today - DAY_MS : today, 1));
+  }
+  const ago = AGO.exec(lower);
+  if (ago !== null) return named(ago, aroundAgo(numberOf(ago[1]), ago[2], today));
+  const last = LAST.exec(lower);
+  return last === null ? undefined : named(last, relativeSpan(last[1], last[2], today));
+}
+
+function named([words]: RegExpExecArray, span: Span | undefined): NamedSpan | undefined {
+  return span === undefined ? undefined : { ...span, words };
+}
+
+function monthOf(name = ''): number {
+  return MONTH_STARTS.indexOf(name.slice(0, 3));
+}
+
+type NamedDay = readonly [year: string | undefined, month: number, day: string | undefined];
+
+function dayOf([year, month, day]: NamedDay, now: number): Span | undefined {
+  const date = Number(day);
+  if (month < 0 || month > 11 || date < 1 || date > 31) return undefined;
+  if (year !== undefined) return spanOf(Date.UTC(Number(year), month, date), 1);
+  const thisYear = new Date(now).getUTCFullYear();
+  const at = Date.UTC(thisYear, month, date);
+  return spanOf(at > now ? Date.UTC(thisYear - 1, month, date) : at, 1);
+}
+
+/** "Two weeks ago" is rarely exact: half a week to both sides. */
+function aroundAgo(count: number, unit: string | undefined, today: number): Span {
+  if (unit === 'day') return spanOf(today - count * DAY_MS, 1);
+  const days = unit === 'week' ? 7 : 30;
+  const slack = Math.floor(days / 2);
+  return spanOf(today - (count * days + slack) * DAY_MS, 2 * slack + 1);
+}
+
+function relativeSpan(which: string | undefined, what = '', today = 0): Span {
+  const weekday = WEEKDAYS.indexOf(what);
+  const isLast = which === 'last';
+  if (weekday !== -1) {
+    const back = (new Date(today).getUTCDay() - weekday + 7) % 7;
+    return spanOf(today - (back === 0 && isLast ? 7 : back) * DAY_MS, 1);
+  }
+  const current = currentOf(what, today);
+  return isLast ? previousOf(what, current) : current;
+}
+
+// Weeks begin on Monday; people who begin theirs on Sunday are a day off, which wasIn() forgives.
+function currentOf(what: string, today: number): Span {
+  const date = new Date(today);
+  const passed = what === 'week' ? (date.getUTCDay() + 6) % 7 : date.getUTCDate() - 1;
+  return spanOf(today - passed * DAY_MS, passed + 1);
+}
+
+function previousOf(what: string, { from }: Span): Span {
+  if (what === 'week') return spanOf(from - 7 * DAY_MS, 7);
+  const first = new Date(from);
+  return { from: Date.UTC(first.getUTCFullYear(), first.getUTCMonth() - 1, 1), to: from };
+}
+
+function numberOf(word = ''): number {
+  return /^\d/.test(word) ? Number(word) : Math.max(1, NUMBERS.indexOf(word) + 1);
+}
+
+function spanOf(from: number, days: number): Span {
+  return { from, to: from + days * DAY_MS };
+}

@@ -14,3 +14,10 @@ export type Dialect = (typeof DIALECTS)[number];
 export function listKey(dialect: Dialect): 'messages' | 'input' {
   return dialect === 'openai_responses' ? 'input' : 'messages';
 }
+
+/** Where each is spoken, as every provider's own API has it. */
+export const MODEL_PATHS: Readonly<Record<Dialect, string>> = {
+  anthropic_messages: '/v1/messages',
+  openai_responses: '/v1/responses',
+  openai_chat_completions: '/v1/chat/completions',
+};

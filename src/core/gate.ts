@@ -134,6 +134,10 @@ function checkForm(head: RequestHead, headers: HeaderIndex): void {
   if (head.headers.length > 2 * HEADERS_MAX) {
     refuse('HEADERS_TOO_MANY', 'The request has too many headers.');
   }
+  // The parser of Node 20.18 lets a space before the colon pass, and others may drop the header.
+  for (const name of headers.keys()) {
+    if (name.endsWith(' ')) refuse('REQUEST_MALFORMED', 'A header name ends with a space.');
+  }
   if (!headers.has('host')) refuse('REQUEST_MALFORMED', 'The request names no Host.');
   for (const name of ONCE) {
     if ((headers.get(name)?.length ?? 0) > 1) {

@@ -90,11 +90,22 @@ function isSet(value: unknown): boolean {
 
 // --- client
 
+/** By headers alone: for a request whose body nobody reads. */
+export function clientOfHeaders(headers: RawHeaders): string {
+  const names = firstValues(headers);
+  if (/^codex/i.test(names.get('originator') ?? '')) return 'codex';
+  return clientOfAgent(names.get('user-agent') ?? '');
+}
+
 function clientOf(dialect: Dialect, names: Names, body: Fields): string {
   const agent = names.get('user-agent') ?? '';
   const originator = names.get('originator') ?? '';
   if (dialect === 'anthropic_messages' && isClaudeCode(agent, body)) return 'claude-code';
   if (dialect === 'openai_responses' && /^codex/i.test(originator)) return 'codex';
+  return clientOfAgent(agent);
+}
+
+function clientOfAgent(agent: string): string {
   return AGENTS.find(([starts]) => agent.startsWith(starts))?.[1] ?? 'unknown';
 }
 

@@ -139,7 +139,7 @@ export interface Room {
 // Under a quarter of the budget a block says too little to be worth its place.
 const ROOM_SHARE_MIN = 4;
 // Dropping rewrites everything behind the first block at 1.25 times the price instead of reading it
-// from the cache at 0.1 (cost.md). Up to this many tokens that is less than 1 cent per drop with the
+// from the cache at 0.1. Up to this many tokens that is less than 1 cent per drop with the
 // dearest models; above it, on a warm cache, memory would cost more than it is worth.
 const REWRITE_TOKENS_MAX = 4096;
 

@@ -1,10 +1,11 @@
 import type { Edit } from './edits.ts';
+import type { MemoryState } from './evidence.ts';
 import type { Placement } from './injections.ts';
 import { insertBlock } from './item-edits.ts';
 import type { Modes } from './modes.ts';
+import { isOmitted, omit, type Omission } from './omissions.ts';
 import type { CompressionMode } from './settings.ts';
-import type { ToolOutput } from './outputs.ts';
-import { elisionEdits, savedTokens, type Wanted } from './shortening.ts';
+import { elisionEdits, type Replacement, type Wanted } from './shortening.ts';
 import type { RequestView } from './view.ts';
 
 /**
@@ -32,7 +33,9 @@ export type ContinuityState =
 /** What shortening came to in this request. */
 export interface Shortening {
   /** Tool outputs that are left out; in shadow, that would be. */
-  readonly elided: readonly ToolOutput[];
+  readonly elided: readonly Replacement[];
+  /** Whole exchanges that are left out. */
+  readonly omitted: readonly Omission[];
   readonly state: ContinuityState;
 }
 
@@ -57,21 +60,24 @@ export interface Plan {
 }
 
 export function makePlan({ view, modes, placements, shortening }: PlanFacts): Plan {
-  const elidedTokens = shortening.elided.reduce((sum, output) => sum + savedTokens(output), 0);
+  const omitting = omit(view, shortening.omitted);
+  const elidedTokens = shortening.elided.reduce((sum, { saved }) => sum + saved, omitting.saved);
   const measured = {
     compressionMode: effectiveMode(modes.compression, shortening.state),
     continuityState: shortening.state,
     originalTokens: view.tokens,
-    elidedItems: shortening.elided.length,
+    elidedItems: shortening.elided.length + omitting.items,
     elidedTokens,
   };
   // Measured and forwarded unchanged: not even a recalled block is added.
   if (modes.compression === 'shadow') {
     return { ...measured, edits: [], forwardedTokens: view.tokens, recalledTokens: 0 };
   }
-  const edits: Edit[] = [...elisionEdits(shortening.elided)];
+  const edits: Edit[] = [...elisionEdits(shortening.elided), ...omitting.edits];
   let recalledTokens = 0;
   for (const { item, block, form, tokens } of placements) {
+    // What stands in an exchange goes with it.
+    if (isOmitted(item, shortening.omitted)) continue;
     const insertion = insertBlock(view, item, { block, form });
     if (insertion.length === 0) continue;
     edits.push(...insertion);
@@ -99,15 +105,13 @@ export function untouchedPlan(modes: Modes, tokens: number): Plan {
 /** What stands in the way of shortening this request at all. */
 export interface Obstacles {
   readonly modes: Modes;
-  /** 'main' requests alone may be shortened: a compaction must see the whole history. */
-  readonly isMain: boolean;
+  /** 'main' requests alone may be shortened, and compactions that would not fit the window whole. */
+  readonly isOpen: boolean;
   readonly isOverBudget: boolean;
   /** The history is kept at the provider: nothing may be changed. */
   readonly hasProviderState: boolean;
   /** The provider refused a shortened request of this conversation. */
   readonly isRefused: boolean;
-  /** The client must see how large its history is, so that it compacts. */
-  readonly isNearWindow: boolean;
   readonly isElisionEnabled: boolean;
 }
 
@@ -124,21 +128,35 @@ export function stateBefore(facts: Obstacles): ContinuityState | undefined {
 }
 
 function obstacleOf(facts: Obstacles): ContinuityState | undefined {
-  if (!facts.isMain || !facts.isOverBudget) return 'not_needed';
+  if (!facts.isOpen || !facts.isOverBudget) return 'not_needed';
   if (facts.hasProviderState) return 'bypassed_provider_state';
   if (facts.isRefused) return 'bypassed_provider_refused';
-  return facts.isNearWindow || !facts.isElisionEnabled ? 'bypassed_protected_context' : undefined;
+  return facts.isElisionEnabled ? undefined : 'bypassed_protected_context';
 }
 
 const STATE_OF_REASON: Readonly<Record<Wanted['reason'], ContinuityState>> = {
   nothing_old: 'bypassed_protected_context',
   not_stored: 'bypassed_not_stored',
   not_worth_it: 'bypassed_not_worth_it',
+  near_window: 'bypassed_protected_context',
 };
 
 /** The state of a request that leaves nothing out although it might have. */
 export function stateWithout(reason: Wanted['reason']): ContinuityState {
   return STATE_OF_REASON[reason];
+}
+
+/**
+ * Why these exchanges may not be left out of a request for the first time, whose recall came to this;
+ * undefined when they may. Only what is recalled can stand for them.
+ */
+export function stateWithoutRecall(
+  { placements, state }: { readonly placements: readonly Placement[]; readonly state: MemoryState },
+  omissions: readonly Omission[],
+): ContinuityState | undefined {
+  if (state.startsWith('degraded_')) return 'bypassed_recall_degraded';
+  const isCovered = placements.some(({ item }) => !isOmitted(item, omissions));
+  return isCovered ? undefined : 'bypassed_empty_recall';
 }
 
 function effectiveMode(mode: CompressionMode, state: ContinuityState): CompressionMode {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { recordBytes, recordOfText, type TextRole } from './memory-api/records.ts';
 
 /** Bytes of a nonce: as many as the hash has. */
 export const NONCE_BYTES = 32;
@@ -10,4 +11,18 @@ export const NONCE_BYTES = 32;
  */
 export function proofOf(nonce: Uint8Array, text: string | Uint8Array): string {
   return createHmac('sha256', nonce).update(text).digest('base64url');
+}
+
+/**
+ * The proof of a text, over the canonical bytes of its record: every memory, near or far, makes the
+ * same one. `role`: who said it. Undefined for a text that has no UTF-8 form.
+ */
+export function textProof(nonce: Uint8Array, role: TextRole, text: string): string | undefined {
+  const bytes = recordBytes(recordOfText(role, text));
+  return bytes === undefined ? undefined : proofOf(nonce, bytes);
+}
+
+/** The proof of a tool output. */
+export function outputProof(nonce: Uint8Array, text: string): string | undefined {
+  return textProof(nonce, 'tool', text);
 }

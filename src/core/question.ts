@@ -1,5 +1,5 @@
-import { asksForTime, datesIn } from './dates.ts';
-import { readTerms } from './terms.ts';
+import { asksForTime, datesIn, type Span, spanIn } from './dates.ts';
+import { readTerms, termsOf } from './terms.ts';
 
 /**
  * What is asked of the memory: the terms of the human's words, and those of the assistant's last
@@ -16,6 +16,12 @@ export interface Question {
   readonly pairs: ReadonlySet<string>;
   readonly asksWhen: boolean;
   readonly dates: readonly string[];
+  /** The days that it names. */
+  readonly span: Span | undefined;
+  /** Terms that name a date: they say when, not what. */
+  readonly dateTerms: ReadonlySet<string>;
+  /** It wants to know something; an order ("fix the test") wants something done. */
+  readonly isQuestion: boolean;
 }
 
 /** What is asked stands at the ends of a long prompt; the middle is a pasted file or log. */
@@ -24,11 +30,14 @@ const TEXT_CHARS_MAX = 8192;
 const HUMAN_TERMS_MAX = 48;
 const ASSISTANT_TERMS_MAX = 24;
 
-export function readQuestion(humanText: string, assistantText: string): Question {
+/** `now`: milliseconds since 1970, for "yesterday". */
+export function readQuestion(humanText: string, assistantText: string, now: number): Question {
   const text = endsOf(humanText);
   const { words, wholes } = readTerms(text);
   const human = distinct(words).slice(0, HUMAN_TERMS_MAX);
   const known = new Set([...human, ...wholes]);
+  const span = spanIn(text, now);
+  const dates = datesIn(human);
   const said = distinct(readTerms(endsOf(assistantText)).words);
   return {
     human,
@@ -38,8 +47,18 @@ export function readQuestion(humanText: string, assistantText: string): Question
     assistant: said.filter((term) => !known.has(term)).slice(-ASSISTANT_TERMS_MAX),
     pairs: new Set(words.slice(1).map((word, index) => `${words[index] ?? ''} ${word}`)),
     asksWhen: asksForTime(text),
-    dates: datesIn(human),
+    dates,
+    span,
+    dateTerms: new Set([...dates, ...termsOf(span?.words ?? '')]),
+    isQuestion: asksToKnow(text),
   };
+}
+
+const ASKING =
+  /[?？]|^\W*(?:who|whose|what|when|where|which|why|how|did|do|does|is|are|was|were|has|have|had|tell|remind|remember|recall|explain|describe|summari[sz]e|list|show)\b/i;
+
+function asksToKnow(text: string): boolean {
+  return ASKING.test(text);
 }
 
 function endsOf(text: string): string {

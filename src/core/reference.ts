@@ -17,11 +17,16 @@ export function isDigest(value: string): boolean {
 
 /** `m_` and 16 characters of lower-case base32, from the digest's first 10 bytes. */
 export function referenceOf(digest: string): string {
+  return `m_${base32Of(digest)}`;
+}
+
+/** The first 80 bits of a base64url digest. */
+export function base32Of(digest: string): string {
   let bits = 0n;
   for (const byte of Buffer.from(digest, 'base64url').subarray(0, REFERENCE_BYTES)) {
     bits = (bits << 8n) | BigInt(byte);
   }
   let text = '';
   for (let shift = 75n; shift >= 0n; shift -= 5n) text += ALPHABET[Number((bits >> shift) & 31n)];
-  return `m_${text}`;
+  return text;
 }

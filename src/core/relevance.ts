@@ -1,4 +1,5 @@
-import { inverseFrequency } from './ranking.ts';
+import type { Evidence } from './ranked.ts';
+import { inverseFrequency } from './term-value.ts';
 
 /**
  * Whether a passage answers a question at all. The best of a bad lot is still bad: an empty answer
@@ -6,14 +7,20 @@ import { inverseFrequency } from './ranking.ts';
  */
 
 /**
- * What is held times its share of what is asked: one rare word is enough for a short question, a
- * long prompt needs several. On one half of a conversation set 0.1 stops 1 % of the questions whose
- * answer is there, 0.2 stops 3 %, 0.3 stopped 8 %.
+ * The share of what is asked that a unit holds, by how telling the words are. On the even half of
+ * LoCoMo 0.15 loses 0.6 % of the evidence and answers 43 % of the questions of other conversations,
+ * 0.1 loses 0.3 % and answers 51 %, 0.23 loses 3 % and answers 30 %: people's lives are alike. Of
+ * prompts to coding agents it answers 14 % there.
  */
-const STRENGTH_MIN = 0.1;
+const COVERAGE_MIN = 0.15;
+/**
+ * Who gives an order does not ask the memory: only what is about the same thing helps. Stores of
+ * coding conversations answered 25 % of foreign prompts with 0.15 and 8 % with 0.3.
+ */
+const COVERAGE_OF_ORDER_MIN = 0.3;
 /** A single word may be a namesake ("autumn leaves", "the train leaves"), unless it is the question. */
 const LONE_WORD_SHARE_MIN = 0.5;
-/** Once one passage answers, others may add to it with less of their own. */
+/** Once one unit answers, others may add to it with less of their own. */
 const STRENGTH_OTHERS_MIN = 0.02;
 /** Words that nearly every passage holds prove nothing, however many of them match. */
 const HELD_MIN = 0.35;
@@ -22,32 +29,28 @@ const JUDGED_FIRST = 5;
 /** Words of everyday work count little: "fix the code" is not a question about every code. */
 const EVERYDAY_WEIGHT = 0.35;
 
-export interface Evidence {
-  /** Sum over the question's words that were found, each from 0 (in all passages) to 1 (in none else). */
-  readonly held: number;
-  /** The same sum over all words of the question. */
-  readonly asked: number;
-  /** How many of the question's words were found. */
-  readonly words: number;
-}
-
 /** Those that answer, in their order; none when not one of the first does so on its own. */
 export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   ranked: readonly Kind[],
+  { isQuestion }: { readonly isQuestion: boolean },
 ): Kind[] {
-  const isAnswered = ranked.slice(0, JUDGED_FIRST).some(({ evidence }) => answers(evidence));
+  const coverageMin = isQuestion ? COVERAGE_MIN : COVERAGE_OF_ORDER_MIN;
+  const isAnswered = ranked
+    .slice(0, JUDGED_FIRST)
+    .some(({ evidence }) => evidence.held >= HELD_MIN && coverageOf(evidence) >= coverageMin);
   if (!isAnswered) return [];
-  return ranked.filter(({ evidence }) => strengthOf(evidence) >= STRENGTH_OTHERS_MIN);
+  return ranked.filter(({ evidence: { held, asked } }) => {
+    return asked > 0 && (held * held) / asked >= STRENGTH_OTHERS_MIN;
+  });
 }
 
-function answers(evidence: Evidence): boolean {
-  const { held, asked, words } = evidence;
-  if (held < HELD_MIN || strengthOf(evidence) < STRENGTH_MIN) return false;
-  return words > 1 || held >= LONE_WORD_SHARE_MIN * asked;
-}
-
-function strengthOf({ held, asked }: Evidence): number {
-  return asked === 0 ? 0 : (held * held) / asked;
+function coverageOf({ held, asked, words, wordsBeside }: Evidence): number {
+  if (asked === 0) return 0;
+  const share = held / asked;
+  if (share >= LONE_WORD_SHARE_MIN) return share;
+  if (words + wordsBeside < 2) return 0;
+  // What stands beside may be about something else: two of the words must be its own.
+  return share * Math.min(1, words / 2);
 }
 
 /** How telling a word is, from 0 to 1: 1 for one that no passage holds. */

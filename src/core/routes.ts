@@ -9,17 +9,22 @@ import type { Dialect } from './dialect.ts';
 /**
  * 'model': memory may act. 'relay': the client's bytes go to the upstream of `dialect` untouched;
  * `dialect` undefined is the OpenAI side, whichever of its two styles is configured.
- * 'local': answered here while the process lives.
+ * 'local': answered here while the process lives, to anyone. 'open-requests': what is being answered,
+ * to a holder of the token.
  */
 export type Route =
   | { readonly kind: 'model'; readonly dialect: Dialect }
   | { readonly kind: 'relay'; readonly dialect: Dialect | undefined }
-  | { readonly kind: 'local' };
+  | { readonly kind: 'local' }
+  | { readonly kind: 'open-requests' };
 
 export interface PathEntry {
   readonly route: Route;
   readonly methods: readonly string[];
 }
+
+/** svc asks itself: no client knows it. */
+export const OPEN_REQUESTS_PATH = '/svc/open-requests';
 
 const READ = ['GET', 'HEAD'] as const;
 const POST = ['POST'] as const;
@@ -35,6 +40,7 @@ const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
   ['/v1/responses/input_tokens', relayed('openai_responses')],
   ['/health', { route: { kind: 'local' }, methods: READ }],
   ['/livez', { route: { kind: 'local' }, methods: READ }],
+  [OPEN_REQUESTS_PATH, { route: { kind: 'open-requests' }, methods: ['GET'] }],
 ]);
 
 const MODELS = '/v1/models';

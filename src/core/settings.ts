@@ -55,7 +55,13 @@ export interface UpstreamSettings {
 
 export type MemorySettings =
   | { readonly kind: 'embedded' }
-  | { readonly kind: 'hosted'; readonly baseUrl: string; readonly serviceKey: string };
+  | {
+      readonly kind: 'hosted';
+      readonly baseUrl: string;
+      readonly serviceKey: string;
+      /** The service stands in the person's own network or on this machine. */
+      readonly allowPrivate: boolean;
+    };
 
 export interface Settings {
   readonly proxy: ProxySettings;

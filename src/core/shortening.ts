@@ -1,17 +1,21 @@
 /**
- * Decides which tool outputs a request leaves out. Pure: the same request, the same ledger and the
+ * Decides which tool outputs and exchanges a request leaves out. Pure: the same request, the same ledger and the
  * same proofs give the same answer.
  *
  * Outputs go in batches and stay gone. A window that slides by one output a request breaks the
  * provider's prompt cache each time: measured on real sessions it costs 111 to 154 % of doing nothing.
  */
 import type { Edit } from './edits.ts';
+import type { Batch } from './elisions.ts';
 import type { Exchange } from './exchanges.ts';
+import { isProven, type Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
 import { batchProfit, type CachePrices } from './pricing.ts';
 import { referenceOf } from './reference.ts';
-import { stubTokens, writeStub } from './stubs.ts';
+import { stubTokens, writeNote, writeStub } from './stubs.ts';
+import { estimateTextTokens } from './tokens.ts';
 import type { Item } from './view.ts';
+import type { Fill } from './window.ts';
 
 /** What the request says, and what was done to this conversation before. */
 export interface ShorteningFacts {
@@ -22,29 +26,45 @@ export interface ShorteningFacts {
   readonly reread: ReadonlySet<string>;
   /** What earlier requests of this conversation left out, by the ledger. */
   readonly repeated: ReadonlySet<ToolOutput>;
+  /** Whole exchanges that may be left out, and are not yet. */
+  readonly omittable: readonly Omission[];
+  /** Those that earlier requests of this conversation left out, by the ledger. */
+  readonly omitted: readonly Omission[];
   /** Whether the memory once said that it holds this digest. */
   readonly isStored: (digest: string) => boolean;
   readonly isCacheCold: boolean;
   readonly keepRounds: number;
   readonly prices: CachePrices;
-  /** As tokensUntilEdge() says. */
-  readonly tokensLeft: number;
+  /** How much of the model's window the whole would fill. */
+  readonly fill: Fill;
+  /** All came back in an earlier request: nothing is left out any more. */
+  readonly isWholeAgain: boolean;
+  /** The client compacts: its history goes whole where it fits, and is never shortened further. */
+  readonly isCompaction: boolean;
 }
 
-/** Outputs that this request may leave out once the memory has proven that it holds them. */
+/** What this request may leave out once the memory has proven that it holds it. */
 export interface Wanted {
   /** Left out before: they stay out. */
   readonly repeated: readonly ToolOutput[];
+  readonly omitted: readonly Omission[];
   /** Left out from this request on; empty when a batch does not pay yet. */
   readonly batch: readonly ToolOutput[];
+  readonly omissions: readonly Omission[];
+  /** What was left out comes back with this request, for good. */
+  readonly comesBack: boolean;
   /** Why there is no batch, and nothing to repeat either. */
-  readonly reason: 'nothing_old' | 'not_stored' | 'not_worth_it';
+  readonly reason: 'nothing_old' | 'not_stored' | 'not_worth_it' | 'near_window';
 }
 
 // Under this a stub saves little more than itself.
 const OUTPUT_TOKENS_MIN = 120;
-/** Half of what these answer is quoted later: leaving it out only has it fetched again. */
-const EXEMPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn_agent', 'wait']);
+/**
+ * Two in three of what these answer are quoted soon, and leaving them out has them fetched again. After
+ * LATE_ROUNDS it is fewer than half, as with any other large output.
+ */
+const LATE_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn_agent', 'wait']);
+const LATE_ROUNDS = 12;
 
 // From 2,000 to 8,000 the measured cost is the same; below, batches become frequent.
 const BATCH_TOKENS_MIN = 4_096;
@@ -56,7 +76,6 @@ export function isElidable(output: ToolOutput, reread: ReadonlySet<string>): boo
   return (
     output.tokens >= OUTPUT_TOKENS_MIN &&
     output.isStorable &&
-    !EXEMPT_TOOLS.has(output.tool.toLowerCase()) &&
     !output.isReading &&
     !output.isClients &&
     (reread.size === 0 || !reread.has(referenceOf(output.digest)))
@@ -69,31 +88,46 @@ export function findCandidates(facts: ShorteningFacts): readonly ToolOutput[] {
   const answered = rounds.flatMap(({ results }) =>
     results.length > 0 ? [Math.min(...results)] : [],
   );
-  const kept = answered.slice(Math.max(0, answered.length - facts.keepRounds));
   // Keeping none, everything but the newest item may go: the model has not seen that one yet.
-  const before = kept.length === 0 ? facts.items.length - 1 : Math.min(...kept);
-  return facts.outputs.filter(
-    (output) =>
-      output.item < before && !facts.repeated.has(output) && isElidable(output, facts.reread),
-  );
+  const endBefore = (kept: number): number =>
+    Math.min(facts.items.length - 1, ...answered.slice(Math.max(0, answered.length - kept)));
+  const before = endBefore(facts.keepRounds);
+  const lateBefore = endBefore(Math.max(facts.keepRounds, LATE_ROUNDS));
+  return facts.outputs.filter((output) => {
+    const isLate = LATE_TOOLS.has(output.tool.toLowerCase());
+    const isOld = output.item < (isLate ? lateBefore : before);
+    return isOld && !facts.repeated.has(output) && isElidable(output, facts.reread);
+  });
 }
+
+const NOTHING = { repeated: [], omitted: [], batch: [], omissions: [] } as const;
+const NEAR_WINDOW = { ...NOTHING, comesBack: false, reason: 'near_window' } as const;
 
 /** What is worth a proof: the memory is not asked about what would not be left out anyway. */
 export function wantedOutputs(facts: ShorteningFacts): Wanted {
+  const { fill, isCompaction } = facts;
+  if (facts.isWholeAgain || (isCompaction && !fill.mayNotFit)) return NEAR_WINDOW;
   const repeated = facts.outputs.filter(
     (output) => facts.repeated.has(output) && !output.isClients && !output.isReading,
   );
+  const { omitted, omittable } = facts;
+  if (fill.isAtEdge && !isCompaction && repeated.length + omitted.length > 0) {
+    return { ...NEAR_WINDOW, comesBack: true };
+  }
+  if (!fill.hasRoom || isCompaction) return { ...NEAR_WINDOW, repeated, omitted };
   const old = findCandidates(facts);
   const stored = old.filter(({ digest }) => facts.isStored(digest));
-  if (isBatch(facts, stored)) return { repeated, batch: stored, reason: 'not_worth_it' };
-  const reason = stored.length > 0 ? 'not_worth_it' : old.length > 0 ? 'not_stored' : 'nothing_old';
-  return { repeated, batch: [], reason };
+  const found = { ...NOTHING, repeated, omitted, comesBack: false } as const;
+  const all = { batch: stored, omissions: omittable };
+  if (isBatch(facts, all)) return { ...found, ...all, reason: 'not_worth_it' };
+  if (stored.length + omittable.length > 0) return { ...found, reason: 'not_worth_it' };
+  return { ...found, reason: old.length > 0 ? 'not_stored' : 'nothing_old' };
 }
 
-export interface Chosen {
+export interface Chosen extends Batch {
+  /** All that is left out; `batch` and `omissions` are what goes for the first time. */
   readonly elided: readonly ToolOutput[];
-  /** Those of `elided` that are left out for the first time. */
-  readonly batch: readonly ToolOutput[];
+  readonly omitted: readonly Omission[];
 }
 
 /** What is left out, given the digests that the memory has proven in this very request. */
@@ -103,10 +137,19 @@ export function chooseOutputs(
   proven: ReadonlySet<string>,
 ): Chosen {
   const repeated = wanted.repeated.filter(({ digest }) => proven.has(digest));
+  const omitted = wanted.omitted.filter((omission) => isProven(omission, proven));
   const batch = wanted.batch.filter(({ digest }) => proven.has(digest));
+  const omissions = wanted.omissions.filter((omission) => isProven(omission, proven));
   // What is proven may be less than what was wanted, and then not be worth a batch any more.
-  if (!isBatch(facts, batch)) return { elided: repeated, batch: [] };
-  return { elided: [...repeated, ...batch], batch };
+  if (!isBatch(facts, { batch, omissions })) {
+    return { elided: repeated, omitted, batch: [], omissions: [] };
+  }
+  return {
+    elided: [...repeated, ...batch],
+    omitted: [...omitted, ...omissions],
+    batch,
+    omissions,
+  };
 }
 
 /** Tokens that leaving this output out saves in every request. */
@@ -114,23 +157,48 @@ export function savedTokens(output: ToolOutput): number {
   return Math.max(0, output.tokens - stubTokens(output));
 }
 
-/** Each output's text, and nothing else, becomes its stub. */
-export function elisionEdits(elided: readonly ToolOutput[]): readonly Edit[] {
-  return elided.map((output) => ({
+/** What stands for an output that is left out. */
+export interface Replacement {
+  readonly output: ToolOutput;
+  readonly text: string;
+  /** Estimated tokens that the request is shorter by. */
+  readonly saved: number;
+}
+
+/** In the order of the body. The first one also tells the model what such lines are. */
+export function replacementsOf(
+  elided: readonly ToolOutput[],
+  outputFolder: string | undefined,
+): readonly Replacement[] {
+  const inOrder = elided.toSorted((one, other) => one.content.start - other.content.start);
+  const note = writeNote(outputFolder);
+  return inOrder.map((output, at) => {
+    const text = `${writeStub(output)}${at === 0 ? note : ''}`;
+    return { output, text, saved: Math.max(0, output.tokens - estimateTextTokens(text)) };
+  });
+}
+
+/** Each output's text, and nothing else, becomes what stands for it. */
+export function elisionEdits(replacements: readonly Replacement[]): readonly Edit[] {
+  return replacements.map(({ output, text }) => ({
     ...output.content,
-    bytes: Buffer.from(JSON.stringify(writeStub(output))),
+    bytes: Buffer.from(JSON.stringify(text)),
   }));
 }
 
-function isBatch(facts: ShorteningFacts, batch: readonly ToolOutput[]): boolean {
-  const gain = sum(batch.map(savedTokens));
+function isBatch(facts: ShorteningFacts, { batch, omissions }: Batch): boolean {
+  const gain = sum(batch.map(savedTokens)) + sum(omissions.map(({ tokens }) => tokens));
   if (facts.isCacheCold) return gain >= COLD_BATCH_TOKENS_MIN;
   if (gain < BATCH_TOKENS_MIN) return false;
   const whole = sum(facts.items.map(({ tokens }) => tokens));
-  const messages = whole - sum([...facts.repeated].map(savedTokens));
-  const { exchanges, prices, tokensLeft } = facts;
+  const gone =
+    sum([...facts.repeated].map(savedTokens)) + sum(facts.omitted.map(({ tokens }) => tokens));
+  const messages = whole - gone;
+  const { exchanges, prices, fill } = facts;
   const requests = exchanges.length + sum(exchanges.map(({ rounds }) => rounds.length));
-  return batchProfit({ gain, messages, wholeMessages: whole, requests, tokensLeft, prices }) > 0;
+  const { growthLeft } = fill;
+  const comingBack = facts.repeated.size + facts.omitted.length === 0 ? whole : 0;
+  return batchProfit({ gain, messages, requests, growthLeft, comingBack, prices }) > 0;
 }
 
 function sum(numbers: readonly number[]): number {

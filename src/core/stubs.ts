@@ -7,8 +7,8 @@ import { estimateTextTokens } from './tokens.ts';
  * and the provider's prompt cache keeps its prefix.
  */
 
-// Enough to recognise a file or a command's first words; with it a stub is about 45 tokens.
-const FIRST_LINE_CHARS = 60;
+// Enough to recognise a file or a command's first words; with it a stub of a real session is 37 tokens.
+const FIRST_LINE_CHARS = 40;
 // Blank lines above the first one are few.
 const START_CHARS = 1_024;
 // Names of tools are chosen by clients and servers of theirs: as long as a name, and no longer.
@@ -33,12 +33,25 @@ export function gistOf(text: string): Gist {
   return { lines, characters: text.length, firstLine: firstLine(text) };
 }
 
+const START = '[svc left out this ';
+
 export function writeStub({ tool, digest, gist }: StubFacts): string {
   const name = plain(tool).slice(0, TOOL_CHARS);
   return (
-    `[svc left this ${name === '' ? 'tool' : name} output out to save tokens: ${gist.lines} lines, ` +
-    `${gist.characters} characters, starting "${gist.firstLine}". If you need it, read it with: ` +
-    `svc memory get ${referenceOf(digest)} (or part of it: --lines 1-200)]`
+    `${START}${name === '' ? 'tool' : name} output: ${gist.lines} lines, "${gist.firstLine}". ` +
+    `To read it: svc memory get ${referenceOf(digest)}]`
+  );
+}
+
+/**
+ * What a model should know of stubs. It stands behind the first of a request and nowhere else, as it
+ * is half as long again as a stub. `folder`: where the same texts are files; undefined where none are.
+ */
+export function writeNote(folder: string | undefined): string {
+  const file = folder === undefined ? '' : `, or read the file ${folder}/REFERENCE.txt`;
+  return (
+    ' [svc keeps every output that it left out, word for word. A part of a long one: ' +
+    `svc memory get REFERENCE --lines 1-200. Without a shell: tool memory_get${file}]`
   );
 }
 
@@ -49,7 +62,7 @@ export function stubTokens(output: StubFacts): number {
 
 /** A stub of ours, whole or at the start of a text: it is never captured as what a tool said. */
 export function isStub(text: string): boolean {
-  return text.startsWith('[svc left this ');
+  return text.startsWith(START);
 }
 
 function firstLine(text: string): string {

@@ -2,6 +2,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Dialect } from '../core/dialect.ts';
 import { errorBody, type ProxyError } from '../core/errors.ts';
 import { PROOF_HEADER } from '../core/proof.ts';
+import type { RequestRow } from '../ports/request-log.ts';
 
 /**
  * The answers that svc makes itself, in the client's own error shape. They name no path, header or
@@ -56,6 +57,18 @@ export function answerHealth(outgoing: ServerResponse, proof: string | undefined
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...(proof === undefined ? {} : { [PROOF_HEADER]: proof }),
+  });
+  outgoing.end(body);
+}
+
+/** Rows of the request log that are not finished: no text, no key. */
+export function answerOpenRequests(outgoing: ServerResponse, rows: readonly RequestRow[]): void {
+  const body = Buffer.from(JSON.stringify({ requests: rows }));
+  outgoing.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
   });
   outgoing.end(body);
 }

@@ -20,11 +20,18 @@ import type { ProxySettings } from '../core/settings.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
+import type { RequestRow } from '../ports/request-log.ts';
 import type { Handler } from '../proxy/client-request.ts';
-import { answerError, answerHealth, type ErrorContext, writeErrorAnswer } from './answers.ts';
-import { readBody } from './body.ts';
-import { Connections, dropBody, endRaw } from './connections.ts';
-import { describeFault } from './faults.ts';
+import { readBody } from '../http/body.ts';
+import { Connections, dropBody, endRaw } from '../http/connections.ts';
+import { describeFault } from '../http/faults.ts';
+import {
+  answerError,
+  answerHealth,
+  answerOpenRequests,
+  type ErrorContext,
+  writeErrorAnswer,
+} from './answers.ts';
 
 /**
  * The loopback listener: takes a request past the gate, reads and decodes its body, hands it to the
@@ -54,6 +61,8 @@ export interface LocalServerOptions {
   readonly newId: () => string;
   readonly report: Report;
   readonly version: string;
+  /** The requests that are being answered. */
+  readonly inFlight?: () => readonly RequestRow[];
 }
 
 export function createLocalServer(options: LocalServerOptions): LocalServer {
@@ -116,18 +125,8 @@ class Listener implements LocalServer {
   }
 
   stop(drainMs: number): Promise<void> {
-    this.#stopped ??= this.#stop(drainMs);
+    this.#stopped ??= this.#connections.close(this.#server, drainMs);
     return this.#stopped;
-  }
-
-  async #stop(drainMs: number): Promise<void> {
-    if (!this.#server.listening) return;
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#connections.drain();
-    const timer = setTimeout(() => this.#connections.destroy(), drainMs);
-    await closed;
-    clearTimeout(timer);
   }
 
   #createServer(): Server {
@@ -180,6 +179,10 @@ class Listener implements LocalServer {
     const { route } = admission;
     if (route.kind === 'local') {
       answerHealth(outgoing, this.#proofFor(head));
+      return;
+    }
+    if (route.kind === 'open-requests') {
+      answerOpenRequests(outgoing, this.#options.inFlight?.() ?? []);
       return;
     }
     const body = await this.#receive(incoming, admission.body);
@@ -242,7 +245,9 @@ class Listener implements LocalServer {
       thrown instanceof ProxyError
         ? thrown
         : new ProxyError('INTERNAL', 'svc failed on this request.', { cause: thrown });
-    const close = !incoming.complete || this.#stopped !== undefined;
+    // Who sent this may mean another message by the bytes that follow than svc does.
+    const isMalformed = error.code === 'REQUEST_MALFORMED';
+    const close = isMalformed || !incoming.complete || this.#stopped !== undefined;
     if (close) dropBody(incoming);
     answerError(outgoing, error, { ...this.#contextOf(head, id), close });
   }

@@ -12,7 +12,10 @@ export interface Memory {
   /** Exact stored text by digest or reference; undefined when not held. */
   retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | StoredOutput | undefined>;
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]>;
-  /** Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. */
+  /**
+   * Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. By
+   * words the embedded store takes outputs along, others need not: their outputs are in no index.
+   */
   forget(filter: ForgetFilter, signal: AbortSignal): Promise<number>;
   /**
    * Keeps tool outputs word for word, apart from what is recalled: they are neither searched nor
@@ -23,10 +26,12 @@ export interface Memory {
     signal: AbortSignal,
   ): Promise<readonly CaptureState[]>;
   /**
-   * Proves, now, which outputs it holds: one answer for each digest that it holds in this space, in
+   * Proves, now, which outputs and records it holds: one answer for each digest that it holds in this space, in
    * any order, none for the others. The proof is made from the stored text itself.
    */
   hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
+  /** One of its proofs was false: whatever it says is not worth asking for, for so long. */
+  distrust?(milliseconds: number): void;
   close(): Promise<void>;
 }
 
@@ -52,10 +57,11 @@ export interface HoldQuestion {
 
 export interface Holding {
   readonly digest: string;
-  /** `proofOf(nonce, text)` of core/proofs.ts. */
+  /** `textProof(nonce, role, text)` of core/proofs.ts. */
   readonly proof: string;
 }
 
+/** May change while the proxy runs: a hosted memory reads and writes what its key allows. */
 export interface MemorySupport {
   readonly kind: 'embedded' | 'hosted' | 'fake';
   readonly read: boolean;

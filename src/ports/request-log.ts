@@ -1,13 +1,22 @@
 import type { Dialect } from '../core/dialect.ts';
 import type { Usage } from '../core/answer.ts';
+import type { Price, Verdict } from '../core/meter.ts';
+import type { Rereads } from '../core/rereads.ts';
 
 /** One row a request: no text, no key. It is what a hosted receipt would be. */
 export interface RequestLog {
   /** Returns at once; rows are written in batches and may be lost by a kill. */
   add(row: RequestRow): void;
   list(filter: { readonly limit: number; readonly id?: string }): Promise<readonly RequestRow[]>;
+  /** Rows of one conversation, the newest first; what is still on its way to the table may be missing. */
+  conversation(filter: ConversationFilter): Promise<readonly RequestRow[]>;
   /** Sums over the rows since then: one for each day, client and space, newest day first. */
   sum(filter: SumFilter): Promise<readonly RequestSum[]>;
+}
+
+export interface ConversationFilter {
+  readonly conversation: string;
+  readonly limit: number;
 }
 
 export interface SumFilter {
@@ -15,7 +24,7 @@ export interface SumFilter {
   readonly since: number;
 }
 
-/** Sums over requests of one day, client and space. Tokens are svc's estimates, but for `usage`. */
+/** Sums over model requests of one day, client and space; what was only relayed is not in them. Tokens are svc's estimates, but for `usage`. */
 export interface RequestSum {
   /** In local time: 2026-11-20. */
   readonly day: string;
@@ -35,6 +44,9 @@ export interface RequestSum {
   readonly degraded: number;
   /** The provider's own counts, of the requests that carry them. */
   readonly usage: Usage;
+  /** Of the same requests. */
+  readonly price: Price;
+  readonly rereads: Rereads;
 }
 
 export interface RequestRow {
@@ -42,6 +54,7 @@ export interface RequestRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly client: string;
+  /** As core/identity.ts tells; 'relayed' or 'count' for what svc passes on without reading it. */
   readonly kind: string;
   readonly dialect: Dialect;
   readonly model: string;
@@ -61,6 +74,14 @@ export interface RequestRow {
   readonly elidedTokens: number;
   /** The provider's own count, where it reported one. */
   readonly usage?: Usage;
+  /** The request asked the provider for a cache that lives an hour. */
+  readonly isCacheLong?: true;
+  /** What its input cost, and what it would have cost direct; see core/meter.ts. */
+  readonly price?: Price;
+  /** What was left out and read again in this request; absent when nothing is left out. */
+  readonly rereads?: Rereads;
+  /** Set from the request on at which the conversation had become dearer than direct. */
+  readonly verdict?: Exclude<Verdict, 'goes_on'>;
   /** Milliseconds of each step, by name. */
   readonly ms: Readonly<Record<string, number>>;
 }

@@ -2,7 +2,6 @@ import type { Answer } from '../core/answer.ts';
 import { captureAssistant, type CapturedText, captureHuman, closedText } from '../core/captures.ts';
 import { currentExchange, type Exchange, exchangeBefore } from '../core/exchanges.ts';
 import type { Placement } from '../core/injections.ts';
-import type { ProxySettings } from '../core/settings.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
@@ -23,38 +22,33 @@ export class CaptureKeeper {
   }
 
   /**
-   * Finished exchanges that stand in the request but were never seen happening: a session that began
-   * before svc did. A few per request, newest first; unchanged history costs nothing after that.
+   * The newest finished exchange that stands in the request but was never seen happening: its session
+   * began before svc did. False when there is none left; unchanged history costs nothing after that.
    * `placements`: the recalled blocks that the request carried; what an answer repeats of them is
    * not kept.
    */
-  keepHistory(
-    reading: Reading,
-    settings: Pick<ProxySettings, 'elisionCaptureLimit'>,
-    placements: readonly Placement[],
-  ): void {
+  keepHistory(reading: Reading, placements: readonly Placement[]): boolean {
     const { items } = reading.view;
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
     // The fingerprint before the newest exchange stands for all of the history at once.
     const history = items[end - 1]?.fingerprint;
-    if (reading.identity.kind !== 'main' || history === undefined) return;
-    if (this.#kept.has(history)) return;
-    let room = settings.elisionCaptureLimit;
+    if (reading.identity.kind !== 'main' || history === undefined) return false;
+    if (this.#kept.has(history)) return false;
     while (end > 0) {
       const { start, number } = items[end - 1]?.soFar.exchange ?? NOWHERE;
       const id = items[start]?.fingerprint ?? '';
       if (!this.#kept.has(id)) {
-        if (room === 0) return;
-        room -= 1;
         const exchange = exchangeBefore(items, end);
         if (exchange !== undefined) {
           this.#keepFinished(reading, { exchange, number }, placements);
         }
         this.#remember(id);
+        return true;
       }
       end = start;
     }
     this.#remember(history);
+    return false;
   }
 
   #keepFinished(reading: Reading, place: ExchangePlace, placements: readonly Placement[]): void {

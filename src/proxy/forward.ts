@@ -1,3 +1,4 @@
+import type { Dialect } from '../core/dialect.ts';
 import { applyEdits } from '../core/edits.ts';
 import { ProxyError } from '../core/errors.ts';
 import { forwardHeaders } from '../core/header-rules.ts';
@@ -9,19 +10,26 @@ import type { ConfiguredUpstream, LiveSettings } from './parts.ts';
 
 /** The upstream of a route's dialect. Throws UPSTREAM_NOT_CONFIGURED. */
 export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
-  const dialect = route.kind === 'local' ? undefined : route.dialect;
-  // The two OpenAI dialects usually share one provider: a path of neither goes to either.
-  const isOpenai = dialect !== 'anthropic_messages';
-  const found =
-    (dialect === undefined ? undefined : live.upstreams.get(dialect)) ??
-    (route.kind === 'relay' && isOpenai
-      ? (live.upstreams.get('openai_responses') ?? live.upstreams.get('openai_chat_completions'))
-      : undefined);
+  const dialect = 'dialect' in route ? route.dialect : undefined;
+  const found = upstreamChoices(route)
+    .map((choice) => live.upstreams.get(choice))
+    .find((upstream) => upstream !== undefined);
   if (found !== undefined) return found;
   throw new ProxyError(
     'UPSTREAM_NOT_CONFIGURED',
     `No upstream with apiStyle ${dialect ?? 'openai_responses'} is configured.`,
   );
+}
+
+function upstreamChoices(route: Route): readonly Dialect[] {
+  const dialect = 'dialect' in route ? route.dialect : undefined;
+  if (dialect !== undefined && (route.kind === 'model' || dialect === 'anthropic_messages')) {
+    return [dialect];
+  }
+  // The two OpenAI dialects usually share one provider: a path of neither goes to either, and a path
+  // of no dialect (the model list, asked for without `anthropic-version`) to whoever is there.
+  const openai: readonly Dialect[] = ['openai_responses', 'openai_chat_completions'];
+  return dialect === undefined ? [...openai, 'anthropic_messages'] : [dialect, ...openai];
 }
 
 export interface ForwardCall {

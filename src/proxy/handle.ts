@@ -1,22 +1,26 @@
 import type { ServerResponse } from 'node:http';
 import { answerHeaders } from '../core/header-rules.ts';
-import { decideModes } from '../core/modes.ts';
+import type { Verdict } from '../core/meter.ts';
+import { decideModes, type Modes } from '../core/modes.ts';
 import { makePlan, untouchedPlan } from '../core/plan.ts';
+import type { ProxySettings } from '../core/settings.ts';
 import { estimateTokens } from '../core/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';
 import { CacheWatch } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
+import { CostMeter } from './cost-meter.ts';
 import { forwardPlanned, upstreamFor } from './forward.ts';
 import type { ProxyParts } from './parts.ts';
-import { readRequest } from './read-request.ts';
+import { type Reading, readRequest } from './read-request.ts';
 import { RecallPlacer } from './recall-placer.ts';
 import { goneSignal } from './gone-signal.ts';
+import { HistoryPacer } from './history-pacer.ts';
 import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
-import { Shortener } from './shortener.ts';
+import { leftOutDigests, Shortener, type ShorteningCall } from './shortener.ts';
 
 /**
  * The story of one request. The gate has let it in, its body is read and decoded (steps 1 to 3);
@@ -25,10 +29,7 @@ import { Shortener } from './shortener.ts';
  */
 export function createHandler(parts: ProxyParts): Handler {
   const story = new Story(parts);
-  return async (request, outgoing) => {
-    if (request.route.kind !== 'model') return relayUntouched(parts, request, outgoing);
-    return story.tell(request, outgoing);
-  };
+  return (request, outgoing) => story.tell(request, outgoing);
 }
 
 /** What outlives a request: caches and guards that every request of this process shares. */
@@ -38,21 +39,31 @@ class Story {
   readonly #placer: RecallPlacer;
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
+  readonly #history: HistoryPacer;
   readonly #caches: CacheWatch;
+  readonly #meter: CostMeter;
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
     this.#placer = new RecallPlacer(parts);
     this.#shortener = new Shortener(parts);
     this.#keeper = new CaptureKeeper(parts);
+    this.#history = new HistoryPacer(({ reading, placements }) =>
+      this.#keeper.keepHistory(reading, placements),
+    );
     this.#caches = new CacheWatch(parts.clock);
+    this.#meter = new CostMeter(parts);
   }
 
   async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
-    const record = new RequestRecord(this.#parts, request);
+    const record = new RequestRecord(this.#parts, this.#meter, request);
     const gone = goneSignal(outgoing);
+    this.#parts.inFlight?.add(record);
+    const begun = this.#history.hold();
     try {
-      await this.#answer({ request, outgoing, record, gone });
+      const scene = { request, outgoing, record, gone, begun };
+      if (request.route.kind === 'model') await this.#answer(scene);
+      else record.ended(await relayUntouched(this.#parts, scene));
     } catch (error) {
       if (gone.aborted) record.ended('client-gone');
       else record.failed(error);
@@ -60,11 +71,13 @@ class Story {
       if (!outgoing.headersSent) setHeaders(outgoing, record.evidence());
       throw error;
     } finally {
+      this.#parts.inFlight?.delete(record);
+      begun();
       record.close();
     }
   }
 
-  async #answer({ request, outgoing, record, gone }: Scene): Promise<void> {
+  async #answer({ request, outgoing, record, gone, begun }: Scene): Promise<void> {
     const live = this.#parts.live();
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
@@ -81,12 +94,8 @@ class Story {
     record.read(reading);
 
     // 7: recall, and the proofs of what may be left out.
-    const isCacheCold = reading !== undefined && this.#caches.isCold(reading);
-    const asked = { modes, settings: live.proxy, isCacheCold };
-    const [recalled, shortening] = await Promise.all([
-      this.#placer.place({ ...asked, reading }),
-      reading === undefined ? undefined : this.#shortener.shorten({ ...asked, reading }),
-    ]);
+    const asked = { modes, ...(await this.#look(reading, modes, live.proxy)) };
+    const { recalled, shortening } = await this.#askMemory(asked, reading);
     record.recalled(recalled.state);
     const { placements } = recalled;
 
@@ -95,7 +104,7 @@ class Story {
       reading === undefined || shortening === undefined
         ? untouchedPlan(modes, estimateTokens(request.body ?? NO_BYTES))
         : makePlan({ view: reading.view, modes, placements, shortening });
-    record.planned(plan);
+    record.planned(plan, this.#shortener.rereads(reading, shortening));
 
     // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
@@ -119,12 +128,15 @@ class Story {
       throw error;
     });
     record.answered(answer.status);
-    if (reading !== undefined) void this.#shortener.keepAhead({ ...asked, reading });
+    begun();
+    if (reading !== undefined)
+      void this.#shortener.keepAhead({ ...asked, reading }).catch(() => {});
 
     // 12 to 15: evidence, then the provider's bytes as they come, watched on the side; captures
     // are durable before the client has the last byte.
     const watch = new AnswerWatch(request, answer, (said) => {
       record.said(said);
+      if (reading !== undefined) this.#shortener.measured(reading, plan, said.usage);
       if (reading === undefined || !modes.writes) return;
       this.#keeper.keepAnswer(reading, said, placements);
     });
@@ -141,7 +153,42 @@ class Story {
     if (end === 'client-gone') keepAsked();
     // What was said before svc came stands in every request: it can wait until nobody does.
     if (reading === undefined || !modes.writes) return;
-    this.#keeper.keepHistory(reading, live.proxy, placements);
+    this.#history.add({ reading, placements }, live.proxy.elisionCaptureLimit);
+  }
+
+  /** Both at once; an exchange is left out only where the request carries something recalled. */
+  async #askMemory(asked: Omit<ShorteningCall, 'reading' | 'until'>, reading: Reading | undefined) {
+    if (reading === undefined) {
+      const recalled = await this.#placer.place({ ...asked, reading });
+      return { recalled, shortening: undefined };
+    }
+    const until = this.#parts.clock.monotonic() + asked.settings.recallMs;
+    const call = { ...asked, reading, until };
+    const sought = this.#shortener.seek(call);
+    const leavesOut = () => sought.then(leftOutDigests);
+    const recalling = this.#placer.place({ ...asked, reading, leavesOut });
+    const shortening = this.#shortener.shorten({ ...call, sought, recalled: recalling });
+    const [recalled, left] = await Promise.all([recalling, shortening]);
+    return { recalled, shortening: left };
+  }
+
+  /**
+   * What earlier requests of this conversation came to: is the provider's cache cold, did it pay. All
+   * that is asked has one deadline: `settings` have what is left of it for the others.
+   */
+  async #look(
+    reading: Reading | undefined,
+    modes: Modes,
+    settings: ProxySettings,
+  ): Promise<{ isCacheCold: boolean; verdict: Verdict; settings: ProxySettings }> {
+    if (reading === undefined) return { isCacheCold: false, verdict: 'goes_on', settings };
+    const { clock } = this.#parts;
+    const until = clock.monotonic() + settings.recallMs;
+    // Half of it: a log that hangs must not take what a recall needs.
+    const { verdict, loggedAt } = await this.#meter.look(reading, modes, settings.recallMs / 2);
+    const isCacheCold = this.#caches.isCold(reading, loggedAt);
+    const recallMs = Math.max(0, until - clock.monotonic());
+    return { isCacheCold, verdict, settings: { ...settings, recallMs } };
   }
 }
 
@@ -151,6 +198,8 @@ interface Scene {
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
   readonly gone: AbortSignal;
+  /** To be called when the answer begins, or will not. */
+  readonly begun: () => void;
 }
 
 const NO_BYTES = new Uint8Array();

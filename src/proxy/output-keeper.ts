@@ -66,7 +66,7 @@ export class OutputKeeper {
 
   async #keepOne({ place, identity }: Reading, { digest, text }: ToolOutput): Promise<void> {
     const key = `${place.space} ${digest}`;
-    if (maskSecrets(text).masked > 0) {
+    if (this.#isSecret(text)) {
       remember(this.#refused, key);
       return;
     }
@@ -85,6 +85,15 @@ export class OutputKeeper {
       if (isStored) remember(this.#conversations, `${place.space} ${place.conversation}`);
     } catch {
       // Tried again at the next request.
+    }
+  }
+
+  // What the rules cannot read to its end is not known to be without one.
+  #isSecret(text: string): boolean {
+    try {
+      return maskSecrets(text).masked > 0;
+    } catch {
+      return true;
     }
   }
 

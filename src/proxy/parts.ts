@@ -6,6 +6,7 @@ import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestLog, RequestRow } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
+import type { InFlight } from './in-flight.ts';
 
 /** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */
 export interface ConfiguredUpstream {
@@ -28,11 +29,10 @@ export interface ProxyParts {
   readonly outbox: Outbox;
   readonly requestLog: RequestLog;
   readonly clock: Clock;
-  /**
-   * Whether old tool output may be left out. It is proven and priced, but replayed real sessions do
-   * not yet show it never dearer than direct (`npm run bench:sessions`), so it is asked for.
-   */
-  readonly shortens: boolean;
+  /** Where what is left out is also a file; undefined where it is none. */
+  readonly outputFolder: string | undefined;
+  /** Knows what is being answered, for whoever watches. */
+  readonly inFlight?: InFlight;
   /** Shows a finished request to whoever watches the terminal. */
   readonly onRow: (row: RequestRow) => void;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { ToolOutput } from '../core/outputs.ts';
-import { NONCE_BYTES, proofOf } from '../core/proofs.ts';
+import type { TextRole } from '../core/memory-api/records.ts';
+import { NONCE_BYTES, textProof } from '../core/proofs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';
@@ -10,13 +10,20 @@ import { withinDeadline } from './memory-deadline.ts';
  * that is slow, down or lying proves nothing; then nothing is left out, and the request goes on.
  */
 
+/** A text of the request that the memory is to prove. */
+export interface AskedText {
+  readonly digest: string;
+  readonly role: TextRole;
+  readonly text: string;
+}
+
 /** `unproven`: one of its answers was wrong, so none of them counts. */
 export type Possession =
   | { readonly kind: 'proven'; readonly digests: ReadonlySet<string> }
   | { readonly kind: 'unproven' }
   | { readonly kind: 'degraded' };
 
-// After a wrong proof the memory is not asked again for so long (hosted-design.md, rule 7).
+// Long enough for a restart or a failover to end, short enough to go unnoticed when it was one.
 const DISTRUST_MS = 15_000;
 
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
@@ -33,23 +40,24 @@ export class PossessionCheck {
 
   /** Never throws. Resolves within `deadlineMs`. */
   async check(call: {
-    readonly outputs: readonly ToolOutput[];
+    readonly texts: readonly AskedText[];
     readonly space: string;
     readonly deadlineMs: number;
   }): Promise<Possession> {
-    const { outputs, space } = call;
-    if (outputs.length === 0) return NOTHING_PROVEN;
+    const { texts, space } = call;
+    if (texts.length === 0) return NOTHING_PROVEN;
     if (this.#clock.monotonic() < this.#distrustedUntil) return { kind: 'unproven' };
-    const textOf = new Map(outputs.map(({ digest, text }) => [digest, text]));
+    const asked = new Map(texts.map((text) => [text.digest, text]));
     const nonce = randomBytes(NONCE_BYTES);
-    const question = { space, digests: [...textOf.keys()], nonce };
+    const question = { space, digests: [...asked.keys()], nonce };
     const holdings = await withinDeadline(call.deadlineMs, (signal) =>
       this.#memory.hold(question, signal),
     ).catch(() => undefined);
     if (holdings === undefined) return { kind: 'degraded' };
-    const digests = provenDigests(holdings, textOf, nonce);
+    const digests = provenDigests(holdings, asked, nonce);
     if (digests !== undefined) return { kind: 'proven', digests };
     this.#distrustedUntil = this.#clock.monotonic() + DISTRUST_MS;
+    this.#memory.distrust?.(DISTRUST_MS);
     return { kind: 'unproven' };
   }
 }
@@ -57,14 +65,14 @@ export class PossessionCheck {
 /** Undefined when one answer is wrong, doubled or was not asked for. */
 function provenDigests(
   holdings: readonly Holding[],
-  textOf: ReadonlyMap<string, string>,
+  texts: ReadonlyMap<string, AskedText>,
   nonce: Uint8Array,
 ): ReadonlySet<string> | undefined {
   const proven = new Set<string>();
   for (const { digest, proof } of holdings) {
-    const text = textOf.get(digest);
-    if (text === undefined || proven.has(digest) || proof !== proofOf(nonce, text))
-      return undefined;
+    const asked = texts.get(digest);
+    if (asked === undefined || proven.has(digest)) return undefined;
+    if (proof !== textProof(nonce, asked.role, asked.text)) return undefined;
     proven.add(digest);
   }
   return proven;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { conversationKey, hasProviderState, identify, projectOf } from '../core/identity.ts';
+import { headerOf } from '../core/header-rules.ts';
 import type { ConversationPlace } from '../core/injections.ts';
 import { spaceOf } from '../core/space.ts';
 import type { RequestIdentity, RequestView } from '../core/view.ts';
@@ -14,7 +15,11 @@ export interface Reading {
   readonly branch: string | undefined;
   /** The history is kept at the provider: the request must not be changed. */
   readonly hasProviderState: boolean;
+  /** The request asks for the longest window that its model has. */
+  readonly asksForLongWindow: boolean;
 }
+
+const LONG_WINDOW = /\bcontext-1m\b/;
 
 // Clients choose their conversation ids; ours are stored and compared, so they are bounded.
 const CONVERSATION_CHARS_MAX = 128;
@@ -40,6 +45,7 @@ export function readRequest(
     place: { space: spaceOf(headers, project.folder), conversation: bounded(key), isStated },
     branch: project.branch,
     hasProviderState: hasProviderState(view),
+    asksForLongWindow: LONG_WINDOW.test(headerOf(headers, 'anthropic-beta') ?? ''),
   };
 }
 

@@ -36,6 +36,7 @@ export class RecallGuard {
   readonly #clock: Clock;
   #failures = 0;
   #pausedUntil = 0;
+  #pausedState: MemoryState = 'degraded_unavailable';
 
   constructor(memory: Memory, clock: Clock) {
     this.#memory = memory;
@@ -44,7 +45,7 @@ export class RecallGuard {
 
   /** Never throws. Resolves within `deadlineMs`. */
   async recall(question: RecallQuestion, deadlineMs: number): Promise<Recalled> {
-    if (this.#isPaused()) return { passages: [], state: 'degraded_unavailable' };
+    if (this.#isPaused()) return { passages: [], state: this.#pausedState };
     try {
       const { passages } = await withinDeadline(deadlineMs, (signal) =>
         this.#memory.recall(question, signal),
@@ -64,6 +65,9 @@ export class RecallGuard {
     this.#failures += 1;
     // Half-open: after the pause one request asks again, and one more failure starts a new pause.
     if (this.#failures >= FAILURES_MAX) this.#pausedUntil = this.#clock.monotonic() + PAUSE_MS;
-    return STATE_OF_FAILURE[error instanceof MemoryError ? error.reason : 'unavailable'];
+    const reason = error instanceof MemoryError ? error.reason : 'unavailable';
+    // A refused key stays refused; whatever else it was, during the pause the memory is not there.
+    this.#pausedState = STATE_OF_FAILURE[reason === 'denied' ? reason : 'unavailable'];
+    return STATE_OF_FAILURE[reason];
   }
 }

@@ -1,4 +1,4 @@
-import { heldDigests, questionText } from '../core/captures.ts';
+import { questionText } from '../core/captures.ts';
 import type { MemoryState } from '../core/evidence.ts';
 import { groupExchanges } from '../core/exchanges.ts';
 import {
@@ -16,6 +16,7 @@ import type { Modes } from '../core/modes.ts';
 import { writeRecallBlock } from '../core/recall-block.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { Item } from '../core/view.ts';
+import { HeldDigests } from './held-digests.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
 import { RecallGuard } from './recall-guard.ts';
@@ -36,26 +37,34 @@ const QUESTION_CHARS_MAX = 4_096;
 // Prompts whose blocks are known by heart; a prompt is asked about once a round, so the last few do.
 const REPLAYS_MAX = 256;
 
-// A timer of Node's may fire up to a millisecond before its time.
-const TIMER_EARLY_MS = 1;
-
 const NOTHING: readonly Placement[] = [];
+const NO_DIGESTS: ReadonlySet<string> = new Set();
 
 interface MainCall {
   readonly reading: Reading;
   readonly settings: ProxySettings;
   readonly isCacheCold: boolean;
+  /** Digests of what the request may leave out: it is recalled as if it were not there. */
+  readonly leavesOut?: (() => Promise<ReadonlySet<string>>) | undefined;
+}
+
+interface LedgerCall extends Pick<MainCall, 'isCacheCold' | 'leavesOut'> {
+  readonly unanswered: Item | undefined;
 }
 
 /** Replays what the ledger knows, recalls for a new prompt, and records what it placed. */
 export class RecallPlacer {
   readonly #parts: ProxyParts;
   readonly #guard: RecallGuard;
+  readonly #held = new HeldDigests();
   /** By the newest prompt's place in its conversation: what its tool loop carries in every round. */
   readonly #replays = new Map<string, readonly PlacedBlock[]>();
 
+  #generation: number;
+
   constructor(parts: ProxyParts) {
     this.#parts = parts;
+    this.#generation = parts.ledger.generation();
     this.#guard = new RecallGuard(parts.memory, parts.clock);
   }
 
@@ -65,6 +74,7 @@ export class RecallPlacer {
     readonly modes: Modes;
     readonly settings: ProxySettings;
     readonly isCacheCold: boolean;
+    readonly leavesOut?: (() => Promise<ReadonlySet<string>>) | undefined;
   }): Promise<PlacedRecall> {
     const { reading, modes, settings } = call;
     if (modes.memory === 'off') return { placements: NOTHING, state: 'off' };
@@ -76,7 +86,12 @@ export class RecallPlacer {
     // Shadow forwards the original request: there is nothing to recall for.
     if (modes.compression === 'shadow')
       return { placements: NOTHING, state: 'skipped_unsupported' };
-    return this.#placeMain({ reading, settings, isCacheCold: call.isCacheCold });
+    return this.#placeMain({
+      reading,
+      settings,
+      isCacheCold: call.isCacheCold,
+      leavesOut: call.leavesOut,
+    });
   }
 
   /** The provider refused the changed request: this conversation is left alone from now on. */
@@ -93,22 +108,33 @@ export class RecallPlacer {
     ]);
   }
 
-  async #placeMain({ reading, settings, isCacheCold }: MainCall): Promise<PlacedRecall> {
+  async #placeMain({ reading, settings, isCacheCold, leavesOut }: MainCall): Promise<PlacedRecall> {
+    this.#dropForgotten();
     const unanswered = unansweredItem(reading.view);
     const loop = unanswered === undefined ? loopKey(reading) : '';
     const known = this.#replays.get(loop);
     if (known !== undefined) return stateOf(known.flatMap((block) => atItem(reading, block)));
-    const placed = await this.#askLedger(reading, settings, { unanswered, isCacheCold });
+    const placed = await this.#askLedger(reading, settings, {
+      unanswered,
+      isCacheCold,
+      leavesOut,
+    });
     if (loop !== '' && placed.isProvisional !== true) {
       bounded(this.#replays, REPLAYS_MAX).set(loop, placed.placements.map(blockOf));
     }
     return placed;
   }
 
+  #dropForgotten(): void {
+    const generation = this.#parts.ledger.generation();
+    if (generation !== this.#generation) this.#replays.clear();
+    this.#generation = generation;
+  }
+
   async #askLedger(
     reading: Reading,
     settings: ProxySettings,
-    { unanswered, isCacheCold }: { unanswered: Item | undefined; isCacheCold: boolean },
+    { unanswered, isCacheCold, leavesOut }: LedgerCall,
   ): Promise<AskedRecall> {
     const humans = humanItems(reading.view, reading.place);
     // One deadline for both: what the ledger takes, the recall does not get.
@@ -119,9 +145,8 @@ export class RecallPlacer {
       settings.recallMs,
     );
     // What was placed before is not known: to place something else would break the prefix twice.
-    if (entries === undefined) {
-      const isLate = this.#parts.clock.monotonic() >= until - TIMER_EARLY_MS;
-      const state = isLate ? 'degraded_timeout' : 'degraded_unavailable';
+    if (typeof entries === 'string') {
+      const state = entries === 'late' ? 'degraded_timeout' : 'degraded_unavailable';
       return { placements: NOTHING, state, isProvisional: true };
     }
     if (entries.has(refusalKey(reading))) {
@@ -138,7 +163,11 @@ export class RecallPlacer {
     const room = roomForBlock(reading.view, replay.placements, { recalledTokensMax, isCacheCold });
     if (room === undefined) return this.#settle(human, replay.placements, undefined);
     const { passages, state } = await this.#guard.recall(
-      this.#question(reading, human, { tokensMax: room.tokensMax, placed: replay.placements }),
+      this.#question(reading, human, {
+        tokensMax: room.tokensMax,
+        placed: replay.placements,
+        leavesOut: (await leavesOut?.()) ?? NO_DIGESTS,
+      }),
       Math.max(0, until - this.#parts.clock.monotonic()),
     );
     // A degraded recall is not recorded: the next request of this prompt asks again.
@@ -171,15 +200,18 @@ export class RecallPlacer {
     return stateOf(placements);
   }
 
-  #question(reading: Reading, human: HumanItem, { tokensMax, placed }: Room) {
+  #question(reading: Reading, human: HumanItem, { tokensMax, placed, leavesOut }: Room) {
     const blocks = placed.map(({ block }) => block);
-    const exchanges = groupExchanges(reading.view.items);
+    const { items } = reading.view;
+    const exchanges = groupExchanges(items);
     const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
     return {
       space: reading.place.space,
       humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
       assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
-      excludeDigests: exchanges.flatMap((exchange) => heldDigests(exchange, blocks)),
+      excludeDigests: this.#held
+        .of(items, exchanges, blocks)
+        .filter((digest) => !leavesOut.has(digest)),
       tokensMax,
       now: this.#parts.clock.now(),
     };
@@ -218,6 +250,7 @@ interface Room {
   readonly tokensMax: number;
   /** The blocks of earlier prompts, which the request carries again. */
   readonly placed: readonly Placement[];
+  readonly leavesOut: ReadonlySet<string>;
 }
 
 function refusalKey({ place }: Reading): string {

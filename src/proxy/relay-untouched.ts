@@ -5,21 +5,19 @@ import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import { forwardUntouched, upstreamFor } from './forward.ts';
 import type { ProxyParts } from './parts.ts';
-import { goneSignal } from './gone-signal.ts';
-import { relay } from './relay.ts';
+import { relay, type RelayEnd } from './relay.ts';
+import type { RequestRecord } from './request-record.ts';
 
-// Codex asks for the model list before it starts and waits 10 seconds for one that hangs
-// (clients.md); without one both clients go on at once.
+// Codex asks for the model list before it starts and waits 10 seconds for one that hangs;
+// without one both clients go on at once.
 const LIST_HEADERS_MS = 3_000;
 
 /** Relays a request that memory has no business with: the client's bytes, the provider's bytes. */
 export async function relayUntouched(
   parts: ProxyParts,
-  request: ClientRequest,
-  outgoing: ServerResponse,
-): Promise<void> {
+  { request, outgoing, record, gone }: RelayedScene,
+): Promise<RelayEnd> {
   const configured = upstreamFor(parts.live(), request.route);
-  const gone = goneSignal(outgoing);
   const answer = await withinDeadline(request.method === 'POST', (late) =>
     forwardUntouched({
       configured,
@@ -27,7 +25,8 @@ export async function relayUntouched(
       signal: late === undefined ? gone : AbortSignal.any([gone, late]),
     }),
   );
-  await relay({
+  record.answered(answer.status);
+  return relay({
     answer,
     outgoing,
     head: {
@@ -41,6 +40,14 @@ export async function relayUntouched(
       ],
     },
   });
+}
+
+interface RelayedScene {
+  readonly request: ClientRequest;
+  readonly outgoing: ServerResponse;
+  readonly record: Pick<RequestRecord, 'answered'>;
+  /** Aborts when the client hangs up. */
+  readonly gone: AbortSignal;
 }
 
 async function withinDeadline(

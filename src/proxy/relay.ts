@@ -92,6 +92,7 @@ class Relay implements AnswerSink {
 
   data(chunk: Uint8Array): boolean {
     if (this.#isOver) return true;
+    const isFirst = !this.#hasWritten;
     this.#hasWritten = true;
     if (this.#bytesLeft !== -1) this.#bytesLeft -= chunk.length;
     if (!this.#isLastSeen && (this.#bytesLeft === 0 || this.#isTerminal(chunk))) {
@@ -102,8 +103,15 @@ class Relay implements AnswerSink {
       return this.#outgoing.write(chunk);
     }
     const wantsMore = this.#outgoing.write(chunk);
+    if (isFirst) this.#flush();
     this.#watch(chunk);
     return wantsMore;
+  }
+
+  // node:http holds writes back until the end of this tick, in which the rest of a short answer may
+  // come, with all that its end asks for. Its first bytes need not wait for that.
+  #flush(): void {
+    this.#outgoing.socket?.uncork();
   }
 
   end(): void {

@@ -1,10 +1,14 @@
 import type { Answer } from '../core/answer.ts';
 import { ProxyError } from '../core/errors.ts';
 import { evidenceHeaders, type MemoryState } from '../core/evidence.ts';
+import { clientOfHeaders, kindOfPath } from '../core/identity.ts';
 import type { Modes } from '../core/modes.ts';
 import type { Plan } from '../core/plan.ts';
+import type { Rereads } from '../core/rereads.ts';
 import type { RequestRow } from '../ports/request-log.ts';
+import { asksForHour } from './cache-watch.ts';
 import type { ClientRequest } from './client-request.ts';
+import type { CostMeter } from './cost-meter.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
 import type { RelayEnd } from './relay.ts';
@@ -12,6 +16,7 @@ import type { RelayEnd } from './relay.ts';
 /** Notes what happens to one request, for its evidence headers and its row in the request log. */
 export class RequestRecord {
   readonly #parts: ProxyParts;
+  readonly #meter: CostMeter;
   readonly #request: ClientRequest;
   readonly #at: number;
   readonly #ms: Record<string, number> = {};
@@ -20,12 +25,14 @@ export class RequestRecord {
   #reading: Reading | undefined;
   #memoryState: MemoryState = 'off';
   #plan: Plan | undefined;
+  #rereads: Rereads | undefined;
   #status = 0;
   #end = 'INTERNAL';
   #answer: Answer | undefined;
 
-  constructor(parts: ProxyParts, request: ClientRequest) {
+  constructor(parts: ProxyParts, meter: CostMeter, request: ClientRequest) {
     this.#parts = parts;
+    this.#meter = meter;
     this.#request = request;
     this.#at = parts.clock.now();
     this.#lastMark = request.startedAt;
@@ -46,8 +53,9 @@ export class RequestRecord {
     this.#mark('recall');
   }
 
-  planned(plan: Plan): void {
+  planned(plan: Plan, rereads: Rereads | undefined): void {
     this.#plan = plan;
+    this.#rereads = rereads;
     this.#mark('plan');
   }
 
@@ -100,14 +108,19 @@ export class RequestRecord {
     });
   }
 
+  /** The row as far as it is known; its answer has not ended. */
+  soFar(): RequestRow {
+    return { ...this.#row(), end: 'open' };
+  }
+
   close(): void {
-    const row = this.#row();
+    const row = this.#meter.priced(this.#row());
     this.#parts.requestLog.add(row);
     this.#parts.onRow(row);
   }
 
   #row(): RequestRow {
-    const { route, id } = this.#request;
+    const { route, id, headers } = this.#request;
     const reading = this.#reading;
     const plan = this.#plan ?? NOTHING_PLANNED;
     const model = reading?.view.shell.value['model'];
@@ -115,9 +128,9 @@ export class RequestRecord {
     return {
       id,
       at: this.#at,
-      client: reading?.identity.client ?? 'unknown',
-      kind: reading?.identity.kind ?? 'main',
-      dialect: route.kind === 'model' ? route.dialect : 'openai_responses',
+      client: reading?.identity.client ?? clientOfHeaders(headers),
+      kind: reading?.identity.kind ?? kindUnread(this.#request),
+      dialect: ('dialect' in route ? route.dialect : undefined) ?? 'openai_responses',
       model: typeof model === 'string' ? model.slice(0, MODEL_CHARS_MAX) : '',
       space: reading?.place.space ?? '',
       conversation: reading?.place.conversation ?? '',
@@ -133,6 +146,8 @@ export class RequestRecord {
       elidedItems: plan.elidedItems,
       elidedTokens: plan.elidedTokens,
       ...(usage === undefined ? {} : { usage }),
+      ...(isCacheLong(reading) ? { isCacheLong: true } : {}),
+      ...(this.#rereads === undefined ? {} : { rereads: this.#rereads }),
       ms: this.#ms,
     };
   }
@@ -143,6 +158,15 @@ export class RequestRecord {
     this.#ms[step] = Math.round((now - this.#lastMark) * 100) / 100;
     this.#lastMark = now;
   }
+}
+
+/** Of a request that svc could not read, or had no reason to. */
+function kindUnread({ route, target }: ClientRequest): string {
+  return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
+}
+
+function isCacheLong(reading: Reading | undefined): boolean {
+  return reading?.view.dialect === 'anthropic_messages' && asksForHour(reading);
 }
 
 // The longest model names of real providers are under 100 characters.

@@ -5,13 +5,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { JournalLedger, type LedgerStore } from '../../src/adapters/ledger.ts';
 import type { LedgerEntry } from '../../src/ports/ledger.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { foundEntries } from '../support/found-entries.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-
-async function read(ledger: JournalLedger, keys: readonly string[]) {
-  const entries = await ledger.find(keys, 10_000);
-  if (entries === undefined) throw new Error('The ledger could not be read.');
-  return entries;
-}
 
 class MapStore implements LedgerStore {
   readonly entries = new Map<string, LedgerEntry>();
@@ -44,7 +39,7 @@ test('an entry is found right after it was recorded, without asking the table', 
   const store = new MapStore();
   const ledger = openLedger(tempFolder(), store);
   ledger.record([entryOf('a'), entryOf('b', { block: '', form: 'part', dropsEarlier: true })]);
-  const found = await read(ledger, ['a', 'b']);
+  const found = await foundEntries(ledger, ['a', 'b']);
   expect([...found.values()]).toEqual([
     entryOf('a'),
     entryOf('b', { block: '', form: 'part', dropsEarlier: true }),
@@ -56,11 +51,11 @@ test('unknown keys are asked for once, in one batch, and what is absent is remem
   const store = new MapStore();
   store.entries.set('old', entryOf('old'));
   const ledger = openLedger(tempFolder(), store);
-  expect((await read(ledger, ['old', 'none', 'neither'])).size).toBe(1);
-  expect((await read(ledger, ['old', 'none', 'neither'])).size).toBe(1);
+  expect((await foundEntries(ledger, ['old', 'none', 'neither'])).size).toBe(1);
+  expect((await foundEntries(ledger, ['old', 'none', 'neither'])).size).toBe(1);
   expect(store.asked).toEqual([['old', 'none', 'neither']]);
   ledger.record([entryOf('none')]);
-  expect((await read(ledger, ['none'])).size).toBe(1);
+  expect((await foundEntries(ledger, ['none'])).size).toBe(1);
 });
 
 test('a table that cannot be read leaves the ledger unknown, and is asked again', async () => {
@@ -68,9 +63,9 @@ test('a table that cannot be read leaves the ledger unknown, and is asked again'
   store.entries.set('old', entryOf('old'));
   store.isAway = true;
   const ledger = openLedger(tempFolder(), store);
-  expect(await ledger.find(['old'], 10_000)).toBeUndefined();
+  expect(await ledger.find(['old'], 10_000)).toBe('unavailable');
   store.isAway = false;
-  expect((await read(ledger, ['old'])).size).toBe(1);
+  expect((await foundEntries(ledger, ['old'])).size).toBe(1);
 });
 
 test('the entries of a killed process are there for the first request of the next one', async () => {
@@ -86,7 +81,7 @@ test('the entries of a killed process are there for the first request of the nex
 
   store.isAway = false;
   const second = openLedger(folder, store);
-  expect((await read(second, ['a'])).get('a')).toEqual(entryOf('a'));
+  expect((await foundEntries(second, ['a'])).get('a')).toEqual(entryOf('a'));
   await second.close();
   expect(store.entries.get('a')).toEqual(entryOf('a'));
   expect(readdirSync(folder)).toEqual([]);
@@ -98,7 +93,7 @@ test('two processes on one folder see the entries of each other', async () => {
   const [one, two] = [open(), open()];
   one.ledger.record([entryOf('a', { at: 5 })]);
   await one.close();
-  expect((await read(two.ledger, ['a'])).get('a')).toEqual(entryOf('a', { at: 5 }));
+  expect((await foundEntries(two.ledger, ['a'])).get('a')).toEqual(entryOf('a', { at: 5 }));
   await two.close();
 });
 
@@ -110,7 +105,7 @@ test('of two entries for one key the later one stays, in whatever order they arr
   await store.close();
   const again = openEmbeddedStore({ folder, report: () => undefined });
   again.ledger.record([entryOf('c', { at: 9 })]);
-  expect((await read(again.ledger, ['a'])).get('a')?.block).toBe('new');
+  expect((await foundEntries(again.ledger, ['a'])).get('a')?.block).toBe('new');
   await again.close();
 });
 
@@ -118,7 +113,7 @@ test('law 4: a table that does not answer makes the ledger unknown, not empty, a
   const store = new MapStore();
   const ledger = openLedger(tempFolder(), store);
   store.findEntries = () => new Promise(() => {});
-  expect(await ledger.find(['a'], 20)).toBeUndefined();
+  expect(await ledger.find(['a'], 20)).toBe('late');
   store.findEntries = () => Promise.reject(new Error('gone'));
-  expect(await ledger.find(['b'], 10_000)).toBeUndefined();
+  expect(await ledger.find(['b'], 10_000)).toBe('unavailable');
 });

@@ -60,3 +60,13 @@ test('more waiting calls than the bound are refused at once', async () => {
   const errors = await Promise.all(calls);
   expect(errors.every((error) => Reflect.get(Object(error), 'reason') === 'timeout')).toBe(true);
 });
+
+test('what is asked while it closes is refused, and what was asked before is answered', async () => {
+  const client = openClient(MORTAL);
+  const before = client.call('list', { limit: 1 });
+  const closing = client.close();
+  const behind = client.call('list', { limit: 1 });
+  await expect(behind).rejects.toMatchObject({ message: 'The memory is closed.' });
+  expect(await before).toEqual([]);
+  await Promise.all([closing, client.close()]);
+});

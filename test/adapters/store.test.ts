@@ -11,7 +11,10 @@ import {
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { writeRecallBlock } from '../../src/core/recall-block.ts';
+import { foundEntries } from '../support/found-entries.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
+import { requestRow } from '../support/request-row.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(10_000);
@@ -124,8 +127,8 @@ test('a folder that cannot be made makes the memory unavailable, and nothing els
   await expect(asked).rejects.toMatchObject({ reason: 'unavailable' });
   expect(store.outbox.keep([recordOf('lost')])).toBe(false);
   store.ledger.record([{ key: 'k', block: 'b', form: 'text', dropsEarlier: false, at: 1 }]);
-  expect((await store.ledger.find(['k'], 10_000))?.size).toBe(1);
-  expect(await store.ledger.find(['k', 'other'], 10_000)).toBeUndefined();
+  expect((await foundEntries(store.ledger, ['k'])).size).toBe(1);
+  expect(await store.ledger.find(['k', 'other'], 10_000)).toBe('unavailable');
   store.requestLog.add({ ...row, id: 'r' });
   await store.close();
   expect(lines.length).toBeGreaterThan(0);
@@ -146,23 +149,82 @@ test('two stores on one folder see what the other one stored', async () => {
   }
 });
 
-test('R27: after forgetting, the words are in no file of the folder', async () => {
-  const folder = tempFolder();
-  const store = openStore(folder);
-  const record = recordOf('The passphrase is zebrafishlantern, spoken twice.');
-  store.outbox.keep([record]);
-  await store.outbox.flush(10_000);
+const LONG_ANSWER = Array.from(
+  { length: 12 },
+  (_, at) =>
+    `${at + 1}. Check that pgbouncer on staging is reachable and that the port is open before step ${at}.\n\n`,
+).join('');
+
+test.each([
+  ['short answers', 'Noted.'],
+  ['long answers', LONG_ANSWER],
+])(
+  'what changed comes before what it was and before the assistant, with both dates: %s',
+  async (_, answer) => {
+    const store = openStore(tempFolder());
+    const day = (date: string) => ({ at: Date.parse(`${date}T10:00:00Z`), conversation: date });
+    const theirs = { role: 'assistant', exchange: 0 } as const;
+    await store.memory.capture(
+      [
+        recordOf('Staging pgbouncer listens on port 6432.', day('2026-05-11')),
+        recordOf(`${answer} (one)`, { ...day('2026-05-11'), ...theirs }),
+        recordOf('Staging pgbouncer listens on port 7432 now.', day('2026-05-27')),
+        recordOf(`${answer} (two)`, { ...day('2026-05-27'), ...theirs }),
+      ],
+      patience(),
+    );
+    const question = questionOf('Which port does pgbouncer use on staging?');
+    const { passages } = await store.memory.recall(question, patience());
+    expect(passages[0]?.text).toBe('Staging pgbouncer listens on port 7432 now.');
+    expect(passages.filter(({ role }) => role === 'user')).toHaveLength(2);
+    const { text } = writeRecallBlock(passages, 512);
+    expect(text).toMatch(
+      /2026-05-11[^\n]*:\n- Staging[^]*6432[^]*2026-05-27[^\n]*:\n- Staging[^]*7432/,
+    );
+  },
+);
+
+test('a day in the question brings what was said then, whatever its words', async () => {
+  const store = openStore(tempFolder());
+  const now = Date.parse('2026-06-10T12:00:00Z');
+  const at = (daysAgo: number): number => now - daysAgo * 86_400_000;
   await store.memory.capture(
-    FACTS.map((text) => recordOf(text)),
+    [
+      recordOf('The kiosk gets a red roof.', { at: at(1), conversation: 'late' }),
+      recordOf('The harbour gets a crane.', { at: at(20) }),
+    ],
     patience(),
   );
-  const holders = (): string[] =>
-    readdirSync(folder).filter((file) =>
-      readFileSync(join(folder, file)).toString('latin1').includes('zebrafishlantern'),
-    );
-  expect(holders().length).toBeGreaterThan(0);
-  expect(await store.memory.forget({ words: 'zebrafishlantern' }, patience())).toBe(1);
-  expect(holders()).toEqual([]);
+  const ask = async (humanText: string, excludeDigests: readonly string[] = []) => {
+    const question = questionOf(humanText, { now, excludeDigests });
+    return (await store.memory.recall(question, patience())).passages.map(({ text }) => text);
+  };
+  expect(await ask('What did we do yesterday?')).toEqual(['The kiosk gets a red roof.']);
+  expect(await ask('What did we do on May 21?')).toEqual(['The harbour gets a crane.']);
+  expect(await ask('What did we do two months ago?')).toEqual([]);
+  const { digest } = recordOf('The kiosk gets a red roof.');
+  expect(await ask('What did we do yesterday?', [digest])).toEqual([]);
+});
+
+test('an order brings what the person wants always, of this space alone and never of the assistant', async () => {
+  const store = openStore(tempFolder());
+  const records = [
+    recordOf('The build broke again. In this repository always use pnpm.', { at: 1 }),
+    recordOf('Always use yarn.', { at: 2, role: 'assistant' }),
+    recordOf('Never touch src/generated.', { at: 3, space: 'other' }),
+    recordOf('Never write to the archive table.', { at: 4 }),
+  ];
+  await store.memory.capture(records, patience());
+  const ask = async (text: string, digests: readonly string[] = []): Promise<string[]> => {
+    const question = questionOf(text, { excludeDigests: digests });
+    const { passages } = await store.memory.recall(question, patience());
+    return passages.map((one) => one.text);
+  };
+  const wanted = ['Never write to the archive table.', 'In this repository always use pnpm.'];
+  expect(await ask('rename the field customerId to clientId')).toEqual(wanted);
+  expect(await ask('rename the field', [records[0]?.digest ?? ''])).toEqual(wanted.slice(0, 1));
+  expect(await ask('What did the zeppelin weigh?')).toEqual([]);
+  expect(await ask('ok, do it')).toEqual([]);
 });
 
 test('an abort is answered at once, while the worker is still busy', async () => {
@@ -268,4 +330,35 @@ test('a proof of what is held does not wait for the captures that were asked for
   expect(held).toHaveLength(1);
   // As for a recall: one capture may be under way, and a few done before the question arrives.
   expect(done.indexOf('hold')).toBeLessThan(20);
+});
+
+test('the request log gives back one conversation, the newest row first', async () => {
+  const store = openStore(tempFolder());
+  for (const at of [1, 2, 3, 4, 5]) {
+    const conversation = at % 2 === 0 ? 'other' : "it's";
+    store.requestLog.add(requestRow({ id: `r${at}`, at, conversation }));
+  }
+  await store.requestLog.flush();
+  const idsOf = async (conversation: string, limit: number): Promise<string[]> =>
+    (await store.requestLog.conversation({ conversation, limit })).map(({ id }) => id);
+  expect(await idsOf("it's", 10)).toEqual(['r5', 'r3', 'r1']);
+  expect(await idsOf("it's", 2)).toEqual(['r5', 'r3']);
+  expect(await idsOf('none', 10)).toEqual([]);
+});
+
+test('warming finds nothing, everything or no memory at all, and changes and rejects nothing', async () => {
+  const empty = openStore(tempFolder());
+  await empty.warm();
+  expect((await empty.health()).records).toBe(0);
+  const store = openStore(tempFolder());
+  await store.memory.capture(
+    FACTS.map((fact) => recordOf(fact)),
+    patience(),
+  );
+  await store.warm();
+  expect((await store.health()).records).toBe(FACTS.length);
+  const { passages } = await store.memory.recall(questionOf(FACTS[0] ?? ''), patience());
+  expect(passages.length).toBeGreaterThan(0);
+  await store.close();
+  await store.warm();
 });

@@ -18,6 +18,7 @@ const COMMANDS = [
   ['run'],
   ['status'],
   ['stop'],
+  ['top'],
   ['unit'],
   ['unit', 'install'],
   ['unit', 'uninstall'],
@@ -33,6 +34,7 @@ const COMMANDS = [
   ['memory', 'search'],
   ['memory', 'get'],
   ['memory', 'forget'],
+  ['mcp'],
   ['completion'],
 ];
 
@@ -118,10 +120,24 @@ test('config token loads little code: no HTTP client, no database, no schema com
   };
   const files = result.filter(({ url }) => url.startsWith('file:')).map(({ url }) => url);
   const bytes = files.reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0);
-  expect(files.some((url) => url.endsWith('/dist/main.js'))).toBe(true);
-  expect(files.every((url) => !url.includes('node_modules'))).toBe(true);
+  expect(files.map((url) => url.replace(/.*\/(?=bin|dist)/, ''))).toEqual([
+    'bin/svc.js',
+    'dist/quick/quick.cjs',
+  ]);
   // commander is 35 kB of it; undici alone would be 500, conf 200.
   expect(bytes).toBeLessThan(120_000);
+});
+
+test('both bundles declare the commands for clients alike', async () => {
+  const home = homeWith(validConfig());
+  const { stdout } = await runCli(['completion', 'bash'], { home });
+  for (const path of ['print-config', 'config']) {
+    const help = await runCli([path, '--help'], { home });
+    const words = new RegExp(`'${path}'\\) words='([^']*)'`).exec(stdout)?.[1] ?? '';
+    const names = words.split(' ').filter((word) => !word.startsWith('-'));
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) expect(help.stdout).toMatch(new RegExp(`^  ${name} `, 'm'));
+  }
 });
 
 test('R29: no command says a key, whatever is wrong', async () => {

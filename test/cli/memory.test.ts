@@ -73,7 +73,13 @@ function storeOf(records: readonly StoredRecord[] = [record]) {
       hold: async () => [],
       close: async () => undefined,
     },
-    requests: { add: () => undefined, sum: async () => [], list: async () => [row] },
+    requests: {
+      add: () => undefined,
+      sum: async () => [],
+      list: async () => [row],
+      conversation: async () => [],
+    },
+    readOutput: () => undefined,
     close: async () => {
       closed += 1;
     },

@@ -79,6 +79,8 @@ test('fish, PowerShell and JSON get their own form', async () => {
   expect(fish).toContain(`set -gx ANTHROPIC_API_KEY '${LOCAL_TOKEN}'\n`);
   expect(fish).toContain(String.raw`set -gx NO_PROXY 'a\'\\b’,127.0.0.1,localhost'`);
   expect(await run('--shell', 'powershell')).toContain(`$env:NO_PROXY = 'a''\\b’’,127.0.0.1`);
+  expect(await run('--shell', 'cmd')).toContain(`set "ANTHROPIC_API_KEY=${LOCAL_TOKEN}"\n`);
+  expect(await run('--shell', 'cmd')).toContain(`set "NO_PROXY=a'\\b’,127.0.0.1,localhost"\n`);
   const { env } = JSON.parse(await run('--json')) as { env: Record<string, string> };
   expect(env['ANTHROPIC_BASE_URL']).toBe('http://127.0.0.1:8765');
   expect(env['NO_PROXY']).toBe(`a'\\b’,127.0.0.1,localhost`);

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { requestDetails } from '../../src/cli/request-details.ts';
 import { rowPrinter, short } from '../../src/cli/request-lines.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { BIN } from '../support/cli.ts';
@@ -32,6 +33,20 @@ test('on a terminal each request is one line with what matters', () => {
   expect(line).toContain('claude-code/side');
   expect(line).toContain('200 client-gone');
   expect(line).toContain('shadow_only');
+});
+
+test('a conversation that was dearer than direct says so, in its line and in full', () => {
+  const row = requestRow({
+    continuityState: 'bypassed_not_worth_it',
+    verdict: 'send_all',
+    price: { paid: 12_000.4, direct: 10_000 },
+  });
+  expect(lineOf(row)).toContain('bypassed_not_worth_it  dearer than direct: sent whole');
+  expect(lineOf({ ...row, verdict: 'no_more' })).toContain('shortened no further');
+  const details = requestDetails(row).join('\n');
+  expect(details).toMatch(/Shortening .*bypassed_not_worth_it.*dearer than direct/);
+  expect(details).toMatch(/Price .*12000 input tokens.*direct about 10000 \(120 %\)/);
+  expect(requestDetails(requestRow()).join('\n')).toMatch(/Price +not known/);
 });
 
 test('a line is never wider than the terminal', () => {

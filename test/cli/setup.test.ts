@@ -334,3 +334,60 @@ test('T5: nothing is read from the current folder', async () => {
   const relative = await runCli(['config', 'token'], { home, cwd, env: { SVC_CONFIG_HOME: '.' } });
   expect([relative.code, relative.stdout]).toEqual([1, '']);
 });
+
+test('a provider of the catalog needs no address; what is in no catalog says what to give', async () => {
+  const home = tempFolder();
+  const args = ['--upstream', 'fireworks-ai', '--key-env', 'FIREWORKS_API_KEY'];
+  expect((await setup(args, { home })).code).toBe(0);
+  expect(configIn(home).upstreams).toEqual([
+    {
+      name: 'fireworks-ai',
+      apiStyle: 'openai_chat_completions',
+      baseUrl: expect.stringMatching(/^https:\/\/api\.fireworks\.ai\//),
+      auth: 'bearer',
+      providerKey: { env: 'FIREWORKS_API_KEY' },
+    },
+  ]);
+  const gateway = ['--upstream', 'merge-gateway', '--key-env', 'K'];
+  const unclear = await setup(gateway, { home });
+  expect(unclear).toMatchObject({ code: 2 });
+  expect(unclear.stderr).toContain('What does merge-gateway speak? Give --api-style.');
+  expect((await setup([...gateway, '--api-style', 'anthropic_messages'], { home })).code).toBe(0);
+  for (const name of ['databricks', 'nobody-has-it']) {
+    const unknown = await setup(['--upstream', name, '--key-env', 'K'], { home });
+    expect(unknown).toMatchObject({ code: 2 });
+    expect(unknown.stderr).toContain('give --base-url and --api-style');
+  }
+});
+
+test('a hosted memory is set by flags, its key by a variable or from stdin, and taken back', async () => {
+  const home = homeWith(validConfig());
+  const url = ['--memory', 'hosted', '--memory-url', 'https://memory.example.com'];
+  const missing = await setup(url, { home });
+  expect([missing.code, missing.stderr.includes('--service-key-env')]).toEqual([2, true]);
+  expect((await setup([...url, '--service-key-env', 'SVC_SERVICE_KEY'], { home })).code).toBe(0);
+  expect(configIn(home)['memory']).toEqual({
+    kind: 'hosted',
+    baseUrl: 'https://memory.example.com',
+    serviceKey: { env: 'SVC_SERVICE_KEY' },
+  });
+  // The name begins as those of settings do, and is none.
+  const again = ['--service-key-env', 'SVC_SERVICE_KEY'];
+  const named = await setup(again, { home, env: { SVC_SERVICE_KEY: 'CANARY-of-a-service' } });
+  expect(named.stderr).not.toContain('is not set in this shell');
+  expect((await setup(again, { home })).stderr).toContain('$SVC_SERVICE_KEY is not set');
+  const mistyped = await setup(['--service-key-stdin'], { home, input: 'svc_live_CANARY\n' });
+  expect([mistyped.code, mistyped.stderr]).toEqual([1, expect.stringContaining('checksum')]);
+  const typed = await setup(['--service-key-stdin'], { home, input: 'CANARY-of-a-service\n' });
+  expect(typed.code).toBe(0);
+  expect(mistyped.stdout + mistyped.stderr).not.toContain('CANARY');
+  expect(typed.stdout + typed.stderr).not.toContain('CANARY');
+  expect(configIn(home)['memory']).toMatchObject({ serviceKey: 'CANARY-of-a-service' });
+  const both = await setup(['--key-stdin', '--service-key-stdin', '--upstream', 'openai'], {
+    home,
+  });
+  expect(both.code).toBe(2);
+  expect((await setup(['--memory', 'embedded'], { home })).code).toBe(0);
+  expect(configIn(home)['memory']).toEqual({ kind: 'embedded' });
+  expect((await setup(['--memory-url', 'https://x.example.com'], { home })).code).toBe(2);
+});

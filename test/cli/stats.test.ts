@@ -25,10 +25,24 @@ function rowsOfThreeDays(): readonly RequestRow[] {
   const noon = new Date().setHours(12, 0, 0, 0);
   const { usage: _usage, ...unreported } = requestRow({ id: 'r4', at: noon - DAY_MS, status: 529 });
   return [
-    requestRow({ id: 'r1', at: noon }),
+    requestRow({
+      id: 'r1',
+      at: noon,
+      price: { paid: 6_000, direct: 10_000 },
+      rereads: { outputs: 2, files: 1 },
+    }),
     requestRow({ id: 'r2', at: noon, memoryState: 'empty', recalledTokens: 0, space: 'other' }),
-    requestRow({ id: 'r3', at: noon, client: 'codex', memoryState: 'degraded_timeout' }),
+    requestRow({
+      id: 'r3',
+      at: noon,
+      client: 'codex',
+      memoryState: 'degraded_timeout',
+      price: { paid: 1_100, direct: 1_000 },
+    }),
     unreported,
+    // Passed on unread: nothing of it is a model request.
+    requestRow({ id: 'r6', at: noon, kind: 'relayed' }),
+    requestRow({ id: 'r7', at: noon, kind: 'count' }),
     requestRow({ id: 'r5', at: noon - 40 * DAY_MS }),
   ];
 }
@@ -55,6 +69,9 @@ test('stats sums by day, client and project what the log holds of these days', a
     degraded: 1,
     recallRate: 0.5,
     usage: { input: 3000, cacheRead: 141_000, cacheWrite: 900, output: 2436 },
+    price: { paid: 7_100, direct: 11_000 },
+    keptPrice: 3_900,
+    rereads: { outputs: 2, files: 1 },
   });
   expect(stats.byDay.map(({ requests }) => requests)).toEqual([3, 1]);
   const today = new Date();
@@ -74,8 +91,15 @@ test('for people there are tables with bars, and nothing is an answer too', asyn
   const { stdout } = await runOn(rowsOfThreeDays(), ['stats', '--days', '1']);
   expect(stdout).toContain('Today: 3 requests');
   expect(stdout).toContain('Recall    1 of 3 questions found something (33 %)');
-  expect(stdout).toMatch(/^Client {7}requests +in +to provider +answered +cached +recalled$/m);
-  expect(stdout).toMatch(/^claude-code +2 +96k +97k +1\.6k +97 % +1\/2 {2}█+$/m);
+  expect(stdout).toMatch(
+    /^Client {7}requests +in +to provider +answered +cached +kept +again +recalled$/m,
+  );
+  expect(stdout).toMatch(/^claude-code +2 +96k +97k +1\.6k +97 % +40 % +3 +1\/2 {2}█+$/m);
+  expect(stdout).toMatch(/^codex +1 .* -10 % +0 +0\/1/m);
+  expect(stdout).toContain(
+    'Price     that of 7.1k input tokens at full price; direct about 11k: 3.9k kept (35 %)',
+  );
+  expect(stdout).toContain('Again     2 left-out outputs and 1 files were read again by a model');
   const none = await runOn([], ['stats']);
   expect([none.code, none.stdout]).toEqual([0, '']);
   expect(none.stderr).toContain('No request');

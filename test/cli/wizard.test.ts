@@ -1,65 +1,18 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { screen as prompts } from '@inquirer/testing/vitest';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createUpstream } from '../../src/adapters/undici-upstream.ts';
-import { wizard } from '../../src/cli/wizard.ts';
 import { tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
-import { screen } from '../support/screen.ts';
+import { answer, asked, choose, find, open } from '../support/wizard-stage.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
 const TYPED_KEY = 'sk-typed-CANARY-0123456789abcdef';
-
-interface Session {
-  readonly ended: Promise<number>;
-  readonly notes: () => string;
-  readonly config: () => Record<string, never> & { proxy: object; upstreams: object[] };
-  readonly file: string;
-}
-
-function open(home: string, environment: Record<string, string> = {}): Session {
-  // What an earlier session left on the screen is no question of this one.
-  prompts.clear();
-  const { terminal, stdout, stderr } = screen();
-  const context = { environment: { HOME: home, ...environment }, terminal };
-  const ended = wizard(context, { openUpstream: createUpstream, streams: {} });
-  const file = join(home, '.config/svc/config.json');
-  return {
-    ended,
-    notes: () => stdout() + stderr(),
-    config: () => JSON.parse(readFileSync(file, 'utf8')) as ReturnType<Session['config']>,
-    file,
-  };
-}
-
-/** Waits until this question is asked; the screen is redrawn on its own time. */
-async function asked(question: string): Promise<void> {
-  await vi.waitFor(() => expect(prompts.getScreen()).toContain(question), { timeout: 15_000 });
-}
-
-async function answer(question: string, text = ''): Promise<void> {
-  await asked(question);
-  if (text !== '') prompts.type(text);
-  prompts.keypress('enter');
-}
-
-/** Chooses the entry that this pattern fits. */
-async function choose(question: string, entry: string): Promise<void> {
-  await asked(question);
-  const chosen = new RegExp(`^❯ .*${entry}`, 'm');
-  for (let presses = 0; presses < 20 && !chosen.test(prompts.getScreen()); presses += 1) {
-    prompts.keypress('down');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  expect(prompts.getScreen()).toMatch(chosen);
-  prompts.keypress('enter');
-}
 
 /** A provider with one right key. */
 async function startProvider(): Promise<{ url: string; seen: string[] }> {
@@ -76,7 +29,8 @@ async function startProvider(): Promise<{ url: string; seen: string[] }> {
 }
 
 async function describeCustom(url: string): Promise<void> {
-  await choose('Which provider?', 'Another provider');
+  await choose('Where shall memories be?', 'On this machine');
+  await find('another', 'Another provider');
   await answer('What shall it be called?', 'work');
   await answer('Its base URL', url);
   await choose('What does it speak?', 'OpenAI Chat Completions');
@@ -84,6 +38,7 @@ async function describeCustom(url: string): Promise<void> {
   await choose('How does it take its key?', 'Bearer');
 }
 
+// spec: 4.5-setup
 test('from nothing to a configuration: the key is tried, masked, and written once at the end', async () => {
   const provider = await startProvider();
   const home = tempFolder();
@@ -155,14 +110,36 @@ test('a provider that is offline is told as that, and may be kept', async () => 
 
 test('left at any question with Ctrl-C: exit 130, and nothing is written', async () => {
   const steps: (() => Promise<void>)[] = [
-    () => asked('Which provider?'),
-    () => choose('Which provider?', 'anthropic'),
+    () => asked('Where shall memories be?'),
+    () => choose('Where shall memories be?', 'With a memory service'),
+    () => answer('Base URL of the memory service', 'https://memory.example.com'),
+    () => choose('Where is its service key?', 'Go back'),
+    () => find('another', 'Another provider'),
+    () => answer('What shall it be called?', 'work'),
+    () => answer('Its base URL', 'http://127.0.0.1:9/v1'),
+    () => choose('What does it speak?', 'OpenAI Chat Completions'),
+    () => answer('Allow http to this machine'),
+    () => choose('How does it take its key?', 'Bearer'),
     () => choose('Where is the key', 'I type or paste it'),
+    () => answer('The key:', TYPED_KEY),
+    () => choose('What now?', 'Keep it as it is'),
+    () => answer('Add another provider?'),
+    () => answer('On which port'),
+    () => answer('Change modes and budgets?', 'y'),
+    () => choose('What may svc do', 'read$'),
+    () => choose('And with long requests?', 'shadow'),
+    () => answer('Shorten from how many'),
+    () => answer('How many tokens may'),
+    () => asked('Write '),
   ];
-  for (let count = 1; count <= steps.length; count += 1) {
+  // At one question in four, and at the last; on the way nothing is written at any.
+  for (let count = 1; count <= steps.length; count += 4) {
     const home = tempFolder();
     const session = open(home);
-    for (const step of steps.slice(0, count)) await step();
+    for (const step of steps.slice(0, count)) {
+      await step();
+      expect(existsSync(join(home, '.config'))).toBe(false);
+    }
     await new Promise((resolve) => setTimeout(resolve, 50));
     prompts.keypress({ name: 'c', ctrl: true });
     expect(await session.ended).toBe(130);
@@ -217,4 +194,144 @@ test('a port that another program has is not taken', async () => {
   await asked(`Another program listens on port ${port}`);
   prompts.keypress({ name: 'c', ctrl: true });
   expect(await session.ended).toBe(130);
+});
+
+test('a provider of the catalog is found by a model, and its variable is offered where it is set', async () => {
+  const session = open(tempFolder(), { OPENAI_API_KEY: TYPED_KEY, XAI_API_KEY: TYPED_KEY });
+  await choose('Where shall memories be?', 'On this machine');
+  await asked('Which provider?');
+  // Those whose key is at hand come first.
+  expect(prompts.getScreen()).toMatch(
+    /❯ openai \(\$OPENAI_API_KEY is set\)\n +xai \(\$XAI_API_KEY/,
+  );
+  await find('claude-opus', 'anthropic \\(has claude-opus');
+  await choose('Where is the key of anthropic?', 'Go back');
+  await answer('Add another provider?', 'y');
+  // Two API styles, so two upstreams, with one key.
+  await find('gpt-5', 'openai \\(\\$OPENAI_API_KEY is set');
+  await choose('Where is the key of openai?', 'From \\$OPENAI_API_KEY, which is set');
+  await choose('What now?', 'Keep it as it is');
+  await answer('Add another provider?');
+  await answer('On which port');
+  await answer('Change modes and budgets?');
+  await answer('Write ');
+  expect(await session.ended).toBe(0);
+  expect(session.config().upstreams).toEqual(
+    ['openai_responses', 'openai_chat_completions'].map((apiStyle) => ({
+      name: 'openai',
+      apiStyle,
+      baseUrl: 'https://api.openai.com/v1',
+      auth: 'bearer',
+      providerKey: { env: 'OPENAI_API_KEY' },
+    })),
+  );
+  expect(session.notes()).not.toContain('CANARY');
+});
+
+test('what a catalog only names is shown and cannot be chosen; what it cannot tell is asked', async () => {
+  const session = open(tempFolder());
+  await choose('Where shall memories be?', 'On this machine');
+  await asked('Which provider?');
+  prompts.type('databricks');
+  await asked('discovery only: no address is published');
+  expect(prompts.getScreen()).toMatch(/^❯ Another provider/m);
+  for (const _ of 'databricks') prompts.keypress('backspace');
+  await find('merge-gateway', 'merge-gateway');
+  await choose('What does it speak?', 'Anthropic Messages');
+  await choose('Where is the key of merge-gateway?', 'In another environment variable');
+  await answer('The name of the variable:', 'NOT_SET_HERE');
+  await answer('Add another provider?');
+  await answer('On which port');
+  await answer('Change modes and budgets?');
+  await answer('Write ');
+  expect(await session.ended).toBe(0);
+  expect(session.config().upstreams).toMatchObject([
+    { name: 'merge-gateway', apiStyle: 'anthropic_messages', auth: 'x-api-key' },
+  ]);
+});
+
+/** A memory service with one right key, which may read only. */
+async function startService(): Promise<string> {
+  const server = createServer((request, reply) => {
+    const isRight = request.headers.authorization === `Bearer ${TYPED_KEY}`;
+    const isAsked = request.url === '/v1/svc/whoami';
+    reply.writeHead(isAsked ? (isRight ? 200 : 401) : 404, { 'content-type': 'application/json' });
+    reply.end(isRight ? '{"tenant_id":"t","key":{"key_id":"k","scopes":["read"]}}' : 'SECRET-ECHO');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('a hosted memory: its key is tried, a wrong one can be typed again, and nothing is repeated', async () => {
+  const url = await startService();
+  const session = open(homeWith(validConfig()));
+  await choose('What do you want to change?', 'Where memories are');
+  await choose('Where shall memories be?', 'With a memory service');
+  await answer('Base URL of the memory service', 'http://memory.example.com');
+  await asked('Expected https://');
+  for (const _ of 'http://memory.example.com') prompts.keypress('backspace');
+  await answer('Base URL of the memory service', url);
+  await choose('Where is its service key?', 'I type or paste it');
+  await answer('The key:', 'svc_live_wrong-CANARY');
+  await choose('What now?', 'Say again');
+  expect(session.notes()).toContain('the memory service refuses the service key (401)');
+  await choose('Where is its service key?', 'I type or paste it');
+  await answer('The key:', TYPED_KEY);
+  await choose('What do you want to change?', 'Nothing more');
+  expect(session.notes()).toContain('ok: memory service: the key is accepted and may: read;');
+  await answer('Write ');
+  expect(await session.ended).toBe(0);
+  expect(session.config()['memory']).toEqual({
+    kind: 'hosted',
+    baseUrl: url,
+    serviceKey: TYPED_KEY,
+  });
+  expect(session.notes()).not.toMatch(/SECRET-ECHO|CANARY/);
+});
+
+test('a memory service that is offline may be left out again', async () => {
+  const home = homeWith(validConfig());
+  const session = open(home, { SVC_SERVICE_KEY: TYPED_KEY });
+  await choose('What do you want to change?', 'Where memories are');
+  await choose('Where shall memories be?', 'With a memory service');
+  await answer('Base URL of the memory service', 'http://127.0.0.1:9');
+  await choose('Where is its service key?', 'From \\$SVC_SERVICE_KEY, which is set');
+  await choose('What now?', 'Leave the memory as it was');
+  expect(session.notes()).toContain('nobody listens at that address');
+  await choose('What do you want to change?', 'Nothing more');
+  await answer('Write ');
+  expect(await session.ended).toBe(0);
+  expect(session.config()['memory']).toEqual({ kind: 'embedded' });
+});
+
+test('R28: run again it offers to take back modes that let others in', async () => {
+  const home = homeWith(validConfig());
+  const file = join(home, '.config/svc/config.json');
+  chmodSync(file, 0o644);
+  const session = open(home, { SVC_DATA_HOME: join(home, 'data') });
+  await answer('Make that private now?');
+  await asked('What do you want to change?');
+  expect(session.notes()).toContain(`${file} is open to others (mode 0644)`);
+  expect(session.notes()).toContain(`Made private: ${file}`);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  prompts.keypress({ name: 'c', ctrl: true });
+  expect(await session.ended).toBe(130);
+});
+
+test('a second provider goes beside the first, and takes no place that is taken unless told so', async () => {
+  const session = open(homeWith(validConfig()), { MINIMAX_API_KEY: TYPED_KEY });
+  await choose('What do you want to change?', 'Add or change a provider');
+  await find('minimax', 'minimax, MiniMax \\(minimax.io\\) .*\\$MINIMAX_API_KEY is set');
+  await asked('anthropic speaks anthropic_messages already. Put minimax in its place?');
+  prompts.keypress('enter');
+  await choose('What do you want to change?', 'Add or change a provider');
+  await find('groq', 'groq');
+  await choose('Where is the key of groq?', 'I type or paste it');
+  await answer('The key:', TYPED_KEY);
+  await choose('What now?', 'Keep it as it is');
+  await choose('What do you want to change?', 'Nothing more');
+  await answer('Write ');
+  expect(await session.ended).toBe(0);
+  expect(session.config().upstreams).toMatchObject([{ name: 'anthropic' }, { name: 'groq' }]);
 });

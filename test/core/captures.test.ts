@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   captureAssistant,
   captureHuman,
+  cleanExchange,
   heldDigests,
   questionText,
 } from '../../src/core/captures.ts';
@@ -13,7 +14,7 @@ test('what a person typed is kept as it is, once: the same words have the same d
   expect(captureHuman(text)?.text).toBe(text);
   expect(captureHuman(`  ${text}\n`)?.digest).toBe(captureHuman(text)?.digest);
   expect(captureAssistant(text)?.digest).not.toBe(captureHuman(text)?.digest);
-  const held = heldDigests({ humanText: text, assistantText: text }, []);
+  const held = heldDigests(cleanExchange({ humanText: text, assistantText: text }), []);
   expect(held).toEqual([captureHuman(text)?.digest, captureAssistant(text)?.digest]);
 });
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { formatServiceKey } from '../../src/core/memory-api/service-key.ts';
 import { parseAccess, parseConfig } from '../../src/core/config-schema.ts';
 import { problemText } from '../../src/core/config-values.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
@@ -308,12 +309,38 @@ test('hosted memory needs its address and its key', () => {
     baseUrl: 'https://memory.example.com',
     serviceKey: 'sk-service',
   };
-  expect(parseConfig({ ...validConfig(), memory }, {}).settings?.memory).toEqual(memory);
+  const read = (other: object = {}) =>
+    parseConfig({ ...validConfig(), memory: { ...memory, ...other } }, {});
+  expect(read().settings?.memory).toEqual({ ...memory, allowPrivate: false });
+  expect(read({ baseUrl: 'http://127.0.0.1:8790' }).settings?.memory).toMatchObject({
+    baseUrl: 'http://127.0.0.1:8790',
+    allowPrivate: true,
+  });
+  expect(read({ baseUrl: 'https://10.0.0.7', allowPrivate: true }).problems).toEqual([]);
+  for (const other of [
+    { baseUrl: 'http://memory.example.com' },
+    { baseUrl: 'http://10.0.0.7', allowPrivate: true },
+    { baseUrl: 'https://10.0.0.7' },
+  ]) {
+    expect(read(other).problems.map(({ path }) => path)).toEqual(['memory.baseUrl']);
+  }
+  expect(read({ allowPrivate: 1 }).problems[0]?.path).toBe('memory.allowPrivate');
   expect(paths({ ...validConfig(), memory: { kind: 'hosted' } })).toEqual([
     'memory.baseUrl',
     'memory.serviceKey',
   ]);
   expect(paths({ ...validConfig(), memory: 'embedded' })).toEqual(['memory']);
+});
+
+test('a service key that lost a character is found before it is sent, and is not shown', () => {
+  const key = formatServiceKey(new Uint8Array(8).fill(1), new Uint8Array(32).fill(2));
+  const read = (serviceKey: string) => {
+    const memory = { kind: 'hosted', baseUrl: 'https://memory.example.com', serviceKey };
+    return parseConfig({ ...validConfig(), memory }, {}).problems;
+  };
+  expect(read(key)).toEqual([]);
+  expect(read(key.slice(0, -1)).map(({ path }) => path)).toEqual(['memory.serviceKey']);
+  expect(JSON.stringify(read(key.slice(0, -1)))).not.toContain(key.slice(9, 21));
 });
 
 test('what a client needs can be told although a provider key is missing', () => {
@@ -330,7 +357,7 @@ test('what a client needs can be told although a provider key is missing', () =>
 });
 
 test('a base URL that is an object without a text form is a problem, not a crash', () => {
-  const memory = { kind: 'hosted', baseUrl: { toString: null }, serviceKey: 'svc_live_key' };
+  const memory = { kind: 'hosted', baseUrl: { toString: null }, serviceKey: 'a-service-key' };
   const { problems } = parseConfig({ ...validConfig(), memory }, {});
   expect(problems.map(({ path }) => path)).toEqual(['memory.baseUrl']);
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { captureAssistant, heldDigests } from '../../src/core/captures.ts';
+import { captureAssistant, cleanExchange, heldDigests } from '../../src/core/captures.ts';
 import { withoutEchoes } from '../../src/core/echoes.ts';
 import { writeRecallBlock } from '../../src/core/recall-block.ts';
 import { FACTS } from '../support/records.ts';
@@ -47,7 +47,9 @@ test('an answer to a request that carried no memories is kept as it is', () => {
 
 test('what is kept of an echoing answer is known to be held by the request', () => {
   const answer = `${FACT} I rotated the credentials in Vault and restarted the gateway pods.`;
-  const digests = heldDigests({ humanText: heard.question, assistantText: answer }, [block]);
+  const digests = heldDigests(cleanExchange({ humanText: heard.question, assistantText: answer }), [
+    block,
+  ]);
   expect(digests).toContain(captureAssistant(answer, heard)?.digest);
   expect(digests).toContain(captureAssistant(answer)?.digest);
 });

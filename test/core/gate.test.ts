@@ -51,6 +51,11 @@ function digestOf(token: string): Buffer {
 const withHeaders = (...headers: string[]): Partial<RequestHead> => ({
   headers: [...HOST, ...AUTH, ...JSON_BODY, ...headers],
 });
+test('R9: a header name that ends with a space is no header', () => {
+  expect(verdict(withHeaders('X-Any ', '1'))).toBe('REQUEST_MALFORMED');
+  expect(verdict(withHeaders('X-Any', '1 '))).toBe('admitted');
+});
+
 const withHost = (...hosts: string[]): Partial<RequestHead> => ({
   headers: [...AUTH, ...JSON_BODY, ...hosts.flatMap((host) => ['Host', host])],
 });

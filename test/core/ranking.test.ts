@@ -1,23 +1,32 @@
 import { expect, test } from 'vitest';
-import { asksForTime, datesIn, datesOf, isTimeWord } from '../../src/core/dates.ts';
+import { asksForTime, datesIn, datesOf, isTimeWord, spanIn, wasIn } from '../../src/core/dates.ts';
 import { readQuestion } from '../../src/core/question.ts';
-import { type Candidate, inverseFrequency, rankCandidates } from '../../src/core/ranking.ts';
-import { type Evidence, keepRelevant, rarityOf } from '../../src/core/relevance.ts';
+import type { Candidate, Evidence } from '../../src/core/ranked.ts';
+import { orderParts, rankCandidates } from '../../src/core/ranking.ts';
+import { keepRelevant, rarityOf } from '../../src/core/relevance.ts';
+import { inverseFrequency } from '../../src/core/term-value.ts';
 import { isDigest, referenceOf } from '../../src/core/reference.ts';
 import { termsOf } from '../../src/core/terms.ts';
-import { eachNumber, highest } from '../../src/core/top.ts';
 
+const NOW = Date.UTC(2024, 7, 1);
 const CORPUS = { passages: 1000, averageTerms: 6 };
 
 function candidate(id: number, text: string, other: Partial<Candidate> = {}): Candidate {
   const terms = termsOf(text);
-  return { id, record: id, role: 'user', at: 0, terms, previous: [], next: [], ...other };
+  const around = { previous: [], next: [], earlier: [], later: [] };
+  return { id, record: id, role: 'user', at: 0, terms, parts: [], ...around, ...other };
+}
+
+const NOTHING = { question: false, order: false };
+
+function evidence(held: number, asked: number, words: number): Evidence {
+  return { held, asked, words, wordsBeside: 0 };
 }
 
 function order(question: string, candidates: readonly Candidate[]): number[] {
-  const { human, pairs, asksWhen, dates } = readQuestion(question, '');
-  const terms = human.map((term) => ({ term, weight: 1, frequency: 5, rarity: 1 }));
-  const ranked = rankCandidates({ terms, pairs, asksWhen, dates }, candidates, CORPUS);
+  const asked = readQuestion(question, '', NOW);
+  const terms = asked.human.map((term) => ({ term, weight: 1, frequency: 5, rarity: 1 }));
+  const ranked = rankCandidates({ ...asked, terms }, candidates, CORPUS);
   return ranked.map(({ candidate: { id } }) => id);
 }
 
@@ -90,16 +99,25 @@ test('a word is never worthless, and rarer ones are worth more, in the smallest 
   expect(rarityOf('code', 0, 1)).toBeLessThan(rarityOf('zephyr', 5, 1000));
 });
 
-test.each<[string, Evidence, boolean]>([
-  ['all of a short question', { held: 1, asked: 1, words: 1 }, true],
-  ['half of it, by one word', { held: 1, asked: 2, words: 1 }, true],
-  ['a third of it, by one word', { held: 1, asked: 3, words: 1 }, false],
-  ['several rare words of a long prompt', { held: 3, asked: 20, words: 4 }, true],
-  ['one rare word of a long prompt', { held: 1, asked: 20, words: 2 }, false],
-  ['all of it, but words that every passage holds', { held: 0.2, asked: 0.2, words: 2 }, false],
-  ['nothing', { held: 0, asked: 0, words: 0 }, false],
-])('relevance: %s', (_, evidence, isRelevant) => {
-  expect(keepRelevant([{ evidence }])).toHaveLength(isRelevant ? 1 : 0);
+test.each<[string, Evidence, { question: boolean; order: boolean }]>([
+  ['all of a short one', evidence(1, 1, 1), { question: true, order: true }],
+  ['half of it, by one word', evidence(1, 2, 1), { question: true, order: true }],
+  ['a third of it, by one word', evidence(1, 3, 1), { question: false, order: false }],
+  ['a third of it, by two words', evidence(1, 3, 2), { question: true, order: true }],
+  ['a fifth of it, by two words', evidence(1, 5, 2), { question: true, order: false }],
+  [
+    'a fifth of it, one word beside',
+    { ...evidence(1, 5, 1), wordsBeside: 1 },
+    { question: false, order: false },
+  ],
+  ['a tenth of it', evidence(1, 10, 3), { question: false, order: false }],
+  ['all of it, but words that are everywhere', evidence(0.2, 0.2, 2), NOTHING],
+  ['nothing', evidence(0, 0, 0), NOTHING],
+])('relevance: %s', (_, held, expected) => {
+  for (const [kind, isRelevant] of Object.entries(expected)) {
+    const kept = keepRelevant([{ evidence: held }], { isQuestion: kind === 'question' });
+    expect(kept).toHaveLength(isRelevant ? 1 : 0);
+  }
 });
 
 test('the words of time are terms as the tokeniser makes them', () => {
@@ -126,9 +144,10 @@ test('of a long prompt both ends are read, of the assistant the last words', () 
   const question = readQuestion(
     `first ${'middle '.repeat(5000)} last`,
     `${'early '.repeat(9)} late`,
+    NOW,
   );
   expect(question.human).toEqual(['first', 'middl', 'last']);
-  const ends = readQuestion(`alpha ${'. '.repeat(50_000)} omega`, 'alpha beta');
+  const ends = readQuestion(`alpha ${'. '.repeat(50_000)} omega`, 'alpha beta', NOW);
   expect(ends.human).toEqual(['alpha', 'omega']);
   expect(ends.assistant).toEqual(['beta']);
 });
@@ -140,17 +159,61 @@ test('a reference is m_ and 16 characters of the digest', () => {
   expect(isDigest('A'.repeat(44))).toBe(false);
 });
 
-test('the highest are found, and of equal ones the later', () => {
-  const values = new Map([
-    [1, 5],
-    [2, 9],
-    [3, 5],
-    [4, 1],
-  ]);
-  expect(highest(values, 2)).toEqual([2, 3]);
-  expect(highest(values, 9)).toEqual([2, 3, 1, 4]);
-  expect(highest(new Map(), 3)).toEqual([]);
-  const seen: number[] = [];
-  for (const text of ['', '7', '12,3,4096']) eachNumber(text, (number) => seen.push(number));
-  expect(seen).toEqual([7, 12, 3, 4096]);
+const WEDNESDAY = Date.UTC(2026, 10, 18, 15);
+
+test.each([
+  ['What did we do yesterday?', '2026-11-17', 1],
+  ['what have I said today', '2026-11-18', 1],
+  ['the port from two days ago', '2026-11-16', 1],
+  ['What did I decide last week?', '2026-11-09', 7],
+  ['what was planned this week', '2026-11-16', 3],
+  ['everything of last month', '2026-10-01', 31],
+  ['what broke last Friday', '2026-11-13', 1],
+  ['and last wednesday', '2026-11-11', 1],
+  ['the plan of March 3rd', '2026-03-03', 1],
+  ['on 24 December', '2025-12-24', 1],
+  ['what was said on May 5', '2026-05-05', 1],
+  ['on the 4th of December, 2023', '2023-12-04', 1],
+  ['Where was James at on July 12, 2022?', '2022-07-12', 1],
+  ['the log of 2026-02-28', '2026-02-28', 1],
+  ['the deploy a week ago', '2026-11-08', 7],
+])('the days that a question names: %s', (text, first, days) => {
+  const from = Date.parse(`${first}T00:00:00Z`);
+  expect(spanIn(text, WEDNESDAY)).toMatchObject({ from, to: from + days * 86_400_000 });
+});
+
+test.each(['fix the failing test', 'may I go', 'version 3.51.3', 'the last line', 'on June 45'])(
+  'no days are named by: %s',
+  (text) => expect(spanIn(text, WEDNESDAY)).toBeUndefined(),
+);
+
+test('what is told within three days may be about the day', () => {
+  const span = spanIn('on 2026-11-10', WEDNESDAY) ?? { from: 0, to: 0 };
+  expect(wasIn(span, Date.UTC(2026, 10, 10, 9))).toBe(true);
+  expect(wasIn(span, Date.UTC(2026, 10, 13, 9))).toBe(true);
+  expect(wasIn(span, Date.UTC(2026, 10, 9, 23))).toBe(false);
+  expect(wasIn(span, Date.UTC(2026, 10, 14, 9))).toBe(false);
+});
+
+test('of a question and its answer the part that answers comes first, and the person before the assistant', () => {
+  const part = (role: 'user' | 'assistant', text: string) => ({ role, terms: termsOf(text) });
+  const ranked = (parts: Candidate['parts']) => {
+    const terms = ['kite', 'harbour'].map((term) => ({ term, weight: 1, frequency: 5, rarity: 1 }));
+    const asked = readQuestion('kite harbour', '', NOW);
+    const one = candidate(1, 'red kite harbour', { parts });
+    return orderParts(rankCandidates({ ...asked, terms }, [one], CORPUS)).map((it) => it.part);
+  };
+  expect(ranked([part('user', 'red'), part('user', 'kite harbour')])).toEqual([1, 0]);
+  expect(ranked([part('assistant', 'kite harbour'), part('user', 'kite harbour')])).toEqual([1, 0]);
+  expect(ranked([])).toEqual([0]);
+});
+
+test.each([
+  ['Which port?', true],
+  ['remind me of the port', true],
+  ['Explain the retry rule', true],
+  ['fix the failing test', false],
+  ['Add a flag and document it', false],
+])('who asks wants to know, who orders wants something done: %s', (text, isQuestion) => {
+  expect(readQuestion(text, '', NOW).isQuestion).toBe(isQuestion);
 });

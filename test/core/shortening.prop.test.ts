@@ -17,11 +17,13 @@ import {
   elisionEdits,
   findCandidates,
   isElidable,
+  replacementsOf,
   type ShorteningFacts,
   wantedOutputs,
 } from '../../src/core/shortening.ts';
-import { gistOf, stubTokens, writeStub } from '../../src/core/stubs.ts';
+import { gistOf, stubTokens, writeNote, writeStub } from '../../src/core/stubs.ts';
 import type { RequestView } from '../../src/core/view.ts';
+import type { Fill } from '../../src/core/window.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
 function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): ShorteningFacts {
@@ -32,14 +34,20 @@ function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): Short
     outputs: outputsOf(view, toolsOf),
     reread: referencesRead(view, toolsOf),
     repeated: new Set(),
+    omittable: [],
+    omitted: [],
     isStored: () => true,
     isCacheCold: true,
     keepRounds: 4,
     prices: cachePrices(view.dialect, false),
-    tokensLeft: Infinity,
+    fill: ROOMY,
+    isWholeAgain: false,
+    isCompaction: false,
     ...other,
   };
 }
+
+const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
 
 function viewOfRounds(dialect: Dialect, rounds: readonly Round[]): RequestView {
   const view = viewRequest(Buffer.from(JSON.stringify(sessionBody(dialect, rounds))), dialect);
@@ -79,9 +87,13 @@ test('only the texts of chosen outputs change; pairs, ids, reasoning and all els
       const view = viewOfRounds(dialect, list);
       const facts = factsOf(view);
       const { elided } = chooseOutputs(facts, wantedOutputs(facts), everyProven(facts.outputs));
-      const forwarded = Buffer.concat(applyEdits(view.bytes, elisionEdits(elided)));
-      // The oracle: the same session written with stubs for texts.
-      const stubs = new Map(elided.map((output) => [output.callId, writeStub(output)]));
+      const replacements = replacementsOf(elided, '/data/outputs');
+      const forwarded = Buffer.concat(applyEdits(view.bytes, elisionEdits(replacements)));
+      // The oracle: the same session written with stubs for texts, a note behind the first.
+      const note = writeNote('/data/outputs');
+      const stubs = new Map(
+        elided.map((output, at) => [output.callId, `${writeStub(output)}${at === 0 ? note : ''}`]),
+      );
       const expected = list.map((one) => ({ ...one, output: stubs.get(one.id) ?? one.output }));
       expect(forwarded.toString()).toBe(JSON.stringify(sessionBody(dialect, expected)));
     }),
@@ -89,7 +101,7 @@ test('only the texts of chosen outputs change; pairs, ids, reasoning and all els
   );
 });
 
-test('outputs of the last rounds, small ones, exempt tools and unproven ones always stay', () => {
+test('outputs of the last rounds, small ones, unproven ones, and of late tools for longer, stay', () => {
   fc.assert(
     fc.property(dialects, rounds, fc.integer({ min: 1, max: 6 }), (dialect, list, keepRounds) => {
       const view = viewOfRounds(dialect, list);
@@ -102,7 +114,10 @@ test('outputs of the last rounds, small ones, exempt tools and unproven ones alw
       for (const output of elided) {
         expect(last.has(output.callId)).toBe(false);
         expect(output.tokens).toBeGreaterThanOrEqual(120);
-        expect(['Task', 'Glob']).not.toContain(output.tool);
+        if (['Task', 'Glob'].includes(output.tool))
+          expect(list.slice(-12)).not.toContainEqual(
+            expect.objectContaining({ id: output.callId }),
+          );
         expect(proven.has(output.digest)).toBe(true);
       }
     }),
@@ -144,16 +159,61 @@ test('without a cold cache a small batch waits, and with one it goes', () => {
   ]);
 });
 
+function sessionOf(count: number, tokens: number): RequestView {
+  return viewOfRounds(
+    'anthropic_messages',
+    Array.from({ length: count }, (_, at): Round => {
+      return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, tokens) };
+    }),
+  );
+}
+
 test('a batch of half of the messages goes after many requests, and not after a few', () => {
-  const session = (count: number, tokens: number): RequestView =>
-    viewOfRounds(
-      'anthropic_messages',
-      Array.from({ length: count }, (_, at): Round => {
-        return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, tokens) };
-      }),
-    );
-  expect(wantedOutputs(factsOf(session(40, 500), { isCacheCold: false })).batch).toHaveLength(36);
-  expect(wantedOutputs(factsOf(session(6, 8_000), { isCacheCold: false })).batch).toEqual([]);
+  const batchOf = (view: RequestView, fill = ROOMY) =>
+    wantedOutputs(factsOf(view, { isCacheCold: false, fill })).batch;
+  expect(batchOf(sessionOf(40, 500))).toHaveLength(36);
+  expect(batchOf(sessionOf(6, 8_000))).toEqual([]);
+  // Soon it would come back: what it saves until then is less than what that costs.
+  expect(batchOf(sessionOf(40, 500), { ...ROOMY, growthLeft: 0.05 })).toEqual([]);
+});
+
+test('above four fifths of the window nothing more is left out, and what is out stays out', () => {
+  const view = sessionOf(40, 500);
+  const fill = { ...ROOMY, hasRoom: false };
+  for (const isCacheCold of [true, false]) {
+    const facts = factsOf(view, { fill, isCacheCold });
+    const repeated = new Set(facts.outputs.slice(0, 5));
+    expect(wantedOutputs({ ...facts, repeated })).toEqual({
+      repeated: [...repeated],
+      omitted: [],
+      batch: [],
+      omissions: [],
+      comesBack: false,
+      reason: 'near_window',
+    });
+  }
+});
+
+test('at the window’s edge all comes back once; where nothing is out there is nothing to come', () => {
+  const view = sessionOf(40, 500);
+  const facts = factsOf(view, { fill: { ...ROOMY, hasRoom: false, isAtEdge: true } });
+  const repeated = new Set(facts.outputs.slice(0, 5));
+  expect(wantedOutputs({ ...facts, repeated })).toMatchObject({ repeated: [], comesBack: true });
+  expect(wantedOutputs(facts)).toMatchObject({ repeated: [], batch: [], comesBack: false });
+  // From then on, also with room to spare: the model's cache holds the whole now.
+  const after = { ...facts, fill: ROOMY, isWholeAgain: true, repeated };
+  expect(wantedOutputs(after)).toMatchObject({ repeated: [], batch: [], comesBack: false });
+});
+
+test('a compaction sees all where that fits, and what was left out stays out where it does not', () => {
+  const view = sessionOf(40, 500);
+  const fill = { ...ROOMY, hasRoom: false, isAtEdge: true };
+  const facts = factsOf(view, { isCompaction: true, fill });
+  const repeated = new Set(facts.outputs.slice(0, 5));
+  expect(wantedOutputs({ ...facts, repeated })).toMatchObject({ repeated: [], comesBack: false });
+  const tooMuch = { ...fill, isAtEdge: false, mayNotFit: true };
+  const wanted = wantedOutputs({ ...facts, repeated, fill: tooMuch });
+  expect(wanted).toMatchObject({ repeated: [...repeated], batch: [], comesBack: false });
 });
 
 test('what the memory never acknowledged is not even asked for', () => {
@@ -161,13 +221,20 @@ test('what the memory never acknowledged is not even asked for', () => {
     return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
   });
   const facts = factsOf(viewOfRounds('openai_responses', list), { isStored: () => false });
-  expect(wantedOutputs(facts)).toEqual({ repeated: [], batch: [], reason: 'not_stored' });
+  expect(wantedOutputs(facts)).toEqual({
+    repeated: [],
+    omitted: [],
+    batch: [],
+    omissions: [],
+    comesBack: false,
+    reason: 'not_stored',
+  });
 });
 
 test.each([
   ['<private> text', 'a <private>b</private>'],
   ['half a surrogate pair', 'a \ud83d b'],
-  ['a stub of ours', '[svc left this Bash output out'],
+  ['a stub of ours', '[svc left out this Bash output'],
 ])('an output with %s is never left out', (_, text) => {
   const output = `${text}${longOutput('x', 400)}`;
   const view = viewOfRounds('anthropic_messages', [{ id: 'a', tool: 'Bash', args: {}, output }]);

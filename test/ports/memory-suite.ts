@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, afterEach, describe, expect, test } from 'vitest';
-import { proofOf } from '../../src/core/proofs.ts';
+import { outputProof, textProof } from '../../src/core/proofs.ts';
 import { MemoryError, type Memory } from '../../src/ports/memory.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 
@@ -169,7 +169,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
     });
 
     test('a stored text comes back exact, by digest and by reference', async () => {
-      const text = '  Ω “quotes” \u0000 tab\t\r\n emoji 👩‍🚀 and a lone \uD83D half\n';
+      const text = '  Ω “quotes” \u0000 tab\t\r\n emoji 👩‍🚀 \u2028\n';
       const record = recordOf(text, { branch: 'main' });
       await memory.capture([record, recordOf('another')], patience());
       const byDigest = await memory.retrieve(record, patience());
@@ -179,6 +179,28 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
         undefined,
       );
       expect(await memory.retrieve({ ref: 'm_nothing' }, patience())).toBe(undefined);
+    });
+
+    test('half a character is kept as it is or not at all', async () => {
+      const record = recordOf('a lone \uD83D half');
+      const [state] = await memory.capture([record], patience());
+      const kept = await memory.retrieve(record, patience());
+      expect([state, kept?.text]).toEqual(
+        state === 'rejected' ? ['rejected', undefined] : ['stored', record.text],
+      );
+    });
+
+    test('a long list of references and a long text come back whole', async () => {
+      const long = recordOf(`start ${'x'.repeat(40_000)} end`);
+      const others = Array.from({ length: 70 }, (_, at) => recordOf(`note ${at}`, { at: at + 1 }));
+      await memory.capture([long, ...others], patience());
+      const all = await memory.list({ limit: 1000 }, patience());
+      expect(all).toHaveLength(71);
+      expect(all.find(({ digest }) => digest === long.digest)?.text).toBe(long.text);
+      const refs = all.map(({ ref }) => ref);
+      const named = await memory.list({ refs, limit: 1000 }, patience());
+      expect(named.map(({ ref }) => ref)).toEqual(refs);
+      expect(await memory.forget({ refs }, patience())).toBe(71);
     });
 
     test('a list is newest first, and filtered by role, conversation and time', async () => {
@@ -261,7 +283,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
         { space: 'project', digests: [output.digest, 'A'.repeat(43)], nonce },
         patience(),
       );
-      expect(held).toEqual([{ digest: output.digest, proof: proofOf(nonce, text) }]);
+      expect(held).toEqual([{ digest: output.digest, proof: outputProof(nonce, text) }]);
       const kept = await memory.retrieve(output, patience());
       expect(kept).toMatchObject({ ...output, role: 'tool', ref: expect.stringMatching(/^m_/) });
       expect(await memory.retrieve({ ref: kept?.ref ?? '' }, patience())).toEqual(kept);
@@ -273,6 +295,26 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       const question = { digests: [output.digest], nonce: randomBytes(32) };
       expect(await memory.hold({ ...question, space: 'yours' }, patience())).toEqual([]);
       expect(await memory.hold({ ...question, space: 'mine' }, patience())).toHaveLength(1);
+    });
+
+    test('law 2: what was said is proven by its role and its own text, in its own space', async () => {
+      const said = [
+        recordOf('The staging port is 6432.'),
+        recordOf('The staging port is 6432.', { role: 'assistant' }),
+      ];
+      await memory.capture(said, patience());
+      const nonce = randomBytes(32);
+      const digests = said.map(({ digest }) => digest);
+      const question = { digests: [...digests, 'A'.repeat(43)], nonce };
+      const held = await memory.hold({ ...question, space: 'project' }, patience());
+      const proofs = new Map(held.map(({ digest, proof }) => [digest, proof]));
+      expect(held).toHaveLength(2);
+      for (const { digest, role, text } of said) {
+        expect(proofs.get(digest)).toBe(textProof(nonce, role, text));
+      }
+      expect(await memory.hold({ ...question, space: 'yours' }, patience())).toEqual([]);
+      await memory.forget({ space: 'project' }, patience());
+      expect(await memory.hold({ ...question, space: 'project' }, patience())).toEqual([]);
     });
 
     test('outputs are neither recalled nor listed', async () => {

@@ -1,5 +1,10 @@
+import { expect, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { openHostedMemory } from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
+import { FakeService } from '../support/fake-service.ts';
+import { makeCertificate } from '../support/certificate.ts';
+import { startMemoryService } from '../support/memory-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { memorySuite } from './memory-suite.ts';
 
@@ -9,3 +14,43 @@ memorySuite('the embedded store', () => {
 });
 
 memorySuite('the fake', () => new FakeMemory());
+
+memorySuite('the hosted client before the fake service', async () => {
+  const service = await new FakeService().listen();
+  const settings = {
+    kind: 'hosted',
+    baseUrl: service.url,
+    serviceKey: service.key,
+    allowPrivate: true,
+  } as const;
+  const hosted = openHostedMemory({
+    settings,
+    recallMs: 10_000,
+    folder: tempFolder(),
+    report: () => undefined,
+  });
+  onTestFinished(async () => {
+    await service.close();
+    expect(service.invalid).toEqual([]);
+  });
+  return hosted.memory;
+});
+
+const LOCAL = makeCertificate('localhost');
+
+memorySuite('the hosted client before a memory service over TLS', async () => {
+  const service = await startMemoryService({ tls: LOCAL });
+  const hosted = openHostedMemory({
+    settings: {
+      kind: 'hosted',
+      baseUrl: `https://localhost:${service.port}`,
+      serviceKey: await service.makeKey(),
+      allowPrivate: true,
+    },
+    trust: { ca: LOCAL.cert },
+    recallMs: 10_000,
+    folder: tempFolder(),
+    report: () => undefined,
+  });
+  return hosted.memory;
+});

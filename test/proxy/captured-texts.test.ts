@@ -41,6 +41,11 @@ async function kept(story: Story, space?: string): Promise<string[]> {
   return records.map(({ role, text }) => `${role}: ${text}`).toReversed();
 }
 
+/** Waits: history is kept one exchange after the other, when nobody waits for svc. */
+async function expectKept(story: Story, count: number): Promise<void> {
+  await expect.poll(async () => (await kept(story)).length, { timeout: 10_000 }).toBe(count);
+}
+
 /** Every byte that the data folder holds. */
 function bytesOnDisk(folder: string): Buffer {
   return Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
@@ -117,10 +122,11 @@ test('a session that began before svc did is kept from its history, a few exchan
   const body = requestWith('anthropic_messages', [...items, said('user', PROMPT)]);
   await story.send('anthropic_messages', body);
   // proxy.elisionCaptureLimit is 8 exchanges; the new one comes on top.
-  expect(await kept(story)).toHaveLength(18);
+  await expectKept(story, 18);
   await story.send('anthropic_messages', body);
+  await expectKept(story, 34);
   await story.send('anthropic_messages', body);
-  expect(await kept(story)).toHaveLength(42);
+  await expectKept(story, 42);
 });
 
 // spec: 1.9-visible-text-only

@@ -278,6 +278,19 @@ test.each(DIALECTS)(
 );
 
 // spec: 4.4-models
+test('a model list asked for in no dialect goes to the only provider there is', async () => {
+  const { provider, story } = await startKnowing({ dialects: ['anthropic_messages'] });
+  provider.reply = () => ({ status: 200, headers: {}, body: '{"data":[]}' });
+  const answer = await ask(story.port, {
+    method: 'GET',
+    path: '/v1/models',
+    headers: ['authorization', `Bearer ${TOKEN}`],
+  });
+  expect(answer.status).toBe(200);
+  expect(provider.seen.map(({ path }) => path)).toEqual(['/v1/models']);
+});
+
+// spec: 4.4-models
 test('the model list, token counts and compaction are relayed untouched', async () => {
   const { memory, provider, story } = await startKnowing();
   const body = Buffer.from(oddBody('anthropic_messages', QUESTION));

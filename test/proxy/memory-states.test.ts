@@ -1,5 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { JournalLedger } from '../../src/adapters/ledger.ts';
+import type { Ledger } from '../../src/ports/ledger.ts';
 import { MemoryError, type MemoryFailure, type RecallAnswer } from '../../src/ports/memory.ts';
 import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
@@ -199,6 +201,39 @@ test('R23: a ledger that hangs holds a request up for the deadline only, too', a
   const answer = await story.send('anthropic_messages', body);
   expect(stateOf(answer)).toBe('degraded_timeout');
   expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+});
+
+test('R23: whoever asks the ledger after others gets what they left of the deadline', async () => {
+  const recallMs = 100;
+  const given: number[] = [];
+  const ledger: Ledger = {
+    find: async (_, withinMs) => {
+      given.push(withinMs);
+      // A timer counts from its turn's begin: it would leave more than is right.
+      const until = performance.now() + withinMs;
+      while (performance.now() < until) await nextTurn();
+      return 'late';
+    },
+    generation: () => 0,
+    record: () => {},
+  };
+  const { provider, story } = await startKnowing({
+    ledger,
+    settings: { recallMs, inputBudget: 1, compressionMode: 'deterministic' },
+  });
+  // A conversation that this process has not seen: the meter asks too.
+  const body = requestWith('anthropic_messages', [
+    said('user', 'Hello.'),
+    said('assistant', 'Hello.'),
+    said('user', QUESTION),
+  ]);
+  const answer = await story.send('anthropic_messages', body);
+  expect(answer.status).toBe(200);
+  expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+  const [first = 0, ...later] = given;
+  expect(first).toBe(recallMs / 2);
+  expect(later.length).toBeGreaterThan(0);
+  for (const ms of later) expect(ms).toBeLessThanOrEqual(recallMs - first);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { estimateTextTokens } from '../../src/core/tokens.ts';
 import {
   answerTo,
@@ -62,6 +63,22 @@ test.each(DIALECTS)('%s: in a tool loop and after it the same block goes back', 
   items = [...items, said('assistant', 'Port 6431.'), said('user', 'Thank you so much for that.')];
   await story.send(dialect, requestWith(dialect, items));
   expect(blocksIn(lastBody(provider))[0]).toBe(block);
+});
+
+test('R26: what another process forgets is not said again, not even in a tool loop', async () => {
+  const folder = tempFolder();
+  const { provider, story } = await startTaught({ folder });
+  const items = [said('user', QUESTION)];
+  const dialect = 'anthropic_messages';
+  await story.send(dialect, requestWith(dialect, items), STATED);
+  expect(blocksIn(lastBody(provider))[0]).toContain(FACT);
+  const other = openEmbeddedStore({ folder, report: () => {} });
+  expect(await other.memory.forget({ words: 'walrus' }, AbortSignal.timeout(5_000))).toBe(2);
+  await other.close();
+  const longer = [...items, ...toolRound(dialect, 'call_1', 'nothing')];
+  const { headers } = await story.send(dialect, requestWith(dialect, longer), STATED);
+  expect(headers['x-svc-memory-state']).toBe('empty');
+  expect(blocksIn(lastBody(provider))).toEqual([]);
 });
 
 test.each(DIALECTS)('%s: after a restart the same bytes leave', async (dialect) => {

@@ -7,13 +7,7 @@
  */
 
 /** Work that is planned as a whole and not part of the local proxy's main job. */
-export const LATER_WORK = [
-  'hosted memory',
-  'shortening',
-  'recall quality',
-  'command line',
-  'hosted provider proxy',
-] as const;
+export const LATER_WORK = ['shortening', 'recall quality', 'hosted provider proxy'] as const;
 
 export interface InterfaceRow {
   readonly statement: string;
@@ -69,9 +63,10 @@ const PURPOSE = {
     'Reasoning, thinking, tool arguments and partial JSON are never memory.',
     'core/answer-reader',
   ),
-  ...later('hosted memory', {
-    '1.6-hosted-memory': 'Recall and saved text may use the hosted memory service.',
-  }),
+  '1.6-hosted-memory': row(
+    'Recall and saved text may use the hosted memory service.',
+    'adapters/hosted-memory',
+  ),
   ...later('hosted provider proxy', {
     '1.1-own-upstream': 'The hosted proxy forwards to the caller’s own configured upstream.',
     '1.4-receipt': 'Every hosted request leaves a receipt.',
@@ -146,11 +141,12 @@ const LOCAL_CONFIGURATION = {
     'The whole request goes to the provider and is kept nowhere.',
     'proxy/handle',
   ),
-  ...later('hosted memory', {
-    '2.4-memory-base': 'The hosted memory API base is a setting.',
-    '2.4-service-key': 'The service key goes with memory calls and nowhere else.',
-    '2.4-recall-query': 'The recall query goes to the hosted service.',
-  }),
+  '2.4-memory-base': row('The hosted memory API base is a setting.', 'core/config-schema'),
+  '2.4-service-key': row(
+    'The service key goes with memory calls and nowhere else.',
+    'adapters/hosted-memory',
+  ),
+  '2.4-recall-query': row('The recall query goes to the hosted service.', 'adapters/hosted-memory'),
 };
 
 const MODES = {
@@ -180,17 +176,19 @@ const MODES = {
   '3.3-not_needed': row('not_needed: nothing needed removing, forwarded as it is.', 'core/plan'),
   '3.3-bypassed': row('bypassed_*: a check did not pass, the full request goes on.', 'core/plan'),
   '3.3-not_applicable': row('not_applicable: the mode needs no decision.', 'core/plan'),
-  ...later('shortening', {
-    '3.2-deterministic': 'deterministic: older exchanges go when memory holds them.',
-    '3.2-always-kept': 'The last two exchanges, instructions, tool state and reasoning stay.',
-    '3.3-committed': 'committed: covered older exchanges are removed.',
-  }),
-  ...later('hosted memory', {
-    '3.1-scopes-read-write': 'A key that reads and writes: read-write.',
-    '3.1-scopes-read': 'A key that only reads: read.',
-    '3.1-scopes-write': 'A key that only writes: write.',
-    '3.1-scopes-none': 'A key that does neither: off.',
-  }),
+  '3.2-deterministic': row(
+    'deterministic: older exchanges go when memory holds them.',
+    'core/omissions',
+  ),
+  '3.2-always-kept': row(
+    'The last two exchanges, instructions, tool state and reasoning stay.',
+    'core/omissions',
+  ),
+  '3.3-committed': row('committed: covered older exchanges are removed.', 'core/omissions'),
+  '3.1-scopes-read-write': row('A key that reads and writes: read-write.', 'core/modes'),
+  '3.1-scopes-read': row('A key that only reads: read.', 'core/modes'),
+  '3.1-scopes-write': row('A key that only writes: write.', 'core/modes'),
+  '3.1-scopes-none': row('A key that does neither: off.', 'core/modes'),
   ...later('hosted provider proxy', {
     '3.2-account-defaults': 'Account defaults apply where no header does.',
   }),
@@ -230,11 +228,12 @@ const ENDPOINTS = {
     'cli/print-config',
   ),
   '4.5-config-token': row('config token prints the local token.', 'cli/config'),
-  ...later('command line', {
-    '4.5-setup': 'setup is an interactive wizard.',
-    '4.5-catalog-cache': 'The wizard’s catalog look-up is cached for 24 hours, for discovery only.',
-    '4.5-doctor': 'doctor checks and reports.',
-  }),
+  '4.5-setup': row('setup is an interactive wizard.', 'cli/wizard'),
+  '4.5-catalog-cache': row(
+    'The wizard’s catalog look-up is cached for 24 hours, for discovery only.',
+    'adapters/catalog',
+  ),
+  '4.5-doctor': row('doctor checks and reports.', 'cli/doctor'),
   ...later('hosted provider proxy', {
     '4.1-chat': 'POST /v1/chat/completions on the hosted base.',
     '4.1-responses': 'POST /v1/responses on the hosted base.',
@@ -283,15 +282,20 @@ const RULES = {
     '8-two-exchanges-kept': 'The two most recent exchanges always stay.',
     '9-elision-protections': 'Continuity, capture hygiene and elision protect as hosted does.',
   }),
-  ...later('command line', {
-    '8-catalog-24-hours': 'The wizard’s catalog is cached for 24 hours.',
-  }),
-  ...later('hosted memory', {
-    '5.7-service-key': 'The memory service sees the service key.',
-    '7-409': '409: stale generation or idempotency conflict, retried by the state told.',
-    '7-429': '429: the plan’s rate is exceeded, Retry-After is honoured.',
-    '7-503': '503: the rate limiter cannot be asked, the request is blocked.',
-  }),
+  '8-catalog-24-hours': row('The wizard’s catalog is cached for 24 hours.', 'adapters/catalog'),
+  '5.7-service-key': row('The memory service sees the service key.', 'adapters/hosted-memory'),
+  '7-409': row(
+    '409: stale generation or idempotency conflict, retried by the state told.',
+    'adapters/hosted-memory',
+  ),
+  '7-429': row(
+    '429: the plan’s rate is exceeded, Retry-After is honoured.',
+    'adapters/hosted-memory',
+  ),
+  '7-503': row(
+    '503: the rate limiter cannot be asked, the request is blocked.',
+    'adapters/hosted-memory',
+  ),
   ...later('hosted provider proxy', {
     '5.1-api-key': 'Hosted endpoints take the API key as bearer or x-api-key.',
     '5.2-receipt-scope': 'Receipt endpoints need receipt:read.',

@@ -41,7 +41,8 @@ export function runProgram(argv: readonly string[], options: CliOptions): Promis
       cwd,
       env: { PATH: process.env['PATH'] ?? '', HOME: home, ...env },
       ...(uid === undefined ? {} : { uid, gid: uid }),
-      timeout: 12_000,
+      // On a busy machine a command takes several seconds; a hanging one fails its test all the same.
+      timeout: 50_000,
     });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];

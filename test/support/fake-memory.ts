@@ -3,7 +3,7 @@ import { readQuestion } from '../../src/core/question.ts';
 import { rankCandidates } from '../../src/core/ranking.ts';
 import { keepRelevant, rarityOf } from '../../src/core/relevance.ts';
 import { isDigest, referenceOf } from '../../src/core/reference.ts';
-import { proofOf } from '../../src/core/proofs.ts';
+import { textProof } from '../../src/core/proofs.ts';
 import { termsOf } from '../../src/core/terms.ts';
 import {
   type CaptureState,
@@ -47,22 +47,22 @@ export class FakeMemory implements Memory {
     await this.#answerable(signal);
     this.questions.push(question);
     const passages = this.#passagesFor(question);
-    const asked = readQuestion(question.humanText, question.assistantText);
+    const asked = readQuestion(question.humanText, question.assistantText, question.now);
     const words = asked.human.length > 1 ? asked.human : [...asked.human, ...asked.assistant];
     const terms = words.map((term) => {
       const frequency = passages.filter((one) => one.terms.includes(term)).length;
       return { term, weight: 1, frequency, rarity: rarityOf(term, frequency, passages.length) };
     });
-    const { pairs, asksWhen, dates } = asked;
     const candidates = passages.map(({ record, terms: own, id }) => {
       const { role, at } = record;
-      return { id, record: id, role, at, terms: own, previous: [], next: [] };
+      const around = { previous: [], next: [], earlier: [], later: [] };
+      return { id, record: id, role, at, terms: own, parts: [], ...around };
     });
     const corpus = { passages: passages.length, averageTerms: 10 };
     const found: RecalledPassage[] = [];
     let tokens = 0;
-    const given = { terms, pairs, asksWhen, dates };
-    for (const ranked of keepRelevant(rankCandidates(given, candidates, corpus))) {
+    const given = { ...asked, terms };
+    for (const ranked of keepRelevant(rankCandidates(given, candidates, corpus), asked)) {
       const passage = passages[ranked.candidate.id];
       if (passage === undefined) continue;
       tokens += passageTokens(passage.text) + 12;
@@ -135,8 +135,10 @@ export class FakeMemory implements Memory {
   async hold({ space, digests, nonce }: HoldQuestion, signal: AbortSignal): Promise<Holding[]> {
     await this.#answerable(signal);
     return digests.flatMap((digest) => {
-      const kept = this.#outputs.get(keyOf({ digest, space }));
-      return kept === undefined ? [] : [{ digest, proof: proofOf(nonce, kept.text) }];
+      const key = keyOf({ digest, space });
+      const kept = this.#outputs.get(key) ?? this.#records.get(key);
+      const proof = kept === undefined ? undefined : textProof(nonce, kept.role, kept.text);
+      return proof === undefined ? [] : [{ digest, proof }];
     });
   }
 

@@ -4,11 +4,16 @@ import { createUpstream } from '../../src/adapters/undici-upstream.ts';
 import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
 import type { ProxySettings, UpstreamSettings } from '../../src/core/settings.ts';
 import type { Memory } from '../../src/ports/memory.ts';
+import type { Outbox } from '../../src/ports/outbox.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import type { ConfiguredUpstream } from '../../src/proxy/parts.ts';
 import { PROXY_SETTINGS, startServer, TOKEN } from './local-server.ts';
 import { ask, type ClientAnswer } from './sockets.ts';
-import { startScriptedProvider, type ScriptedProvider } from './scripted-provider/provider.ts';
+import {
+  type ProviderOptions,
+  startScriptedProvider,
+  type ScriptedProvider,
+} from './scripted-provider/provider.ts';
 
 /** The whole proxy on real sockets, between a test and the scripted provider. */
 export interface ProxyStage {
@@ -18,6 +23,8 @@ export interface ProxyStage {
   /** Milliseconds that the proxy's clock is ahead of the real one. */
   setClockAhead(ms: number): void;
   send(dialect: Dialect, body: unknown, headers?: readonly string[]): Promise<ClientAnswer>;
+  /** A path that svc passes on unread. */
+  sendTo(method: 'GET' | 'POST', path: string, headers: readonly string[]): Promise<ClientAnswer>;
   /** The body of the newest request as the provider got it. */
   forwarded(): string;
   stop(): Promise<void>;
@@ -26,10 +33,11 @@ export interface ProxyStage {
 export interface StageOptions {
   readonly folder: string;
   readonly settings?: Partial<ProxySettings>;
-  /** False: as svc starts when nobody asked for shortening. */
-  readonly shortens?: boolean;
+  readonly provider?: ProviderOptions;
   /** Stands between the proxy and its store. */
   readonly wrap?: (memory: Memory) => Memory;
+  /** In place of the store's own. */
+  readonly outbox?: () => Outbox;
 }
 
 const PATHS: Readonly<Record<Dialect, string>> = {
@@ -41,10 +49,11 @@ const PATHS: Readonly<Record<Dialect, string>> = {
 export async function openProxyStage({
   folder,
   settings,
-  shortens = true,
+  provider: options = {},
   wrap,
+  outbox,
 }: StageOptions): Promise<ProxyStage> {
-  const provider = await startScriptedProvider();
+  const provider = await startScriptedProvider(options);
   const store = openEmbeddedStore({ folder, report: () => undefined });
   const memory = wrap?.(store.memory) ?? store.memory;
   const proxy = { ...PROXY_SETTINGS, ...settings };
@@ -58,10 +67,10 @@ export async function openProxyStage({
     live: () => ({ proxy, upstreams }),
     memory,
     ledger: store.ledger,
-    outbox: store.outbox,
+    outbox: outbox?.() ?? store.outbox,
     requestLog: store.requestLog,
     clock: { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs },
-    shortens,
+    outputFolder: undefined,
     onRow: (row) => rows.push(row),
   });
   const server = await startServer(handler, settings);
@@ -83,6 +92,13 @@ export async function openProxyStage({
           ...headers,
         ],
         body: Buffer.from(JSON.stringify(body)),
+      }),
+    sendTo: (method, path, headers) =>
+      ask(server.port, {
+        method,
+        path,
+        headers: ['authorization', `Bearer ${TOKEN}`, ...headers],
+        ...(method === 'GET' ? {} : { body: Buffer.from('{"messages":[]}') }),
       }),
     forwarded: () => provider.records.at(-1)?.body.toString() ?? '',
     stop: async () => {

@@ -75,7 +75,7 @@ class Desk {
     watch.data(Buffer.from(answer));
     const isWhole = watch.beforeLast() && !recording.isCut;
     if (!isWhole && recording.isCut) this.#keeper.keepHuman(reading);
-    this.#keeper.keepHistory(reading, { elisionCaptureLimit: 8 }, placements);
+    for (let left = 8; left > 0 && this.#keeper.keepHistory(reading, placements); left -= 1);
   }
 }
 

@@ -121,7 +121,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     version: '0.1.2',
     live: () => ({ proxy, upstreams }),
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
-    shortens: true,
+    outputFolder: undefined,
     onRow: (row) => rows.push(row),
   });
   const server = await startServer(handler, options.settings);
@@ -173,7 +173,12 @@ function openParts(
   const outbox = new JournalOutbox({ folder, target: memory, report });
   const table = new Map<string, LedgerEntry>();
   const journal = new JournalLedger({ folder, store: tableStore(table), report });
-  const requestLog = { add: () => {}, list: async () => [], sum: async () => [] };
+  const requestLog = {
+    add: () => {},
+    list: async () => [],
+    sum: async () => [],
+    conversation: async () => [],
+  };
   return {
     parts: { memory, ledger: ledger ?? journal, outbox, requestLog },
     close: async () => {

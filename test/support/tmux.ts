@@ -6,6 +6,11 @@ import { onTestFinished, vi } from 'vitest';
 export interface TmuxSession {
   /** Waits until the screen shows this text. */
   shows(text: string): Promise<void>;
+  /**
+   * Waits until the open question has these words. One that was answered may have them too, and a key
+   * that is pressed before its question is there is lost.
+   */
+  asks(question: string): Promise<void>;
   /** Types text, and then Enter unless `isEntered` is false. */
   type(text: string, isEntered?: boolean): void;
   /** A key by tmux's name: 'C-c', 'Down', 'Enter'. */
@@ -39,6 +44,14 @@ export function openTmux({ command, home, environment = {} }: TmuxStart): TmuxSe
   onTestFinished(() => void tmux('kill-server'));
   const screen = (): string => tmux('capture-pane', '-p', '-S', '-200', '-t', 'test');
   const press = (key: string): void => void tmux('send-keys', '-t', 'test', key);
+  const until = (isThere: (shown: string) => boolean, text: string): Promise<void> =>
+    vi.waitFor(
+      () => {
+        const shown = screen();
+        if (!isThere(shown)) throw new Error(`The screen does not show ${text}:\n${shown}`);
+      },
+      { timeout: SHOWN_MS, interval: 50 },
+    );
   return {
     screen,
     press,
@@ -46,14 +59,12 @@ export function openTmux({ command, home, environment = {} }: TmuxStart): TmuxSe
       tmux('send-keys', '-t', 'test', '-l', text);
       if (isEntered) press('Enter');
     },
-    shows: async (text) => {
-      await vi.waitFor(
-        () => {
-          const shown = screen();
-          if (!shown.includes(text)) throw new Error(`The screen does not show ${text}:\n${shown}`);
-        },
-        { timeout: SHOWN_MS, interval: 50 },
-      );
-    },
+    shows: (text) => until((shown) => shown.includes(text), text),
+    asks: (question) =>
+      until(
+        (shown) =>
+          shown.split('\n').some((line) => line.startsWith('? ') && line.includes(question)),
+        `? ${question}`,
+      ),
   };
 }

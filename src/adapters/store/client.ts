@@ -3,7 +3,6 @@ import { MemoryError } from '../../ports/memory.ts';
 import { workerFile } from '../worker-file.ts';
 import {
   BUSY,
-  type StoreCallName,
   type StoreCalls,
   STOPPING,
   type StoreRequest,
@@ -25,6 +24,9 @@ const STARTS_WINDOW_MS = 60_000;
 /** A call in progress when the process ends: one transaction with its sync. */
 const EXIT_MS = 1000;
 
+/** A table of calls, each with one input: what StoreCalls is, or another worker's. */
+type CallTable<Calls> = { [Name in keyof Calls]: (input: never) => unknown };
+
 interface Waiting {
   resolve(value: unknown): void;
   reject(error: MemoryError): void;
@@ -33,11 +35,13 @@ interface Waiting {
 export interface StoreClientOptions {
   readonly folder: string;
   report(line: string): void;
-  /** The worker's code; another one in tests. */
+  /** The worker's code, where it is not the embedded store's. */
   readonly worker?: URL;
+  /** Handed to the worker's store as it is; plain data. */
+  readonly extra?: unknown;
 }
 
-export class StoreClient {
+export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   readonly #options: StoreClientOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #aborted = new Int32Array(new SharedArrayBuffer(WAITING_MAX * 4));
@@ -46,6 +50,7 @@ export class StoreClient {
   #starts: number[] = [];
   #last = 0;
   #isClosed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(options: StoreClientOptions) {
     this.#options = options;
@@ -54,29 +59,35 @@ export class StoreClient {
   }
 
   /** Rejects with MemoryError: 'timeout' at once when the signal fires, whatever the worker does. */
-  async call<Name extends StoreCallName>(
+  async call<Name extends keyof Calls & string>(
     name: Name,
-    input: Parameters<StoreCalls[Name]>[0],
+    input: Parameters<Calls[Name]>[0],
     signal?: AbortSignal,
-  ): Promise<ReturnType<StoreCalls[Name]>> {
+  ): Promise<ReturnType<Calls[Name]>> {
     if (signal?.aborted === true) throw timeout();
     if (this.#isClosed) throw unavailable('The memory is closed.');
     if (this.#waiting.size >= WAITING_MAX) throw unavailable('The memory has too much to do.');
     const worker = this.#running();
     if (worker === undefined) throw unavailable('The memory stopped too often.');
     const value = await this.#ask({ worker, name, input }, signal);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker answers what StoreCalls says; both are one build.
-    return value as ReturnType<StoreCalls[Name]>;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker answers what its table says; both are one build.
+    return value as ReturnType<Calls[Name]>;
   }
 
   /** Waits for what was asked before, then ends the worker. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    // From now on, not only once it is done: a call that came behind the end would be cut off inside
+    // the native driver, which aborts the process.
+    this.#isClosed = true;
     const worker = this.#worker;
     if (worker !== undefined) {
       await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
     }
-    this.#isClosed = true;
     await worker?.terminate();
     process.off('exit', this.#waitForWorker);
   }
@@ -89,7 +100,7 @@ export class StoreClient {
   };
 
   #ask(
-    call: { worker: Worker; name: StoreCallName; input: unknown },
+    call: { worker: Worker; name: string; input: unknown },
     signal?: AbortSignal,
   ): Promise<unknown> {
     this.#last = (this.#last % (2 ** 31 - 1)) + 1;
@@ -132,8 +143,9 @@ export class StoreClient {
     this.#starts = this.#starts.filter((start) => now - start < STARTS_WINDOW_MS);
     if (this.#starts.length >= STARTS_MAX) return undefined;
     this.#starts.push(now);
-    const { folder } = this.#options;
-    const workerData: WorkerInput = { folder, aborted: this.#aborted, control: this.#control };
+    const { folder, extra } = this.#options;
+    const [aborted, control] = [this.#aborted, this.#control];
+    const workerData: WorkerInput = { folder, extra, aborted, control };
     // From the first moment: loading the driver is a call too.
     Atomics.store(this.#control, BUSY, 1);
     const worker = new Worker(this.#options.worker ?? workerFile('store-worker'), {

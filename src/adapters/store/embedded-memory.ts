@@ -1,19 +1,21 @@
-import type {
-  CaptureState,
-  ForgetFilter,
-  Holding,
-  HoldQuestion,
-  ListFilter,
-  Memory,
-  MemoryRecord,
-  OutputRecord,
-  RecallAnswer,
-  RecallQuestion,
-  RecordKey,
-  StoredOutput,
-  StoredRecord,
+import {
+  type CaptureState,
+  type ForgetFilter,
+  type HoldQuestion,
+  type Holding,
+  type ListFilter,
+  type Memory,
+  MemoryError,
+  type MemoryRecord,
+  type OutputRecord,
+  type RecallAnswer,
+  type RecallQuestion,
+  type RecordKey,
+  type StoredOutput,
+  type StoredRecord,
 } from '../../ports/memory.ts';
 import type { StoreClient } from './client.ts';
+import type { OutputMirror } from './output-mirror.ts';
 
 /** The memory port over the store's worker. */
 
@@ -27,9 +29,11 @@ const BATCH_CHARS_MAX = 32_768;
 export class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
   readonly #client: StoreClient;
+  readonly #mirror: OutputMirror;
 
-  constructor(client: StoreClient) {
+  constructor(client: StoreClient, mirror: OutputMirror) {
     this.#client = client;
+    this.#mirror = mirror;
   }
 
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
@@ -55,8 +59,20 @@ export class EmbeddedMemory implements Memory {
     return this.#client.call('list', filter, signal);
   }
 
-  forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
-    return this.#client.call('forget', filter, signal);
+  async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
+    const forgotten = await this.#client.call('forget', filter, signal);
+    try {
+      if (forgotten > 0) await this.#mirror.sweep();
+    } catch (cause) {
+      const message = 'The memory forgot, but could not remove its file of a tool output.';
+      throw new MemoryError('unavailable', message, { cause });
+    }
+    return forgotten;
+  }
+
+  /** Takes what quotes memories that are kept elsewhere out of what was placed; see StoreCalls. */
+  forgetPlaced(texts: readonly string[] | 'all', signal: AbortSignal): Promise<number> {
+    return this.#client.call('forgetPlaced', texts, signal);
   }
 
   keepOutputs(
@@ -66,12 +82,22 @@ export class EmbeddedMemory implements Memory {
     return this.#client.call('keepOutputs', records, signal);
   }
 
-  hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
-    return this.#client.call('hold', question, signal);
+  async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
+    const holdings = await this.#client.call('hold', question, signal);
+    // Whoever asks for a proof is about to leave these out.
+    const digests = holdings.map(({ digest }) => digest);
+    this.keepFiles(question.space, digests);
+    return holdings;
   }
 
-  close(): Promise<void> {
-    return this.#client.close();
+  /** Writes these outputs as files for shells that may only read. Returns at once. */
+  keepFiles(space: string, digests: readonly string[]): void {
+    this.#mirror.keep(space, digests);
+  }
+
+  async close(): Promise<void> {
+    await this.#mirror.close();
+    await this.#client.close();
   }
 }
 

@@ -1,5 +1,6 @@
-import { proofOf } from '../../core/proofs.ts';
+import { outputProof } from '../../core/proofs.ts';
 import { isDigest, referenceOf } from '../../core/reference.ts';
+import { termsOf } from '../../core/terms.ts';
 import type {
   CaptureState,
   ForgetFilter,
@@ -10,7 +11,8 @@ import type {
   StoredOutput,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
-import { isName, RECORD_CHARS_MAX, spaceId } from './records.ts';
+import { isName, listTerms, RECORD_CHARS_MAX, spaceId } from './records.ts';
+import { textOf } from './text.ts';
 
 /**
  * Tool outputs that svc may leave out of a prompt, word for word. They are proven from their own
@@ -64,7 +66,10 @@ export class Outputs {
       const sql = 'UPDATE outputs SET used = ? WHERE id IN (SELECT value FROM json_each(?))';
       this.#database.run(sql, now, JSON.stringify(old));
     }
-    return rows.map(({ digest, text }) => ({ digest, proof: proofOf(nonce, text) }));
+    return rows.flatMap(({ digest, text }) => {
+      const proof = outputProof(nonce, Buffer.from(text).toString('utf8'));
+      return proof === undefined ? [] : [{ digest, proof }];
+    });
   }
 
   retrieve(key: RecordKey): StoredOutput | undefined {
@@ -91,14 +96,25 @@ export class Outputs {
     };
   }
 
+  /** Those of the references that stand for a stored output. */
+  heldRefs(refs: readonly string[]): string[] {
+    const sql = 'SELECT DISTINCT ref FROM outputs WHERE ref IN (SELECT value FROM json_each(?))';
+    return this.#database
+      .all<{ readonly ref: string }>(sql, JSON.stringify(refs))
+      .map(({ ref }) => ref);
+  }
+
   /** Words find no output: they are not indexed. */
   forget(filter: ForgetFilter, now: number): number {
-    if ('words' in filter) return 0;
     const conditions: string[] = [];
     const values: string[] = [];
     if ('refs' in filter) {
       conditions.push('o.ref IN (SELECT value FROM json_each(?))');
       values.push(JSON.stringify(filter.refs));
+    }
+    if ('words' in filter) {
+      conditions.push('o.id IN (SELECT value FROM json_each(?))');
+      values.push(JSON.stringify(this.#withWords(filter)));
     }
     if (filter.space !== undefined) {
       conditions.push('o.space = (SELECT id FROM spaces WHERE name = ?)');
@@ -113,6 +129,24 @@ export class Outputs {
         ...values,
       );
       return this.#database.run(`DELETE FROM outputs AS o WHERE ${where}`, ...values);
+    });
+  }
+
+  // Outputs are in no index: they are read one by one, before anything is locked.
+  #withWords({ words, space }: { readonly words: string; readonly space?: string }): number[] {
+    const terms = listTerms(words);
+    if (terms.length === 0) return [];
+    const ids = this.#database.all<{ id: number }>(
+      `SELECT o.id FROM outputs o JOIN spaces s ON s.id = o.space WHERE s.name = coalesce(?, s.name)`,
+      space ?? null,
+    );
+    return ids.flatMap(({ id }) => {
+      const row = this.#database.get<{ text: Uint8Array }>(
+        'SELECT text FROM outputs WHERE id = ?',
+        id,
+      );
+      const held = new Set(termsOf(row === undefined ? '' : textOf({ ...row, is_utf16: 0 })));
+      return terms.every((term) => held.has(term)) ? [id] : [];
     });
   }
 

@@ -14,7 +14,12 @@ import type {
   StoredOutput,
   StoredRecord,
 } from '../../ports/memory.ts';
-import type { RequestRow, RequestSum, SumFilter } from '../../ports/request-log.ts';
+import type {
+  ConversationFilter,
+  RequestRow,
+  RequestSum,
+  SumFilter,
+} from '../../ports/request-log.ts';
 
 /** What the main thread and the store's worker say to each other. Only plain data crosses. */
 
@@ -35,18 +40,26 @@ export interface StoreHealth {
 /** Every call: what goes in, what comes out. */
 export interface StoreCalls {
   recall(question: RecallQuestion): RecallAnswer;
+  warm(): void;
   capture(records: readonly MemoryRecord[]): readonly CaptureState[];
   retrieve(key: RecordKey): StoredRecord | StoredOutput | undefined;
   list(filter: ListFilter): readonly StoredRecord[];
   forget(filter: ForgetFilter): number;
+  /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */
+  forgetPlaced(texts: readonly string[] | 'all'): number;
   keepOutputs(records: readonly OutputRecord[]): readonly CaptureState[];
   hold(question: HoldQuestion): readonly Holding[];
+  /** Those of the references that stand for a stored output. */
+  heldOutputs(refs: readonly string[]): readonly string[];
   findEntries(keys: readonly string[]): readonly LedgerEntry[];
   recordEntries(entries: readonly LedgerEntry[]): void;
   addRequests(rows: readonly RequestRow[]): void;
   listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];
+  conversationRequests(filter: ConversationFilter): readonly RequestRow[];
   sumRequests(filter: SumFilter): readonly RequestSum[];
   health(): StoreHealth;
+  /** Reads the whole file; false when it contradicts itself. */
+  isWhole(): boolean;
   close(): void;
 }
 
@@ -54,7 +67,8 @@ export type StoreCallName = keyof StoreCalls;
 
 export interface StoreRequest {
   readonly number: number;
-  readonly name: StoreCallName;
+  /** Of the calls that this worker knows; every worker knows 'close'. */
+  readonly name: string;
   readonly input: unknown;
 }
 
@@ -70,6 +84,8 @@ export type StoreResponse =
 
 export interface WorkerInput {
   readonly folder: string;
+  /** What this worker's own store wants to know; plain data. */
+  readonly extra?: unknown;
   /** Slot `number % length` holds the number of a call that nobody waits for any more. */
   readonly aborted: Int32Array;
   /** Two flags, at BUSY and STOPPING. */

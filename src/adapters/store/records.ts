@@ -1,16 +1,21 @@
-import { cutPassages } from '../../core/passages.ts';
+import { textProof } from '../../core/proofs.ts';
+import { quoteOf } from '../../core/recall-block.ts';
+import { standingIn } from '../../core/standing.ts';
 import { isDigest, referenceOf } from '../../core/reference.ts';
 import { termsOf } from '../../core/terms.ts';
 import type {
   CaptureState,
   ForgetFilter,
+  Holding,
+  HoldQuestion,
   ListFilter,
   MemoryRecord,
   RecordKey,
   StoredRecord,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
-import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE, SPACES_MAX } from './schema.ts';
+import { type AddText, PassageIndex } from './passage-index.ts';
+import { SPACES_MAX } from './schema.ts';
 import { bytesOf, type StoredText, textOf } from './text.ts';
 
 /** Records in and out of the database. Everything here names a space, or says that it means all. */
@@ -36,13 +41,31 @@ const RECORDS = 'FROM records r JOIN spaces s ON s.id = r.space';
 
 export class Records {
   readonly #database: Database;
+  readonly #index: PassageIndex;
 
   constructor(database: Database) {
     this.#database = database;
+    this.#index = new PassageIndex(database);
   }
 
   capture(records: readonly MemoryRecord[]): CaptureState[] {
-    return this.#database.transaction(() => records.map((record) => this.#captureOne(record)));
+    return this.#database.transaction(() =>
+      this.#index.adding((add) => records.map((record) => this.#captureOne(record, add))),
+    );
+  }
+
+  /** Reads every byte that it proves. */
+  hold({ space, digests, nonce }: HoldQuestion): Holding[] {
+    const rows = this.#database.all<Pick<RecordRow, 'digest' | 'role'> & StoredText>(
+      `SELECT r.digest, r.role, r.text, r.is_utf16 ${RECORDS}
+       WHERE s.name = ? AND r.digest IN (SELECT value FROM json_each(?))`,
+      space,
+      JSON.stringify(digests),
+    );
+    return rows.flatMap(({ digest, role, ...stored }) => {
+      const proof = textProof(nonce, role, textOf(stored));
+      return proof === undefined ? [] : [{ digest, proof }];
+    });
   }
 
   retrieve(key: RecordKey): StoredRecord | undefined {
@@ -78,30 +101,26 @@ export class Records {
       .map(storedRecord);
   }
 
-  /**
-   * Leaves tombstones and no trace of the words: neither in the tables nor in the write-ahead log.
-   * `leavesTraces`: something else was taken out just now, and must leave the log too.
-   */
-  forget(filter: ForgetFilter, at: number, leavesTraces = false): number {
+  /** Leaves tombstones. The words are in the write-ahead log until the caller has cleared it. */
+  forget(filter: ForgetFilter, at: number): Forgotten {
     const { where, values } = whereOf(filter);
-    let forgotten = 0;
+    const quotes = new Set<string>();
+    let count = 0;
     for (;;) {
       const batch = this.#database.transaction(() => {
-        const rows = this.#database.all<{ id: number; space: number; digest: string }>(
-          `SELECT r.id, r.space, r.digest ${RECORDS} ${where} LIMIT ${FORGET_BATCH}`,
+        const rows = this.#database.all<ForgottenRow>(
+          `SELECT r.id, r.space, r.digest, r.text, r.is_utf16 ${RECORDS} ${where} LIMIT ${FORGET_BATCH}`,
           ...values,
         );
-        for (const row of rows) this.#forgetOne(row, at);
+        for (const row of rows) this.#forgetOne(row, { at, quotes });
         return rows.length;
       });
-      forgotten += batch;
-      if (batch < FORGET_BATCH) break;
+      count += batch;
+      if (batch < FORGET_BATCH) return { count, quotes };
     }
-    if (forgotten > 0 || leavesTraces) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    return forgotten;
   }
 
-  #captureOne(record: MemoryRecord): CaptureState {
+  #captureOne(record: MemoryRecord, add: AddText): CaptureState {
     if (!isStorable(record)) return 'rejected';
     const space = spaceId(this.#database, record.space);
     if (space === undefined) return 'rejected';
@@ -125,7 +144,7 @@ export class Records {
       record.exchange,
       record.branch ?? null,
     );
-    if (row !== undefined) this.#indexOne(record, { space, record: row.id });
+    if (row !== undefined) add(record, { space, record: row.id });
     return 'stored';
   }
 
@@ -134,68 +153,14 @@ export class Records {
     return this.#database.get(sql, space, digest) !== undefined;
   }
 
-  #conversationId(space: number, key: string): number {
-    const sql = 'SELECT id FROM conversations WHERE space = ? AND key = ?';
-    this.#database.run(
-      'INSERT OR IGNORE INTO conversations (space, key) VALUES (?, ?)',
-      space,
-      key,
-    );
-    return this.#database.get<{ id: number }>(sql, space, key)?.id ?? 0;
-  }
-
-  #indexOne(record: MemoryRecord, ids: { space: number; record: number }): void {
-    const conversation = this.#conversationId(ids.space, record.conversation);
-    const next = this.#database.get<{ next: number }>(
-      'SELECT next FROM spaces WHERE id = ?',
-      ids.space,
-    );
-    const place = record.exchange + (record.role === 'assistant' ? 0.5 : 0);
-    let id = ids.space * PASSAGES_PER_SPACE + (next?.next ?? 1);
-    let count = 0;
-    let termCount = 0;
-    for (const { start, end } of cutPassages(record.text)) {
-      const terms = termsOf(record.text.slice(start, end));
-      const text = terms.join(' ');
-      this.#database.run(
-        'INSERT INTO passages (id, record, conversation, position, start, end, terms) VALUES (?, ?, ?, ?, ?, ?, ?)',
-        id,
-        ids.record,
-        conversation,
-        place * POSITIONS_PER_EXCHANGE + count,
-        start,
-        end,
-        text,
-      );
-      this.#database.run('INSERT INTO passage_terms (rowid, terms) VALUES (?, ?)', id, text);
-      id += 1;
-      count += 1;
-      termCount += terms.length;
+  #forgetOne(row: ForgottenRow, { at, quotes }: { at: number; quotes: Set<string> }): void {
+    const text = textOf(row);
+    const spans = this.#index.remove({ space: row.space, record: row.id });
+    for (const { start, end } of spans) {
+      const passage = text.slice(start, end);
+      // Of what the person wants always or never, the sentence alone is placed.
+      for (const part of [passage, ...standingIn(passage)]) quotes.add(quoteOf(part));
     }
-    this.#database.run(
-      'UPDATE spaces SET passages = passages + ?, terms = terms + ?, next = next + ? WHERE id = ?',
-      count,
-      termCount,
-      count,
-      ids.space,
-    );
-  }
-
-  #forgetOne(row: { id: number; space: number; digest: string }, at: number): void {
-    const passages = this.#database.all<{ id: number; terms: string }>(
-      'SELECT id, terms FROM passages WHERE record = ?',
-      row.id,
-    );
-    let termCount = 0;
-    for (const { id, terms } of passages) {
-      this.#database.run(
-        "INSERT INTO passage_terms (passage_terms, rowid, terms) VALUES ('delete', ?, ?)",
-        id,
-        terms,
-      );
-      if (terms !== '') termCount += terms.split(' ').length;
-    }
-    this.#database.run('DELETE FROM passages WHERE record = ?', row.id);
     this.#database.run('DELETE FROM records WHERE id = ?', row.id);
     this.#database.run(
       'INSERT OR IGNORE INTO tombstones (space, digest, at) VALUES (?, ?, ?)',
@@ -203,13 +168,19 @@ export class Records {
       row.digest,
       at,
     );
-    this.#database.run(
-      'UPDATE spaces SET passages = passages - ?, terms = terms - ? WHERE id = ?',
-      passages.length,
-      termCount,
-      row.space,
-    );
   }
+}
+
+export interface Forgotten {
+  readonly count: number;
+  /** What a recalled block may quote of them, as it does. */
+  readonly quotes: ReadonlySet<string>;
+}
+
+interface ForgottenRow extends StoredText {
+  readonly id: number;
+  readonly space: number;
+  readonly digest: string;
 }
 
 /** The space's id, given to it here if it is new; undefined when there are too many. */
@@ -255,7 +226,7 @@ interface Condition {
 }
 
 // Listing and forgetting share it: what a list shows, forgetting with the same words forgets.
-function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
+export function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
   const conditions: string[] = [];
   const values: (string | number)[] = [];
   const add = (condition: string, value: string | number | undefined): void => {
@@ -281,8 +252,8 @@ function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
 const HAS_TERM = `r.id IN (SELECT p.record FROM passage_terms f JOIN passages p ON p.id = f.rowid
   WHERE f.passage_terms MATCH ?)`;
 
-/** How many of the words one passage of a record holds, at best. */
-function bestPassage(terms: readonly string[]): string {
+/** How many of the words one passage of a record holds, at best; `best.words`. */
+export function bestPassage(terms: readonly string[]): string {
   const holders = terms.map(
     () => 'SELECT rowid AS id FROM passage_terms WHERE passage_terms MATCH ?',
   );
@@ -291,11 +262,11 @@ function bestPassage(terms: readonly string[]): string {
       JOIN passages p ON p.id = h.id GROUP BY p.id) GROUP BY record) best ON best.record = r.id`;
 }
 
-function listTerms(words: string): string[] {
+export function listTerms(words: string): string[] {
   return [...new Set(termsOf(words.slice(0, LIST_CHARS_MAX)))].slice(0, LIST_WORDS_MAX);
 }
 
 // Terms hold word characters only, so the quotes cannot be closed from inside.
-function quoted(term: string): string {
+export function quoted(term: string): string {
   return `"${term}"`;
 }

@@ -116,7 +116,12 @@ CREATE INDEX outputs_by_ref ON outputs(ref);
 CREATE INDEX outputs_by_use ON outputs(used);
 `;
 
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2];
+// What a conversation cost so far is asked for when it comes back after a restart.
+const VERSION_3 = `
+CREATE INDEX requests_by_conversation ON requests(row ->> '$.conversation', number);
+`;
+
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3];
 
 /** A file of a later svc is left alone: what it means is not known here. */
 export class SchemaTooNewError extends Error {

@@ -1,14 +1,19 @@
+import type { Span } from '../../core/dates.ts';
 import { GLOBAL_SPACE } from '../../core/space.ts';
 import { type Question, readQuestion } from '../../core/question.ts';
 import { estimateTextTokens } from '../../core/tokens.ts';
-import { type QuestionTerm, rankCandidates, type Ranked, valueOf } from '../../core/ranking.ts';
+import type { QuestionTerm } from '../../core/ranked.ts';
+import { orderParts, rankCandidates } from '../../core/ranking.ts';
 import { keepRelevant, rarityOf } from '../../core/relevance.ts';
-import { eachNumber, highest } from '../../core/top.ts';
+import { valueOf } from '../../core/term-value.ts';
+import { Tally } from '../../core/top.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
+import { Postings, POSTINGS_MAX, rangeOf, type Space, type SpacePostings } from './postings.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
+import { standingInstructions } from './standing.ts';
 import { type StoredText, textOf } from './text.ts';
-import { type PassageRow, SELECT_PASSAGE, type Unit, UnitReader } from './units.ts';
+import { type Found, readUnits } from './units.ts';
 
 /**
  * Recall: candidates from the full-text index of one space and of 'global', ordered and judged by
@@ -16,224 +21,254 @@ import { type PassageRow, SELECT_PASSAGE, type Unit, UnitReader } from './units.
  * passage nor a word count of another space can come in.
  */
 
-/**
- * Index entries that one question may visit; 6,000 take about 3 ms. Frequent words say least, so
- * the rarest come first and the rest is left out.
- */
-const POSTINGS_MAX = 6000;
-/** Each costs 50 us for what was said around it; 64 found no more on the even half of LoCoMo (74.9 %). */
+/** Each costs 30 us for what was said around it; 64 found no more on the even half of LoCoMo (74.9 %). */
 const CANDIDATES_MAX = 24;
-/** Word counts that are remembered; a term is about 10 bytes. */
-const FREQUENCIES_MAX = 20_000;
-/** A small count is cheap to take again, and a word that was said a moment ago must be found. */
-const REMEMBERED_MIN = 256;
-/** Until a space has grown by this share, its remembered word counts are near enough. */
-const GROWTH_MAX = 0.1;
 /** What the assistant said counts less than what the person asks: measured best at 0.6. */
 const ASSISTANT_WEIGHT = 0.6;
 /** With so many telling words of the person's own, the assistant's words are not needed. */
 const HUMAN_RARITY_ENOUGH = 1.5;
-/** The least that date and source of a passage take; the block decides in the end what fits. */
-const PASSAGE_OVERHEAD_TOKENS = 4;
-
-interface Space {
-  readonly id: number;
-  readonly passages: number;
-  readonly terms: number;
-  readonly next: number;
-}
+/** Passages whose texts are read together; 512 tokens hold about 14. */
+const PACKED_AT_ONCE = 16;
+/** Its dash and line end; the block decides in the end what fits. */
+const PASSAGE_OVERHEAD_TOKENS = 2;
+/** A fifth of the block: three short sentences. */
+const STANDING_TOKENS_MAX = 96;
+/** Nothing that says something fits into what is left. */
+const FULL_SHARE = 0.97;
+/** What was said on the days that a question names, whatever its words. */
+const DATED_MAX = 24;
 
 /** What is looked for, in every space alike. */
 interface Given {
   readonly terms: readonly QuestionTerm[];
   readonly passages: number;
-  /** Digests, as JSON. */
-  readonly excluded: string;
+  /** Digests. */
+  readonly excluded: readonly string[];
 }
 
 interface PackedRow extends Omit<RecalledPassage, 'score' | 'text'>, StoredText {
+  readonly id: number;
   readonly start: number;
   readonly end: number;
 }
 
+interface ScoredPassage {
+  readonly id: number;
+  readonly score: number;
+}
+
 export class Search {
   readonly #database: Database;
-  #frequencies = new Map<string, number>();
-  /** Passages of each space when its counts were taken. */
-  readonly #counted = new Map<number, number>();
+  readonly #postings: Postings;
 
   constructor(database: Database) {
     this.#database = database;
+    this.#postings = new Postings(database);
   }
 
-  recall(question: RecallQuestion): RecallAnswer {
-    const spaces = this.#spaces(question.space);
+  /** Looks in the question's space and in `others`, nowhere else. */
+  recall(question: RecallQuestion, others: readonly string[] = [GLOBAL_SPACE]): RecallAnswer {
+    const spaces = this.#spaces([question.space, ...others]);
     const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
-    const asked = readQuestion(question.humanText, question.assistantText);
+    const asked = readQuestion(question.humanText, question.assistantText, question.now);
     if (passages === 0) return { passages: [] };
-    const terms = this.#weigh(asked, spaces, passages);
-    const given = { terms, passages, excluded: JSON.stringify(question.excludeDigests) };
-    const rows = spaces.flatMap((space) => this.#candidates(space, given));
-    const units = new UnitReader(this.#database, new Set(question.excludeDigests)).read(rows);
-    const { pairs, asksWhen, dates } = asked;
+    const postings = spaces.map((space) => this.#postings.in(space));
+    const terms = weigh(asked, postings, passages);
+    const given = { terms, passages, excluded: question.excludeDigests };
+    const found = postings.map((space) => this.#candidates(space, given));
+    const units = readUnits(this.#database, {
+      ids: [
+        ...found.flatMap(({ ids }) => ids),
+        ...spaces.flatMap((space) => this.#saidIn(space, asked.span)),
+      ],
+      excluded: new Set(found.flatMap(({ excluded }) => [...excluded])),
+    });
     const termCount = spaces.reduce((sum, space) => sum + space.terms, 0);
     const corpus = { passages, averageTerms: termCount / passages };
-    const ranked = rankCandidates({ terms, pairs, asksWhen, dates }, units, corpus);
-    return { passages: this.#pack(ranked, question.tokensMax) };
+    const ranked = keepRelevant(rankCandidates({ ...asked, terms }, units, corpus), asked);
+    const parts = orderParts(ranked).flatMap(({ candidate, part, score }) => {
+      const id = candidate.passages[part];
+      return id === undefined ? [] : { id, score };
+    });
+    const standing = this.#standing(asked, spaces, question.excludeDigests);
+    const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
+    const packed = this.#pack(parts, question.tokensMax - told);
+    const isTold = ({ digest, text }: RecalledPassage): boolean =>
+      standing.some((one) => one.digest === digest && one.text === text);
+    return { passages: [...standing, ...packed.filter((one) => !isTold(one))] };
   }
 
-  #spaces(name: string): Space[] {
+  /** For whoever gives an order: a question is answered by what it asks about. */
+  #standing(
+    { isQuestion, human }: Question,
+    spaces: readonly Space[],
+    excluded: readonly string[],
+  ): RecalledPassage[] {
+    if (isQuestion || human.length === 0) return [];
+    const found = standingInstructions(this.#database, spaces, excluded);
+    return found.filter((_, place) => {
+      const tokens = found.slice(0, place + 1).reduce((sum, { text }) => sum + tokensOf(text), 0);
+      return tokens <= STANDING_TOKENS_MAX;
+    });
+  }
+
+  /**
+   * Asks about the newest record, for nobody: the first question that counts finds compiled code,
+   * prepared statements and the pages of the index, and not its deadline.
+   */
+  warm(): void {
+    const newest = this.#database.get<{ space: string; terms: string; at: number }>(NEWEST);
+    if (newest === undefined) return;
+    const { space, terms, at } = newest;
+    const asked = { space, humanText: terms, assistantText: terms, excludeDigests: [] };
+    this.recall({ ...asked, tokensMax: WARMING_TOKENS, now: at });
+  }
+
+  #spaces(names: readonly string[]): Space[] {
     return this.#database.all<Space>(
-      'SELECT id, passages, terms, next FROM spaces WHERE name IN (?, ?)',
-      name,
-      GLOBAL_SPACE,
+      `SELECT id, passages, terms, next FROM spaces
+       WHERE name IN (SELECT value FROM json_each(?))`,
+      JSON.stringify(names),
     );
-  }
-
-  /** The assistant's words join only where the person's own say too little. */
-  #weigh(asked: Question, spaces: readonly Space[], passages: number): QuestionTerm[] {
-    const weigh = (term: string, weight: number, proves: number): QuestionTerm => {
-      const frequency = spaces.reduce((sum, space) => sum + this.#frequency(space, term), 0);
-      return { term, weight, frequency, rarity: proves * rarityOf(term, frequency, passages) };
-    };
-    const human = asked.human.map((term) => weigh(term, 1, 1));
-    const wholes = asked.humanWholes.map((term) => weigh(term, 1, 0));
-    const rarity = human.reduce((sum, term) => sum + term.rarity, 0);
-    if (rarity >= HUMAN_RARITY_ENOUGH) return [...human, ...wholes];
-    const assistant = asked.assistant.map((term) =>
-      weigh(term, ASSISTANT_WEIGHT, ASSISTANT_WEIGHT),
-    );
-    return [...human, ...wholes, ...assistant];
-  }
-
-  #frequency(space: Space, term: string): number {
-    this.#forgetOldCounts(space);
-    const key = `${space.id} ${term}`;
-    const known = this.#frequencies.get(key);
-    if (known !== undefined) return known;
-    // Above the budget a count makes no difference: the term is left out.
-    const row = this.#database.get<{ found: number }>(
-      `SELECT count(*) AS found FROM (SELECT rowid FROM passage_terms
-        WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ? LIMIT ${POSTINGS_MAX + 1})`,
-      quoted(term),
-      firstId(space),
-      lastId(space),
-    );
-    const frequency = row?.found ?? 0;
-    if (frequency < REMEMBERED_MIN) return frequency;
-    if (this.#frequencies.size >= FREQUENCIES_MAX) this.#frequencies.clear();
-    this.#frequencies.set(key, frequency);
-    return frequency;
-  }
-
-  #forgetOldCounts(space: Space): void {
-    const counted = this.#counted.get(space.id);
-    if (counted !== undefined && Math.abs(space.passages - counted) <= counted * GROWTH_MAX) return;
-    if (counted !== undefined) this.#frequencies = new Map();
-    this.#counted.set(space.id, space.passages);
   }
 
   /** The passages that hold most of the question, by what its terms are worth. */
-  #candidates(space: Space, given: Given): PassageRow[] {
-    const values = new Map<number, number>();
-    const { chosen, newest } = this.#affordable(space, given.terms);
-    const from = Math.max(firstId(space), lastId(space) - newest);
+  #candidates(postings: SpacePostings, given: Given): Found {
+    const { chosen, count, newest } = affordable(postings, given.terms);
+    const tally = new Tally(Math.min(count, newest));
     for (const term of chosen) {
-      const value = valueOf(term, given.passages);
-      eachNumber(this.#holders(term.term, from, lastId(space)), (place) => {
-        values.set(place, (values.get(place) ?? 0) + value);
-      });
+      tally.addAll(postings.places(term.term, newest), valueOf(term, given.passages));
     }
-    for (const id of this.#passagesOf(space, given.excluded)) values.delete(id - from);
-    const best = highest(values, CANDIDATES_MAX).map((place) => place + from);
-    const rows = this.#database.all<PassageRow>(
-      `${SELECT_PASSAGE} WHERE p.id IN (SELECT value FROM json_each(?))`,
-      JSON.stringify(best),
-    );
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    return best.flatMap((id) => byId.get(id) ?? []);
+    const { records, places } = this.#excluded(postings.space, given.excluded);
+    if (tally.size === 0) return { ids: [], excluded: records };
+    const { first } = rangeOf(postings.space);
+    const best = tally.highest(CANDIDATES_MAX, places);
+    return { ids: best.map((place) => first + place), excluded: records };
   }
 
-  // A number above 2^31 may be bound as a real, and then the text would say "12.0".
-  /** As one text, counted from `from`: 10,000 rows cost 10 ms one by one, 1 ms together. */
-  #holders(term: string, from: number, to: number): string {
-    const row = this.#database.get<{ places: string | null }>(
-      `SELECT group_concat(rowid - CAST(? AS INTEGER)) AS places FROM passage_terms
-       WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?`,
-      from,
-      quoted(term),
-      from,
-      to,
-    );
-    return row?.places ?? '';
-  }
-
-  // CROSS JOIN keeps the order: without statistics SQLite would begin with all passages.
-  #passagesOf(space: Space, digests: string): number[] {
+  /** The newest of what the person said in that time. */
+  #saidIn(space: Space, span: Span | undefined): number[] {
+    if (span === undefined) return [];
     return this.#database
-      .all<{ id: number }>(
-        `SELECT p.id FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
-         CROSS JOIN passages p ON p.record = r.id`,
-        digests,
-        space.id,
-      )
+      .all<{ id: number }>(SAID_IN, space.id, span.from, span.to)
       .map(({ id }) => id);
   }
 
-  /** When even the rarest word is in too many passages, only the newest of them are looked at. */
-  #affordable(
-    space: Space,
-    terms: readonly QuestionTerm[],
-  ): { chosen: QuestionTerm[]; newest: number } {
-    const counted = terms
-      .map((term) => ({ term, frequency: this.#frequency(space, term.term) }))
-      .filter(({ frequency }) => frequency > 0)
-      .toSorted((a, b) => a.frequency - b.frequency);
-    const chosen: QuestionTerm[] = [];
-    let postings = 0;
-    for (const { term, frequency } of counted) {
-      if (chosen.length > 0 && postings + frequency > POSTINGS_MAX) break;
-      chosen.push(term);
-      postings += frequency;
+  /** Records with these digests, and the places of their passages. */
+  #excluded(space: Space, digests: readonly string[]) {
+    const records = new Set<number>();
+    const places = new Set<number>();
+    if (digests.length > 0) {
+      const { first } = rangeOf(space);
+      const row = this.#database.get<{ lines: string | null }>(
+        PASSAGES_OF,
+        JSON.stringify(digests),
+        space.id,
+      );
+      for (const line of row?.lines?.split('\n') ?? []) {
+        const [record, id] = line.split(' ');
+        records.add(Number(record));
+        places.add(Number(id) - first);
+      }
     }
-    return { chosen, newest: postings > POSTINGS_MAX ? POSTINGS_MAX : PASSAGES_PER_SPACE };
+    return { records, places };
   }
 
-  #pack(ranked: readonly Ranked<Unit>[], tokensMax: number): RecalledPassage[] {
+  #pack(parts: readonly ScoredPassage[], tokensMax: number): RecalledPassage[] {
     const packed: RecalledPassage[] = [];
     let tokens = 0;
-    for (const { candidate, score } of keepRelevant(ranked)) {
-      const passages = candidate.passages.flatMap((id) => this.#passage(id, score) ?? []);
-      for (const { text } of passages) {
-        tokens += estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
+    for (let at = 0; at < parts.length; at += PACKED_AT_ONCE) {
+      const some = parts.slice(at, at + PACKED_AT_ONCE);
+      const texts = this.#texts(some);
+      for (const { id, score } of some) {
+        const passage = texts.get(id);
+        if (passage === undefined) continue;
+        const more = tokensOf(passage.text);
+        // A shorter one further down may still fit.
+        if (tokens + more > tokensMax) continue;
+        tokens += more;
+        packed.push({ ...passage, score });
       }
-      if (tokens > tokensMax) break;
-      packed.push(...passages);
+      if (tokens > FULL_SHARE * tokensMax) break;
     }
     return packed;
   }
 
-  #passage(id: number, score: number): RecalledPassage | undefined {
-    const row = this.#database.get<PackedRow>(
-      `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client, p.start, p.end
-       FROM passages p JOIN records r ON r.id = p.record JOIN spaces s ON s.id = r.space
-       WHERE p.id = ?`,
-      id,
+  /** By passage. */
+  #texts(parts: readonly ScoredPassage[]): Map<number, Omit<RecalledPassage, 'score'>> {
+    const ids = parts.map(({ id }) => id);
+    const rows = this.#database.all<PackedRow>(TEXTS, JSON.stringify(ids));
+    return new Map(
+      rows.map(({ id, start, end, text, is_utf16, ...record }) => [
+        id,
+        { ...record, text: textOf({ text, is_utf16 }).slice(start, end) },
+      ]),
     );
-    if (row === undefined) return undefined;
-    const { start, end, text, is_utf16, ...record } = row;
-    return { ...record, text: textOf({ text, is_utf16 }).slice(start, end), score };
   }
 }
 
-function firstId(space: Space): number {
-  return space.id * PASSAGES_PER_SPACE;
+const TEXTS = `SELECT p.id, p.start, p.end, r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16,
+    r.at, r.client
+  FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
+  JOIN records r ON r.id = p.record JOIN spaces s ON s.id = r.space`;
+
+/** As many as a recall has by default. */
+const WARMING_TOKENS = 512;
+
+const NEWEST = `SELECT s.name AS space, p.terms, r.at FROM records r JOIN passages p ON p.record = r.id
+  JOIN spaces s ON s.id = r.space ORDER BY r.at DESC LIMIT 1`;
+
+const SAID_IN = `SELECT p.id FROM (SELECT id FROM records INDEXED BY records_by_time
+    WHERE space = ? AND at >= ? AND at < ? AND role = 'user' ORDER BY at DESC LIMIT ${DATED_MAX}) r
+  CROSS JOIN passages p ON p.record = r.id LIMIT ${DATED_MAX}`;
+
+function tokensOf(text: string): number {
+  return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
 }
 
-function lastId(space: Space): number {
-  return firstId(space) + space.next;
+// CROSS JOIN keeps the order: without statistics SQLite would begin with all passages.
+const PASSAGES_OF = `SELECT group_concat(r.id || ' ' || p.id, char(10)) AS lines
+  FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
+  CROSS JOIN passages p ON p.record = r.id`;
+
+/** The assistant's words join only where the person's own say too little. */
+function weigh(
+  asked: Question,
+  spaces: readonly SpacePostings[],
+  passages: number,
+): QuestionTerm[] {
+  const weighed = (term: string, weight: number, proves: number): QuestionTerm => {
+    const frequency = spaces.reduce((sum, space) => sum + space.frequency(term), 0);
+    return { term, weight, frequency, rarity: proves * rarityOf(term, frequency, passages) };
+  };
+  for (const space of spaces) space.count([...asked.human, ...asked.humanWholes]);
+  const human = asked.human.map((term) => weighed(term, 1, asked.dateTerms.has(term) ? 0 : 1));
+  const wholes = asked.humanWholes.map((term) => weighed(term, 1, 0));
+  const rarity = human.reduce((sum, term) => sum + term.rarity, 0);
+  if (rarity >= HUMAN_RARITY_ENOUGH) return [...human, ...wholes];
+  for (const space of spaces) space.count(asked.assistant);
+  const assistant = asked.assistant.map((term) =>
+    weighed(term, ASSISTANT_WEIGHT, ASSISTANT_WEIGHT),
+  );
+  return [...human, ...wholes, ...assistant];
 }
 
-function quoted(term: string): string {
-  return `"${term}"`;
+/** When even the rarest word is in too many passages, only the newest of them are looked at. */
+function affordable(
+  postings: SpacePostings,
+  terms: readonly QuestionTerm[],
+): { chosen: QuestionTerm[]; count: number; newest: number } {
+  const counted = terms
+    .map((term) => ({ term, frequency: postings.frequency(term.term) }))
+    .filter(({ frequency }) => frequency > 0)
+    .toSorted((a, b) => a.frequency - b.frequency);
+  const chosen: QuestionTerm[] = [];
+  let count = 0;
+  for (const { term, frequency } of counted) {
+    if (chosen.length > 0 && count + frequency > POSTINGS_MAX) break;
+    chosen.push(term);
+    count += frequency;
+  }
+  const newest = count > POSTINGS_MAX ? POSTINGS_MAX : PASSAGES_PER_SPACE;
+  return { chosen, count, newest };
 }

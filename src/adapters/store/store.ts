@@ -5,11 +5,14 @@ import {
   type Database,
   databaseFile,
   isCorruption,
+  isWhole,
   openDatabase,
   type OpenOptions,
 } from './database.ts';
 import { type Driver, loadDriver, sqliteCode } from './driver.ts';
 import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
+import { quoteOf } from '../../core/recall-block.ts';
+import { markForgotten } from '../forgotten.ts';
 import { Outputs } from './outputs.ts';
 import { Records } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
@@ -93,20 +96,49 @@ export class Store {
     const requests = new RequestTable(database);
     return {
       recall: (question) => search.recall(question),
+      warm: () => search.warm(),
       capture: (given) => records.capture(given),
       retrieve: (key) => records.retrieve(key) ?? outputs.retrieve(key),
       list: (filter) => records.list(filter),
-      forget: (filter) => forgetAll({ records, outputs }, filter),
+      forget: (filter) => this.#forget({ database, records, outputs, ledger }, filter),
+      forgetPlaced: (texts) => this.#forgetPlaced({ database, ledger }, texts),
       keepOutputs: (given) => outputs.keep(given, Date.now()),
-      hold: (question) => outputs.hold(question, Date.now()),
+      hold: (question) => [...outputs.hold(question, Date.now()), ...records.hold(question)],
+      heldOutputs: (refs) => outputs.heldRefs(refs),
       findEntries: (keys) => ledger.find(keys),
       recordEntries: (entries) => ledger.record(entries),
       addRequests: (rows) => requests.add(rows),
       listRequests: (filter) => requests.list(filter),
+      conversationRequests: (filter) => requests.conversation(filter),
       sumRequests: (filter) => requests.sum(filter),
       health: () => this.#health(database),
+      isWhole: () => isWhole(database),
       close: () => this.#close(),
     };
+  }
+
+  /** No trace of the words is left: neither in a table nor in the write-ahead log. */
+  #forget({ database, records, outputs, ledger }: Tables, filter: ForgetFilter): number {
+    const now = Date.now();
+    const outputCount = outputs.forget(filter, now);
+    const { count, quotes } = records.forget(filter, now);
+    const blocks = quotes.size === 0 ? 0 : ledger.forget((quote) => quotes.has(quote), now);
+    if (outputCount + count > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (blocks > 0) markForgotten(this.#options.folder);
+    return outputCount + count;
+  }
+
+  /** Of memories that are elsewhere: how they were cut into what is quoted is not known here. */
+  #forgetPlaced(
+    { database, ledger }: Pick<Tables, 'database' | 'ledger'>,
+    texts: readonly string[] | 'all',
+  ): number {
+    const all = texts === 'all' ? '' : texts.map(quoteOf).join('\0');
+    const blocks = ledger.forget((quote) => texts === 'all' || all.includes(quote), Date.now());
+    if (blocks === 0) return 0;
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    markForgotten(this.#options.folder);
+    return blocks;
   }
 
   #health(database: Database): StoreHealth {
@@ -153,11 +185,11 @@ export class Store {
   }
 }
 
-// Outputs first: records.forget() ends by clearing the write-ahead log of what both took out.
-function forgetAll(tables: { records: Records; outputs: Outputs }, filter: ForgetFilter): number {
-  const now = Date.now();
-  const forgotten = tables.outputs.forget(filter, now);
-  return forgotten + tables.records.forget(filter, now, forgotten > 0);
+interface Tables {
+  readonly database: Database;
+  readonly records: Records;
+  readonly outputs: Outputs;
+  readonly ledger: LedgerTable;
 }
 
 function bytesOf(path: string): number {

@@ -1,5 +1,11 @@
+import { quotesIn } from '../../core/recall-block.ts';
 import type { LedgerEntry } from '../../ports/ledger.ts';
-import type { RequestRow, RequestSum, SumFilter } from '../../ports/request-log.ts';
+import type {
+  ConversationFilter,
+  RequestRow,
+  RequestSum,
+  SumFilter,
+} from '../../ports/request-log.ts';
 import type { Database } from './database.ts';
 
 /** The ledger and the request log as tables: small rows, found by key, bounded in number and age. */
@@ -11,6 +17,8 @@ const REQUEST_AGE_MAX_MS = 90 * 24 * 3600 * 1000;
 const REQUEST_LIST_MAX = 100_000;
 /** Pruning on every write would cost more than the write. */
 const WRITES_PER_PRUNE = 256;
+/** Ledger rows that are read at once: 2 MB. */
+const FORGET_ROWS = 1000;
 
 interface LedgerRow extends Omit<LedgerEntry, 'dropsEarlier' | 'form'> {
   readonly form: 'text' | 'part';
@@ -35,9 +43,12 @@ export class LedgerTable {
       .map(({ drops_earlier: drops, ...entry }) => ({ ...entry, dropsEarlier: drops === 1 }));
   }
 
-  /** A later entry for the same key wins, in whatever order they arrive. */
+  /**
+   * A later entry for the same key wins, in whatever order they arrive. Without an entry that a power
+   * cut takes, a request is a little dearer.
+   */
   record(entries: readonly LedgerEntry[]): void {
-    this.#database.transaction(() => {
+    this.#database.unsyncedTransaction(() => {
       for (const { key, block, form, dropsEarlier, at } of entries) {
         this.#database.run(
           `INSERT INTO ledger (key, block, form, drops_earlier, at) VALUES (?, ?, ?, ?, ?)
@@ -53,6 +64,31 @@ export class LedgerTable {
       this.#writes += 1;
       if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune();
     });
+  }
+
+  /**
+   * Empties the blocks that quote what `isForgotten` knows, and returns how many. What was forgotten
+   * must not be said again, though the provider's cache breaks there once: an entry without a block
+   * keeps its prompt from being recalled for anew.
+   */
+  forget(isForgotten: (quote: string) => boolean, at: number): number {
+    let forgotten = 0;
+    let after = '';
+    for (;;) {
+      const rows = this.#database.all<Pick<LedgerRow, 'key' | 'block'>>(
+        `SELECT key, block FROM ledger WHERE key > ? ORDER BY key LIMIT ${FORGET_ROWS}`,
+        after,
+      );
+      const quoting = rows.filter(({ block }) => quotesIn(block).some(isForgotten));
+      this.#database.transaction(() => {
+        for (const { key } of quoting) {
+          this.#database.run("UPDATE ledger SET block = '', at = ? WHERE key = ?", at, key);
+        }
+      });
+      forgotten += quoting.length;
+      after = rows.at(-1)?.key ?? '';
+      if (rows.length < FORGET_ROWS) return forgotten;
+    }
   }
 
   #prune(): void {
@@ -71,21 +107,16 @@ export class RequestTable {
     this.#database = database;
   }
 
-  /** Not synced: a row that a power cut takes is not missed, and a sync would hold up recall. */
+  /** A row that a power cut takes is not missed. */
   add(rows: readonly RequestRow[]): void {
-    this.#database.exec('PRAGMA synchronous = NORMAL');
-    try {
-      this.#database.transaction(() => {
-        for (const row of rows) {
-          const sql = 'INSERT INTO requests (id, at, row) VALUES (?, ?, ?)';
-          this.#database.run(sql, row.id, row.at, JSON.stringify(row));
-        }
-        this.#writes += 1;
-        if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune(rows.at(-1)?.at ?? 0);
-      });
-    } finally {
-      this.#database.exec('PRAGMA synchronous = FULL');
-    }
+    this.#database.unsyncedTransaction(() => {
+      for (const row of rows) {
+        const sql = 'INSERT INTO requests (id, at, row) VALUES (?, ?, ?)';
+        this.#database.run(sql, row.id, row.at, JSON.stringify(row));
+      }
+      this.#writes += 1;
+      if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune(rows.at(-1)?.at ?? 0);
+    });
   }
 
   /** Newest first. */
@@ -102,16 +133,29 @@ export class RequestTable {
             filter.id,
             limit,
           );
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only add() writes them.
-    return rows.map(({ row }) => JSON.parse(row) as RequestRow);
+    return rows.map(parsedRow);
+  }
+
+  /** Newest first. */
+  conversation({ conversation, limit }: ConversationFilter): RequestRow[] {
+    return this.#database
+      .all<{ row: string }>(
+        // As the index has it: written otherwise, every row would be read.
+        `SELECT row FROM requests WHERE row ->> '$.conversation' = ? ORDER BY number DESC LIMIT ?`,
+        conversation,
+        Math.max(0, Math.min(limit, REQUEST_LIST_MAX)),
+      )
+      .map(parsedRow);
   }
 
   sum({ since }: SumFilter): RequestSum[] {
     return this.#database
       .all<SumRow>(SUM_SQL, since)
-      .map(({ input, output, cacheRead, cacheWrite, ...sum }) => ({
+      .map(({ input, output, cacheRead, cacheWrite, paid, direct, outputs, files, ...sum }) => ({
         ...sum,
         usage: { input, cacheRead, cacheWrite, output },
+        price: { paid, direct },
+        rereads: { outputs, files },
       }));
   }
 
@@ -122,12 +166,15 @@ export class RequestTable {
   }
 }
 
-interface SumRow extends Omit<RequestSum, 'usage'> {
-  readonly input: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-  readonly output: number;
+function parsedRow({ row }: { readonly row: string }): RequestRow {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only add() writes them.
+  return JSON.parse(row) as RequestRow;
 }
+
+type SumRow = Omit<RequestSum, 'usage' | 'price' | 'rereads'> &
+  RequestSum['usage'] &
+  RequestSum['price'] &
+  RequestSum['rereads'];
 
 /** Rows of 90 days of heavy use fall into some thousand groups; more are of no use to a reader. */
 const SUM_ROWS_MAX = 10_000;
@@ -146,8 +193,10 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   sum(row ->> '$.memoryState' = 'recalled') AS recalled,
   sum(row ->> '$.memoryState' LIKE 'degraded%') AS degraded,
   ${total('input', '$.usage.input')}, ${total('output', '$.usage.output')},
-  ${total('cacheRead', '$.usage.cacheRead')}, ${total('cacheWrite', '$.usage.cacheWrite')}
-FROM requests WHERE at >= ?
+  ${total('cacheRead', '$.usage.cacheRead')}, ${total('cacheWrite', '$.usage.cacheWrite')},
+  ${total('paid', '$.price.paid')}, ${total('direct', '$.price.direct')},
+  ${total('outputs', '$.rereads.outputs')}, ${total('files', '$.rereads.files')}
+FROM requests WHERE at >= ? AND coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')
 GROUP BY 1, 2, 3 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
 
 function total(name: string, path = `$.${name}`): string {

@@ -1,62 +1,34 @@
-import type { Answer, Usage } from '../answer.ts';
-import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
-import { asCount, asList, asRecord, asText, hasAt, isRecord, parseJson } from './shape.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { DialectAnswer, type Fields } from './dialect-answer.ts';
+import { asCount, asList, asRecord, asText, hasAt, isRecord } from './shape.ts';
 
 /** Answers of Messages. Thinking, signatures and tool arguments pass by unread. */
-export class MessagesAnswer implements AnswerParser {
-  readonly #text: VisibleText;
-  readonly #template = new DeltaTemplate('"text":"', plainDelta);
+export class MessagesAnswer extends DialectAnswer {
   #callsTools = false;
-  #isComplete = false;
-  #isFailed = false;
-  #isCutShort = false;
-  #usage: Usage | undefined;
   #lastBlock: unknown;
 
   constructor(textCharsMax: number) {
-    this.#text = new VisibleText(textCharsMax);
-  }
-
-  readEvent(data: string): void {
-    const text = this.#template.read(data);
-    if (text !== undefined) {
-      this.#text.append(text);
-      return;
-    }
-    if (isInert(data)) return;
-    const event = asRecord(parseJson(data));
-    this.#readEvent(event);
-    this.#template.learn(data, event);
+    super(textCharsMax, { mark: '"text":"', textIn: plainDelta });
   }
 
   readBody(body: unknown): void {
     const message = asRecord(body);
-    this.#isFailed = isRecord(message['error']);
+    this.isFailed = isRecord(message['error']);
     for (const block of asList(message['content'])) this.#startBlock(asRecord(block));
     this.#readUsage(message['usage']);
     this.#stop(message['stop_reason']);
-    this.#isComplete = message['type'] === 'message' && typeof message['stop_reason'] === 'string';
+    this.isComplete = message['type'] === 'message' && typeof message['stop_reason'] === 'string';
   }
 
-  settle(): void {
-    this.#text.settle();
+  protected passesBy(data: string): boolean {
+    return isInert(data);
   }
 
-  answer(): Answer {
-    return {
-      text: this.#text.toString(),
-      callsTools: this.#callsTools,
-      isComplete: this.#isComplete && !this.#text.isOver,
-      isFailed: this.#isFailed,
-      isCutShort: this.#isCutShort,
-      ...(this.#usage !== undefined && { usage: this.#usage }),
-    };
+  protected isCalling(): boolean {
+    return this.#callsTools;
   }
 
-  #readEvent(event: Fields): void {
-    if (isRecord(event['error'])) this.#isFailed = true;
+  protected readParsed(event: Fields): void {
+    if (isRecord(event['error'])) this.isFailed = true;
     switch (event['type']) {
       case 'message_start':
         this.#readUsage(asRecord(event['message'])['usage']);
@@ -65,17 +37,17 @@ export class MessagesAnswer implements AnswerParser {
         this.#startBlock(asRecord(event['content_block']));
         break;
       case 'content_block_delta':
-        this.#text.append(textIn(event) ?? '');
+        this.text.append(textIn(event) ?? '');
         break;
       case 'message_delta':
         this.#readUsage(event['usage']);
         this.#stop(asRecord(event['delta'])['stop_reason']);
         break;
       case 'message_stop':
-        this.#isComplete = true;
+        this.isComplete = true;
         break;
       case 'error':
-        this.#isFailed = true;
+        this.isFailed = true;
         break;
       default: // Kinds of event that are new to us say nothing we could use.
     }
@@ -85,24 +57,24 @@ export class MessagesAnswer implements AnswerParser {
   #startBlock(block: Fields): void {
     const type = block['type'];
     if (type === 'text' && this.#lastBlock !== undefined && this.#lastBlock !== 'text') {
-      this.#text.open();
+      this.text.open();
     }
     this.#lastBlock = type;
-    if (type === 'text') this.#text.append(asText(block['text']));
+    if (type === 'text') this.text.append(asText(block['text']));
     if (type === 'tool_use') this.#callsTools = true;
   }
 
   #stop(reason: unknown): void {
     if (CALLING.has(reason)) this.#callsTools = true;
-    if (CUTTING.has(reason)) this.#isCutShort = true;
+    if (CUTTING.has(reason)) this.isCutShort = true;
     // The person sees a refusal, but recalling it later would only teach the model to refuse.
-    if (reason === 'refusal') this.#isFailed = true;
+    if (reason === 'refusal') this.isFailed = true;
   }
 
   #readUsage(value: unknown): void {
     if (!isRecord(value)) return;
-    const before = this.#usage;
-    this.#usage = {
+    const before = this.usage;
+    this.usage = {
       input: asCount(value['input_tokens'], before?.input),
       cacheRead: asCount(value['cache_read_input_tokens'], before?.cacheRead),
       cacheWrite: asCount(value['cache_creation_input_tokens'], before?.cacheWrite),

@@ -1,14 +1,10 @@
-import type { Answer, Usage } from '../answer.ts';
-import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
-import { asCount, asList, asRecord, isRecord, parseJson } from './shape.ts';
+import { DeltaTemplate } from './answer-parser.ts';
+import { DialectAnswer, type Fields } from './dialect-answer.ts';
+import { asCount, asList, asRecord, isRecord } from './shape.ts';
 import { textsOf } from './system-text.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Answers of Chat Completions: of several choices the first. Reasoning and arguments pass by. */
-export class ChatAnswer implements AnswerParser {
-  readonly #text: VisibleText;
-  readonly #template = new DeltaTemplate('"content":"', plainDelta);
+export class ChatAnswer extends DialectAnswer {
   /** Chunks that say nothing to us: most of a stream that thinks or calls tools. */
   readonly #quiet = [
     new DeltaTemplate('"arguments":"', quietArguments),
@@ -18,74 +14,59 @@ export class ChatAnswer implements AnswerParser {
     new DeltaTemplate('"reasoning":"', (chunk) => quietReasoning(chunk, 'reasoning')),
   ];
   #callsTools = false;
-  #isComplete = false;
-  #isFailed = false;
-  #isCutShort = false;
-  #usage: Usage | undefined;
 
   constructor(textCharsMax: number) {
-    this.#text = new VisibleText(textCharsMax);
-  }
-
-  readEvent(data: string): void {
-    const text = this.#template.read(data);
-    if (text !== undefined) {
-      this.#text.append(text);
-      return;
-    }
-    if (this.#quiet.some((template) => template.matches(data))) return;
-    if (data.trim() === '[DONE]') {
-      this.#isComplete = true;
-      return;
-    }
-    const event = asRecord(parseJson(data));
-    this.#readChunk(event, 'delta');
-    for (const template of [this.#template, ...this.#quiet]) template.learn(data, event);
+    super(textCharsMax, { mark: '"content":"', textIn: plainDelta });
   }
 
   readBody(body: unknown): void {
     this.#readChunk(asRecord(body), 'message');
   }
 
-  settle(): void {
-    this.#text.settle();
+  protected passesBy(data: string): boolean {
+    if (this.#quiet.some((template) => template.matches(data))) return true;
+    const isEnd = data.trim() === '[DONE]';
+    if (isEnd) this.isComplete = true;
+    return isEnd;
   }
 
-  answer(): Answer {
-    return {
-      text: this.#text.toString(),
-      callsTools: this.#callsTools,
-      isComplete: this.#isComplete && !this.#text.isOver,
-      isFailed: this.#isFailed,
-      isCutShort: this.#isCutShort,
-      ...(this.#usage !== undefined && { usage: this.#usage }),
-    };
+  protected readParsed(chunk: Fields): void {
+    this.#readChunk(chunk, 'delta');
+  }
+
+  protected isCalling(): boolean {
+    return this.#callsTools;
+  }
+
+  protected override learn(data: string, event: Fields): void {
+    super.learn(data, event);
+    for (const template of this.#quiet) template.learn(data, event);
   }
 
   #readChunk(chunk: Fields, member: 'delta' | 'message'): void {
-    if (isRecord(chunk['error'])) this.#isFailed = true;
+    if (isRecord(chunk['error'])) this.isFailed = true;
     this.#readUsage(chunk['usage']);
     const choice = firstChoice(chunk);
     const said = asRecord(choice[member]);
-    this.#text.append(textsOf(said['content']).join(''));
+    this.text.append(textsOf(said['content']).join(''));
     if (hasCalls(said)) this.#callsTools = true;
     this.#finish(choice['finish_reason']);
   }
 
   #finish(reason: unknown): void {
     if (!isReason(reason)) return;
-    this.#isComplete = true;
+    this.isComplete = true;
     if (reason === 'tool_calls' || reason === 'function_call') this.#callsTools = true;
-    if (reason === 'length') this.#isCutShort = true;
+    if (reason === 'length') this.isCutShort = true;
     // A filtered text is like a refusal: seen, but nothing to remember.
-    if (reason === 'content_filter') this.#isFailed = true;
+    if (reason === 'content_filter') this.isFailed = true;
   }
 
   #readUsage(value: unknown): void {
     if (!isRecord(value)) return;
     const details = asRecord(value['prompt_tokens_details']);
     const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
-    this.#usage = {
+    this.usage = {
       input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead),
       cacheRead,
       cacheWrite: 0, // OpenAI does not charge for writing its cache.

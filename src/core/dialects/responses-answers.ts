@@ -1,60 +1,32 @@
-import type { Answer, Usage } from '../answer.ts';
-import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
+import { DialectAnswer, type Fields } from './dialect-answer.ts';
 import { clientCallId, isCall, isResult, resultId, visibleText } from './openai-responses.ts';
-import { asCount, asList, asRecord, asText, hasAt, isRecord, parseJson } from './shape.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { asCount, asList, asRecord, asText, hasAt, isRecord } from './shape.ts';
 
 /** Answers of Responses. Reasoning summaries, arguments and audio pass by unread. */
-export class ResponsesAnswer implements AnswerParser {
-  readonly #text: VisibleText;
-  readonly #template = new DeltaTemplate('"delta":"', plainDelta);
+export class ResponsesAnswer extends DialectAnswer {
   /** Paragraph of each message, by its place in the output. */
   readonly #paragraphs = new Map<unknown, number>();
   readonly #waiting = new Set<string>();
   readonly #answered = new Set<string>();
-  #isComplete = false;
-  #isFailed = false;
-  #isCutShort = false;
-  #usage: Usage | undefined;
 
   constructor(textCharsMax: number) {
-    this.#text = new VisibleText(textCharsMax);
-  }
-
-  readEvent(data: string): void {
-    const text = this.#template.read(data);
-    if (text !== undefined) {
-      this.#text.append(text);
-      return;
-    }
-    if (isInert(data)) return;
-    const event = asRecord(parseJson(data));
-    this.#readEvent(event);
-    this.#template.learn(data, event);
+    super(textCharsMax, { mark: '"delta":"', textIn: plainDelta });
   }
 
   readBody(body: unknown): void {
     this.#end(asRecord(body));
   }
 
-  settle(): void {
-    this.#text.settle();
+  protected passesBy(data: string): boolean {
+    return isInert(data);
   }
 
-  answer(): Answer {
-    return {
-      text: this.#text.toString(),
-      callsTools: [...this.#waiting].some((id) => !this.#answered.has(id)),
-      isComplete: this.#isComplete && !this.#text.isOver,
-      isFailed: this.#isFailed,
-      isCutShort: this.#isCutShort,
-      ...(this.#usage !== undefined && { usage: this.#usage }),
-    };
+  protected isCalling(): boolean {
+    return [...this.#waiting].some((id) => !this.#answered.has(id));
   }
 
-  #readEvent(event: Fields): void {
-    if (isRecord(event['error'])) this.#isFailed = true;
+  protected readParsed(event: Fields): void {
+    if (isRecord(event['error'])) this.isFailed = true;
     switch (event['type']) {
       case 'response.output_text.delta':
         this.#append(event);
@@ -69,7 +41,7 @@ export class ResponsesAnswer implements AnswerParser {
         this.#end(asRecord(event['response']));
         break;
       case 'error':
-        this.#isFailed = true;
+        this.isFailed = true;
         break;
       default: // Kinds of event that are new to us say nothing we could use.
     }
@@ -78,10 +50,10 @@ export class ResponsesAnswer implements AnswerParser {
   /** Each message is a paragraph, as each is an item when the client sends it back. */
   #append(event: Fields): void {
     const key = event['output_index'] ?? event['item_id'];
-    const paragraph = this.#paragraphs.get(key) ?? this.#text.open();
+    const paragraph = this.#paragraphs.get(key) ?? this.text.open();
     this.#paragraphs.set(key, paragraph);
-    this.#text.select(paragraph);
-    this.#text.append(asText(event['delta']));
+    this.text.select(paragraph);
+    this.text.append(asText(event['delta']));
   }
 
   #readItem(item: Fields): void {
@@ -94,29 +66,29 @@ export class ResponsesAnswer implements AnswerParser {
   #end(response: Fields): void {
     const output = asList(response['output']).map(asRecord);
     for (const item of output) this.#readItem(item);
-    if (this.#text.isEmpty) this.#readMessages(output);
+    if (this.text.isEmpty) this.#readMessages(output);
     this.#readUsage(response['usage']);
-    this.#isFailed ||= response['status'] === 'failed' || isRecord(response['error']);
-    this.#isComplete = response['status'] === 'completed' || response['status'] === 'incomplete';
+    this.isFailed ||= response['status'] === 'failed' || isRecord(response['error']);
+    this.isComplete = response['status'] === 'completed' || response['status'] === 'incomplete';
     if (response['status'] !== 'incomplete') return;
     // A filtered text is like a refusal: seen, but nothing to remember.
     const { reason } = asRecord(response['incomplete_details']);
-    if (reason === 'content_filter') this.#isFailed = true;
-    else this.#isCutShort = true;
+    if (reason === 'content_filter') this.isFailed = true;
+    else this.isCutShort = true;
   }
 
   /** For providers that send the whole text at the end only. */
   #readMessages(output: readonly Fields[]): void {
     for (const item of output.filter(({ type }) => type === 'message')) {
-      this.#text.open();
-      this.#text.append(visibleText(item['content']));
+      this.text.open();
+      this.text.append(visibleText(item['content']));
     }
   }
 
   #readUsage(value: unknown): void {
     if (!isRecord(value)) return;
     const cacheRead = asCount(asRecord(value['input_tokens_details'])['cached_tokens']);
-    this.#usage = {
+    this.usage = {
       input: Math.max(0, asCount(value['input_tokens']) - cacheRead),
       cacheRead,
       cacheWrite: 0, // OpenAI does not charge for writing its cache.

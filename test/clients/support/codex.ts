@@ -19,20 +19,29 @@ export interface CodexStart {
   readonly headers?: Readonly<Record<string, string>>;
   readonly token?: string;
   readonly project?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Lines at the end of its config.toml. */
+  readonly config?: readonly string[];
 }
 
 export function startCodex(client: InstalledClient, stage: Stage, start: CodexStart): Program {
   const token = start.token ?? stage.svc.token;
   const folder = join(stage.home, '.codex');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'config.toml'), codexConfig(stage.url, start));
+  const config = [codexConfig(stage.url, start), ...(start.config ?? [])].join('\n');
+  writeFileSync(join(folder, 'config.toml'), config);
   if (start.setup === 'signed-in') writeFileSync(join(folder, 'auth.json'), signIn(token));
   const resume = start.isResumed === true ? ['resume', '--last'] : [];
   return runProgram({
     file: binaryOf(client, 'codex'),
     args: ['exec', ...resume, '--skip-git-repo-check', start.prompt],
     folder: start.project ?? stage.project,
-    env: { ...clientEnvironment(stage), CODEX_HOME: folder, SVC_LOCAL_PROXY_TOKEN: token },
+    env: {
+      ...clientEnvironment(stage),
+      CODEX_HOME: folder,
+      SVC_LOCAL_PROXY_TOKEN: token,
+      ...start.env,
+    },
   });
 }
 

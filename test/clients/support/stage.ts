@@ -8,7 +8,7 @@ import {
   type ScriptedProvider,
   startScriptedProvider,
 } from '../../support/scripted-provider/provider.ts';
-import { type RunningSvc, startSvc } from './svc.ts';
+import { type RunningSvc, startSvc, type SvcOptions } from './svc.ts';
 import { Tap, type WireExchange } from './tap.ts';
 import { headerIn } from './wire-message.ts';
 
@@ -42,14 +42,18 @@ export interface CallPair {
   readonly providerAnswer: Buffer;
 }
 
-export async function openStage(settings: Readonly<Record<string, unknown>> = {}): Promise<Stage> {
+export async function openStage(
+  settings: Readonly<Record<string, unknown>> = {},
+  more: Pick<SvcOptions, 'memory' | 'env'> = {},
+): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-clients-'));
   const newFolder = (name: string) => {
     mkdirSync(join(folder, name), { recursive: true });
     return join(folder, name);
   };
   const provider = await startScriptedProvider();
-  const start = () => startSvc({ upstreamUrl: provider.url, home: newFolder('svc'), settings });
+  const start = () =>
+    startSvc({ upstreamUrl: provider.url, home: newFolder('svc'), settings, ...more });
   let svc = await start();
   const tap = new Tap(svc.port);
   await tap.start();

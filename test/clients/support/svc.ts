@@ -29,6 +29,10 @@ export interface SvcOptions {
   readonly home: string;
   /** Added to the `proxy` part of the config file when the home is new. */
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** The `memory` part of the config file when the home is new; the embedded store otherwise. */
+  readonly memory?: Readonly<Record<string, unknown>>;
+  /** Added to the environment of svc. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 interface ConfigFile {
@@ -42,17 +46,18 @@ const START_MS = 20_000;
 const SVC_PROGRAM =
   process.env['SVC_TEST_PROGRAM'] ?? join(import.meta.dirname, '..', '..', '..', 'bin', 'svc.js');
 
-export async function startSvc({ upstreamUrl, home, settings }: SvcOptions): Promise<RunningSvc> {
+export async function startSvc(options: SvcOptions): Promise<RunningSvc> {
+  const { upstreamUrl, home, settings, memory = { kind: 'embedded' } } = options;
   const configFolder = join(home, 'config');
   const dataFolder = join(home, 'data');
   const file = join(configFolder, 'config.json');
   if (!existsSync(file)) {
     mkdirSync(configFolder, { recursive: true, mode: 0o700 });
-    const config = newConfig(upstreamUrl, { port: await freePort(), ...settings });
+    const config = newConfig(upstreamUrl, { port: await freePort(), ...settings }, memory);
     writeFileSync(file, JSON.stringify(config, undefined, 2), { mode: 0o600 });
   }
   const { proxy, localToken } = JSON.parse(readFileSync(file, 'utf8')) as ConfigFile;
-  const env = svcEnvironment(home, { configFolder, dataFolder });
+  const env = { ...svcEnvironment(home, { configFolder, dataFolder }), ...options.env };
   const program = runProgram({
     file: process.execPath,
     args: [SVC_PROGRAM, 'start'],
@@ -77,11 +82,11 @@ export async function startSvc({ upstreamUrl, home, settings }: SvcOptions): Pro
   };
 }
 
-function newConfig(upstreamUrl: string, proxy: Readonly<Record<string, unknown>>): object {
+function newConfig(upstreamUrl: string, proxy: object, memory: object): object {
   return {
     version: 1,
     proxy,
-    memory: { kind: 'embedded' },
+    memory,
     upstreams: DIALECTS.map((apiStyle) => ({
       name: apiStyle,
       apiStyle,

@@ -1,5 +1,6 @@
 import { field, isObject, listField, roughTokens, textField, textOf } from './loose-json.ts';
 import { type Prompt, type PromptText, decide, randomId } from './script.ts';
+import type { PromptUsage } from './prompt-cache.ts';
 import {
   ARGUMENT_PIECE_CHARS,
   type ScriptedAnswer,
@@ -7,8 +8,8 @@ import {
   pieces,
 } from './scripted-answer.ts';
 
-/** OpenAI Chat Completions. `inputTokens` undefined: counted from the request. */
-export function answerChat(request: unknown, inputTokens: number | undefined): ScriptedAnswer {
+/** OpenAI Chat Completions. `usage`: what it charges for the request. */
+export function answerChat(request: unknown, usage: PromptUsage): ScriptedAnswer {
   const decision = decide(readPrompt(request));
   const calls = decision.calls.map(({ id, name, input }) => ({
     id: `call_${id}`,
@@ -16,7 +17,7 @@ export function answerChat(request: unknown, inputTokens: number | undefined): S
     function: { name, arguments: JSON.stringify(input) },
   }));
   const text = calls.length > 0 ? `Step ${decision.step + 1}.` : decision.final;
-  const prompt = inputTokens ?? roughTokens(request);
+  const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
   const completion: Completion = {
     frame: {
       id: randomId('chatcmpl-'),
@@ -32,7 +33,7 @@ export function answerChat(request: unknown, inputTokens: number | undefined): S
       prompt_tokens: prompt,
       completion_tokens: roughTokens(text),
       total_tokens: prompt + roughTokens(text),
-      prompt_tokens_details: { cached_tokens: 0 },
+      prompt_tokens_details: { cached_tokens: usage.cacheRead },
     },
   };
   const wantsUsage = field(field(request, 'stream_options'), 'include_usage') === true;

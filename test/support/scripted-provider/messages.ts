@@ -1,5 +1,6 @@
 import { field, isObject, listField, roughTokens, textField, textOf } from './loose-json.ts';
 import { type Decision, type Prompt, type PromptText, decide, randomId } from './script.ts';
+import type { PromptUsage } from './prompt-cache.ts';
 import {
   ARGUMENT_PIECE_CHARS,
   type ScriptedAnswer,
@@ -8,8 +9,8 @@ import {
   pieces,
 } from './scripted-answer.ts';
 
-/** Anthropic Messages. `inputTokens` undefined: counted from the request. */
-export function answerMessages(request: unknown, inputTokens: number | undefined): ScriptedAnswer {
+/** Anthropic Messages. `usage`: what it charges for the request. */
+export function answerMessages(request: unknown, usage: PromptUsage): ScriptedAnswer {
   const decision = decide(readPrompt(request));
   const id = randomId('msg_');
   const content = contentOf(decision, {
@@ -25,9 +26,9 @@ export function answerMessages(request: unknown, inputTokens: number | undefined
     stop_reason: decision.calls.length > 0 ? 'tool_use' : 'end_turn',
     stop_sequence: null,
     usage: {
-      input_tokens: inputTokens ?? roughTokens(request),
-      cache_creation_input_tokens: 0,
-      cache_read_input_tokens: 0,
+      input_tokens: usage.input,
+      cache_creation_input_tokens: usage.cacheWrite,
+      cache_read_input_tokens: usage.cacheRead,
       output_tokens: roughTokens(content),
       service_tier: 'standard',
     },

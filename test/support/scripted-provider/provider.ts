@@ -9,6 +9,7 @@ import { type Fault, FaultPlan, errorBodyOf, errorEventOf } from './faults.ts';
 import { listField, roughTokens } from './loose-json.ts';
 import { answerMessages } from './messages.ts';
 import { type ProviderRecord, answerOf } from './provider-record.ts';
+import { type PromptUsage, uncached } from './prompt-cache.ts';
 import { answerResponses } from './responses.ts';
 import { randomId } from './script.ts';
 import type { ScriptedAnswer } from './scripted-answer.ts';
@@ -26,8 +27,8 @@ export async function startScriptedProvider(
 }
 
 export interface ProviderOptions {
-  /** What the provider reports as used; clients compact by it. Counted when absent. */
-  readonly inputTokens?: number;
+  /** What the provider reports as used; clients compact by it. Without it nothing is cached. */
+  readonly usageOf?: (request: unknown) => PromptUsage;
   /** False: 404 on /v1/models and on count_tokens, as gateways do. */
   readonly hasExtraRoutes?: boolean;
   /** Cuts every event into writes of so many bytes. */
@@ -166,7 +167,7 @@ async function answerCall(call: Call, options: ProviderOptions): Promise<void> {
     sendJson(call, extra.status, extra.body);
     return;
   }
-  const answer = modelAnswer(record, options.inputTokens);
+  const answer = modelAnswer(record, options.usageOf ?? uncached);
   if (answer === undefined) {
     sendJson(
       call,
@@ -183,16 +184,16 @@ async function answerCall(call: Call, options: ProviderOptions): Promise<void> {
 
 function modelAnswer(
   record: ProviderRecord,
-  inputTokens: number | undefined,
+  usageOf: (request: unknown) => PromptUsage,
 ): ScriptedAnswer | undefined {
   if (record.method !== 'POST' || record.json === undefined) return undefined;
   switch (record.path) {
     case '/v1/messages':
-      return answerMessages(record.json, inputTokens);
+      return answerMessages(record.json, usageOf(record.json));
     case '/v1/responses':
-      return answerResponses(record.json, inputTokens);
+      return answerResponses(record.json, usageOf(record.json));
     case '/v1/chat/completions':
-      return answerChat(record.json, inputTokens);
+      return answerChat(record.json, usageOf(record.json));
     default:
       return undefined;
   }

@@ -1,5 +1,6 @@
 import { field, listField, roughTokens, textField, textOf } from './loose-json.ts';
 import { type Decision, type Prompt, type PromptText, decide, randomId } from './script.ts';
+import type { PromptUsage } from './prompt-cache.ts';
 import {
   ARGUMENT_PIECE_CHARS,
   type ScriptedAnswer,
@@ -9,18 +10,18 @@ import {
 } from './scripted-answer.ts';
 import type { ToolCall, ToolSpec } from './tool-calls.ts';
 
-/** OpenAI Responses. `inputTokens` undefined: counted from the request. */
-export function answerResponses(request: unknown, inputTokens: number | undefined): ScriptedAnswer {
+/** OpenAI Responses. `usage`: what it charges for the request. */
+export function answerResponses(request: unknown, prompt: PromptUsage): ScriptedAnswer {
   const decision = decide(readPrompt(request));
   const id = randomId('resp_');
   const output = outputOf(decision, {
     id,
     reasons: field(request, 'reasoning') !== undefined && decision.thinks,
   });
-  const input = inputTokens ?? roughTokens(request);
+  const input = prompt.input + prompt.cacheRead + prompt.cacheWrite;
   const usage = {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: prompt.cacheRead },
     output_tokens: roughTokens(output),
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: input + roughTokens(output),

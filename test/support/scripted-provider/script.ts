@@ -6,6 +6,7 @@ import { type ToolCall, type ToolSpec, callTool } from './tool-calls.ts';
  * newest text that holds a directive counts, and the tool results after it say how far its plan is.
  *
  *   [[plan=bash:ls -1|bash:echo step {i}*20|task:prompt]]  tools to call, in order; {i} counts repeats
+ *                  the step reread:N does what the Nth stub in the tool results says: it runs its command
  *   [[par=2]]      so many planned tools in one answer
  *   [[think=0]]    no reasoning
  *   [[final=TEXT]] the last answer; without it, the last tool result is echoed
@@ -63,6 +64,7 @@ export function decide(prompt: Prompt): Decision {
   const done = prompt.toolResults.filter(({ at }) => at > (scripted?.at ?? -1));
   const calls = directives.plan
     .slice(done.length, done.length + directives.parallel)
+    .map((step) => (step.kind === 'reread' ? rereadStep(step.argument, prompt) : step))
     .map(({ kind, argument }) => callTool(kind, argument, prompt.tools))
     .filter((call) => call !== undefined);
   return {
@@ -72,6 +74,14 @@ export function decide(prompt: Prompt): Decision {
     thinks: directives.thinks,
     gapMs: directives.gapMs,
   };
+}
+
+/** A model that needs what a stub stands for, and reads there how to get it. */
+function rereadStep(nth: string, { toolResults }: Prompt): Step {
+  const commands = toolResults.flatMap(
+    ({ text }) => text.match(/svc memory get m_[a-z2-7]+/) ?? [],
+  );
+  return { kind: 'bash', argument: commands[Number(nth) - 1] ?? 'echo no stub says how' };
 }
 
 export function randomId(prefix: string): string {

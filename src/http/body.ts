@@ -9,7 +9,7 @@ import { ProxyError } from '../core/errors.ts';
  */
 export function readBody(
   incoming: IncomingMessage,
-  { length, wireBytesMax }: ExpectedBody,
+  { length, wireBytesMax }: Pick<ExpectedBody, 'length' | 'wireBytesMax'>,
 ): Promise<Buffer | undefined> {
   const bytes = length === undefined ? new GrowingBytes() : new ExpectedBytes(length);
   return new Promise((resolve, reject) => {

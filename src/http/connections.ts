@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 /**
  * Every socket of the listener and what it is answering. Node's own closing of idle connections
@@ -38,13 +40,27 @@ export class Connections {
     return [...answers].some((outgoing) => outgoing.headersSent);
   }
 
+  /**
+   * Takes no more connections, lets open answers finish for `drainMs` milliseconds, then closes the
+   * rest. Resolves when all are closed.
+   */
+  async close(server: Server, drainMs: number): Promise<void> {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    this.#drain();
+    const timer = setTimeout(() => this.#destroy(), drainMs);
+    await closed;
+    clearTimeout(timer);
+  }
+
   /** From now on a socket without a request goes at once, and the others after their last answer. */
-  drain(): void {
+  #drain(): void {
     this.#isDraining = true;
     for (const [socket, answers] of this.#answers) if (answers.size === 0) socket.destroy();
   }
 
-  destroy(): void {
+  #destroy(): void {
     for (const socket of this.#answers.keys()) socket.destroy();
   }
 }
@@ -75,7 +91,7 @@ export function dropBody(incoming: IncomingMessage): void {
 const RAW_ANSWER_MS = 200;
 
 /** Answers on a socket that HTTP has given up on, and closes it. */
-export function endRaw(socket: Socket, answer: string): void {
+export function endRaw(socket: Duplex, answer: string): void {
   socket.on('error', () => undefined);
   socket.end(answer);
   socket.resume();

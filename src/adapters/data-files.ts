@@ -1,0 +1,56 @@
+import { constants } from 'node:fs';
+import { lstat, open, readdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { LooseMode } from './config-file.ts';
+import { FILE_MODE, isOwn, isPrivate, tighten, tightenFolder } from './private-folder.ts';
+
+/** What svc makes in the data folder, and its modes. What else lies there is not svc's. */
+
+/** A folder: nobody gets at the files in it while it is private. */
+const OUTPUTS = 'outputs';
+const OWN_NAME = /^(?:memory\.db|(?:outbox|ledger)-.*\.journal$|proxy-\d+\.json$)/;
+/** A folder with more has journals of many killed processes: the first ones tell the story. */
+const FILES_MAX = 1000;
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+/** Those that others may read or write; none where there is no folder. */
+export async function looseDataFiles(folder: string): Promise<readonly LooseMode[]> {
+  const loose: LooseMode[] = [];
+  for (const path of await ownFiles(folder)) {
+    const stat = await lstat(path).catch(() => undefined);
+    if (stat === undefined || stat.isSymbolicLink() || !isOwn(stat.uid)) continue;
+    if (isPrivate(stat.mode)) continue;
+    loose.push({ path, mode: stat.mode & 0o777 });
+  }
+  return loose;
+}
+
+/** The paths where something had to be taken from others. */
+export async function tightenDataFiles(folder: string): Promise<readonly string[]> {
+  const mended: string[] = [];
+  for (const { path } of await looseDataFiles(folder)) {
+    const isMended = basename(path) === OUTPUTS ? tightenFolder(path) : tightenFile(path);
+    if (await isMended) mended.push(path);
+  }
+  return mended;
+}
+
+async function tightenFile(path: string): Promise<boolean> {
+  const flags = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
+  const handle = await open(path, flags).catch(() => undefined);
+  if (handle === undefined) return false;
+  try {
+    return await tighten(handle, FILE_MODE);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function ownFiles(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names
+    .filter((name) => name === OUTPUTS || OWN_NAME.test(name))
+    .slice(0, FILES_MAX)
+    .map((name) => join(folder, name));
+}

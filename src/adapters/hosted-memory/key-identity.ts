@@ -1,0 +1,100 @@
+import { PROOF_FEATURE, type WhoAmI } from '../../core/memory-api/contract.ts';
+import { mayUse } from '../../core/service/keys.ts';
+import { GLOBAL_SPACE } from '../../core/space.ts';
+import type { MemorySupport } from '../../ports/memory.ts';
+import type { ServiceGate } from './gate.ts';
+import type { Operations } from './operations.ts';
+import { ServiceFault } from './service-fault.ts';
+
+/**
+ * What the key may do, as the service says: at the start, every few minutes, and lowered at once
+ * when a call is refused. Until the service was heard everything is tried; it refuses by itself.
+ */
+
+const REFRESH_MS = 300_000;
+/** While the service was never heard. */
+const FIRST_MS = 15_000;
+
+export class KeyIdentity {
+  readonly #operations: Operations;
+  readonly #gate: ServiceGate;
+  readonly #report: (line: string) => void;
+  readonly #closing = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #scopes: { readonly read: boolean; readonly write: boolean } = { read: true, write: true };
+  #hasProofs = true;
+  #mayShare = true;
+  #wasDenied = false;
+
+  constructor(operations: Operations, gate: ServiceGate, report: (line: string) => void) {
+    this.#operations = operations;
+    this.#gate = gate;
+    this.#report = report;
+    operations.onRefused = (error, access) => this.#refused(error, access);
+  }
+
+  get supports(): MemorySupport {
+    return { kind: 'hosted', ...this.#scopes };
+  }
+
+  /** Without the feature nothing is ever left out on the service's word. */
+  get proves(): boolean {
+    return this.#hasProofs;
+  }
+
+  /** Whether the key may look into the space that all projects share. */
+  get mayShare(): boolean {
+    return this.#mayShare;
+  }
+
+  /** The service said that it may not. */
+  notShared(): void {
+    this.#mayShare = false;
+  }
+
+  /** Asks now and goes on asking. Resolves when the first answer is there; never rejects. */
+  async watch(): Promise<void> {
+    const isHeard = await this.#refresh();
+    if (this.#closing.signal.aborted) return;
+    this.#timer = setTimeout(() => void this.watch(), isHeard ? REFRESH_MS : FIRST_MS);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    this.#closing.abort();
+    clearTimeout(this.#timer);
+  }
+
+  /** False when the service gave no answer at all. */
+  async #refresh(): Promise<boolean> {
+    try {
+      this.#heard(await this.#operations.whoAmI(this.#closing.signal));
+      return true;
+    } catch (error) {
+      return error instanceof ServiceFault;
+    }
+  }
+
+  #refused(error: unknown, access: 'read' | 'write'): void {
+    if (!(error instanceof ServiceFault)) return;
+    if (error.code === 'SCOPE_DENIED') this.#scopes = { ...this.#scopes, [access]: false };
+    else if (error.code.startsWith('AUTH_') || error.code === 'TENANT_SUSPENDED') this.#denied();
+  }
+
+  #heard({ key, features }: WhoAmI): void {
+    this.#scopes = { read: key.scopes.includes('read'), write: key.scopes.includes('write') };
+    this.#hasProofs = features.includes(PROOF_FEATURE);
+    const { spaces } = key;
+    this.#mayShare = mayUse(spaces === undefined ? {} : { spaces }, GLOBAL_SPACE);
+    this.#wasDenied = false;
+    this.#gate.open();
+  }
+
+  #denied(): void {
+    if (this.#wasDenied) return;
+    this.#wasDenied = true;
+    this.#report(
+      'The memory service refuses the service key: requests go on without memory. Look with: svc doctor',
+    );
+  }
+}

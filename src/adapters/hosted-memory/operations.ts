@@ -1,0 +1,109 @@
+import {
+  captureAnswer,
+  type CaptureAnswer,
+  type CaptureRequest,
+  itemsPage,
+  type ItemsPage,
+  type ItemsQuery,
+  purgeReceipt,
+  type PurgeReceipt,
+  type PurgeRequest,
+  recallAnswer,
+  type RecallAnswer,
+  type RecallRequest,
+  retrieveAnswer,
+  type RetrieveAnswer,
+  type RetrieveRequest,
+  whoAmI,
+  type WhoAmI,
+} from '../../core/memory-api/contract.ts';
+import type { ServiceGate } from './gate.ts';
+import type { ServiceCall, ServiceLink } from './service-link.ts';
+
+/** The calls of the memory API that svc makes, each through the gate and within its deadline. */
+
+/** What a person at the command line waits for. */
+const LIST_MS = 10_000;
+const WHOAMI_MS = 5_000;
+/** Nobody waits for a capture: it happens after the answer, or when the outbox drains. */
+const CAPTURE_MS = 5_000;
+
+export class Operations {
+  readonly #link: ServiceLink;
+  readonly #gate: ServiceGate;
+  /** Told of every call that was not answered as it should be. */
+  onRefused: (error: unknown, access: 'read' | 'write') => void = () => undefined;
+
+  constructor(link: ServiceLink, gate: ServiceGate) {
+    this.#link = link;
+    this.#gate = gate;
+  }
+
+  /** Not held back by a key that was refused: it is how one finds out that it is good again. */
+  whoAmI(signal: AbortSignal, space?: string): Promise<WhoAmI> {
+    const path = '/v1/svc/whoami';
+    const call = { kind: 'whoami', method: 'GET', path, withinMs: WHOAMI_MS } as const;
+    const query = space === undefined ? {} : { query: new URLSearchParams({ space }) };
+    return this.#counted({ ...call, ...query, shape: whoAmI }, signal);
+  }
+
+  recall(body: RecallRequest, withinMs: number, signal: AbortSignal): Promise<RecallAnswer> {
+    const path = '/v1/svc/memory/recall';
+    const call = { kind: 'recall', method: 'POST', path, body, withinMs } as const;
+    return this.#admitted({ ...call, shape: recallAnswer }, signal);
+  }
+
+  capture(body: CaptureRequest, signal: AbortSignal): Promise<CaptureAnswer> {
+    const path = '/v1/svc/memory/capture';
+    const call = { kind: 'capture', method: 'POST', path, body, withinMs: CAPTURE_MS } as const;
+    return this.#admitted({ ...call, shape: captureAnswer }, signal);
+  }
+
+  retrieve(body: RetrieveRequest, signal: AbortSignal): Promise<RetrieveAnswer> {
+    const path = '/v1/svc/memory/retrieve';
+    const call = { kind: 'retrieve', method: 'POST', path, body, withinMs: LIST_MS } as const;
+    return this.#admitted({ ...call, shape: retrieveAnswer }, signal);
+  }
+
+  items(filter: ItemsQuery, signal: AbortSignal): Promise<ItemsPage> {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(filter)) query.set(name, String(value));
+    const path = '/v1/svc/memory/items';
+    const call = { kind: 'items', method: 'GET', path, query, withinMs: LIST_MS } as const;
+    return this.#admitted({ ...call, shape: itemsPage }, signal);
+  }
+
+  purge(body: PurgeRequest, signal: AbortSignal): Promise<PurgeReceipt> {
+    const path = '/v1/svc/memory/purges';
+    const call = { kind: 'purge', method: 'POST', path, body, withinMs: LIST_MS } as const;
+    return this.#admitted({ ...call, shape: purgeReceipt }, signal);
+  }
+
+  async #admitted<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
+    this.#gate.admit();
+    return this.#counted(call, signal);
+  }
+
+  async #counted<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
+    // A caller that gave up before it began says nothing about the service.
+    const wasOver = signal.aborted;
+    try {
+      const answer = await this.#link.call(call, signal);
+      this.#gate.succeeded();
+      return answer;
+    } catch (error) {
+      if (!wasOver) this.#gate.failed(error);
+      this.onRefused(error, ACCESS[call.kind]);
+      throw error;
+    }
+  }
+}
+
+const ACCESS: Readonly<Record<ServiceCall<unknown>['kind'], 'read' | 'write'>> = {
+  whoami: 'read',
+  recall: 'read',
+  retrieve: 'read',
+  items: 'read',
+  capture: 'write',
+  purge: 'write',
+};

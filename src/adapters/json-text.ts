@@ -1,0 +1,21 @@
+import { applyEdits, modify, parse, type ParseError } from 'jsonc-parser';
+
+/** Edits of a JSON text that keep its comments and order; what stands beside may be laid out anew. */
+
+/** What the text says, comments and trailing commas allowed; undefined when it is not valid. */
+export function parseJsonText(text: string): unknown {
+  const errors: ParseError[] = [];
+  const value: unknown = parse(text, errors, { allowTrailingComma: true });
+  return errors.length === 0 ? value : undefined;
+}
+
+/** The text with `value` at `path`; without what is there when `value` is undefined. */
+export function withJsonValue(text: string, path: readonly string[], value: unknown): string {
+  const indent = /^([ \t]+)\S/m.exec(text)?.[1] ?? '  ';
+  const formattingOptions = {
+    insertSpaces: !indent.includes('\t'),
+    tabSize: indent.includes('\t') ? 1 : indent.length,
+    eol: text.includes('\r\n') ? '\r\n' : '\n',
+  };
+  return applyEdits(text, modify(text, [...path], value, { formattingOptions }));
+}

@@ -1,0 +1,55 @@
+import type { AnswerKey, KeptAnswer } from '../../ports/service-store.ts';
+import type { Database } from '../store/database.ts';
+
+/** Answers by Idempotency-Key, to be given once more. Bounded in number and age. */
+
+const AGE_MAX_MS = 24 * 3600 * 1000;
+/** An answer has 10 kB at most. */
+const ROWS_MAX = 20_000;
+/** Pruning on every write would cost more than the write. */
+const WRITES_PER_PRUNE = 64;
+
+export class Answers {
+  readonly #database: Database;
+  #writes = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  find({ keyId, idempotencyKey }: AnswerKey, now: number): KeptAnswer | undefined {
+    return this.#database.get<KeptAnswer>(
+      `SELECT request_hash AS requestHash, body, at FROM answers
+       WHERE key = ? AND idempotency_key = ? AND at > ?`,
+      keyId,
+      idempotencyKey,
+      now - AGE_MAX_MS,
+    );
+  }
+
+  /** Not synced: after a power cut the records are there, and answered as duplicates. */
+  keep({ keyId, idempotencyKey }: AnswerKey, { requestHash, body, at }: KeptAnswer): void {
+    this.#database.unsyncedTransaction(() => {
+      this.#database.run(
+        `INSERT INTO answers (key, idempotency_key, request_hash, body, at) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, body = excluded.body,
+           at = excluded.at`,
+        keyId,
+        idempotencyKey,
+        requestHash,
+        body,
+        at,
+      );
+      this.#writes += 1;
+      if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune(at);
+    });
+  }
+
+  #prune(now: number): void {
+    this.#database.run(
+      `DELETE FROM answers WHERE at <= ? OR rowid IN
+        (SELECT rowid FROM answers ORDER BY at DESC LIMIT -1 OFFSET ${ROWS_MAX})`,
+      now - AGE_MAX_MS,
+    );
+  }
+}

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../store/database.ts';
+import { Purges } from './purges.ts';
+import { Spaces } from './spaces.ts';
+
+/**
+ * What a restore must not undo: keys that were revoked and records that were purged since the
+ * backup was made. Everything else of the present database is set aside with it.
+ */
+export interface CarriedOver {
+  readonly revoked: number;
+  readonly purged: number;
+}
+
+/** Digests a purge; the contract's bound. */
+const DIGESTS_MAX = 512;
+
+export function carryOver(from: Database, to: Database, now: number): CarriedOver {
+  let revoked = 0;
+  for (const { id, at } of from.all<{ id: string; at: number }>(
+    'SELECT id, revoked_at AS at FROM service_keys WHERE revoked_at IS NOT NULL',
+  )) {
+    const sql = 'UPDATE service_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL';
+    revoked += to.run(sql, at, id);
+  }
+  let purged = 0;
+  const purges = new Purges(to, new Spaces(to));
+  for (const [space, digests] of purgedIn(from)) {
+    for (let at = 0; at < digests.length; at += DIGESTS_MAX) {
+      const scope = { digests: digests.slice(at, at + DIGESTS_MAX) };
+      const purgeId = `prg_${randomBytes(13).toString('hex')}`;
+      const order = { purgeId, space, scope, isDryRun: false, requestedBy: 'restore', now };
+      purged += purges.begin(order).records;
+      while (!purges.continue(purgeId, now));
+    }
+  }
+  return { revoked, purged };
+}
+
+function purgedIn(database: Database): ReadonlyMap<string, readonly string[]> {
+  const bySpace = new Map<string, string[]>();
+  for (const { space, digest } of database.all<{ space: string; digest: string }>(
+    'SELECT s.name AS space, p.digest FROM purged p JOIN spaces s ON s.id = p.space',
+  )) {
+    const digests = bySpace.get(space);
+    if (digests === undefined) bySpace.set(space, [digest]);
+    else digests.push(digest);
+  }
+  return bySpace;
+}

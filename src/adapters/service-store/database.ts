@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, fstatSync } from 'node:fs';
+import { join } from 'node:path';
+import { makePrivateFolder, openPrivateFile } from '../private-files.ts';
+import { Database } from '../store/database.ts';
+import { type Connection, type Driver, sqliteCode } from '../store/driver.ts';
+import { migrate } from '../store/schema.ts';
+import { migrateService } from './schema.ts';
+
+/**
+ * The service's one SQLite file. Unlike the embedded store's, a broken one is never set aside by
+ * itself: an empty service would answer every client "unknown key". A person restores it.
+ */
+
+const SQLITE_BUSY = 5;
+
+/** What opening may fail with, for people. */
+export class ServiceFileError extends Error {
+  override readonly name = 'ServiceFileError';
+}
+
+export interface ServiceDatabaseOptions {
+  readonly folder: string;
+  readonly driver: Driver;
+  /** Makes the file where there is none. */
+  readonly creates: boolean;
+}
+
+export function serviceFile(folder: string): string {
+  return join(folder, 'service.db');
+}
+
+export function openServiceDatabase(options: ServiceDatabaseOptions): Database {
+  const path = serviceFile(options.folder);
+  if (!options.creates && !existsSync(path)) throw new ServiceFileError('does not exist');
+  makePrivateFolder(options.folder);
+  return openServiceFile(path, options.driver);
+}
+
+/** Throws what the file system or SQLite throws, and SchemaTooNewError. */
+export function openServiceFile(path: string, driver: Driver): Database {
+  const file = openPrivateFile(path);
+  const { ino } = fstatSync(file);
+  closeSync(file);
+  const connection = driver.open(path);
+  try {
+    const database = new Database(connection, ino);
+    migrate(connection);
+    migrateService(database, newEpoch());
+    return database;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** 8 characters, 47 bits: no two databases of one service share an epoch by chance. */
+export function newEpoch(): string {
+  const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz';
+  // 252 is 7 times 36: what is over would make the first letters likelier.
+  const bytes = [...randomBytes(64)].filter((byte) => byte < 252).slice(0, 8);
+  return bytes.map((byte) => alphabet[byte % 36]).join('');
+}
+
+/**
+ * One service a folder. The lock is SQLite's own on a file of its own: the system takes it back from
+ * a process that is killed. Undefined when another process holds it.
+ */
+export function takeServiceLock(folder: string, driver: Driver): Connection | undefined {
+  makePrivateFolder(folder);
+  const path = join(folder, 'lock.db');
+  closeSync(openPrivateFile(path));
+  const connection = driver.open(path);
+  try {
+    connection.exec('PRAGMA busy_timeout = 0');
+    connection.exec('BEGIN EXCLUSIVE');
+    return connection;
+  } catch (error) {
+    connection.close();
+    if (sqliteCode(error) === SQLITE_BUSY) return undefined;
+    throw error;
+  }
+}

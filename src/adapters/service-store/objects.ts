@@ -1,0 +1,263 @@
+import { proofOf } from '../../core/proofs.ts';
+import { referenceOf } from '../../core/reference.ts';
+import type {
+  CaptureBatch,
+  CaptureOutcome,
+  Coverage,
+  MissingReason,
+  NewObject,
+  ObjectState,
+  RetrieveAnswer,
+  RetrieveQuestion,
+  ServiceQuestion,
+  StoredObject,
+} from '../../ports/service-store.ts';
+import type { Database } from '../store/database.ts';
+import { type AddText, PassageIndex } from '../store/passage-index.ts';
+import { bytesOf } from '../store/text.ts';
+import { ORIGIN_COLUMNS, ORIGIN_JOINS, type OriginRow, originOf } from './origins.ts';
+import { spaceCondition, type Spaces } from './spaces.ts';
+
+/** Records as their canonical bytes: taken in, proven, given back. */
+
+/** A reference without a space may stand for a record in each of several spaces. */
+const OBJECTS_MAX = 256;
+/** Of candidates: how often the clock is looked at. Each proof reads a record, some 10 us. */
+const PROOFS_PER_LOOK = 16;
+
+interface ProofRow {
+  readonly ref: string;
+  readonly redactions: number;
+  readonly bytes: Uint8Array;
+}
+
+interface RetrievedRow extends OriginRow {
+  readonly kind: StoredObject['kind'];
+  readonly tool_name: string | null;
+  readonly size: number;
+  readonly bytes: Uint8Array;
+}
+
+export class Objects {
+  readonly #database: Database;
+  readonly #spaces: Spaces;
+  readonly #index: PassageIndex;
+  readonly #bytesMax: number;
+
+  /** `bytesMax`: canonical bytes that one space may hold. */
+  constructor(database: Database, spaces: Spaces, bytesMax: number) {
+    this.#database = database;
+    this.#spaces = spaces;
+    this.#index = new PassageIndex(database);
+    this.#bytesMax = bytesMax;
+  }
+
+  capture(batch: CaptureBatch): CaptureOutcome {
+    return this.#database.transaction(() => {
+      const before = this.#spaces.state(batch.space);
+      const { ifGeneration } = batch;
+      if (ifGeneration !== undefined && ifGeneration !== before.generation) {
+        return { state: before, results: undefined };
+      }
+      const space = this.#spaces.make(batch.space);
+      if (space === undefined) {
+        return { state: before, results: batch.objects.map((): ObjectState => 'quota') };
+      }
+      let seq = before.commitSeq;
+      const results = this.#index.adding((add) =>
+        batch.objects.map((object) => {
+          const state = this.#captureOne(object, { space, seq: seq + 1, now: batch.now, add });
+          if (state === 'durable') seq += 1;
+          return state;
+        }),
+      );
+      return { state: this.#spaces.state(batch.space), results };
+    });
+  }
+
+  /** Reads every byte that it proves. `isPartial`: the deadline left candidates unread. */
+  prove(question: ServiceQuestion): { coverage: Coverage[]; isPartial: boolean } {
+    const { space, candidates, ifGeneration, deadlineAt } = question;
+    const state = this.#spaces.state(space);
+    if (ifGeneration !== undefined && ifGeneration !== state.generation) {
+      const coverage = candidates.map((digest) => ({ digest, state: 'stale_generation' as const }));
+      return { coverage, isPartial: false };
+    }
+    const id = this.#spaces.idOf(space);
+    const coverage: Coverage[] = [];
+    let isPartial = false;
+    for (const [place, digest] of candidates.entries()) {
+      if (place % PROOFS_PER_LOOK === 0) isPartial ||= Date.now() > deadlineAt;
+      if (isPartial) coverage.push({ digest, state: 'not_checked' });
+      else coverage.push(this.#prove(digest, id, question.nonce));
+    }
+    return { coverage, isPartial };
+  }
+
+  retrieve({ spaces, refs, bytesMax }: RetrieveQuestion): RetrieveAnswer {
+    const objects: StoredObject[] = [];
+    const missing: { ref: string; reason: MissingReason }[] = [];
+    let bytes = 0;
+    for (const ref of new Set(refs)) {
+      const rows = this.#find(ref, spaces);
+      if (rows.length === 0) missing.push({ ref, reason: this.#whyMissing(ref, spaces) });
+      for (const row of rows) {
+        if (bytes + row.size > bytesMax || objects.length === OBJECTS_MAX) {
+          missing.push({ ref, reason: 'over_max_bytes' });
+          break;
+        }
+        bytes += row.size;
+        const tool = row.tool_name === null ? {} : { toolName: row.tool_name };
+        objects.push({ kind: row.kind, bytes: row.bytes, ...tool, origin: originOf(row) });
+      }
+    }
+    const state = 'space' in spaces ? this.#spaces.state(spaces.space) : undefined;
+    return { state, objects, missing };
+  }
+
+  #captureOne(
+    object: NewObject,
+    at: { space: number; seq: number; now: number; add: AddText },
+  ): ObjectState {
+    const { digest, ref, bytes } = object;
+    const { space } = at;
+    if (this.#has('purged WHERE space = ? AND digest = ?', space, digest)) return 'purged';
+    if (this.#has('objects WHERE space = ? AND digest = ?', space, digest)) return 'duplicate';
+    if (this.#has('objects WHERE space = ? AND ref = ?', space, ref)) return 'ref_collision';
+    if (this.#spaces.bytesOf(space) + bytes.length > this.#bytesMax) return 'quota';
+    const id = this.#insert(object, at);
+    for (const [message, { role, text }] of object.texts.entries()) {
+      const record = this.#insertText(object, { role, text, message, space });
+      const { session, digest: alone, position: exchange } = object;
+      // What belongs to no conversation has no neighbours in one.
+      const conversation = session === '' ? alone : session;
+      at.add({ role, text, conversation, exchange }, { space, record });
+      this.#database.run(
+        'INSERT INTO object_texts (record, object, message) VALUES (?, ?, ?)',
+        record,
+        id,
+        message,
+      );
+    }
+    this.#spaces.grow(space, { records: 1, bytes: bytes.length });
+    return 'durable';
+  }
+
+  #insert(object: NewObject, { space, seq, now }: { space: number; seq: number; now: number }) {
+    const { textDigest } = object;
+    const row = this.#database.get<{ id: number }>(
+      `INSERT INTO objects (space, digest, ref, kind, text_digest, text_ref, source, observed_at,
+         created_at, position, fingerprint, branch, dialect, tool_name, redactions, seq, size, bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+      space,
+      object.digest,
+      object.ref,
+      object.kind,
+      textDigest ?? null,
+      textDigest === undefined ? null : referenceOf(textDigest),
+      this.#sourceOf(object, space),
+      object.observedAt,
+      now,
+      object.position,
+      object.fingerprint,
+      object.branch ?? null,
+      object.dialect ?? null,
+      object.toolName ?? null,
+      object.redactions,
+      seq,
+      object.bytes.length,
+      object.bytes,
+    );
+    return row?.id ?? 0;
+  }
+
+  #sourceOf({ session, client, observedAt, bytes }: NewObject, space: number): number {
+    const row = this.#database.get<{ id: number }>(
+      `INSERT INTO sources (space, session, client, first_seen, last_seen, records, bytes)
+       VALUES (?, ?, ?, ?, ?, 1, ?)
+       ON CONFLICT (space, session, client) DO UPDATE SET records = records + 1,
+         bytes = bytes + excluded.bytes, first_seen = min(first_seen, excluded.first_seen),
+         last_seen = max(last_seen, excluded.last_seen)
+       RETURNING id`,
+      space,
+      session,
+      client,
+      observedAt,
+      observedAt,
+      bytes.length,
+    );
+    return row?.id ?? 0;
+  }
+
+  /** A row of the searched texts. */
+  #insertText(
+    object: NewObject,
+    { role, text, message, space }: { role: string; text: string; message: number; space: number },
+  ): number {
+    // The same words may stand in two records (a note, a longer exchange): the name is the first's.
+    const own = object.textDigest ?? '';
+    const isTaken = own === '' || this.#has('records WHERE space = ? AND digest = ?', space, own);
+    const digest = isTaken ? `${object.digest}#${message}` : own;
+    const stored = bytesOf(text);
+    const row = this.#database.get<{ id: number }>(
+      `INSERT INTO records (space, digest, ref, role, text, is_utf16, conversation, client, at,
+         fingerprint, exchange, branch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+      space,
+      digest,
+      object.textDigest === undefined ? object.ref : referenceOf(object.textDigest),
+      role,
+      stored.text,
+      stored.is_utf16,
+      object.session,
+      object.client,
+      object.observedAt,
+      object.fingerprint,
+      object.position,
+      object.branch ?? null,
+    );
+    return row?.id ?? 0;
+  }
+
+  #prove(digest: string, space: number | undefined, nonce: Uint8Array): Coverage {
+    if (space === undefined) return { digest, state: 'unknown' };
+    const row = this.#database.get<ProofRow>(
+      'SELECT ref, redactions, bytes FROM objects WHERE space = ? AND digest = ?',
+      space,
+      digest,
+    );
+    if (row === undefined) {
+      const isPurged = this.#has('purged WHERE space = ? AND digest = ?', space, digest);
+      return { digest, state: isPurged ? 'purged' : 'unknown' };
+    }
+    // What was masked is another text than the one in the prompt: never to be left out.
+    if (row.redactions > 0) return { digest, state: 'not_checked' };
+    const { ref, bytes } = row;
+    return { digest, state: 'durable', bytes: bytes.length, pop: proofOf(nonce, bytes), ref };
+  }
+
+  #find(ref: string, spaces: RetrieveQuestion['spaces']): RetrievedRow[] {
+    const { where, value } = spaceCondition(spaces);
+    return this.#database.all<RetrievedRow>(
+      `SELECT o.kind, o.tool_name, o.size, ${ORIGIN_COLUMNS}, o.bytes
+       FROM objects o ${ORIGIN_JOINS} WHERE o.${columnOf(ref)} = ? AND ${where}
+       ORDER BY o.id LIMIT ${OBJECTS_MAX}`,
+      ref,
+      value,
+    );
+  }
+
+  #whyMissing(ref: string, spaces: RetrieveQuestion['spaces']): MissingReason {
+    const { where, value } = spaceCondition(spaces);
+    const sql = `purged p JOIN spaces s ON s.id = p.space WHERE p.${columnOf(ref)} = ? AND ${where}`;
+    return this.#has(sql, ref, value) ? 'purged' : 'unknown';
+  }
+
+  #has(from: string, ...values: (string | number)[]): boolean {
+    return this.#database.get(`SELECT 1 AS found FROM ${from} LIMIT 1`, ...values) !== undefined;
+  }
+}
+
+function columnOf(ref: string): 'digest' | 'text_ref' | 'ref' {
+  if (ref.startsWith('sha256:')) return 'digest';
+  return ref.startsWith('m_') ? 'text_ref' : 'ref';
+}

@@ -1,0 +1,49 @@
+import type { Origin } from '../../ports/service-store.ts';
+
+/** Where a record came from, as columns of o (objects), s (spaces) and c (sources). */
+export interface OriginRow {
+  readonly digest: string;
+  readonly ref: string;
+  readonly space: string;
+  readonly text_digest: string | null;
+  readonly source: number;
+  readonly session: string;
+  readonly client: string;
+  readonly observed_at: number;
+  readonly position: number;
+  readonly fingerprint: string;
+  readonly branch: string | null;
+}
+
+export const ORIGIN_COLUMNS = `o.digest, o.ref, s.name AS space, o.text_digest, o.source, c.session,
+  c.client, o.observed_at, o.position, o.fingerprint, o.branch`;
+
+export const ORIGIN_JOINS = 'JOIN spaces s ON s.id = o.space JOIN sources c ON c.id = o.source';
+
+export function originOf(row: OriginRow): Origin {
+  return {
+    digest: row.digest,
+    ref: row.ref,
+    space: row.space,
+    ...(row.text_digest === null ? {} : { textDigest: row.text_digest }),
+    sourceId: sourceIdOf(row.source),
+    session: row.session,
+    client: row.client,
+    observedAt: row.observed_at,
+    position: row.position,
+    fingerprint: row.fingerprint,
+    ...(row.branch === null ? {} : { branch: row.branch }),
+  };
+}
+
+const SOURCE_START = 'src_';
+
+export function sourceIdOf(id: number): string {
+  return `${SOURCE_START}${id}`;
+}
+
+/** -1, which no source has, for what is no source's id. */
+export function sourceNumber(sourceId: string): number {
+  const digits = /^src_(\d{1,15})$/.exec(sourceId)?.[1];
+  return digits === undefined ? -1 : Number(digits);
+}

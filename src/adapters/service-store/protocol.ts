@@ -1,0 +1,53 @@
+import type { StoredKey } from '../../core/service/keys.ts';
+import type {
+  AnswerKey,
+  CaptureBatch,
+  CaptureOutcome,
+  ItemFilter,
+  ItemKey,
+  KeptAnswer,
+  PageFilter,
+  Purge,
+  PurgeOrder,
+  RetrieveAnswer,
+  RetrieveQuestion,
+  ServiceAnswer,
+  ServiceItem,
+  ServiceQuestion,
+  ServiceSource,
+  ServiceStoreHealth,
+  SpaceState,
+} from '../../ports/service-store.ts';
+
+/** What the main thread and the service store's worker say to each other. */
+export interface ServiceCalls {
+  findKey(keyId: string): StoredKey | undefined;
+  addKey(key: StoredKey): void;
+  listKeys(input: undefined): readonly StoredKey[];
+  revokeKey(input: { keyId: string; at: number }): boolean;
+  noteKeyUse(input: { keyId: string; at: number }): void;
+  spaceState(space: string): SpaceState;
+  capture(batch: CaptureBatch): CaptureOutcome;
+  recall(question: ServiceQuestion): ServiceAnswer;
+  retrieve(question: RetrieveQuestion): RetrieveAnswer;
+  listItems(filter: ItemFilter): readonly ServiceItem[];
+  findItem(asked: ItemKey): string | undefined;
+  listSources(filter: PageFilter): readonly ServiceSource[];
+  beginPurge(order: PurgeOrder): Purge;
+  continuePurge(input: { purgeId: string; now: number }): boolean;
+  findPurge(purgeId: string): Purge | undefined;
+  listPurges(filter: PageFilter): readonly Purge[];
+  unfinishedPurges(input: undefined): readonly string[];
+  findAnswer(asked: AnswerKey): KeptAnswer | undefined;
+  keepAnswer(input: { asked: AnswerKey; answer: KeptAnswer }): void;
+  health(input: undefined): ServiceStoreHealth;
+  close(input: undefined): void;
+}
+
+export interface ServiceStoreExtra {
+  /** Takes the folder's lock: one process serves, others may look and manage keys beside it. */
+  readonly serves: boolean;
+  readonly creates: boolean;
+  /** Canonical bytes that one space may hold. */
+  readonly spaceBytesMax: number;
+}

@@ -1,0 +1,147 @@
+import type { Database } from '../store/database.ts';
+import { SchemaTooNewError } from '../store/schema.ts';
+
+/**
+ * The service's own tables, beside those of the embedded store: its `spaces`, `records`, `passages`
+ * and their index hold the searchable texts, so that one ranking serves both. A migration that was
+ * released is never edited.
+ */
+
+// AUTOINCREMENT: an item's id must not mean another record after a purge.
+// The blob comes last: what stands before it is read without walking through its pages.
+const VERSION_1 = `
+CREATE TABLE service_keys (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  scopes TEXT NOT NULL,
+  spaces TEXT,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER,
+  used_at INTEGER
+) WITHOUT ROWID;
+CREATE TABLE space_states (
+  space INTEGER PRIMARY KEY REFERENCES spaces(id),
+  counter INTEGER NOT NULL DEFAULT 0,
+  seq INTEGER NOT NULL DEFAULT 0,
+  records INTEGER NOT NULL DEFAULT 0,
+  bytes INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE sources (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  session TEXT NOT NULL,
+  client TEXT NOT NULL,
+  first_seen INTEGER NOT NULL,
+  last_seen INTEGER NOT NULL,
+  records INTEGER NOT NULL DEFAULT 0,
+  bytes INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (space, session, client)
+);
+CREATE TABLE objects (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  digest TEXT NOT NULL,
+  ref TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  text_digest TEXT,
+  text_ref TEXT,
+  source INTEGER NOT NULL REFERENCES sources(id),
+  observed_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  fingerprint TEXT NOT NULL,
+  branch TEXT,
+  dialect TEXT,
+  tool_name TEXT,
+  redactions INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  UNIQUE (space, digest),
+  UNIQUE (space, ref)
+);
+CREATE INDEX objects_by_source ON objects(source);
+CREATE INDEX objects_by_ref ON objects(ref);
+CREATE INDEX objects_by_text_ref ON objects(text_ref) WHERE text_ref IS NOT NULL;
+CREATE INDEX objects_by_time ON objects(space, observed_at);
+CREATE TABLE object_texts (
+  record INTEGER PRIMARY KEY REFERENCES records(id),
+  object INTEGER NOT NULL REFERENCES objects(id),
+  message INTEGER NOT NULL
+);
+CREATE INDEX object_texts_by_object ON object_texts(object);
+CREATE INDEX records_by_space_and_time ON records(space, at);
+CREATE TABLE purged (
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  digest TEXT NOT NULL,
+  ref TEXT NOT NULL,
+  text_ref TEXT,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (space, digest)
+) WITHOUT ROWID;
+CREATE INDEX purged_by_digest ON purged(digest);
+CREATE INDEX purged_by_ref ON purged(ref);
+CREATE INDEX purged_by_text_ref ON purged(text_ref) WHERE text_ref IS NOT NULL;
+CREATE TABLE purges (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  space TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  state TEXT NOT NULL,
+  records INTEGER NOT NULL,
+  items INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  generation_before TEXT NOT NULL,
+  generation_after TEXT NOT NULL,
+  requested_by TEXT NOT NULL,
+  requested_at INTEGER NOT NULL,
+  erased_at INTEGER,
+  upto INTEGER NOT NULL
+);
+CREATE TABLE answers (
+  key TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  body TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (key, idempotency_key)
+);
+CREATE INDEX answers_by_time ON answers(at);
+`;
+
+const MIGRATIONS: readonly string[] = [VERSION_1];
+
+/** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */
+export function migrateService(database: Database, epoch: string): void {
+  database.exec(
+    'CREATE TABLE IF NOT EXISTS service_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)',
+  );
+  if (metaOf(database, 'version') === String(MIGRATIONS.length)) return;
+  database.transaction(() => {
+    const version = Number(metaOf(database, 'version') ?? '0');
+    if (version > MIGRATIONS.length) throw new SchemaTooNewError('made by a later version of svc');
+    for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
+    setMeta(database, 'version', String(MIGRATIONS.length));
+    if (metaOf(database, 'epoch') === undefined) setMeta(database, 'epoch', epoch);
+  });
+}
+
+export function epochOf(database: Database): string {
+  return metaOf(database, 'epoch') ?? '';
+}
+
+export function setMeta(database: Database, name: 'version' | 'epoch', value: string): void {
+  database.run(
+    `INSERT INTO service_meta (name, value) VALUES (?, ?)
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    name,
+    value,
+  );
+}
+
+function metaOf(database: Database, name: string): string | undefined {
+  return database.get<{ value: string }>('SELECT value FROM service_meta WHERE name = ?', name)
+    ?.value;
+}

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { lstat, open, rm } from 'node:fs/promises';
+import { isAbsolute, join, resolve } from 'node:path';
+import { dataFolder } from '../data-folder.ts';
+import { codeOf, FileError } from '../file-error.ts';
+import {
+  ensurePrivateFolder,
+  isOwn,
+  isPrivate,
+  syncFolder,
+  tightenFolder,
+} from '../private-folder.ts';
+import { replaceFile } from '../replace-file.ts';
+
+/**
+ * The service's folder beside its database: settings, and the pepper of the keys. The pepper is
+ * never in a backup: backups travel, and one without it holds nothing with which a key can be
+ * tried. Whoever moves a service to another machine takes the file along, or makes new keys.
+ */
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const { O_RDONLY, O_NOFOLLOW } = constants;
+const PEPPER_BYTES = 32;
+/** service.json has 300 bytes, a chain of certificates 10 kB. */
+const FILE_BYTES_MAX = 1024 * 1024;
+
+/** The flag, else $SVC_SERVICE_HOME, else `service` in the data folder. */
+export function serviceFolder(environment: Environment, flag: string | undefined): string {
+  if (flag !== undefined && flag !== '') return resolve(flag);
+  const own = environment['SVC_SERVICE_HOME'];
+  if (own === undefined || own === '') return join(dataFolder(environment), 'service');
+  if (isAbsolute(own)) return resolve(own);
+  throw new FileError('SVC_SERVICE_HOME is not an absolute path.', 'Give it one, or unset it.');
+}
+
+export const SETTINGS_FILE = 'service.json';
+export const PEPPER_FILE = 'pepper';
+export const RUN_FILE = 'running.json';
+
+/** Makes folder and pepper where there are none. */
+export async function prepareServiceFolder(folder: string): Promise<void> {
+  await ensurePrivateFolder(folder);
+  await tightenFolder(folder);
+  if ((await readPrivate(folder, PEPPER_FILE)) !== undefined) return;
+  await writePrivate(folder, PEPPER_FILE, `${randomBytes(PEPPER_BYTES).toString('base64url')}\n`);
+}
+
+/** Throws FileError when there is none, or it is no pepper. */
+export async function readPepper(folder: string): Promise<Buffer> {
+  const text = (await readPrivate(folder, PEPPER_FILE)) ?? '';
+  const pepper = Buffer.from(text.trim(), 'base64url');
+  if (pepper.length === PEPPER_BYTES) return pepper;
+  throw new FileError(
+    `${join(folder, PEPPER_FILE)} is missing or broken, so no key can be checked.`,
+    'Put it back from where you keep it, or remove it, run svc service init, and make new keys.',
+  );
+}
+
+/** The text of a file in the folder; undefined when there is none. Refuses links and strangers'. */
+export async function readPrivate(folder: string, name: string): Promise<string | undefined> {
+  const path = join(folder, name);
+  try {
+    const handle = await open(path, O_RDONLY | (O_NOFOLLOW ?? 0));
+    try {
+      const stat = await handle.stat();
+      if (!stat.isFile() || !isOwn(stat.uid) || stat.size > FILE_BYTES_MAX) {
+        throw new FileError(`${path} is not a file of yours.`, 'Move it away.');
+      }
+      return await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    if (error instanceof FileError) throw error;
+    const hint = 'Make it readable for you, or name another folder with --folder.';
+    throw new FileError(`${path} cannot be read (${codeOf(error)}).`, hint, { cause: error });
+  }
+}
+
+/** Replaces the file: 0600 from birth, synced, whole or not at all. */
+export async function writePrivate(folder: string, name: string, text: string): Promise<void> {
+  const path = join(folder, name);
+  try {
+    await replaceFile(path, text);
+    await syncFolder(folder);
+  } catch (error) {
+    const hint = 'Make the folder writable for you, or name another one with --folder.';
+    throw new FileError(`${path} cannot be written (${codeOf(error)}).`, hint, { cause: error });
+  }
+}
+
+export async function removePrivate(folder: string, name: string): Promise<void> {
+  await rm(join(folder, name), { force: true }).catch(() => undefined);
+}
+
+export interface FileMode {
+  readonly path: string;
+  readonly mode: number;
+  /** Others may read it, it is a link, or it is somebody else's. */
+  readonly isLoose: boolean;
+}
+
+/** Of those that exist. */
+export async function modesOf(paths: readonly string[]): Promise<readonly FileMode[]> {
+  const found = await Promise.all(
+    paths.map(async (path) => {
+      const stat = await lstat(path).catch(() => undefined);
+      if (stat === undefined) return [];
+      const isFine = !stat.isSymbolicLink() && isOwn(stat.uid) && isPrivate(stat.mode);
+      return [{ path, mode: stat.mode & 0o777, isLoose: !isFine }];
+    }),
+  );
+  return found.flat();
+}

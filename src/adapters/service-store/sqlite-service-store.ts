@@ -1,0 +1,92 @@
+import type { ServiceStore } from '../../ports/service-store.ts';
+import { StoreClient } from '../store/client.ts';
+import { workerFile } from '../worker-file.ts';
+import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
+
+/** The service's store over a SQLite file in a worker thread. */
+
+export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
+  readonly folder: string;
+  /** One line for people; never a text of a record. */
+  report(line: string): void;
+}
+
+/** What one space may hold: a busy team's records of ten years. */
+const SPACE_BYTES_MAX = 16 * 1024 ** 3;
+
+/** Returns at once: the file is opened in the worker, and calls wait until it is. */
+export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
+  const clients = new Clients(options);
+  const read: Call = (name, input, signal) => clients.read(name, input, signal);
+  const write: Call = (name, input, signal) => clients.write(name, input, signal);
+  return {
+    findKey: (keyId, signal) => read('findKey', keyId, signal),
+    addKey: (key) => write('addKey', key),
+    listKeys: () => read('listKeys', undefined),
+    revokeKey: (keyId, at) => write('revokeKey', { keyId, at }),
+    noteKeyUse: (keyId, at) => write('noteKeyUse', { keyId, at }),
+    spaceState: (space, signal) => read('spaceState', space, signal),
+    capture: (batch, signal) => write('capture', batch, signal),
+    recall: (question, signal) => read('recall', question, signal),
+    retrieve: (question, signal) => read('retrieve', question, signal),
+    listItems: (filter, signal) => read('listItems', filter, signal),
+    findItem: (asked, signal) => read('findItem', asked, signal),
+    listSources: (filter, signal) => read('listSources', filter, signal),
+    beginPurge: (order) => write('beginPurge', order),
+    continuePurge: (purgeId, now) => write('continuePurge', { purgeId, now }),
+    findPurge: (purgeId, signal) => read('findPurge', purgeId, signal),
+    listPurges: (filter, signal) => read('listPurges', filter, signal),
+    unfinishedPurges: () => read('unfinishedPurges', undefined),
+    findAnswer: (asked, signal) => read('findAnswer', asked, signal),
+    keepAnswer: (asked, answer) => write('keepAnswer', { asked, answer }),
+    health: () => read('health', undefined),
+    close: () => clients.close(),
+  };
+}
+
+type Call = StoreClient<ServiceCalls>['call'];
+
+/**
+ * One worker that writes, and where a service runs another one that reads: a person's recall and
+ * everybody's key are looked up while somebody else's long text is indexed. What was committed
+ * before a question is in its answer: the log is one, and every question begins at its end.
+ */
+class Clients {
+  readonly #options: ServiceStoreOptions;
+  readonly #writer: StoreClient<ServiceCalls>;
+  #reader: Promise<StoreClient<ServiceCalls>> | undefined;
+
+  constructor(options: ServiceStoreOptions) {
+    this.#options = options;
+    this.#writer = this.#start(options);
+  }
+
+  read: Call = async (name, input, signal) =>
+    (await (this.#reader ??= this.#openReader())).call(name, input, signal);
+
+  write: Call = (name, input, signal) => this.#writer.call(name, input, signal);
+
+  async close(): Promise<void> {
+    const reader = await this.#reader?.catch(() => undefined);
+    await reader?.close();
+    // Last: who closes the file last empties its log.
+    await this.#writer.close();
+  }
+
+  /** After the writer, which makes the file, brings it to this version and holds the lock. */
+  async #openReader(): Promise<StoreClient<ServiceCalls>> {
+    if (this.#options.serves !== true) return this.#writer;
+    await this.#writer.call('health', undefined);
+    return this.#start({ ...this.#options, serves: false, creates: false });
+  }
+
+  #start(options: ServiceStoreOptions): StoreClient<ServiceCalls> {
+    const { folder, serves = false, creates = false, spaceBytesMax = SPACE_BYTES_MAX } = options;
+    return new StoreClient<ServiceCalls>({
+      folder,
+      report: options.report.bind(options),
+      worker: workerFile('service-store-worker'),
+      extra: { serves, creates, spaceBytesMax } satisfies ServiceStoreExtra,
+    });
+  }
+}

@@ -1,0 +1,184 @@
+import { statSync } from 'node:fs';
+import { MemoryError } from '../../ports/memory.ts';
+import type {
+  ServiceAnswer,
+  ServiceQuestion,
+  ServiceStoreHealth,
+} from '../../ports/service-store.ts';
+import type { Database } from '../store/database.ts';
+import { type Connection, loadDriver, sqliteCode } from '../store/driver.ts';
+import { SchemaTooNewError } from '../store/schema.ts';
+import { Answers } from './answers.ts';
+import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
+import { Items } from './items.ts';
+import { KeyTable } from './keys.ts';
+import { Objects } from './objects.ts';
+import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
+import { Purges } from './purges.ts';
+import { Spaces } from './spaces.ts';
+
+/**
+ * The service's store as it lives in its worker: one call after the other, each whole. What goes
+ * wrong is told as MemoryError, never with a text of a record or of SQLite.
+ */
+
+interface Opened {
+  readonly database: Database;
+  readonly calls: ServiceCalls;
+  readonly lock: Connection | undefined;
+}
+
+export interface WorkerStoreOptions extends ServiceStoreExtra {
+  readonly folder: string;
+}
+
+export class WorkerStore {
+  readonly #options: WorkerStoreOptions;
+  #opened: Opened | undefined;
+  #failure: MemoryError | undefined;
+
+  constructor(options: WorkerStoreOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    await this.#open().catch(() => undefined);
+  }
+
+  /** Throws MemoryError and nothing else. */
+  async call(name: keyof ServiceCalls, input: unknown): Promise<unknown> {
+    if (name === 'close') return this.#close();
+    const { calls } = await this.#open();
+    try {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
+      const call = calls[name] as (given: unknown) => unknown;
+      return call(input);
+    } catch (error) {
+      throw asMemoryError(error);
+    }
+  }
+
+  // A service that cannot open its file ends; it does not try again behind its operator's back.
+  async #open(): Promise<Opened> {
+    if (this.#opened !== undefined) return this.#opened;
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      this.#opened = await this.#openNow();
+      return this.#opened;
+    } catch (error) {
+      this.#failure = asMemoryError(error);
+      throw this.#failure;
+    }
+  }
+
+  async #openNow(): Promise<Opened> {
+    const { folder, serves, creates } = this.#options;
+    const driver = await loadDriver();
+    const lock = serves ? takeServiceLock(folder, driver) : undefined;
+    if (serves && lock === undefined) {
+      throw new MemoryError('unavailable', 'Another svc service runs on this folder.');
+    }
+    try {
+      const database = openServiceDatabase({ folder, driver, creates });
+      return { database, lock, calls: this.#callsOn(database) };
+    } catch (error) {
+      lock?.close();
+      throw error;
+    }
+  }
+
+  #callsOn(database: Database): ServiceCalls {
+    const spaces = new Spaces(database);
+    const keys = new KeyTable(database);
+    const objects = new Objects(database, spaces, this.#options.spaceBytesMax);
+    const items = new Items(database);
+    const purges = new Purges(database, spaces);
+    const answers = new Answers(database);
+    return {
+      findKey: (keyId) => keys.find(keyId),
+      addKey: (key) => keys.add(key),
+      listKeys: () => keys.list(),
+      revokeKey: (given) => keys.revoke(given),
+      noteKeyUse: (given) => keys.noteUse(given),
+      spaceState: (space) => spaces.state(space),
+      capture: (batch) => objects.capture(batch),
+      recall: (question) => database.snapshot(() => recall({ spaces, objects, items }, question)),
+      retrieve: (question) => database.snapshot(() => objects.retrieve(question)),
+      listItems: (filter) => items.list(filter),
+      findItem: (asked) => items.digestOf(asked),
+      listSources: (filter) => items.sources(filter),
+      beginPurge: (order) => purges.begin(order),
+      continuePurge: ({ purgeId, now }) => purges.continue(purgeId, now),
+      findPurge: (purgeId) => purges.find(purgeId),
+      listPurges: (filter) => purges.list(filter),
+      unfinishedPurges: () => purges.unfinished(),
+      findAnswer: (asked) => answers.find(asked, Date.now()),
+      keepAnswer: ({ asked, answer }) => answers.keep(asked, answer),
+      health: () => this.#health(database),
+      close: () => this.#close(),
+    };
+  }
+
+  #health(database: Database): ServiceStoreHealth {
+    const file = serviceFile(this.#options.folder);
+    const sizes = database.get<
+      Pick<ServiceStoreHealth, 'spaces' | 'records' | 'keys' | 'newestAt'>
+    >(
+      `SELECT count(*) AS spaces, coalesce(sum(records), 0) AS records,
+         (SELECT count(*) FROM service_keys WHERE revoked_at IS NULL) AS keys,
+         max(coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0),
+           coalesce((SELECT max(created_at) FROM service_keys), 0)) AS newestAt
+       FROM space_states`,
+    );
+    return {
+      sqliteVersion: database.sqliteVersion,
+      journalMode: database.journalMode,
+      spaces: sizes?.spaces ?? 0,
+      records: sizes?.records ?? 0,
+      keys: sizes?.keys ?? 0,
+      newestAt: sizes?.newestAt ?? 0,
+      bytes: sizeOf(file) + sizeOf(`${file}-wal`),
+    };
+  }
+
+  #close(): void {
+    const { database, lock } = this.#opened ?? {};
+    this.#opened = undefined;
+    try {
+      database?.close();
+    } catch {
+      // What was committed is on disk; nothing else is lost with the connection.
+    }
+    lock?.close();
+  }
+}
+
+function recall(
+  { spaces, objects, items }: { spaces: Spaces; objects: Objects; items: Items },
+  question: ServiceQuestion,
+): ServiceAnswer {
+  const state = spaces.state(question.space);
+  const { coverage, isPartial } = objects.prove(question);
+  // The search is bounded, and takes some 20 ms: what cannot begin in time is left out.
+  const isLate = question.text !== undefined && Date.now() > question.deadlineAt;
+  const found = isLate ? { items: [], isTruncated: false } : items.recall(question);
+  return { state, coverage, ...found, isPartial: isPartial || isLate };
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function asMemoryError(error: unknown): MemoryError {
+  if (error instanceof MemoryError) return error;
+  return new MemoryError('unavailable', `The service's file ${whatOf(error)}.`, { cause: error });
+}
+
+function whatOf(error: unknown): string {
+  if (error instanceof ServiceFileError) return error.message;
+  if (error instanceof SchemaTooNewError) return 'was made by a later version of svc';
+  const code = sqliteCode(error);
+  if (code !== 0) return `failed with SQLite's code ${code}`;
+  const system: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return typeof system === 'string' ? `failed with ${system}` : 'failed';
+}

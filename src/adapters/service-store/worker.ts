@@ -1,0 +1,12 @@
+import { serveCalls } from '../store/call-loop.ts';
+import type { ServiceStoreExtra } from './protocol.ts';
+import { WorkerStore } from './store.ts';
+
+/** Entry of the service store's worker thread. */
+serveCalls({
+  makeStore: ({ folder, extra }) =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts starts this file.
+    new WorkerStore({ folder, ...(extra as ServiceStoreExtra) }),
+  // A request waits at the gate for its key, and a client for what it recalls.
+  urgent: new Set(['findKey', 'spaceState', 'recall', 'findAnswer']),
+});

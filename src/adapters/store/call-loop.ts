@@ -1,0 +1,125 @@
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { MemoryError } from '../../ports/memory.ts';
+import {
+  BUSY,
+  STOPPING,
+  type StoreRequest,
+  type StoreResponse,
+  type WorkerInput,
+} from './protocol.ts';
+
+/**
+ * What every worker around a database does: takes calls from its client and answers them one after
+ * the other. The urgent ones come first, so that a recall waits for at most the one small write that
+ * is under way; the others keep their order, and closing comes after all.
+ */
+
+export interface ServedStore {
+  /** Ahead of need; a failure is told to the first call. */
+  open(): Promise<void>;
+  /** Throws MemoryError and nothing else. */
+  call(name: string, input: unknown): Promise<unknown>;
+}
+
+export interface StoreInput {
+  readonly folder: string;
+  readonly extra: unknown;
+  report(line: string): void;
+}
+
+export interface LoopOptions {
+  readonly makeStore: (given: StoreInput) => ServedStore;
+  /** A client waits for these before its request goes on; everything else can let them pass. */
+  readonly urgent: ReadonlySet<string>;
+}
+
+export function serveCalls({ makeStore, urgent }: LoopOptions): void {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client starts a worker.
+  const input = workerData as WorkerInput;
+  const store = makeStore({
+    folder: input.folder,
+    extra: input.extra,
+    report: (line) => send({ kind: 'report', line }),
+  });
+  new CallLoop(store, input, urgent).start();
+}
+
+class CallLoop {
+  readonly #store: ServedStore;
+  readonly #input: WorkerInput;
+  readonly #isUrgent: ReadonlySet<string>;
+  readonly #urgent: StoreRequest[] = [];
+  readonly #others: StoreRequest[] = [];
+  #isWorking = true;
+
+  constructor(store: ServedStore, input: WorkerInput, urgent: ReadonlySet<string>) {
+    this.#store = store;
+    this.#input = input;
+    this.#isUrgent = urgent;
+  }
+
+  start(): void {
+    parentPort?.on('message', (request: StoreRequest) => {
+      this.#enqueue(request);
+      if (!this.#isWorking) void this.#answerAll();
+    });
+    // Opened before anyone asks, so that the first question does not pay for it.
+    void this.#whileBusy(() => this.#store.open()).then(() => this.#answerAll());
+  }
+
+  #enqueue(request: StoreRequest): void {
+    (this.#isUrgent.has(request.name) ? this.#urgent : this.#others).push(request);
+  }
+
+  async #answerAll(): Promise<void> {
+    this.#isWorking = true;
+    for (;;) {
+      this.#receiveAll();
+      const request = this.#urgent.shift() ?? this.#others.shift();
+      if (request === undefined) break;
+      await this.#whileBusy(() => this.#answer(request));
+    }
+    this.#isWorking = false;
+  }
+
+  /** What has arrived meanwhile: events would wait until the queue is empty. */
+  #receiveAll(): void {
+    if (parentPort === null) return;
+    for (;;) {
+      const received = receiveMessageOnPort(parentPort);
+      if (received === undefined) return;
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client sends.
+      this.#enqueue(received.message as StoreRequest);
+    }
+  }
+
+  async #whileBusy(work: () => Promise<void>): Promise<void> {
+    const { control } = this.#input;
+    Atomics.store(control, BUSY, 1);
+    try {
+      if (Atomics.load(control, STOPPING) === 0) await work();
+    } finally {
+      Atomics.store(control, BUSY, 0);
+      Atomics.notify(control, BUSY);
+    }
+  }
+
+  async #answer({ number, name, input }: StoreRequest): Promise<void> {
+    const { aborted } = this.#input;
+    const isAborted = Atomics.load(aborted, number % aborted.length) === number;
+    if (isAborted) return;
+    try {
+      send({ kind: 'answer', number, value: await this.#store.call(name, input) });
+    } catch (error) {
+      const reason = error instanceof MemoryError ? error.reason : 'unavailable';
+      const message = error instanceof MemoryError ? error.message : 'The memory failed.';
+      send({ kind: 'failure', number, reason, message });
+    }
+    if (name === 'close') parentPort?.close();
+  }
+}
+
+function send(response: StoreResponse): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
+  parentPort?.postMessage(response);
+}

@@ -1,0 +1,130 @@
+import { cutPassages } from '../../core/passages.ts';
+import { termsOf } from '../../core/terms.ts';
+import type { Database } from './database.ts';
+import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
+
+/** A text's way into the full-text index and out of it: passages, their terms, the counts of a space. */
+
+/** What the index needs to know of a text. */
+export interface IndexedText {
+  readonly text: string;
+  readonly role: 'user' | 'assistant';
+  /** The conversation's key. */
+  readonly conversation: string;
+  /** Where in the conversation: exchanges count from 0. */
+  readonly exchange: number;
+}
+
+/** Rows of the tables `spaces` and `records`. */
+export interface IndexedPlace {
+  readonly space: number;
+  readonly record: number;
+}
+
+/** A passage in its text: UTF-16 units, the end behind the last. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Puts one text into the index. */
+export type AddText = (text: IndexedText, ids: IndexedPlace) => void;
+
+const INDEX = `INSERT INTO passage_terms (rowid, terms)
+  SELECT id, terms FROM passages WHERE id >= ? AND id < ?`;
+
+export class PassageIndex {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * To be called in the transaction in which `work` adds rows of records. Their texts can be found
+   * from its end on, all at once: each other statement between two of these would make the full-text
+   * index write what it has, as a segment of its own that every later question looks into.
+   */
+  adding<T>(work: (add: AddText) => T): T {
+    const grown = new Map<number, readonly [number, number]>();
+    const done = work((text, ids) => {
+      const { first, next } = this.#addPassages(text, ids);
+      grown.set(ids.space, [grown.get(ids.space)?.[0] ?? first, next]);
+    });
+    for (const [first, next] of grown.values()) this.#database.run(INDEX, first, next);
+    return done;
+  }
+
+  /** To be called in the transaction that removes the record's row, before that. Where they stood. */
+  remove(ids: IndexedPlace): readonly Span[] {
+    const passages = this.#database.all<Span & { id: number; terms: string }>(
+      'SELECT id, start, end, terms FROM passages WHERE record = ?',
+      ids.record,
+    );
+    let termCount = 0;
+    for (const { id, terms } of passages) {
+      this.#database.run(
+        "INSERT INTO passage_terms (passage_terms, rowid, terms) VALUES ('delete', ?, ?)",
+        id,
+        terms,
+      );
+      if (terms !== '') termCount += terms.split(' ').length;
+    }
+    this.#database.run('DELETE FROM passages WHERE record = ?', ids.record);
+    this.#database.run(
+      'UPDATE spaces SET passages = passages - ?, terms = terms - ? WHERE id = ?',
+      passages.length,
+      termCount,
+      ids.space,
+    );
+    return passages;
+  }
+
+  /** From the first of its passages' ids to the one behind the last. */
+  #addPassages(record: IndexedText, ids: IndexedPlace): { first: number; next: number } {
+    const conversation = this.#conversationId(ids.space, record.conversation);
+    const next = this.#database.get<{ next: number }>(
+      'SELECT next FROM spaces WHERE id = ?',
+      ids.space,
+    );
+    const place = record.exchange + (record.role === 'assistant' ? 0.5 : 0);
+    const firstId = ids.space * PASSAGES_PER_SPACE + (next?.next ?? 1);
+    let id = firstId;
+    let count = 0;
+    let termCount = 0;
+    for (const { start, end } of cutPassages(record.text)) {
+      const terms = termsOf(record.text.slice(start, end));
+      this.#database.run(
+        'INSERT INTO passages (id, record, conversation, position, start, end, terms) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        id,
+        ids.record,
+        conversation,
+        place * POSITIONS_PER_EXCHANGE + count,
+        start,
+        end,
+        terms.join(' '),
+      );
+      id += 1;
+      count += 1;
+      termCount += terms.length;
+    }
+    this.#database.run(
+      'UPDATE spaces SET passages = passages + ?, terms = terms + ?, next = next + ? WHERE id = ?',
+      count,
+      termCount,
+      count,
+      ids.space,
+    );
+    return { first: firstId, next: id };
+  }
+
+  #conversationId(space: number, key: string): number {
+    const sql = 'SELECT id FROM conversations WHERE space = ? AND key = ?';
+    this.#database.run(
+      'INSERT OR IGNORE INTO conversations (space, key) VALUES (?, ?)',
+      space,
+      key,
+    );
+    return this.#database.get<{ id: number }>(sql, space, key)?.id ?? 0;
+  }
+}

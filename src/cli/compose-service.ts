@@ -1,0 +1,76 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
+import type { ServiceSettings } from '../core/service/settings.ts';
+import { VERSION } from '../core/version.ts';
+import type { CallRow } from '../hosted/parts.ts';
+import { createMemoryService, type TlsMaterial } from '../hosted/server.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The composition root of the memory service: where its store meets its listener. */
+
+export interface StartServiceOptions {
+  readonly settings: ServiceSettings;
+  readonly folder: string;
+  readonly pepper: Uint8Array;
+  readonly tls: TlsMaterial | undefined;
+  readonly terminal: Terminal;
+  readonly onCall: (row: CallRow) => void;
+}
+
+export interface RunningService {
+  readonly host: string;
+  /** The port that the system gave, where the settings say 0. */
+  readonly port: number;
+  renew(tls: TlsMaterial): void;
+  stop(): Promise<void>;
+}
+
+/** Agents wait for a capture of seconds at most. */
+const DRAIN_MS = 10_000;
+
+/** Throws MemoryError for a store that cannot be used, and the server's own error (EADDRINUSE). */
+export async function startService(options: StartServiceOptions): Promise<RunningService> {
+  const { settings, folder, pepper, tls, terminal, onCall } = options;
+  const { spaceBytesMax, drainMs = DRAIN_MS } = settings;
+  const store = openServiceStore({
+    folder,
+    serves: true,
+    ...(spaceBytesMax === undefined ? {} : { spaceBytesMax }),
+    report: (line) => terminal.warn(line),
+  });
+  try {
+    await store.health();
+    const service = createMemoryService({
+      store,
+      pepper,
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      newRequestId: () => `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
+      randomBytes,
+      report: ({ code, fields = {} }) => {
+        const pairs = Object.entries(fields).map(([name, value]) => `${name}=${String(value)}`);
+        terminal.warn([code, ...pairs].join(' '));
+      },
+      onCall,
+      version: VERSION,
+      settings: {
+        requestsPerMinute: settings.requestsPerMinute ?? null,
+        isBehindProxy: settings.behindProxy === true,
+      },
+      host: settings.host,
+      port: settings.port,
+      tls,
+    });
+    const address = await service.listen();
+    return {
+      ...address,
+      renew: (material) => service.renew(material),
+      stop: async () => {
+        await service.stop(drainMs);
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}

@@ -1,0 +1,68 @@
+import type { Answer, Usage } from '../answer.ts';
+import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
+import { asRecord, parseJson } from './shape.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** How the text deltas of a dialect are told from its other events. As DeltaTemplate takes it. */
+export interface DeltaForm {
+  readonly mark: string;
+  readonly textIn: (event: Fields) => string | undefined;
+}
+
+/**
+ * What reading an answer is in every dialect: text deltas by their template, events that say nothing
+ * to us passed by, the rest parsed. A dialect says what its events mean.
+ */
+export abstract class DialectAnswer implements AnswerParser {
+  protected readonly text: VisibleText;
+  protected isComplete = false;
+  protected isFailed = false;
+  protected isCutShort = false;
+  protected usage: Usage | undefined;
+  readonly #template: DeltaTemplate;
+
+  constructor(textCharsMax: number, form: DeltaForm) {
+    this.text = new VisibleText(textCharsMax);
+    this.#template = new DeltaTemplate(form.mark, form.textIn);
+  }
+
+  readEvent(data: string): void {
+    const text = this.#template.read(data);
+    if (text !== undefined) {
+      this.text.append(text);
+      return;
+    }
+    if (this.passesBy(data)) return;
+    const event = asRecord(parseJson(data));
+    this.readParsed(event);
+    this.learn(data, event);
+  }
+
+  abstract readBody(body: unknown): void;
+
+  settle(): void {
+    this.text.settle();
+  }
+
+  answer(): Answer {
+    return {
+      text: this.text.toString(),
+      callsTools: this.isCalling(),
+      isComplete: this.isComplete && !this.text.isOver,
+      isFailed: this.isFailed,
+      isCutShort: this.isCutShort,
+      ...(this.usage !== undefined && { usage: this.usage }),
+    };
+  }
+
+  /** True for an event that needs no parsing; it may be noted in passing. */
+  protected abstract passesBy(data: string): boolean;
+  protected abstract readParsed(event: Fields): void;
+  /** The client will call tools and send their results by itself. */
+  protected abstract isCalling(): boolean;
+
+  protected learn(data: string, event: Fields): void {
+    this.#template.learn(data, event);
+  }
+}

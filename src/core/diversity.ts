@@ -1,0 +1,138 @@
+import type { Candidate, Ranked } from './ranked.ts';
+import type { RankingWeights } from './ranking-weights.ts';
+
+/**
+ * Best first, but what repeats an earlier one, or comes from the same record, steps back; and of two
+ * statements on the same thing the later one comes first, unless only the earlier is the person's.
+ */
+export function diversify<Kind extends Candidate>(
+  scored: readonly Ranked<Kind>[],
+  weights: RankingWeights,
+): Ranked<Kind>[] {
+  const likeness = new Likeness();
+  const waiting = scored
+    .toSorted(
+      (a, b) =>
+        b.score - a.score || b.candidate.at - a.candidate.at || b.candidate.id - a.candidate.id,
+    )
+    .slice(0, weights.orderedMax)
+    .map((one) => ({
+      one,
+      words: likeness.read(one.candidate.terms),
+      likeness: 0,
+      repeats: 0,
+    }));
+  const chosen: Ranked<Kind>[] = [];
+  while (waiting.length > 0) {
+    const { best, bestScore } = bestOf(waiting, weights);
+    likeness.mark(waiting[best]?.words ?? []);
+    const latest = latestOf(waiting, best, { weights, likeness });
+    const [taken] = waiting.splice(latest, 1);
+    if (taken === undefined) break;
+    chosen.push({ ...taken.one, score: bestScore });
+    if (latest !== best) likeness.mark(taken.words);
+    for (const other of waiting) {
+      other.likeness = Math.max(other.likeness, likeness.of(other.words));
+      if (other.one.candidate.record === taken.one.candidate.record) other.repeats += 1;
+    }
+  }
+  return chosen;
+}
+
+interface Waiting {
+  readonly one: Ranked<Candidate>;
+  readonly words: Words;
+  readonly likeness: number;
+  /** Passages of the same record that were chosen before. */
+  readonly repeats: number;
+}
+
+function bestOf(waiting: readonly Waiting[], weights: RankingWeights) {
+  let best = 0;
+  let bestScore = -1;
+  for (const [index, { one, likeness, repeats }] of waiting.entries()) {
+    // Sorted by score: nothing further down can win.
+    if (one.score <= bestScore) break;
+    const score = one.score * (1 - weights.similar * likeness) * weights.sameRecord ** repeats;
+    if (score <= bestScore) continue;
+    best = index;
+    bestScore = score;
+  }
+  return { best, bestScore };
+}
+
+interface Comparing {
+  readonly weights: RankingWeights;
+  readonly likeness: Likeness;
+}
+
+/** Where the latest statement on the same thing stands that answers nearly as well. */
+function latestOf(
+  waiting: readonly Waiting[],
+  best: number,
+  { weights, likeness }: Comparing,
+): number {
+  const first = waiting[best];
+  if (first === undefined) return best;
+  let latest = best;
+  let at = first.one.candidate.at;
+  for (const [index, { one, words }] of waiting.entries()) {
+    if (one.score < weights.nearlyAsGood * first.one.score) break;
+    const { role, at: saidAt } = one.candidate;
+    const outranks = saidAt > at && (role === 'user' || first.one.candidate.role === 'assistant');
+    if (!outranks) continue;
+    if (likeness.of(words) < weights.sameThing) continue;
+    latest = index;
+    at = saidAt;
+  }
+  return latest;
+}
+
+/** Distinct words of a passage, as numbers. */
+type Words = readonly number[];
+
+/**
+ * How much passages are like a marked one: Jaccard, shared words of all words. Everything is compared
+ * with everything that was chosen, and looking up a number in a list takes a tenth of looking up a
+ * word in a set.
+ */
+class Likeness {
+  readonly #numbers = new Map<string, number>();
+  /** By word: the last mark that it got. */
+  readonly #marks: number[] = [];
+  #mark = 0;
+  #marked = 0;
+
+  read(terms: readonly string[]): Words {
+    this.#mark += 1;
+    const words: number[] = [];
+    for (const term of terms) {
+      const number = this.#numberOf(term);
+      if (this.#marks[number] === this.#mark) continue;
+      this.#marks[number] = this.#mark;
+      words.push(number);
+    }
+    return words;
+  }
+
+  mark(words: Words): void {
+    this.#mark += 1;
+    this.#marked = words.length;
+    for (const word of words) this.#marks[word] = this.#mark;
+  }
+
+  /** From 0 to 1, to what was marked last. */
+  of(words: Words): number {
+    let shared = 0;
+    for (const word of words) if (this.#marks[word] === this.#mark) shared += 1;
+    return shared === 0 ? 0 : shared / (this.#marked + words.length - shared);
+  }
+
+  #numberOf(term: string): number {
+    const known = this.#numbers.get(term);
+    if (known !== undefined) return known;
+    const number = this.#marks.push(0) - 1;
+    this.#numbers.set(term, number);
+    return number;
+  }
+}

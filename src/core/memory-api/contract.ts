@@ -1,0 +1,395 @@
+import {
+  CANDIDATES_MAX,
+  CAPTURE_ITEMS_MAX,
+  EXCLUDED_MAX,
+  PAGE_MAX,
+  PURGE_DIGESTS_MAX,
+  QUERY_CHARS_MAX,
+  RECALL_ITEMS_MAX,
+  RECALL_TOKENS_MAX,
+  RECENT_CHARS_MAX,
+  RETRIEVE_REFS_MAX,
+} from './limits.ts';
+import { contentRecord, RECORD_BYTES_MAX } from './records.ts';
+import {
+  eitherOf,
+  flag,
+  fraction,
+  type Infer,
+  integer,
+  listOf,
+  members,
+  oneOf,
+  orNull,
+  type Shape,
+  such,
+  text,
+  time,
+} from './shape.ts';
+
+/**
+ * Every request and answer of the memory API, as docs/memory-api.yaml has them. Both sides read the
+ * other's JSON through these shapes, so nothing outside the contract comes in, and build their own
+ * from the types, so nothing outside it goes out.
+ */
+
+// --- words
+
+export const space = text({ pattern: /^[a-z0-9][a-z0-9._/-]{0,127}$/ });
+export const digest = text({ pattern: /^sha256:[A-Za-z0-9_-]{43}$/ });
+export const reference = text({ pattern: /^(?:ex|to|nt)_[a-z2-7]{16}$/ });
+const textReference = text({ pattern: /^m_[a-z2-7]{16}$/ });
+export const generation = text({ pattern: /^g[0-9A-Za-z]{1,24}\.[0-9]{1,15}$/ });
+const hash = text({ pattern: /^[A-Za-z0-9_-]{43}$/ });
+const commitSequence = integer(0);
+const itemKind = oneOf('exchange', 'tool_output', 'note', 'fact', 'summary');
+const name = text({ max: 128 });
+const program = text({ max: 64 });
+const position = integer(0, 4_294_967_295);
+const fingerprint = text({ max: 128 });
+const branch = text({ max: 256 });
+const dialect = oneOf('openai_chat_completions', 'openai_responses', 'anthropic_messages');
+
+/** "new": the client holds no generation of this space, the current one is meant. */
+export const NEW_GENERATION = 'new';
+
+/** Of whoami: the service proves what it holds. Without it nothing is ever left out. */
+export const PROOF_FEATURE = 'coverage.pop.v1';
+
+// --- whoami
+
+const spaceState = members(
+  { space, generation, commit_seq: commitSequence },
+  { records: integer(0) },
+);
+
+export const whoAmI = members(
+  {
+    tenant_id: name,
+    key: members(
+      { key_id: name, scopes: listOf(oneOf('read', 'write', 'receipt:read'), { max: 3 }) },
+      { name, spaces: listOf(name, { max: 256 }), expires_at: orNull(time) },
+    ),
+    memory_mode_default: oneOf('off', 'read', 'write', 'read-write'),
+    limits: members(
+      {},
+      {
+        max_candidates: integer(0),
+        max_capture_items: integer(0),
+        max_record_bytes: integer(0),
+        max_body_bytes: integer(0),
+        requests_per_minute: orNull(integer(0)),
+      },
+    ),
+    features: listOf(text({ max: 64 }), { max: 64 }),
+    server_time: time,
+    api_version: text({ max: 16 }),
+  },
+  { space_state: spaceState, min_client: orNull(text({ max: 64 })) },
+);
+export type WhoAmI = Infer<typeof whoAmI>;
+export type Scope = WhoAmI['key']['scopes'][number];
+
+// --- recall
+
+const query = members(
+  { text: text({ max: QUERY_CHARS_MAX }) },
+  { recent: listOf(text({ max: RECENT_CHARS_MAX }), { max: 4 }) },
+);
+
+const recallFields = members(
+  { space, max_tokens: integer(0, RECALL_TOKENS_MAX) },
+  {
+    include_spaces: listOf(space, { max: 4 }),
+    session_id: name,
+    agent_id: name,
+    query,
+    estimator: text({ max: 32 }),
+    asked_at: time,
+    max_items: integer(1, RECALL_ITEMS_MAX),
+    kinds: listOf(itemKind, { max: 5 }),
+    min_score: fraction(0, 1),
+    exclude_digests: listOf(digest, { max: EXCLUDED_MAX }),
+    candidates: listOf(digest, { max: CANDIDATES_MAX }),
+    nonce: hash,
+    if_generation: generation,
+    require_generation: flag,
+    min_commit_seq: commitSequence,
+  },
+);
+export const recallRequest = such(
+  recallFields,
+  ({ candidates = [], nonce }) =>
+    new Set(candidates).size === candidates.length &&
+    (candidates.length === 0 || nonce !== undefined),
+  'has doubled candidates, or candidates and no nonce',
+);
+export type RecallRequest = Infer<typeof recallRequest>;
+
+export const provenance = members(
+  { digest, source_id: name, observed_at: time },
+  {
+    ref: reference,
+    space,
+    text_digest: hash,
+    session_id: orNull(name),
+    role: oneOf('user', 'assistant', 'tool', 'operator'),
+    client: program,
+    position,
+    fingerprint,
+    branch,
+  },
+);
+export type Provenance = Infer<typeof provenance>;
+
+export const memoryItem = members(
+  {
+    item_id: name,
+    kind: itemKind,
+    text: text({ max: 16_384 }),
+    tokens: integer(0),
+    created_at: time,
+    provenance: listOf(provenance, { min: 1, max: 16 }),
+  },
+  {
+    verbatim: flag,
+    score: fraction(0, 1),
+    updated_at: time,
+    superseded_by: orNull(name),
+  },
+);
+export type MemoryItem = Infer<typeof memoryItem>;
+
+const coverageEntry = members(
+  {
+    digest,
+    state: oneOf('durable', 'unknown', 'pending', 'purged', 'stale_generation', 'not_checked'),
+  },
+  {
+    bytes: integer(1),
+    pop: hash,
+    ref: reference,
+    item_ids: listOf(name, { max: RECALL_ITEMS_MAX }),
+  },
+);
+export type CoverageEntry = Infer<typeof coverageEntry>;
+
+export const recallAnswer = such(
+  members(
+    {
+      request_id: name,
+      space,
+      generation,
+      commit_seq: commitSequence,
+      as_of: time,
+      items: listOf(memoryItem, { max: RECALL_ITEMS_MAX }),
+      tokens_total: integer(0),
+      coverage: listOf(coverageEntry, { max: CANDIDATES_MAX }),
+    },
+    {
+      nonce: hash,
+      truncated: flag,
+      hold_until: time,
+      degraded: orNull(oneOf('deadline', 'replica_lag', 'index_rebuilding')),
+    },
+  ),
+  ({ coverage }) => new Set(coverage.map((entry) => entry.digest)).size === coverage.length,
+  'has doubled digests in coverage',
+);
+export type RecallAnswer = Infer<typeof recallAnswer>;
+
+// --- capture
+
+const captureItem = members(
+  { digest, bytes: integer(1, RECORD_BYTES_MAX), record: contentRecord, observed_at: time },
+  {
+    session_id: name,
+    client: program,
+    position,
+    fingerprint,
+    branch,
+    dialect,
+    tool_name: name,
+    redactions: integer(0),
+    priority: integer(0, 9),
+  },
+);
+export type CaptureItem = Infer<typeof captureItem>;
+
+export const captureRequest = members(
+  {
+    space,
+    if_generation: eitherOf(oneOf(NEW_GENERATION), generation),
+    items: listOf(captureItem, { min: 1, max: CAPTURE_ITEMS_MAX }),
+  },
+  { session_id: name, agent_id: name },
+);
+export type CaptureRequest = Infer<typeof captureRequest>;
+
+const captureResult = members(
+  { digest, state: oneOf('durable', 'duplicate', 'deferred', 'rejected') },
+  {
+    ref: reference,
+    bytes: integer(1),
+    reason: oneOf(
+      'digest_mismatch',
+      'invalid_record',
+      'too_large',
+      'quota',
+      'policy',
+      'ref_collision',
+      'forgotten',
+      'deadline',
+      'store_error',
+    ),
+  },
+);
+export type CaptureResult = Infer<typeof captureResult>;
+
+export const captureAnswer = members(
+  {
+    request_id: name,
+    space,
+    generation,
+    commit_seq: commitSequence,
+    results: listOf(captureResult, { max: CAPTURE_ITEMS_MAX }),
+  },
+  { deadline_exceeded: flag },
+);
+export type CaptureAnswer = Infer<typeof captureAnswer>;
+
+// --- retrieve
+
+export const retrieveRequest = members(
+  {
+    refs: listOf(eitherOf(reference, eitherOf(textReference, digest)), {
+      min: 1,
+      max: RETRIEVE_REFS_MAX,
+    }),
+  },
+  { space, max_bytes: integer(1024, 8_388_608) },
+);
+export type RetrieveRequest = Infer<typeof retrieveRequest>;
+
+const storedObject = members(
+  { ref: reference, digest, bytes: integer(1), record: contentRecord, provenance },
+  { tool_name: name },
+);
+export type StoredObject = Infer<typeof storedObject>;
+
+export const retrieveAnswer = members(
+  {
+    objects: listOf(storedObject, { max: 256 }),
+    missing: listOf(
+      members({ ref: name, reason: oneOf('unknown', 'purged', 'over_max_bytes') }, {}),
+      {
+        max: RETRIEVE_REFS_MAX,
+      },
+    ),
+  },
+  { space, generation },
+);
+export type RetrieveAnswer = Infer<typeof retrieveAnswer>;
+
+// --- lists
+
+function pageOf<Element>(element: Shape<Element>) {
+  return members(
+    { object: oneOf('list'), data: listOf(element, { max: PAGE_MAX }), has_more: flag },
+    {
+      first_id: orNull(name),
+      last_id: orNull(name),
+      next_cursor: orNull(text({ max: 200 })),
+    },
+  );
+}
+
+export const itemsPage = pageOf(memoryItem);
+export type ItemsPage = Infer<typeof itemsPage>;
+
+const source = members(
+  {
+    source_id: name,
+    kind: oneOf('conversation', 'tool', 'import', 'manual'),
+    first_seen: time,
+    last_seen: time,
+    records: integer(0),
+  },
+  { session_id: orNull(name), client: program, bytes: integer(0) },
+);
+export type Source = Infer<typeof source>;
+
+export const sourcesPage = pageOf(source);
+export type SourcesPage = Infer<typeof sourcesPage>;
+
+/** The query of GET items, after its numbers and lists were read from text. */
+export const itemsQuery = members(
+  {},
+  {
+    space,
+    kind: itemKind,
+    role: oneOf('user', 'assistant'),
+    session_id: name,
+    source_id: name,
+    refs: listOf(eitherOf(reference, textReference), { max: RETRIEVE_REFS_MAX }),
+    since: time,
+    until: time,
+    q: text({ min: 1, max: 1000 }),
+    limit: integer(1, PAGE_MAX),
+    after: text({ max: 200 }),
+  },
+);
+export type ItemsQuery = Infer<typeof itemsQuery>;
+
+// --- purges
+
+const CLOSED = { closed: true } as const;
+const purgeScope = eitherOf(
+  members({ all: oneOf(true) }, {}, CLOSED),
+  eitherOf(
+    members({ digests: listOf(digest, { min: 1, max: PURGE_DIGESTS_MAX }) }, {}, CLOSED),
+    eitherOf(
+      members({ session_id: text({ min: 1, max: 128 }) }, {}, CLOSED),
+      eitherOf(
+        members({ source_id: text({ min: 1, max: 128 }) }, {}, CLOSED),
+        members({ before: time }, {}, CLOSED),
+      ),
+    ),
+  ),
+);
+export type PurgeScope = Infer<typeof purgeScope>;
+
+export const purgeRequest = such(
+  members(
+    { space, scope: purgeScope, confirm: text({ max: 128 }) },
+    { dry_run: flag, reason: text({ max: 500 }) },
+  ),
+  ({ space: named, confirm }) => named === confirm,
+  'must repeat its space in confirm',
+);
+export type PurgeRequest = Infer<typeof purgeRequest>;
+
+export const purgeReceipt = members(
+  {
+    object: oneOf('svc.purge_receipt'),
+    purge_id: text({ pattern: /^prg_[0-9a-z]{26}$/ }),
+    space,
+    scope: purgeScope,
+    state: oneOf('dry_run', 'tombstoned', 'erased'),
+    counts: members({ records: integer(0) }, { items: integer(0), bytes: integer(0) }),
+    generation_before: generation,
+    generation_after: generation,
+    requested_at: time,
+  },
+  { requested_by: name, erased_at: orNull(time) },
+);
+export type PurgeReceipt = Infer<typeof purgeReceipt>;
+
+// --- health
+
+const checkState = oneOf('ok', 'degraded', 'fail');
+export type Health = {
+  readonly status: Infer<typeof checkState> | 'shutting_down';
+  readonly version?: string;
+  readonly checks?: Readonly<Record<string, { status: Infer<typeof checkState>; ms?: number }>>;
+};

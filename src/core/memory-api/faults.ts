@@ -1,0 +1,151 @@
+import { generation } from './contract.ts';
+import { type Infer, integer, members, oneOf, orNull, text, time } from './shape.ts';
+
+/** Every way a call of the memory API can be refused, in one table. A code never changes. */
+
+interface FaultRow {
+  readonly status: number;
+  readonly type: FaultType;
+  readonly retry: RetryAction;
+  /** The header x-should-retry, for calls that SDKs would repeat on their own. */
+  readonly shouldRetry?: boolean;
+}
+
+export type FaultType =
+  | 'authentication_error'
+  | 'permission_error'
+  | 'not_found_error'
+  | 'conflict_error'
+  | 'invalid_request_error'
+  | 'rate_limit_error'
+  | 'api_error';
+
+export type RetryAction =
+  | 'none'
+  | 'same_request'
+  | 'after_delay'
+  | 'refresh_generation'
+  | 'new_idempotency_key'
+  | 'reauthenticate';
+
+const UNAUTHORIZED = {
+  status: 401,
+  type: 'authentication_error',
+  retry: 'reauthenticate',
+} as const;
+const FORBIDDEN = { status: 403, type: 'permission_error', retry: 'none' } as const;
+const INVALID = { type: 'invalid_request_error', retry: 'none' } as const;
+const UNAVAILABLE = { status: 503, type: 'api_error', retry: 'after_delay' } as const;
+
+export const FAULTS = {
+  AUTH_MISSING: UNAUTHORIZED,
+  AUTH_INVALID: UNAUTHORIZED,
+  AUTH_REVOKED: UNAUTHORIZED,
+  AUTH_EXPIRED: UNAUTHORIZED,
+  SCOPE_DENIED: FORBIDDEN,
+  SPACE_DENIED: FORBIDDEN,
+  TENANT_SUSPENDED: FORBIDDEN,
+  NOT_FOUND: { status: 404, type: 'not_found_error', retry: 'none' },
+  METHOD_NOT_ALLOWED: { status: 405, ...INVALID },
+  STALE_GENERATION: {
+    status: 409,
+    type: 'conflict_error',
+    retry: 'refresh_generation',
+    shouldRetry: false,
+  },
+  IDEMPOTENCY_CONFLICT: {
+    status: 409,
+    type: 'conflict_error',
+    retry: 'new_idempotency_key',
+    shouldRetry: false,
+  },
+  IDEMPOTENCY_IN_PROGRESS: {
+    status: 409,
+    type: 'conflict_error',
+    retry: 'same_request',
+    shouldRetry: true,
+  },
+  PAYLOAD_TOO_LARGE: { status: 413, ...INVALID },
+  UNSUPPORTED_ENCODING: { status: 415, ...INVALID },
+  INVALID_JSON: { status: 400, ...INVALID },
+  INVALID_REQUEST: { status: 422, ...INVALID },
+  RATE_LIMIT_EXCEEDED: { status: 429, type: 'rate_limit_error', retry: 'after_delay' },
+  RATE_LIMITER_UNAVAILABLE: UNAVAILABLE,
+  STORE_UNAVAILABLE: UNAVAILABLE,
+  VAULT_UNAVAILABLE: UNAVAILABLE,
+  SHUTTING_DOWN: UNAVAILABLE,
+  INTERNAL: { status: 500, type: 'api_error', retry: 'none' },
+} as const satisfies Record<string, FaultRow>;
+
+export type FaultCode = keyof typeof FAULTS;
+
+const CODES = Object.keys(FAULTS).filter((code): code is FaultCode => code in FAULTS);
+
+export const faultBody = members(
+  {
+    error: members(
+      {
+        code: oneOf(...CODES),
+        type: oneOf<FaultType>(
+          'authentication_error',
+          'permission_error',
+          'not_found_error',
+          'conflict_error',
+          'invalid_request_error',
+          'rate_limit_error',
+          'api_error',
+        ),
+        message: text({ max: 1000 }),
+        request_id: text({ max: 128 }),
+        retry: members(
+          {
+            action: oneOf<RetryAction>(
+              'none',
+              'same_request',
+              'after_delay',
+              'refresh_generation',
+              'new_idempotency_key',
+              'reauthenticate',
+            ),
+          },
+          { after_ms: integer(0) },
+        ),
+      },
+      {
+        param: orNull(text({ max: 256 })),
+        details: members(
+          {},
+          { current_generation: generation, current_commit_seq: integer(0), first_seen_at: time },
+        ),
+      },
+    ),
+  },
+  {},
+);
+export type FaultBody = Infer<typeof faultBody>;
+
+export interface FaultNote {
+  /** A constant plus safe fields: never a key, a text or a header. */
+  readonly message: string;
+  readonly requestId: string;
+  readonly param?: string;
+  readonly afterMs?: number;
+  readonly details?: FaultBody['error']['details'];
+}
+
+/** The body of a refusal. Its status and x-should-retry are in FAULTS. */
+export function faultOf(code: FaultCode, note: FaultNote): FaultBody {
+  const { type, retry: action } = FAULTS[code];
+  const { message, requestId, param, afterMs, details } = note;
+  return {
+    error: {
+      code,
+      type,
+      message,
+      ...(param === undefined ? {} : { param }),
+      request_id: requestId,
+      retry: afterMs === undefined ? { action } : { action, after_ms: afterMs },
+      ...(details === undefined ? {} : { details }),
+    },
+  };
+}

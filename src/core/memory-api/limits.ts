@@ -1,0 +1,38 @@
+/** Bounds of the memory API, the same on both sides of the wire. */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Bytes of a request's body, by what it asks. */
+export const REQUEST_BYTES_MAX = {
+  recall: 256 * KIB,
+  capture: 8 * MIB,
+  retrieve: 64 * KIB,
+  purge: 64 * KIB,
+} as const;
+
+/** Bytes of an answer's body. What is longer is thrown away unread. */
+export const ANSWER_BYTES_MAX = {
+  whoami: MIB,
+  recall: MIB,
+  capture: MIB,
+  retrieve: 8 * MIB,
+  items: 8 * MIB,
+  purge: MIB,
+  error: 64 * KIB,
+} as const;
+
+/** One round trip: 512 proofs of 2 kB records cost the service 20 ms. */
+export const CANDIDATES_MAX = 512;
+export const EXCLUDED_MAX = 256;
+export const CAPTURE_ITEMS_MAX = 64;
+export const RETRIEVE_REFS_MAX = 32;
+export const PURGE_DIGESTS_MAX = 512;
+export const PAGE_MAX = 100;
+export const QUERY_CHARS_MAX = 8192;
+export const RECENT_CHARS_MAX = 2048;
+export const RECALL_TOKENS_MAX = 8192;
+export const RECALL_ITEMS_MAX = 50;
+
+/** Milliseconds of the header x-svc-deadline-ms. */
+export const DEADLINE_MS = { min: 10, max: 10_000, fallback: 2000 } as const;

@@ -1,0 +1,108 @@
+import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { base32Of } from '../reference.ts';
+import { canonicalJson } from './canonical.ts';
+import { eitherOf, type Infer, listOf, members, oneOf, text } from './shape.ts';
+
+/**
+ * The content that a memory service stores, digests and proves: visible text only. The schema is
+ * closed, so there is no place for reasoning, tool arguments or half an answer.
+ */
+
+/** Canonical bytes of one record. */
+export const RECORD_BYTES_MAX = 1_048_576;
+
+const MESSAGES_MAX = 64;
+const TEXTS_MAX = 256;
+const NOTE_TEXTS_MAX = 16;
+
+const CLOSED = { closed: true } as const;
+
+const exchangeRecord = members(
+  {
+    k: oneOf('exchange'),
+    v: oneOf(1),
+    m: listOf(
+      members(
+        { r: oneOf('user', 'assistant'), t: listOf(text(), { min: 1, max: TEXTS_MAX }) },
+        {},
+        CLOSED,
+      ),
+      { min: 1, max: MESSAGES_MAX },
+    ),
+  },
+  {},
+  CLOSED,
+);
+
+const toolOutputRecord = members(
+  { k: oneOf('tool_output'), v: oneOf(1), t: listOf(text(), { min: 1, max: TEXTS_MAX }) },
+  {},
+  CLOSED,
+);
+
+const noteRecord = members(
+  { k: oneOf('note'), v: oneOf(1), t: listOf(text(), { min: 1, max: NOTE_TEXTS_MAX }) },
+  {},
+  CLOSED,
+);
+
+export const contentRecord = eitherOf(exchangeRecord, eitherOf(toolOutputRecord, noteRecord));
+
+export type ExchangeRecord = Infer<typeof exchangeRecord>;
+export type ToolOutputRecord = Infer<typeof toolOutputRecord>;
+export type NoteRecord = Infer<typeof noteRecord>;
+export type ContentRecord = ExchangeRecord | ToolOutputRecord | NoteRecord;
+
+export type TextRole = 'user' | 'assistant' | 'tool';
+
+/** What one person or program said, as a record of one text. */
+export function recordOfText(role: TextRole, said: string): ContentRecord {
+  return role === 'tool'
+    ? { k: 'tool_output', v: 1, t: [said] }
+    : { k: 'exchange', v: 1, m: [{ r: role, t: [said] }] };
+}
+
+/** The one text of a record and who said it; undefined for a record that holds several. */
+export function textOfRecord(record: ContentRecord): { role: TextRole; said: string } | undefined {
+  if (record.k === 'exchange') {
+    const [message, ...others] = record.m;
+    const [said, ...more] = message?.t ?? [];
+    if (message === undefined || said === undefined || others.length + more.length > 0) {
+      return undefined;
+    }
+    return { role: message.r, said };
+  }
+  const [said, ...more] = record.t;
+  if (said === undefined || more.length > 0) return undefined;
+  return { role: record.k === 'tool_output' ? 'tool' : 'user', said };
+}
+
+/** Undefined when a text has no UTF-8 form: such a record can be neither captured nor proven. */
+export function recordBytes(record: ContentRecord): Buffer | undefined {
+  const json = canonicalJson(record);
+  return json === undefined ? undefined : Buffer.from(json, 'utf8');
+}
+
+const DIGEST_START = 'sha256:';
+
+/** `sha256:` and base64url of the SHA-256 over a record's canonical bytes. */
+export function contentDigest(bytes: Uint8Array): string {
+  return DIGEST_START + createHash('sha256').update(bytes).digest('base64url');
+}
+
+const REFERENCE_STARTS: Readonly<Record<ContentRecord['k'], string>> = {
+  exchange: 'ex_',
+  tool_output: 'to_',
+  note: 'nt_',
+};
+
+/** The record's kind and the first 80 bits of its digest, in lower-case base32. */
+export function contentReference(kind: ContentRecord['k'], digest: string): string {
+  return REFERENCE_STARTS[kind] + base32Of(digest.slice(DIGEST_START.length));
+}
+
+/** Names a text wherever it is kept: base64url SHA-256 over the role, a line feed and the text. */
+export function textDigest(role: TextRole, said: string): string {
+  return createHash('sha256').update(`${role}\n${said}`).digest('base64url');
+}

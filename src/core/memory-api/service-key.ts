@@ -1,0 +1,54 @@
+import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
+
+/**
+ * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`. The public part finds
+ * the key without a secret in a query; the checksum tells a typing mistake, and a scanner a true
+ * key, without asking anybody. It is no proof: whoever can type can compute it.
+ */
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const KEY = /^(svc_live_([0-9A-Za-z]{12})_([0-9A-Za-z]{43}))_([0-9A-Za-z]{7})$/;
+
+/** 64 bits fill 11 of the 12 places. */
+export const PUBLIC_BYTES = 8;
+export const SECRET_BYTES = 32;
+const PUBLIC_CHARS = 12;
+const SECRET_CHARS = 43;
+/** 40 bits: seven places hold 41. */
+const CHECKSUM_BYTES = 5;
+const CHECKSUM_CHARS = 7;
+
+export interface ServiceKey {
+  readonly publicId: string;
+  readonly secret: string;
+}
+
+/** Undefined for everything that is not a whole key with its own checksum. */
+export function parseServiceKey(key: string): ServiceKey | undefined {
+  const [, checked, publicId, secret, checksum] = KEY.exec(key) ?? [];
+  if (checked === undefined || publicId === undefined || secret === undefined) return undefined;
+  return checksumOf(checked) === checksum ? { publicId, secret } : undefined;
+}
+
+/** From 8 and 32 fresh random bytes. */
+export function formatServiceKey(publicBytes: Uint8Array, secretBytes: Uint8Array): string {
+  const publicId = base62(publicBytes, PUBLIC_CHARS);
+  const checked = `svc_live_${publicId}_${base62(secretBytes, SECRET_CHARS)}`;
+  return `${checked}_${checksumOf(checked)}`;
+}
+
+function checksumOf(checked: string): string {
+  const hash = createHash('sha256').update(checked).digest();
+  return base62(hash.subarray(0, CHECKSUM_BYTES), CHECKSUM_CHARS);
+}
+
+function base62(bytes: Uint8Array, chars: number): string {
+  let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  let digits = '';
+  for (let place = 0; place < chars; place += 1) {
+    digits = (ALPHABET[Number(rest % 62n)] ?? '') + digits;
+    rest /= 62n;
+  }
+  return digits;
+}

@@ -1,0 +1,158 @@
+/**
+ * Reads JSON that somebody else wrote. A shape takes what the contract names and nothing else:
+ * unknown members are left behind, a wrong one makes the whole value wrong, and every problem is
+ * named by its path, never by its content.
+ */
+
+export type Shape<Value> = (value: unknown, place: Place) => Value | undefined;
+
+/** Where a shape looks, and where it says what is wrong. */
+export interface Place {
+  readonly path: string;
+  readonly problems: string[];
+}
+
+export type Infer<Of> = Of extends Shape<infer Value> ? Value : never;
+
+export type Parsed<Value> =
+  | { readonly value: Value; readonly problems?: undefined }
+  | { readonly value?: undefined; readonly problems: readonly string[] };
+
+/** A hostile body may be wrong in a million places; nobody reads more than a few. */
+const PROBLEMS_MAX = 16;
+
+export function parseShape<Value>(shape: Shape<Value>, value: unknown): Parsed<Value> {
+  const problems: string[] = [];
+  const parsed = shape(value, { path: '', problems });
+  return parsed === undefined ? { problems } : { value: parsed };
+}
+
+function wrong({ path, problems }: Place, what: string): undefined {
+  if (problems.length < PROBLEMS_MAX) problems.push(path === '' ? what : `${path} ${what}`);
+}
+
+export interface TextLimits {
+  readonly min?: number;
+  /** UTF-16 units. */
+  readonly max?: number;
+  readonly pattern?: RegExp;
+}
+
+export function text({ min = 0, max = Infinity, pattern }: TextLimits = {}): Shape<string> {
+  return (value, place) => {
+    if (typeof value !== 'string') return wrong(place, 'is not text');
+    if (value.length < min || value.length > max) return wrong(place, 'has a wrong length');
+    if (pattern !== undefined && !pattern.test(value)) return wrong(place, 'has a wrong form');
+    return value;
+  };
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** A date and time of RFC 3339, as the text that it is. */
+export const time: Shape<string> = (value, place) =>
+  typeof value === 'string' && TIME.test(value) && !Number.isNaN(Date.parse(value))
+    ? value
+    : wrong(place, 'is not a date and time');
+
+export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Shape<number> {
+  return (value, place) =>
+    Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
+      ? Number(value)
+      : wrong(place, 'is not a whole number in its range');
+}
+
+export function fraction(min: number, max: number): Shape<number> {
+  return (value, place) =>
+    typeof value === 'number' && value >= min && value <= max
+      ? value
+      : wrong(place, 'is not a number in its range');
+}
+
+export const flag: Shape<boolean> = (value, place) =>
+  typeof value === 'boolean' ? value : wrong(place, 'is neither true nor false');
+
+export function oneOf<const Member extends string | number | boolean>(
+  ...allowed: readonly Member[]
+): Shape<Member> {
+  return (value, place) =>
+    allowed.find((member) => member === value) ?? wrong(place, 'is none of the allowed values');
+}
+
+/** The first shape that fits; its problems are the last one's when none does. */
+export function eitherOf<One, Other>(one: Shape<One>, other: Shape<Other>): Shape<One | Other> {
+  return (value, place) => one(value, { path: place.path, problems: [] }) ?? other(value, place);
+}
+
+export function orNull<Value>(shape: Shape<Value>): Shape<Value | null> {
+  return (value, place) => (value === null ? null : shape(value, place));
+}
+
+export function listOf<Value>(
+  shape: Shape<Value>,
+  { min = 0, max }: { readonly min?: number; readonly max: number },
+): Shape<readonly Value[]> {
+  return (value, place) => {
+    if (!Array.isArray(value)) return wrong(place, 'is not a list');
+    if (value.length < min || value.length > max) return wrong(place, 'has a wrong length');
+    const elements: Value[] = [];
+    for (const [index, element] of value.entries()) {
+      const { path, problems } = place;
+      const parsed = shape(element, { path: `${path}[${index}]`, problems });
+      if (parsed === undefined) return undefined;
+      elements.push(parsed);
+    }
+    return elements;
+  };
+}
+
+type Shapes = Readonly<Record<string, Shape<unknown>>>;
+
+type Members<Required extends Shapes, Optional extends Shapes> = {
+  readonly [Name in keyof Required]: Infer<Required[Name]>;
+} & {
+  readonly [Name in keyof Optional]?: Infer<Optional[Name]>;
+};
+
+/** `closed`: a member that is not named makes it wrong. */
+export function members<Required extends Shapes, Optional extends Shapes>(
+  required: Required,
+  optional: Optional,
+  { closed = false }: { readonly closed?: boolean } = {},
+): Shape<Members<Required, Optional>> {
+  const shapes = Object.entries<Shape<unknown>>({ ...required, ...optional });
+  const names = new Set(shapes.map(([name]) => name));
+  return (value, place) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      return wrong(place, 'is not an object');
+    }
+    if (closed && !Object.keys(value).every((name) => names.has(name)))
+      return wrong(place, 'has unknown members');
+    const fields = new Map<string, unknown>(Object.entries(value));
+    const taken: Record<string, unknown> = {};
+    let isWhole = true;
+    for (const [name, shape] of shapes) {
+      const { path, problems } = place;
+      const here = { path: path === '' ? name : `${path}.${name}`, problems };
+      if (!fields.has(name) && !Object.hasOwn(required, name)) continue;
+      const parsed = fields.has(name) ? shape(fields.get(name), here) : wrong(here, 'is missing');
+      if (parsed === undefined) isWhole = false;
+      taken[name] = parsed;
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every member was read by its shape.
+    return isWhole ? (taken as Members<Required, Optional>) : undefined;
+  };
+}
+
+/** A condition on a whole value that its members alone do not show. */
+export function such<Value>(
+  shape: Shape<Value>,
+  holds: (value: Value) => boolean,
+  what: string,
+): Shape<Value> {
+  return (value, place) => {
+    const parsed = shape(value, place);
+    if (parsed === undefined) return undefined;
+    return holds(parsed) ? parsed : wrong(place, what);
+  };
+}

@@ -1,0 +1,73 @@
+import type { Span } from './dates.ts';
+
+/** What ranking is told, and what it says: the shapes that its parts share. */
+
+export interface Candidate {
+  readonly id: number;
+  readonly record: number;
+  readonly role: 'user' | 'assistant';
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly terms: readonly string[];
+  /** What it is made of where it is more than one passage, in the order they were said. */
+  readonly parts: readonly Part[];
+  /** What was said just before and after, in the same conversation; empty at its ends. */
+  readonly previous: readonly string[];
+  readonly next: readonly string[];
+  /** What was said before the previous and after the next. */
+  readonly earlier: readonly string[];
+  readonly later: readonly string[];
+}
+
+export interface Part {
+  readonly role: 'user' | 'assistant';
+  readonly terms: readonly string[];
+}
+
+/** A term of the question and how often it is said elsewhere. */
+export interface QuestionTerm {
+  readonly term: string;
+  /** 1 for what the person asked, less for what stands around it. */
+  readonly weight: number;
+  /** Passages that hold it, in the spaces that are searched. */
+  readonly frequency: number;
+  /** How much finding it proves, from 0 to 1. */
+  readonly rarity: number;
+}
+
+export interface RankedQuestion {
+  /** Distinct. */
+  readonly terms: readonly QuestionTerm[];
+  /** Neighbouring words of what the person asked, as `first second`. */
+  readonly pairs: ReadonlySet<string>;
+  readonly asksWhen: boolean;
+  /** Words of dates that the question names: '2024', 'may'. */
+  readonly dates: readonly string[];
+  /** The days that it names. */
+  readonly span: Span | undefined;
+}
+
+export interface Corpus {
+  /** Passages in the spaces that are searched. */
+  readonly passages: number;
+  readonly averageTerms: number;
+}
+
+export interface Ranked<Kind extends Candidate> {
+  readonly candidate: Kind;
+  readonly score: number;
+  /** Of the score, by part: from 0 to 1. */
+  readonly shares: readonly number[];
+  readonly evidence: Evidence;
+}
+
+/** What of a question a unit holds. */
+export interface Evidence {
+  /** Sum over the question's words that were found, each from 0 (in all passages) to 1 (in none else). */
+  readonly held: number;
+  /** The same sum over all words of the question. */
+  readonly asked: number;
+  /** How many of the question's words were found in the unit itself, and beside it. */
+  readonly words: number;
+  readonly wordsBeside: number;
+}

@@ -1,0 +1,82 @@
+import { Buffer } from 'node:buffer';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Scope } from '../memory-api/contract.ts';
+import type { FaultCode } from '../memory-api/faults.ts';
+
+/** What a service keeps of a key, and what the key may do. */
+
+export type KeyScope = Scope;
+
+export interface StoredKey {
+  /** The public part of the key. */
+  readonly keyId: string;
+  readonly name: string;
+  /** `hashKey` of the whole key: the key itself is nowhere. */
+  readonly hash: string;
+  readonly scopes: readonly KeyScope[];
+  /** Globs; all spaces when absent. */
+  readonly spaces?: readonly string[];
+  /** Milliseconds since 1970, all of them. */
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  readonly revokedAt?: number;
+  readonly usedAt?: number;
+}
+
+/**
+ * base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed; the
+ * pepper makes a copy of the database of no use for trying keys.
+ */
+export function hashKey(pepper: Uint8Array, key: string): string {
+  return createHmac('sha256', pepper).update(key).digest('base64url');
+}
+
+/** Undefined when the presented key is good now; takes the same time for every wrong secret. */
+export function refuseKey(
+  stored: StoredKey | undefined,
+  presentedHash: string,
+  now: number,
+): FaultCode | undefined {
+  // A hash of the same length is compared in any case: an unknown key takes as long as a wrong one.
+  const expected = Buffer.from(stored?.hash ?? presentedHash, 'base64url');
+  const presented = Buffer.from(presentedHash, 'base64url');
+  const isSame = expected.length === presented.length && timingSafeEqual(expected, presented);
+  if (stored === undefined || !isSame) return 'AUTH_INVALID';
+  if (stored.revokedAt !== undefined) return 'AUTH_REVOKED';
+  if (stored.expiresAt !== undefined && stored.expiresAt <= now) return 'AUTH_EXPIRED';
+  return undefined;
+}
+
+export function mayUse(key: Pick<StoredKey, 'spaces'>, space: string): boolean {
+  return key.spaces?.some((glob) => fitsGlob(space, glob)) ?? true;
+}
+
+/** A space's name in which `*` stands for any characters, none too. */
+export function isSpaceGlob(glob: string): boolean {
+  return /^[a-z0-9*][a-z0-9._/*-]{0,127}$/.test(glob);
+}
+
+// In steps and not as a pattern: a pattern of many stars takes exponential time on a hostile name.
+function fitsGlob(name: string, glob: string): boolean {
+  const [first = '', ...others] = glob.split('*');
+  if (others.length === 0) return name === glob;
+  const last = others.pop() ?? '';
+  if (!name.startsWith(first) || name.length < first.length + last.length) return false;
+  let at = first.length;
+  const end = name.length - last.length;
+  for (const part of others) {
+    const found = name.indexOf(part, at);
+    if (found === -1 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return name.endsWith(last);
+}
+
+/** The memory mode that a key's scopes allow. */
+export function modeOf(scopes: readonly KeyScope[]): 'off' | 'read' | 'write' | 'read-write' {
+  const reads = scopes.includes('read');
+  const writes = scopes.includes('write');
+  if (reads && writes) return 'read-write';
+  if (reads) return 'read';
+  return writes ? 'write' : 'off';
+}

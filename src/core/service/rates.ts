@@ -1,0 +1,46 @@
+/**
+ * How often somebody may ask: GCRA, one number for each. Pure: the time comes in. A caller that
+ * waits as long as it was told is let in.
+ */
+export interface Rate {
+  readonly perMinute: number;
+  /** So many at once, after a pause. */
+  readonly burst: number;
+}
+
+export interface Turn {
+  /** The number to keep: when the next one is due, in milliseconds of the caller's clock. */
+  readonly dueAt: number;
+  /** 0 when this one may pass. */
+  readonly waitMs: number;
+}
+
+const MINUTE_MS = 60_000;
+
+/** `dueAt`: what the last turn gave, undefined for the first. */
+export function takeTurn(rate: Rate, dueAt: number | undefined, now: number): Turn {
+  const interval = MINUTE_MS / rate.perMinute;
+  const due = Math.max(dueAt ?? now, now);
+  const wait = due - now - interval * (rate.burst - 1);
+  if (wait > 0) return { dueAt: due, waitMs: wait };
+  return { dueAt: due + interval, waitMs: 0 };
+}
+
+/**
+ * Whoever sends from one machine: an IPv4 address, or the first half of an IPv6 address, which one
+ * household or machine has whole.
+ */
+export function addressBlock(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.split('%')[0]?.split('::') ?? [];
+  const first = head === '' ? [] : head.split(':');
+  const last = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - first.length - last.length);
+  const groups = [...first, ...Array.from({ length: zeros }, () => '0'), ...last];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}

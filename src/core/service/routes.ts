@@ -1,0 +1,79 @@
+import { REQUEST_BYTES_MAX } from '../memory-api/limits.ts';
+import type { KeyScope } from './keys.ts';
+
+/** The closed table of what a memory service answers. A path that is not here does not exist. */
+
+export type OperationName =
+  | 'whoami'
+  | 'recall'
+  | 'capture'
+  | 'retrieve'
+  | 'getObject'
+  | 'listItems'
+  | 'deleteItem'
+  | 'listSources'
+  | 'createPurge'
+  | 'listPurges'
+  | 'getPurge';
+
+export interface ServiceRoute {
+  readonly operation: OperationName;
+  /** Undefined: any valid key. */
+  readonly scope: KeyScope | undefined;
+  /** Bytes of the body; undefined where there is none. */
+  readonly bodyBytesMax: number | undefined;
+}
+
+export type HealthPath = '/livez' | '/readyz' | '/health';
+
+export function healthPath(path: string): HealthPath | undefined {
+  return HEALTH_PATHS.find((known) => known === path);
+}
+
+const HEALTH_PATHS: readonly HealthPath[] = ['/livez', '/readyz', '/health'];
+
+export type FoundRoute =
+  | { readonly route: ServiceRoute; readonly parameter: string }
+  /** The path is known, the method is not. */
+  | { readonly allow: string };
+
+const START = '/v1/svc/';
+
+const { recall, capture, retrieve, purge } = REQUEST_BYTES_MAX;
+
+const PATHS: Readonly<Record<string, Readonly<Record<string, ServiceRoute>>>> = {
+  whoami: { GET: reads('whoami', undefined) },
+  'memory/recall': { POST: takes('recall', 'read', recall) },
+  'memory/capture': { POST: takes('capture', 'write', capture) },
+  'memory/retrieve': { POST: takes('retrieve', 'read', retrieve) },
+  'memory/objects/*': { GET: reads('getObject', 'read') },
+  'memory/items': { GET: reads('listItems', 'read') },
+  'memory/items/*': { DELETE: reads('deleteItem', 'write') },
+  'memory/sources': { GET: reads('listSources', 'read') },
+  'memory/purges': {
+    POST: takes('createPurge', 'write', purge),
+    GET: reads('listPurges', 'receipt:read'),
+  },
+  'memory/purges/*': { GET: reads('getPurge', 'receipt:read') },
+};
+
+/** The path exactly as it came: nothing is decoded and nothing normalised. */
+export function findRoute(method: string, path: string): FoundRoute | undefined {
+  if (!path.startsWith(START)) return undefined;
+  const name = path.slice(START.length);
+  const [, folder = '', parameter = ''] =
+    /^(memory\/(?:objects|items|purges))\/([\w.-]{1,128})$/.exec(name) ?? [];
+  const pattern = parameter === '' ? name : `${folder}/*`;
+  if (!Object.hasOwn(PATHS, pattern) || (parameter === '' && name.endsWith('*'))) return undefined;
+  const methods = PATHS[pattern] ?? {};
+  const route = Object.hasOwn(methods, method) ? methods[method] : undefined;
+  return route === undefined ? { allow: Object.keys(methods).join(', ') } : { route, parameter };
+}
+
+function reads(operation: OperationName, scope: KeyScope | undefined): ServiceRoute {
+  return { operation, scope, bodyBytesMax: undefined };
+}
+
+function takes(operation: OperationName, scope: KeyScope, bodyBytesMax: number): ServiceRoute {
+  return { operation, scope, bodyBytesMax };
+}

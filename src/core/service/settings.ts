@@ -1,0 +1,60 @@
+import {
+  flag,
+  integer,
+  members,
+  type Infer,
+  oneOf,
+  orNull,
+  parseShape,
+  such,
+  text,
+} from '../memory-api/shape.ts';
+
+/** The service's own settings: service.json in its folder. No secret is among them. */
+
+/** The port beside the proxy's 8765, for a machine that runs both. */
+export const SERVICE_PORT = 8766;
+
+const HOST = /^[0-9A-Za-z.:_-]{1,255}$/;
+const path = text({ min: 1, max: 4096 });
+const GIB = 1024 ** 3;
+
+const serviceSettings = such(
+  members(
+    { version: oneOf(1), host: text({ pattern: HOST }), port: integer(0, 65_535) },
+    {
+      /** Paths of PEM files. */
+      tls: members({ cert: path, key: path }, {}, { closed: true }),
+      /** A proxy in front ends TLS; plain HTTP is then served on any address. */
+      behindProxy: flag,
+      /** Calls of one key; null: not limited. */
+      requestsPerMinute: orNull(integer(1, 1_000_000)),
+      /** Canonical bytes of the records of one space. */
+      spaceBytesMax: integer(1, 1024 * GIB),
+      /** Milliseconds that open calls are given when the service is told to stop. */
+      drainMs: integer(0, 600_000),
+    },
+    { closed: true },
+  ),
+  ({ host, tls, behindProxy }) => tls !== undefined || behindProxy === true || isLoopback(host),
+  'needs tls, or behindProxy, to listen beyond loopback',
+);
+export type ServiceSettings = Infer<typeof serviceSettings>;
+
+export const SERVICE_DEFAULTS = { version: 1, host: '127.0.0.1', port: SERVICE_PORT } as const;
+
+/** Undefined with problems for people, which name members and repeat no value. */
+export function parseServiceSettings(value: unknown): {
+  readonly settings?: ServiceSettings;
+  readonly problems: readonly string[];
+} {
+  const parsed = parseShape(serviceSettings, value);
+  return parsed.problems === undefined
+    ? { settings: parsed.value, problems: [] }
+    : { problems: parsed.problems };
+}
+
+/** An address that only programs on this machine reach. */
+export function isLoopback(host: string): boolean {
+  return host === '127.0.0.1' || host === '::1' || host === 'localhost';
+}

@@ -1,0 +1,125 @@
+/**
+ * A block of lines in somebody else's TOML file, put in and taken out by lines: comments, order and
+ * forms of everything else stay as they are. Whether the outcome means what it should is judged by
+ * a parser, by whoever calls.
+ */
+
+export const BLOCK_BEGIN = '# >>> svc: take this out with: svc print-config codex --undo';
+export const BLOCK_END = '# <<< svc';
+/** Before a line that had to go while the block is there. */
+const SET_ASIDE = '# (set aside by svc) ';
+
+export interface TomlBlock {
+  /** Keys of the top level, and the same keys of the file that give way to them. */
+  readonly top: Readonly<Record<string, string>>;
+  /** Header and keys of each table; a table of this name, or below the first one, gives way. */
+  readonly tables: readonly (readonly string[])[];
+}
+
+/** What was done, so that it can be undone in a file that has changed since. */
+export interface TomlChange {
+  /** The lines between the markers. */
+  readonly lines: readonly string[];
+  /** The lines that were set aside, as they were, without their ends. */
+  readonly aside: readonly string[];
+}
+
+/** True when the text up to a line is whole TOML: then the line is inside no string and no array. */
+export type IsWhole = (text: string) => boolean;
+
+export function insertBlock(
+  text: string,
+  block: TomlBlock,
+  isWhole: IsWhole,
+): { readonly text: string; readonly change: TomlChange } {
+  const lines = linesOf(text);
+  const headers = headerIndexes(lines, isWhole);
+  const firstHeader = headers[0] ?? lines.length;
+  const given = givenWay(lines, { block, headers, isWhole });
+  const body = [
+    ...Object.entries(block.top).map(([key, value]) => `${key} = ${value}`),
+    ...block.tables.flatMap((table) => ['', ...table]),
+  ];
+  const end = text.includes('\r\n') ? '\r\n' : '\n';
+  const inserted = [BLOCK_BEGIN, ...body, BLOCK_END].map((line) => line + end).join('');
+  const kept = lines.map((line, index) => (given.has(index) ? SET_ASIDE + line : line));
+  const before = kept.slice(0, firstHeader).join('');
+  const gap = before === '' || before.endsWith('\n') ? '' : end;
+  return {
+    text: before + gap + inserted + kept.slice(firstHeader).join(''),
+    change: { lines: body, aside: [...given].map((index) => bare(lines[index] ?? '')) },
+  };
+}
+
+/**
+ * The text without the block and with what was set aside; 'absent' when there is no block in it;
+ * 'edited' when somebody changed the lines between the markers, or those set aside. Lines that
+ * another program put in after them stay, as do new line ends.
+ */
+export function removeBlock(
+  text: string,
+  { lines: body, aside }: TomlChange,
+): { readonly text: string } | 'absent' | 'edited' {
+  const lines = linesOf(text);
+  const begin = lines.findIndex((line) => bare(line) === BLOCK_BEGIN);
+  if (begin === -1) return 'absent';
+  const isWhole = body.every((line, index) => bare(lines[begin + 1 + index] ?? '') === line);
+  if (!isWhole) return 'edited';
+  lines.splice(begin, body.length + 1);
+  // Codex writes its own tables before the comments at the end of the file.
+  const end = lines.findIndex((line, index) => index >= begin && bare(line) === BLOCK_END);
+  if (end !== -1) lines.splice(end, 1);
+  for (const original of aside) {
+    const at = lines.findIndex((line) => bare(line) === SET_ASIDE + original);
+    if (at === -1) return 'edited';
+    lines[at] = (lines[at] ?? '').slice(SET_ASIDE.length);
+  }
+  return { text: lines.join('') };
+}
+
+interface Giving {
+  readonly block: TomlBlock;
+  readonly headers: readonly number[];
+  readonly isWhole: IsWhole;
+}
+
+/** The indexes of the lines that say what the block says. */
+function givenWay(lines: readonly string[], { block, headers, isWhole }: Giving): Set<number> {
+  const given = new Set<number>();
+  const firstHeader = headers[0] ?? lines.length;
+  for (const [index, line] of lines.slice(0, firstHeader).entries()) {
+    const key = /^\s*(["']?)([\w-]+)\1\s*=/.exec(line)?.[2] ?? '';
+    const isTaken = Object.hasOwn(block.top, key);
+    if (isTaken && isWhole(lines.slice(0, index).join(''))) given.add(index);
+  }
+  const names = block.tables.map(([header = '']) => tableName(header));
+  for (const [nth, start] of headers.entries()) {
+    const name = tableName(lines[start] ?? '');
+    if (!names.some((own) => name === own || name.startsWith(`${own}.`))) continue;
+    let end = headers[nth + 1] ?? lines.length;
+    // What stands above the next table belongs to that one.
+    while (/^\s*(?:#.*)?$/.test(bare(lines[end - 1] ?? ''))) end -= 1;
+    for (let index = start; index < end; index += 1) given.add(index);
+  }
+  return given;
+}
+
+function headerIndexes(lines: readonly string[], isWhole: IsWhole): number[] {
+  return lines.flatMap((line, index) =>
+    /^\s*\[/.test(line) && isWhole(lines.slice(0, index).join('')) ? [index] : [],
+  );
+}
+
+/** `[ model_providers."svc" ]` is `model_providers.svc`; names with dots of their own are not ours. */
+function tableName(line: string): string {
+  const inside = /^\s*\[\s*([^\]]*?)\s*\]/.exec(line)?.[1] ?? '';
+  return inside.replaceAll(/["']/g, '').replaceAll(/\s*\.\s*/g, '.');
+}
+
+function linesOf(text: string): string[] {
+  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+function bare(line: string): string {
+  return line.replace(/\r?\n$/, '');
+}

@@ -1,0 +1,109 @@
+import { parseShape, type Shape } from '../core/memory-api/shape.ts';
+import { mayUse, type StoredKey } from '../core/service/keys.ts';
+import type { SpaceChoice, SpaceState } from '../ports/service-store.ts';
+import type { CallHead } from './gate.ts';
+import { ServiceFault } from './fault.ts';
+import type { ServiceParts } from './parts.ts';
+
+/** One call that was let in, as its operation sees it. */
+export interface Call {
+  readonly requestId: string;
+  readonly key: StoredKey;
+  readonly head: CallHead;
+  /** The last part of the path, where the path has one. */
+  readonly parameter: string;
+  readonly body: Buffer | undefined;
+  /** Fires when the caller does not wait any more. */
+  readonly signal: AbortSignal;
+  /** The same moment, in milliseconds since 1970. */
+  readonly deadlineAt: number;
+  /** Milliseconds since 1970 when the call came. */
+  readonly now: number;
+}
+
+export interface Reply {
+  readonly body: string;
+  /** JSON when undefined. */
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Operation = (call: Call, service: ServiceState) => Promise<Reply>;
+
+/** What operations share. */
+export interface ServiceState {
+  readonly parts: ServiceParts;
+  readonly states: SpaceStates;
+  /** Captures that run, by key and Idempotency-Key, with the hash of what they were asked. */
+  readonly running: Map<string, string>;
+}
+
+/** Spaces that were used a moment ago; each is 200 bytes. */
+const STATES_MAX = 10_000;
+
+/**
+ * The last known state of each space. One process serves a store, so what it saw last is what
+ * there is, but for a write under way: good enough to answer a call whose deadline has come.
+ */
+export class SpaceStates {
+  readonly #states = new Map<string, SpaceState>();
+
+  note(state: SpaceState): SpaceState {
+    this.#states.delete(state.space);
+    this.#states.set(state.space, state);
+    const [first] = this.#states.keys();
+    if (this.#states.size > STATES_MAX && first !== undefined) this.#states.delete(first);
+    return state;
+  }
+
+  forget(space: string): void {
+    this.#states.delete(space);
+  }
+
+  last(space: string): SpaceState | undefined {
+    return this.#states.get(space);
+  }
+}
+
+export function replyJson(value: unknown): Reply {
+  return { body: JSON.stringify(value) };
+}
+
+/** Throws ServiceFault INVALID_JSON or INVALID_REQUEST. */
+export function readBody<Value>({ body }: Call, shape: Shape<Value>): Value {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw new ServiceFault('INVALID_JSON', 'The body is not JSON in UTF-8.');
+  }
+  return readValue(value, shape);
+}
+
+export function readValue<Value>(value: unknown, shape: Shape<Value>): Value {
+  const parsed = parseShape(shape, value);
+  if (parsed.problems === undefined) return parsed.value;
+  // Problems name members, never what stands in them.
+  const message = `The call does not fit the contract: ${parsed.problems.join('; ')}.`;
+  throw new ServiceFault('INVALID_REQUEST', message.slice(0, MESSAGE_CHARS_MAX));
+}
+
+/** The contract's. */
+const MESSAGE_CHARS_MAX = 1000;
+
+/** Throws ServiceFault SPACE_DENIED. */
+export function checkSpaces(key: StoredKey, spaces: readonly string[]): void {
+  if (spaces.every((space) => mayUse(key, space))) return;
+  throw new ServiceFault('SPACE_DENIED', 'The key may not use this space.', { param: 'space' });
+}
+
+/** One space, or all that the key may use. */
+export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceChoice {
+  if (space === undefined) return { globs: key.spaces };
+  checkSpaces(key, [space]);
+  return { space };
+}
+
+export function timeText(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,85 @@
+import { purgeRequest, space as spaceShape } from '../../core/memory-api/contract.ts';
+import { mayUse } from '../../core/service/keys.ts';
+import type { Purge, PurgeScope } from '../../ports/service-store.ts';
+import {
+  type Call,
+  checkSpaces,
+  type Operation,
+  readBody,
+  readValue,
+  replyJson,
+  type ServiceState,
+} from '../call.ts';
+import { ServiceFault } from '../fault.ts';
+import type { ServiceParts } from '../parts.ts';
+import { receiptOf } from '../wire.ts';
+
+/** Deletion. The answer comes when nothing is left; after a crash the next start goes on. */
+
+export const createPurge: Operation = async (call, service) => {
+  const { space, scope, dry_run: isDryRun = false } = readBody(call, purgeRequest);
+  checkSpaces(call.key, [space]);
+  return replyJson(receiptOf(await purge(call, service, { space, scope, isDryRun })));
+};
+
+export const deleteItem: Operation = async (call, service) => {
+  const space = readValue(call.head.query.get('space'), spaceShape);
+  checkSpaces(call.key, [space]);
+  const asked = { space, itemId: call.parameter };
+  const digest = await service.parts.store.findItem(asked, call.signal);
+  if (digest === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such item.');
+  const scope = { digests: [digest] };
+  return replyJson(receiptOf(await purge(call, service, { space, scope, isDryRun: false })));
+};
+
+export const getPurge: Operation = async (call, { parts }) => {
+  const found = await parts.store.findPurge(call.parameter, call.signal);
+  if (found === undefined || !mayUse(call.key, found.space)) {
+    throw new ServiceFault('NOT_FOUND', 'There is no such purge.');
+  }
+  return replyJson(receiptOf(found));
+};
+
+interface Order {
+  readonly space: string;
+  readonly scope: PurgeScope;
+  readonly isDryRun: boolean;
+}
+
+async function purge(call: Call, { parts, states }: ServiceState, order: Order): Promise<Purge> {
+  const begun = await parts.store.beginPurge({
+    ...order,
+    purgeId: newPurgeId(parts),
+    requestedBy: call.key.keyId,
+    now: call.now,
+  });
+  if (order.isDryRun) return begun;
+  const erasedAt = await erase(parts, begun.purgeId);
+  // Only purges change a generation, so none is known that is older than this one.
+  states.forget(order.space);
+  return { ...begun, state: 'erased', erasedAt };
+}
+
+/** Resolves with the time when the last record was gone. */
+export async function erase(
+  { store, clock }: Pick<ServiceParts, 'store' | 'clock'>,
+  purgeId: string,
+): Promise<number> {
+  for (;;) {
+    const now = clock.now();
+    // One part after the other, on purpose: recalls pass in between.
+    // oxlint-disable-next-line no-await-in-loop
+    if (await store.continuePurge(purgeId, now)) return now;
+  }
+}
+
+/** 26 characters of lower-case base 36, of 130 random bits. */
+function newPurgeId({ randomBytes }: ServiceParts): string {
+  let rest = BigInt(`0x${Buffer.from(randomBytes(17)).toString('hex')}`);
+  let id = '';
+  for (let place = 0; place < 26; place += 1) {
+    id += (rest % 36n).toString(36);
+    rest /= 36n;
+  }
+  return `prg_${id}`;
+}

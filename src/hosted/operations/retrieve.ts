@@ -1,0 +1,88 @@
+import {
+  reference,
+  type RetrieveAnswer,
+  retrieveRequest,
+  space as spaceShape,
+} from '../../core/memory-api/contract.ts';
+import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
+import type { ContentRecord } from '../../core/memory-api/records.ts';
+import { integer } from '../../core/memory-api/shape.ts';
+import {
+  chooseSpaces,
+  checkSpaces,
+  type Operation,
+  readBody,
+  readValue,
+  replyJson,
+} from '../call.ts';
+import { ServiceFault } from '../fault.ts';
+import { objectOf, recordOf } from '../wire.ts';
+
+/** The contract's default. */
+const BYTES_FALLBACK = 1_048_576;
+/** What stands around 256 records in an answer. */
+const AROUND_BYTES = 256 * 1024;
+const LINES_MAX = 20_000;
+const LINES_FALLBACK = 2000;
+
+export const retrieve: Operation = async (call, { parts }) => {
+  const { space, refs, max_bytes: bytesMax = BYTES_FALLBACK } = readBody(call, retrieveRequest);
+  const found = await parts.store.retrieve(
+    {
+      spaces: chooseSpaces(call.key, space),
+      refs,
+      bytesMax: Math.min(bytesMax, ANSWER_BYTES_MAX.retrieve - AROUND_BYTES),
+    },
+    call.signal,
+  );
+  const answer: RetrieveAnswer = {
+    ...(found.state === undefined
+      ? {}
+      : { space: found.state.space, generation: found.state.generation }),
+    objects: found.objects.map(objectOf),
+    missing: found.missing,
+  };
+  return replyJson(answer);
+};
+
+/** One record as plain text, by lines: for an agent with a shell. */
+export const getObject: Operation = async (call, { parts }) => {
+  const { query } = call.head;
+  const space = readValue(query.get('space'), spaceShape);
+  checkSpaces(call.key, [space]);
+  const ref = readValue(call.parameter, reference);
+  const first = numberIn(query, 'offset_line', { min: 1, max: Number.MAX_SAFE_INTEGER, or: 1 });
+  const count = numberIn(query, 'max_lines', { min: 1, max: LINES_MAX, or: LINES_FALLBACK });
+  const bytesMax = ANSWER_BYTES_MAX.retrieve;
+  const { objects } = await parts.store.retrieve(
+    { spaces: { space }, refs: [ref], bytesMax },
+    call.signal,
+  );
+  const [object] = objects;
+  if (object === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such record.');
+  const lines = plainText(recordOf(object.bytes)).split('\n');
+  return {
+    body: lines.slice(first - 1, first - 1 + count).join('\n'),
+    contentType: 'text/plain; charset=utf-8',
+    headers: {
+      'x-svc-digest': object.origin.digest,
+      'x-svc-total-lines': String(lines.length),
+    },
+  };
+};
+
+function plainText(record: ContentRecord): string {
+  if (record.k !== 'exchange') return record.t.join('\n');
+  return record.m.map(({ r, t }) => `${r}: ${t.join('\n')}`).join('\n');
+}
+
+/** A number of the query. Throws ServiceFault INVALID_REQUEST. */
+export function numberIn(
+  query: URLSearchParams,
+  name: string,
+  { min, max, or }: { readonly min: number; readonly max: number; readonly or: number },
+): number {
+  const text = query.get(name);
+  if (text === null) return or;
+  return readValue(/^\d{1,15}$/.test(text) ? Number(text) : text, integer(min, max));
+}

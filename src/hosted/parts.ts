@@ -1,0 +1,44 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Report } from '../ports/report.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+
+/** What the service is built from; joined in the composition root. */
+export interface ServiceParts {
+  readonly store: ServiceStore;
+  /** 32 random bytes that every key's hash is made with. */
+  readonly pepper: Uint8Array;
+  readonly clock: Clock;
+  /** `req_` and 24 characters. */
+  readonly newRequestId: () => string;
+  /** 32 bytes of a cryptographic source. */
+  readonly randomBytes: (count: number) => Uint8Array;
+  readonly report: Report;
+  readonly onCall: (row: CallRow) => void;
+  readonly version: string;
+  readonly settings: ServiceLimits;
+}
+
+export interface ServiceLimits {
+  /** Calls of one key a minute; null: not limited. */
+  readonly requestsPerMinute: number | null;
+  /** The service stands behind a proxy that ends TLS and names the caller in x-forwarded-for. */
+  readonly isBehindProxy: boolean;
+}
+
+/** One answered call, for the log: no text, no key, no name of a space. */
+export interface CallRow {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly requestId: string;
+  /** Undefined for what is on no route. */
+  readonly operation: string | undefined;
+  readonly method: string;
+  readonly status: number;
+  /** Undefined for an answer that is no refusal. */
+  readonly code: string | undefined;
+  /** The public part of the key. */
+  readonly keyId: string | undefined;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly ms: number;
+}

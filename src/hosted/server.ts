@@ -1,0 +1,200 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { isLoopback } from '../core/service/settings.ts';
+import { Connections, endRaw } from '../http/connections.ts';
+import { erase } from './operations/purges.ts';
+import type { ServiceParts } from './parts.ts';
+import { CallServer } from './serve.ts';
+
+/**
+ * The memory service's listener: TLS, or plain HTTP on loopback and behind a declared proxy. Bounds
+ * what anybody may take of it before a key is known: bytes of a head, time, connections.
+ */
+export interface MemoryService {
+  /** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
+  listen(): Promise<{ readonly host: string; readonly port: number }>;
+  /** Takes another certificate for new connections. Throws on one that is none. */
+  renew(tls: TlsMaterial): void;
+  /** Sends new calls away, lets open ones finish for `drainMs` milliseconds, closes the rest. */
+  stop(drainMs: number): Promise<void>;
+}
+
+export interface TlsMaterial {
+  /** PEM. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface MemoryServiceOptions extends ServiceParts {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: TlsMaterial | undefined;
+}
+
+/** What a client may take, in milliseconds. */
+const TIMES = {
+  /** The head of a call. */
+  head: 10_000,
+  /** Head and body: 8 MiB over a line of 2 Mbit/s. */
+  request: 40_000,
+  handshake: 5000,
+  /** Between calls: a proxy keeps its connection while its person thinks. */
+  keepAlive: 300_000,
+  /** Without a byte in either direction: a caller that does not read its answer holds memory. */
+  silence: 120_000,
+  /** How often the limits above are looked at. */
+  check: 1000,
+} as const;
+
+/** The contract's own headers take 500 bytes. */
+const HEADER_BYTES_MAX = 16 << 10;
+/** One or two for each machine of a large team. */
+const CONNECTIONS_MAX = 4096;
+const TLS_VERSION_MIN = 'TLSv1.2';
+
+export function createMemoryService(options: MemoryServiceOptions): MemoryService {
+  return new Listener(options);
+}
+
+class Listener implements MemoryService {
+  readonly #options: MemoryServiceOptions;
+  readonly #calls: CallServer;
+  readonly #connections = new Connections();
+  /** Accepted, and not yet through their handshake. */
+  readonly #greeting = new Map<string, Socket>();
+  readonly #server: Server | TlsServer;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: MemoryServiceOptions) {
+    const { tls, host, settings } = options;
+    if (tls === undefined && !isLoopback(host) && !settings.isBehindProxy) {
+      throw new TypeError('Plain HTTP is for loopback, or behind a proxy that ends TLS.');
+    }
+    this.#options = options;
+    this.#calls = new CallServer(options);
+    this.#server = this.#createServer();
+  }
+
+  async listen(): Promise<{ host: string; port: number }> {
+    const { host, port, store } = this.#options;
+    // What a crash left half purged is not shown to anybody.
+    for (const purgeId of await store.unfinishedPurges()) {
+      // oxlint-disable-next-line no-await-in-loop
+      await erase(this.#options, purgeId);
+    }
+    this.#server.listen({ host, port, exclusive: true });
+    await once(this.#server, 'listening');
+    // From here on an error is a connection that could not be accepted; the listener lives on.
+    this.#server.on('error', () => this.#options.report({ code: 'ACCEPT_FAILED' }));
+    const address = this.#server.address();
+    return { host, port: typeof address === 'object' && address !== null ? address.port : port };
+  }
+
+  renew({ cert, key }: TlsMaterial): void {
+    if ('setSecureContext' in this.#server) {
+      this.#server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN });
+    }
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopped ??= this.#stop(drainMs);
+    return this.#stopped;
+  }
+
+  #stop(drainMs: number): Promise<void> {
+    this.#calls.stop();
+    const closed = this.#connections.close(this.#server, drainMs);
+    for (const socket of this.#greeting.values()) socket.destroy();
+    return closed;
+  }
+
+  #createServer(): Server | TlsServer {
+    const { tls } = this.#options;
+    const limits = {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: TIMES.head,
+      requestTimeout: TIMES.request,
+      keepAliveTimeout: TIMES.keepAlive,
+      connectionsCheckingInterval: TIMES.check,
+      requireHostHeader: false,
+      insecureHTTPParser: false,
+      noDelay: true,
+    };
+    const server =
+      tls === undefined
+        ? createServer(limits)
+        : createTlsServer({
+            ...limits,
+            ...tls,
+            minVersion: TLS_VERSION_MIN,
+            handshakeTimeout: TIMES.handshake,
+          });
+    // Node's default drops what is over it without a word; the gate counts instead.
+    server.maxHeadersCount = 0;
+    server.maxConnections = CONNECTIONS_MAX;
+    server.timeout = TIMES.silence;
+    this.#watchSockets(server, tls !== undefined);
+    const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+      this.#connections.open(incoming.socket, outgoing);
+      // An answer that nobody can take any more ends here.
+      outgoing.on('error', () => outgoing.destroy());
+      // It answers, whatever happens.
+      void this.#calls.serve(incoming, outgoing);
+    };
+    server.on('request', serve);
+    // Without these two Node asks for the body, or refuses, before the key was looked at.
+    server.on('checkContinue', serve);
+    server.on('checkExpectation', serve);
+    server.on('upgrade', (_incoming, socket) => refuse(socket, '400 Bad Request'));
+    server.on('connect', (_incoming, socket) => refuse(socket, '405 Method Not Allowed'));
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
+      this.#refuseBroken(error, socket),
+    );
+    return server;
+  }
+
+  #watchSockets(server: Server | TlsServer, isTls: boolean): void {
+    if (!isTls) {
+      server.on('connection', (socket: Socket) => this.#connections.add(socket));
+      return;
+    }
+    server.on('connection', (socket: Socket) => {
+      const name = nameOf(socket);
+      this.#greeting.set(name, socket);
+      socket.once('close', () => this.#greeting.delete(name));
+    });
+    server.on('secureConnection', (socket: Socket) => {
+      this.#greeting.delete(nameOf(socket));
+      this.#connections.add(socket);
+    });
+    server.on('tlsClientError', (_error, socket: Socket) => socket.destroy());
+  }
+
+  #refuseBroken({ code }: NodeJS.ErrnoException, duplex: Duplex): void {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A listener for TCP gives TCP sockets.
+    const socket = duplex as Socket;
+    const isSilent = 'bytesRead' in socket && socket.bytesRead === 0;
+    if (code === 'ECONNRESET' || isSilent || this.#connections.isAnswering(socket)) {
+      socket.destroy();
+    } else if (code === 'HPE_HEADER_OVERFLOW') {
+      refuse(socket, '431 Request Header Fields Too Large');
+    } else {
+      refuse(
+        socket,
+        code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request',
+      );
+    }
+  }
+}
+
+function nameOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+/** For what is not HTTP enough to have an answer of the contract. */
+function refuse(socket: Duplex, status: string): void {
+  endRaw(socket, `HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+}

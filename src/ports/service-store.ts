@@ -1,0 +1,297 @@
+import type { StoredKey } from '../core/service/keys.ts';
+
+/**
+ * What the memory service keeps: keys, spaces, records, and what was purged. One implementation is
+ * a SQLite file; nothing here says so, so that a database server can follow. A record arrives
+ * checked: its digest is that of its bytes. Every method may fail with MemoryError ('timeout' when
+ * its signal fires, 'unavailable' otherwise); what the contract expects to happen is a value.
+ */
+export interface ServiceStore {
+  findKey(keyId: string, signal: AbortSignal): Promise<StoredKey | undefined>;
+  addKey(key: StoredKey): Promise<void>;
+  /** Oldest first. */
+  listKeys(): Promise<readonly StoredKey[]>;
+  /** False when there is no such key, or it is revoked already. */
+  revokeKey(keyId: string, at: number): Promise<boolean>;
+  noteKeyUse(keyId: string, at: number): Promise<void>;
+
+  spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
+  /** All or nothing, on disk and recalled by the next question when it resolves. */
+  capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
+  recall(question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
+  retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
+  /** With words best first, else newest first. Tool outputs only where their kind is asked for. */
+  listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly ServiceItem[]>;
+  /** The digest of the record that an item is of. */
+  findItem(asked: ItemKey, signal: AbortSignal): Promise<string | undefined>;
+  /** The last seen first. */
+  listSources(filter: PageFilter, signal: AbortSignal): Promise<readonly ServiceSource[]>;
+
+  /** In one transaction the generation changes and the purge is on record. See `continuePurge`. */
+  beginPurge(order: PurgeOrder): Promise<Purge>;
+  /** Erases a bounded part, so that recalls pass in between. True when nothing is left of it. */
+  continuePurge(purgeId: string, now: number): Promise<boolean>;
+  findPurge(purgeId: string, signal: AbortSignal): Promise<Purge | undefined>;
+  /** Newest first. */
+  listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly Purge[]>;
+  /** Purges that a crash left half done. */
+  unfinishedPurges(): Promise<readonly string[]>;
+
+  findAnswer(asked: AnswerKey, signal: AbortSignal): Promise<KeptAnswer | undefined>;
+  keepAnswer(asked: AnswerKey, answer: KeptAnswer): Promise<void>;
+
+  health(): Promise<ServiceStoreHealth>;
+  close(): Promise<void>;
+}
+
+export interface SpaceState {
+  readonly space: string;
+  /** `g`, the epoch, a point, the counter. Compared for equality only. */
+  readonly generation: string;
+  readonly commitSeq: number;
+  readonly records: number;
+}
+
+export type ObjectKind = 'exchange' | 'tool_output' | 'note';
+
+/** What was said, as it is searched. */
+export interface SpokenText {
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+}
+
+export interface NewObject {
+  readonly digest: string;
+  readonly ref: string;
+  readonly kind: ObjectKind;
+  /** The canonical bytes that the digest and every proof are made of. */
+  readonly bytes: Uint8Array;
+  /** Empty for what is not searched. */
+  readonly texts: readonly SpokenText[];
+  /** Of the one text of a record that holds no more: see core/memory-api/records.ts. */
+  readonly textDigest?: string;
+  /** The conversation; '' when the client named none. */
+  readonly session: string;
+  /** The program that the person used; '' when unknown. */
+  readonly client: string;
+  readonly fingerprint: string;
+  readonly branch?: string;
+  readonly observedAt: number;
+  readonly position: number;
+  readonly dialect?: string;
+  readonly toolName?: string;
+  /** Secrets that the client masked before it made the record. */
+  readonly redactions: number;
+}
+
+export interface CaptureBatch {
+  readonly space: string;
+  /** Nothing is written when the space is at another one; undefined: the current one is meant. */
+  readonly ifGeneration: string | undefined;
+  readonly objects: readonly NewObject[];
+  readonly now: number;
+}
+
+export type ObjectState = 'durable' | 'duplicate' | 'purged' | 'ref_collision' | 'quota';
+
+export interface CaptureOutcome {
+  /** After the batch. */
+  readonly state: SpaceState;
+  /** Undefined: the generation did not fit, and nothing was written. Else one for each object. */
+  readonly results: readonly ObjectState[] | undefined;
+}
+
+export interface ServiceQuestion {
+  readonly space: string;
+  /** Searched too, never proven. */
+  readonly otherSpaces: readonly string[];
+  /** Undefined: only proofs are asked for. */
+  readonly text: string | undefined;
+  /** What was said last, with less weight. */
+  readonly recent: string;
+  readonly excludeDigests: readonly string[];
+  readonly tokensMax: number;
+  readonly itemsMax: number;
+  readonly kinds: readonly string[] | undefined;
+  readonly scoreMin: number;
+  readonly candidates: readonly string[];
+  /** 32 bytes; the key of every proof. */
+  readonly nonce: Uint8Array;
+  readonly ifGeneration: string | undefined;
+  /** Milliseconds since 1970: what is not done by then is left out. */
+  readonly deadlineAt: number;
+  readonly now: number;
+}
+
+export type CoverageState = 'durable' | 'unknown' | 'purged' | 'stale_generation' | 'not_checked';
+
+export interface Coverage {
+  readonly digest: string;
+  readonly state: CoverageState;
+  /** With 'durable': canonical bytes, the proof, and the reference. */
+  readonly bytes?: number;
+  readonly pop?: string;
+  readonly ref?: string;
+}
+
+/** Where something stored came from. */
+export interface Origin {
+  readonly digest: string;
+  readonly ref: string;
+  readonly space: string;
+  readonly textDigest?: string;
+  readonly sourceId: string;
+  readonly session: string;
+  readonly client: string;
+  readonly observedAt: number;
+  readonly position: number;
+  readonly fingerprint: string;
+  readonly branch?: string;
+}
+
+export interface ServiceItem {
+  readonly itemId: string;
+  readonly kind: ObjectKind;
+  readonly role: 'user' | 'assistant' | 'tool';
+  readonly text: string;
+  /** The text is the whole of a record that holds exactly one. */
+  readonly isVerbatim: boolean;
+  /** From 0 to 1; only where something was asked. */
+  readonly score?: number;
+  readonly createdAt: number;
+  readonly origin: Origin;
+}
+
+export interface ServiceAnswer {
+  readonly state: SpaceState;
+  /** Best first. */
+  readonly items: readonly ServiceItem[];
+  /** One for each candidate, in order. */
+  readonly coverage: readonly Coverage[];
+  /** More would have fitted the question than the budget. */
+  readonly isTruncated: boolean;
+  /** The deadline left something out. */
+  readonly isPartial: boolean;
+}
+
+/** Spaces by name or by glob: `*` stands for any characters. */
+export type SpaceChoice =
+  | { readonly space: string }
+  /** All when undefined. */
+  | { readonly globs: readonly string[] | undefined };
+
+export interface RetrieveQuestion {
+  readonly spaces: SpaceChoice;
+  /** References, text references or digests. */
+  readonly refs: readonly string[];
+  readonly bytesMax: number;
+}
+
+export interface StoredObject {
+  readonly kind: ObjectKind;
+  readonly bytes: Uint8Array;
+  readonly toolName?: string;
+  readonly origin: Origin;
+}
+
+export type MissingReason = 'unknown' | 'purged' | 'over_max_bytes';
+
+export interface RetrieveAnswer {
+  /** Of the space, where one was named. */
+  readonly state: SpaceState | undefined;
+  readonly objects: readonly StoredObject[];
+  readonly missing: readonly { readonly ref: string; readonly reason: MissingReason }[];
+}
+
+export interface PageFilter {
+  readonly spaces: SpaceChoice;
+  readonly limit: number;
+  /** What stands before the page. */
+  readonly offset: number;
+}
+
+export interface ItemFilter extends PageFilter {
+  readonly kind: ObjectKind | undefined;
+  readonly role: 'user' | 'assistant' | undefined;
+  readonly session: string | undefined;
+  readonly sourceId: string | undefined;
+  readonly refs: readonly string[] | undefined;
+  readonly since: number | undefined;
+  readonly until: number | undefined;
+  readonly words: string | undefined;
+}
+
+export interface ItemKey {
+  readonly space: string;
+  readonly itemId: string;
+}
+
+export interface ServiceSource {
+  readonly sourceId: string;
+  readonly space: string;
+  readonly session: string;
+  readonly client: string;
+  readonly firstSeen: number;
+  readonly lastSeen: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+export type PurgeScope =
+  | { readonly all: true }
+  | { readonly session_id: string }
+  | { readonly source_id: string }
+  | { readonly before: string }
+  | { readonly digests: readonly string[] };
+
+export interface PurgeOrder {
+  /** `prg_` and 26 characters. */
+  readonly purgeId: string;
+  readonly space: string;
+  readonly scope: PurgeScope;
+  readonly isDryRun: boolean;
+  readonly requestedBy: string;
+  readonly now: number;
+}
+
+export interface Purge {
+  readonly purgeId: string;
+  readonly space: string;
+  readonly scope: PurgeScope;
+  readonly state: 'dry_run' | 'tombstoned' | 'erased';
+  readonly records: number;
+  readonly items: number;
+  readonly bytes: number;
+  readonly generationBefore: string;
+  readonly generationAfter: string;
+  readonly requestedBy: string;
+  readonly requestedAt: number;
+  readonly erasedAt?: number;
+}
+
+/** An Idempotency-Key belongs to the service key that sent it. */
+export interface AnswerKey {
+  readonly keyId: string;
+  readonly idempotencyKey: string;
+}
+
+export interface KeptAnswer {
+  /** sha256 of the request, base64url. */
+  readonly requestHash: string;
+  /** The answer's JSON text. */
+  readonly body: string;
+  readonly at: number;
+}
+
+export interface ServiceStoreHealth {
+  readonly sqliteVersion: string;
+  readonly journalMode: string;
+  readonly spaces: number;
+  readonly records: number;
+  /** Not revoked; some may have expired. */
+  readonly keys: number;
+  /** Milliseconds since 1970 of what was written last; 0 when nothing was. */
+  readonly newestAt: number;
+  /** Of the database and its write-ahead log. */
+  readonly bytes: number;
+}

@@ -1,0 +1,140 @@
+import { meter, type MeterState, paidFor, type Verdict } from '../core/meter.ts';
+import type { Modes } from '../core/modes.ts';
+import { cachePrices } from '../core/pricing.ts';
+import type { RequestRow } from '../ports/request-log.ts';
+import { cacheMsOf } from './cache-watch.ts';
+import { withinDeadline } from './memory-deadline.ts';
+import type { ProxyParts } from './parts.ts';
+import type { Reading } from './read-request.ts';
+
+/**
+ * Holds shortening to its promise: what a conversation really cost, by the provider's own counts, is
+ * compared with direct at every request. One that has become dearer is shortened no further, and that
+ * is written into the ledger, so that it holds after a restart too.
+ */
+
+// As many as the other watches of conversations remember.
+const CONVERSATIONS_MAX = 1_024;
+// A long session; what came before it is not needed to judge the last ones.
+const ROWS_MAX = 500;
+
+export interface KnownCost {
+  readonly verdict: Verdict;
+  /** When the request log saw this conversation last; only where this process has not. */
+  readonly loggedAt?: number;
+}
+
+interface Tracked {
+  readonly state: MeterState | undefined;
+  readonly verdict: Verdict;
+  /** The log was asked what it knows. */
+  readonly isLoaded: boolean;
+}
+
+const NEW: Tracked = { state: undefined, verdict: 'goes_on', isLoaded: false };
+
+export class CostMeter {
+  readonly #parts: Pick<ProxyParts, 'requestLog' | 'ledger' | 'clock'>;
+  /** In the order of last use. */
+  readonly #tracked = new Map<string, Tracked>();
+
+  constructor(parts: Pick<ProxyParts, 'requestLog' | 'ledger' | 'clock'>) {
+    this.#parts = parts;
+  }
+
+  /** Asks log and ledger once a conversation, within `ms` milliseconds. Never throws. */
+  async look(reading: Reading, modes: Modes, ms: number): Promise<KnownCost> {
+    const isMeant = modes.compression !== 'passthrough';
+    if (!isMeant || reading.identity.kind !== 'main') return { verdict: 'goes_on' };
+    const key = keyOf(reading.place);
+    const tracked = this.#tracked.get(key) ?? NEW;
+    if (tracked.isLoaded) return { verdict: tracked.verdict };
+    // Nothing was answered yet: nobody has seen this conversation before.
+    const isNew = !reading.view.items.some(({ role }) => role === 'assistant');
+    const loaded = isNew ? { ...NEW, isLoaded: true } : await this.#load(reading, ms);
+    if (loaded === undefined) return { verdict: tracked.verdict };
+    this.#note(key, loaded);
+    const { state, verdict } = loaded;
+    return { verdict, ...(state === undefined ? {} : { loggedAt: state.at }) };
+  }
+
+  /** The row with its price; notes what it says of its conversation. */
+  priced(row: RequestRow): RequestRow {
+    const { usage } = row;
+    if (usage === undefined) return row;
+    if (row.kind !== 'main') {
+      const paid = paidFor(usage, pricesOf(row));
+      return { ...row, price: { paid, direct: paid } };
+    }
+    const key = keyOf(row);
+    const tracked = this.#tracked.get(key) ?? NEW;
+    const metered = meter(tracked.state, requestOf(row, usage));
+    const verdict = tracked.verdict === 'goes_on' ? metered.state.verdict : tracked.verdict;
+    if (verdict !== tracked.verdict) this.#record(key, verdict);
+    this.#note(key, { ...tracked, state: metered.state, verdict });
+    const { price } = metered;
+    return { ...row, price, ...(verdict === 'goes_on' ? {} : { verdict }) };
+  }
+
+  async #load({ place }: Reading, ms: number): Promise<Tracked | undefined> {
+    const { conversation } = place;
+    const filter = { conversation, limit: ROWS_MAX };
+    const key = ledgerKey(keyOf(place));
+    const [rows, entries] = await Promise.all([
+      withinDeadline(ms, () => this.#parts.requestLog.conversation(filter)).catch(() => undefined),
+      this.#parts.ledger.find([key], ms),
+    ]);
+    if (rows === undefined || typeof entries === 'string') return undefined;
+    let state: MeterState | undefined;
+    for (const row of rows.toReversed()) {
+      const isMeant = row.kind === 'main' && row.space === place.space;
+      if (isMeant && row.usage !== undefined) {
+        state = meter(state, requestOf(row, row.usage)).state;
+      }
+    }
+    const written = VERDICTS.find((known) => known === entries.get(key)?.block);
+    return { state, verdict: written ?? state?.verdict ?? 'goes_on', isLoaded: true };
+  }
+
+  #record(key: string, verdict: Verdict): void {
+    const at = this.#parts.clock.now();
+    const nothing = { form: 'text', dropsEarlier: false } as const;
+    this.#parts.ledger.record([{ ...nothing, key: ledgerKey(key), block: verdict, at }]);
+  }
+
+  #note(key: string, tracked: Tracked): void {
+    this.#tracked.delete(key);
+    this.#tracked.set(key, tracked);
+    const oldest = this.#tracked.keys().next();
+    if (this.#tracked.size > CONVERSATIONS_MAX && oldest.value !== undefined) {
+      this.#tracked.delete(oldest.value);
+    }
+  }
+}
+
+const VERDICTS: readonly Verdict[] = ['no_more', 'send_all'];
+
+function keyOf({ space, conversation }: { space: string; conversation: string }): string {
+  return `${space}:${conversation}`;
+}
+
+function ledgerKey(key: string): string {
+  return `not-worth-it:${key}`;
+}
+
+function pricesOf({ dialect, isCacheLong }: RequestRow) {
+  return cachePrices(dialect, isCacheLong === true);
+}
+
+function requestOf(row: RequestRow, usage: NonNullable<RequestRow['usage']>) {
+  return {
+    at: row.at,
+    originalTokens: row.originalInputTokens,
+    forwardedTokens: row.forwardedInputTokens,
+    // In shadow nothing is left out.
+    elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
+    usage,
+    prices: pricesOf(row),
+    cacheMs: cacheMsOf(row.isCacheLong === true),
+  };
+}

@@ -1,0 +1,95 @@
+import type { Placement } from '../core/injections.ts';
+import type { Reading } from './read-request.ts';
+
+/**
+ * Keeps the history of sessions that began before svc did, one exchange at a time and never while a
+ * request waits for its answer to begin: whoever starts svc in the middle of a long session must
+ * not pay for it in the first requests. Nothing is lost by waiting, because the history stands in
+ * every later request too.
+ */
+
+/**
+ * An exchange takes about 2 ms of this thread and up to 10 of the store's: a tenth of one core, on
+ * a machine that has only one.
+ */
+const PACE_MS = 100;
+/** One person's agents at work side by side. Each holds on to a body, so they are few. */
+const CONVERSATIONS_MAX = 4;
+
+export interface History {
+  readonly reading: Reading;
+  /** The recalled blocks that the request carried. */
+  readonly placements: readonly Placement[];
+}
+
+interface Waiting extends History {
+  readonly left: number;
+}
+
+export class HistoryPacer {
+  readonly #keepOne: (history: History) => boolean;
+  /** By conversation; the oldest request is the next. */
+  readonly #waiting = new Map<string, Waiting>();
+  #held = 0;
+  #isPlanned = false;
+
+  /** `keepOne` says whether it found an exchange to keep. */
+  constructor(keepOne: (history: History) => boolean) {
+    this.#keepOne = keepOne;
+  }
+
+  /** At most `count` exchanges of it; takes the place of an earlier request's history. */
+  add(history: History, count: number): void {
+    const { conversation, space } = history.reading.place;
+    const key = `${space} ${conversation}`;
+    this.#waiting.delete(key);
+    if (count === 0) return;
+    this.#waiting.set(key, { ...history, left: count });
+    for (const oldest of this.#waiting.keys()) {
+      if (this.#waiting.size <= CONVERSATIONS_MAX) break;
+      this.#waiting.delete(oldest);
+    }
+    this.#plan();
+  }
+
+  /** Nothing is kept until what this returns is called, once or more often. */
+  hold(): () => void {
+    this.#held += 1;
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#held -= 1;
+      isHeld = false;
+    };
+  }
+
+  // The process may end in between.
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    setTimeout(() => this.#step(), PACE_MS).unref();
+  }
+
+  #step(): void {
+    this.#isPlanned = false;
+    if (this.#held === 0) this.#keepNext();
+    if (this.#waiting.size > 0) this.#plan();
+  }
+
+  #keepNext(): void {
+    const next = this.#waiting.entries().next().value;
+    if (next === undefined) return;
+    const [key, { left, ...history }] = next;
+    this.#waiting.delete(key);
+    // Behind the others: they take turns.
+    if (this.#tryOne(history) && left > 1) this.#waiting.set(key, { ...history, left: left - 1 });
+  }
+
+  // Nobody waits here who could catch it: an error would end the process, and every answer with it.
+  #tryOne(history: History): boolean {
+    try {
+      return this.#keepOne(history);
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  backUpService,
+  checkService,
+  restoreService,
+} from '../../src/adapters/service-store/backup.ts';
+import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
+import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+
+function open(folder: string, options: { serves?: boolean; creates?: boolean } = {}): ServiceStore {
+  const store = openServiceStore({ folder, creates: true, report: () => undefined, ...options });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+async function keep(store: ServiceStore, ...texts: string[]) {
+  const batch = {
+    space: SPACE,
+    ifGeneration: undefined,
+    objects: texts.map((text) => objectOf(text)),
+    now: 1000,
+  };
+  return store.capture(batch, patience());
+}
+
+async function listed(store: ServiceStore): Promise<readonly string[]> {
+  return (await store.listItems(itemsOf(), patience())).map(({ text }) => text);
+}
+
+test('one service at a time on a folder; the lock goes with its process', async () => {
+  const folder = tempFolder();
+  const first = open(folder, { serves: true });
+  await first.health();
+  const second = open(folder, { serves: true });
+  await expect(second.health()).rejects.toThrow('Another svc service runs on this folder.');
+  // Beside it, the command line looks and manages keys.
+  await expect(open(folder).listKeys()).resolves.toEqual([]);
+  await first.close();
+  await expect(open(folder, { serves: true }).health()).resolves.toMatchObject({ records: 0 });
+});
+
+test('R28: everything in the folder is private, and a missing database is not made by looking', async () => {
+  const folder = join(tempFolder(), 'service');
+  await expect(open(folder, { creates: false }).health()).rejects.toThrow('does not exist');
+  const store = open(folder, { serves: true });
+  await keep(store, 'a fact');
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  const modes = readdirSync(folder).map((name) => statSync(join(folder, name)).mode & 0o777);
+  expect(new Set(modes)).toEqual(new Set([0o600]));
+});
+
+test('a backup of a running service is whole, private, and never over a file that is there', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  await keep(store, 'one', 'two');
+  const file = join(tempFolder(), 'backup.db');
+  // Writes go on while it is made.
+  const [facts] = await Promise.all([backUpService(folder, file), keep(store, 'three')]);
+  expect(facts.records).toBeGreaterThanOrEqual(2);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(existsSync(`${file}-wal`)).toBe(false);
+  await expect(backUpService(folder, file)).rejects.toThrow('is there already');
+  await expect(backUpService(tempFolder(), `${file}2`)).rejects.toThrow('There is no service');
+});
+
+test('a restore brings the records back in a new epoch, and keeps what was there', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  const { state } = await keep(store, 'kept');
+  const file = join(tempFolder(), 'backup.db');
+  await backUpService(folder, file);
+  await keep(store, 'lost');
+  await expect(restoreService(folder, file, 0)).rejects.toThrow('A service runs on this folder.');
+  await store.close();
+  const facts = await restoreService(folder, file, 0);
+  expect(facts.records).toBe(1);
+  expect(existsSync(facts.kept ?? '')).toBe(true);
+  const again = open(folder, { serves: true });
+  expect(await listed(again)).toEqual(['kept']);
+  const now = await again.spaceState(SPACE, patience());
+  expect(now.commitSeq).toBe(1);
+  expect(now.generation).not.toBe(state.generation);
+  expect(readdirSync(folder).filter((name) => name.startsWith('restoring'))).toEqual([]);
+});
+
+test('a restore brings back neither a revoked key nor what was purged since', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  const key = { keyId: 'abcdefghijkl', name: 'k', hash: 'h', scopes: [], createdAt: 1 };
+  await store.addKey(key);
+  await keep(store, 'kept', 'to be forgotten');
+  const file = join(tempFolder(), 'backup.db');
+  await backUpService(folder, file);
+  await store.revokeKey(key.keyId, 5);
+  const { digest } = objectOf('to be forgotten');
+  const order = {
+    purgeId: `prg_${'2'.repeat(26)}`,
+    space: SPACE,
+    scope: { digests: [digest] },
+    isDryRun: false,
+    requestedBy: 'k',
+    now: 2000,
+  };
+  await store.beginPurge(order);
+  while (!(await store.continuePurge(order.purgeId, 2000)));
+  await store.close();
+  const facts = await restoreService(folder, file, 3000);
+  expect(facts.carried).toEqual({ revoked: 1, purged: 1 });
+  const again = open(folder, { serves: true });
+  expect(await again.findKey(key.keyId, patience())).toMatchObject({ revokedAt: 5 });
+  expect(await listed(again)).toEqual(['kept']);
+  expect((await keep(again, 'to be forgotten')).results).toEqual(['purged']);
+  expect(readFileSync(join(folder, 'service.db')).includes('to be forgotten')).toBe(false);
+});
+
+test('a restore over a broken database says that it could carry nothing over', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  await keep(store, 'kept');
+  const file = join(tempFolder(), 'backup.db');
+  await backUpService(folder, file);
+  await store.close();
+  // Its log alone would make it whole again, and so would a connection of this process that the
+  // driver has not quite closed yet: a new file, not new bytes.
+  for (const end of ['', '-wal', '-shm']) rmSync(join(folder, `service.db${end}`), { force: true });
+  writeFileSync(join(folder, 'service.db'), 'broken '.repeat(1000));
+  expect((await restoreService(folder, file, 0)).carried).toBe(undefined);
+  expect(await listed(open(folder, { serves: true }))).toEqual(['kept']);
+});
+
+test('what is no backup is not restored, and nothing changes', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  await keep(store, 'kept');
+  await store.close();
+  const file = join(tempFolder(), 'not-a-backup.db');
+  writeFileSync(file, 'SQLite format 3\u0000 but not really');
+  await expect(restoreService(folder, file, 0)).rejects.toThrow('no backup');
+  await expect(restoreService(folder, `${file}.missing`, 0)).rejects.toThrow('ENOENT');
+  expect(await listed(open(folder, { serves: true }))).toEqual(['kept']);
+});
+
+test('a broken database is told, and never replaced by an empty one', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  await keep(store, 'kept');
+  await store.close();
+  expect(await checkService(folder)).toBe('');
+  for (const end of ['-wal', '-shm']) rmSync(join(folder, `service.db${end}`), { force: true });
+  const file = join(folder, 'service.db');
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0x55, 0, 4096));
+  expect(await checkService(folder)).not.toBe('');
+  await expect(open(folder, { serves: true }).health()).rejects.toThrow("SQLite's code");
+  expect(readFileSync(file).length).toBe(bytes.length);
+});
+
+test('a purge that was cut off is on record, and goes on where it stood', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  await keep(store, ...Array.from({ length: 300 }, (_, at) => `record ${at}`));
+  const order = {
+    purgeId: `prg_${'0'.repeat(26)}`,
+    space: SPACE,
+    scope: { all: true },
+    isDryRun: false,
+    requestedBy: 'k',
+    now: 2000,
+  } as const;
+  await store.beginPurge(order);
+  // 256 a transaction: the first leaves some.
+  expect(await store.continuePurge(order.purgeId, 2000)).toBe(false);
+  await keep(store, 'captured after the purge began');
+  await store.close();
+  const again = open(folder, { serves: true });
+  expect(await again.unfinishedPurges()).toEqual([order.purgeId]);
+  while (!(await again.continuePurge(order.purgeId, 3000)));
+  expect(await again.unfinishedPurges()).toEqual([]);
+  expect(await again.findPurge(order.purgeId, patience())).toMatchObject({
+    state: 'erased',
+    records: 300,
+    erasedAt: 3000,
+  });
+  expect(await listed(again)).toEqual(['captured after the purge began']);
+  expect(await again.spaceState(SPACE, patience())).toMatchObject({ records: 1, commitSeq: 301 });
+});
+
+test('R26: the words of what was purged are in no byte of any file', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  const canary = 'xylophone-CANARY-marmalade';
+  await keep(store, `My secret is ${canary}.`, 'something else');
+  const bytes = (): Buffer =>
+    Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
+  expect(bytes().includes(canary)).toBe(true);
+  const order = {
+    purgeId: `prg_${'1'.repeat(26)}`,
+    space: SPACE,
+    scope: { digests: [objectOf(`My secret is ${canary}.`).digest] },
+    isDryRun: false,
+    requestedBy: 'k',
+    now: 2000,
+  };
+  await store.beginPurge(order);
+  while (!(await store.continuePurge(order.purgeId, 2000)));
+  expect(bytes().includes(canary)).toBe(false);
+  expect(bytes().includes('xylophon')).toBe(false);
+  expect(await listed(store)).toEqual(['something else']);
+});

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { referenceOf } from '../../src/core/reference.ts';
+import { writeRecallBlock } from '../../src/core/recall-block.ts';
+import { foundEntries } from '../support/found-entries.ts';
+import { ledgerBytes } from '../support/ledger-bytes.ts';
+import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+
+function openStore(folder: string): EmbeddedStore {
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+test('R26, R27: after forgetting, the words are in no file of the folder, nor in what was placed', async () => {
+  const folder = tempFolder();
+  const store = openStore(folder);
+  const record = recordOf('The passphrase is zebrafishlantern, spoken twice.');
+  store.outbox.keep([record]);
+  await store.outbox.flush(10_000);
+  await store.memory.capture(
+    FACTS.map((text) => recordOf(text)),
+    patience(),
+  );
+  const output = outputRecordOf('The log says zebrafishlantern too.');
+  await store.memory.keepOutputs([output], patience());
+  const { passages } = await store.memory.recall(questionOf('which passphrase'), patience());
+  const { text: block } = writeRecallBlock(passages, 512);
+  const entry = { block, form: 'text', dropsEarlier: false, at: 1 } as const;
+  const other = writeRecallBlock([{ ...record, text: 'Something else.' }], 512).text;
+  store.ledger.record([
+    { ...entry, key: 'quoting' },
+    { ...entry, key: 'other', block: other },
+  ]);
+  const generation = store.ledger.generation();
+  const holders = (): string[] =>
+    readdirSync(folder).filter((file) =>
+      readFileSync(join(folder, file)).toString('latin1').includes('zebrafishlantern'),
+    );
+  expect(block).toContain('zebrafishlantern');
+  await expect.poll(() => holders().filter((file) => file.endsWith('.journal'))).toEqual([]);
+  expect(holders().length).toBeGreaterThan(0);
+  expect(await store.memory.forget({ words: 'zebrafishlantern' }, patience())).toBe(2);
+  expect(holders()).toEqual([]);
+  expect(store.ledger.generation()).not.toBe(generation);
+  const found = await foundEntries(store.ledger, ['quoting', 'other']);
+  expect(found.get('quoting')?.block).toBe('');
+  expect(found.get('other')?.block).toBe(other);
+});
+
+test('R26: a standing instruction that was forgotten is no more in what was placed', async () => {
+  const folder = tempFolder();
+  const store = openStore(folder);
+  const record = recordOf('The build broke again. In this repository always use pnpm.');
+  await store.memory.capture([record], patience());
+  const { passages } = await store.memory.recall(questionOf('rename the field'), patience());
+  const { text: block } = writeRecallBlock(passages, 512);
+  expect(block).toContain('\n- In this repository always use pnpm.\n');
+  store.ledger.record([{ key: 'order', block, form: 'text', dropsEarlier: false, at: 1 }]);
+  await expect.poll(() => ledgerBytes(folder)).toBe(0);
+  await store.memory.forget({ refs: [referenceOf(record.digest)] }, patience());
+  expect((await foundEntries(store.ledger, ['order'])).get('order')?.block).toBe('');
+});
+
+test('forgetting by words takes outputs that hold them all, and no others', async () => {
+  const { memory } = openStore(tempFolder());
+  const outputs = ['tangerine vault log', 'vault log', 'tangerine vault'].map((text, at) =>
+    outputRecordOf(text, { space: at === 2 ? 'other' : 'project' }),
+  );
+  await memory.keepOutputs(outputs, patience());
+  const filter = { words: 'Vault tangerines', space: 'project' };
+  expect(await memory.forget({ words: 'the' }, patience())).toBe(0);
+  expect(await memory.forget(filter, patience())).toBe(1);
+  expect(await memory.retrieve(outputs[0] ?? { ref: '' }, patience())).toBeUndefined();
+  expect(await memory.retrieve(outputs[2] ?? { ref: '' }, patience())).toBeDefined();
+});

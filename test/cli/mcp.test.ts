@@ -1,0 +1,160 @@
+import { mkdirSync, readdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { linesOf } from '../../src/core/lines.ts';
+import { referenceOf } from '../../src/core/reference.ts';
+import { folderSpace } from '../../src/core/space.ts';
+import { BIN, runCli } from '../support/cli.ts';
+import { outputRecordOf, recordOf } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+// Processes with a database each, on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+interface Texts {
+  readonly content: { readonly text: string }[];
+  readonly isError?: boolean;
+}
+
+/** `svc mcp` as a client starts it, in a project, beside a store that is open already. */
+async function openMcp() {
+  const home = realpathSync(tempFolder());
+  const data = join(home, 'data');
+  const project = join(home, 'project');
+  mkdirSync(project);
+  const store = openEmbeddedStore({ folder: data, report: () => undefined });
+  onTestFinished(() => store.close());
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, SVC_DATA_HOME: data };
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [BIN, 'mcp'],
+    env,
+    cwd: project,
+    stderr: 'pipe',
+  });
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  const ask = async (name: string, args: Record<string, unknown>): Promise<Texts> =>
+    (await client.callTool({ name, arguments: args })) as Texts;
+  return { home, project, data, env, store, client, transport, ask };
+}
+
+const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+
+const TRICKY = 'one\r\n\u2028two \u001b[31mred\u001b[0m\n\n\0𝄞 {"a":1.0}\ttail without end';
+
+test('a model is offered two tools that read, and is told when to use them', async () => {
+  const { client } = await openMcp();
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).toEqual(['memory_get', 'memory_search']);
+  for (const { annotations } of tools) expect(annotations?.readOnlyHint).toBe(true);
+  expect(client.getInstructions()).toContain('[svc left');
+});
+
+test('memory_get and svc memory get give the exact stored bytes, whole and by lines', async () => {
+  const { store, ask, env, home } = await openMcp();
+  const record = outputRecordOf(TRICKY);
+  await store.memory.keepOutputs([record], patience());
+  const ref = referenceOf(record.digest);
+  const cases = [
+    [undefined, TRICKY],
+    ['1-1', 'one\r\n'],
+    ['2-3', linesOf(TRICKY, { from: 2, to: 3 })],
+    ['4-99', '\0𝄞 {"a":1.0}\ttail without end'],
+  ] as const;
+  for (const [lines, text] of cases) {
+    const asked = lines === undefined ? { ref } : { ref, lines };
+    expect((await ask('memory_get', asked)).content).toEqual([{ type: 'text', text }]);
+    const words = lines === undefined ? [] : ['--lines', lines];
+    const printed = await runCli(['memory', 'get', ref, ...words], { home, env });
+    expect([printed.stdout, printed.stderr, printed.code]).toEqual([text, '', 0]);
+  }
+});
+
+test('a text that is too long for one answer comes in parts that fit together', async () => {
+  const { store, ask } = await openMcp();
+  const text = Array.from({ length: 4_000 }, (_, at) => `line ${at} of a long log\n`).join('');
+  const record = outputRecordOf(text);
+  await store.memory.keepOutputs([record], patience());
+  const ref = referenceOf(record.digest);
+  let whole = '';
+  let lines: string | undefined = '1-4000';
+  while (lines !== undefined) {
+    const { content }: Texts = await ask('memory_get', { ref, lines });
+    const [part, rest] = content;
+    expect(part?.text.length).toBeLessThanOrEqual(60_000);
+    whole += part?.text ?? '';
+    lines = /ask for lines "(\d+-\d+)"/.exec(rest?.text ?? '')?.[1];
+  }
+  expect(whole).toBe(text);
+  const oneLine = outputRecordOf('x'.repeat(70_000));
+  await store.memory.keepOutputs([oneLine], patience());
+  const cut = await ask('memory_get', { ref: referenceOf(oneLine.digest) });
+  expect(cut.content[0]?.text).toBe('x'.repeat(60_000));
+  expect(cut.content[1]?.text).toContain('svc memory get');
+});
+
+test('R25: memory_search looks in this project and in what belongs to all, nowhere else unasked', async () => {
+  const { store, ask, project } = await openMcp();
+  const said = (text: string, space: string) => recordOf(text, { space });
+  await store.memory.capture(
+    [
+      said('The staging host is walrus-seven.', folderSpace(project)),
+      said('A staging host is never rebooted on a Friday.', 'global'),
+      said('The staging host is otter-nine.', 'project/another'),
+    ],
+    patience(),
+  );
+  const found = await ask('memory_search', { query: 'staging host' });
+  const text = found.content.map((it) => it.text).join('\n');
+  expect(text).toContain('walrus-seven');
+  expect(text).toContain('Friday');
+  expect(text).not.toContain('otter-nine');
+  const other = { query: 'staging host', space: 'project/another', limit: 1 };
+  expect((await ask('memory_search', other)).content[0]?.text).toContain('otter-nine');
+  expect((await ask('memory_search', { query: 'zebra' })).content[0]?.text).toContain('Nothing');
+});
+
+test('what is asked wrongly is answered with what to do, and the next question works', async () => {
+  const { ask } = await openMcp();
+  const wrong = [
+    ['memory_get', { ref: 'm_aaaaaaaaaaaaaaaa' }],
+    ['memory_get', { ref: 'm_aaaaaaaaaaaaaaaa', lines: '3-2' }],
+    ['memory_get', { ref: '../../etc/passwd' }],
+    ['memory_search', { query: '' }],
+    ['memory_search', { query: 'x', limit: 1_000_000 }],
+    ['memory_search', { query: 'x', space: 'No Space' }],
+  ] as const;
+  for (const [name, args] of wrong) {
+    expect([args, await ask(name, args)]).toMatchObject([args, { isError: true }]);
+  }
+});
+
+test('it makes no store before somebody asks, and ends with its client', async () => {
+  const home = tempFolder();
+  const data = join(home, 'data');
+  const result = await runCli(['mcp'], { home, env: { SVC_DATA_HOME: data }, input: '' });
+  expect(result).toEqual({ stdout: '', stderr: '', code: 0 });
+  expect(readdirSync(home)).toEqual([]);
+});
+
+test('a memory that is away is said to the model, not hidden from it', async () => {
+  const { client, data, env } = await openMcp();
+  await client.close();
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [BIN, 'mcp'],
+    env: { ...env, SVC_DATA_HOME: join(data, 'memory.db', 'no-folder') },
+    stderr: 'pipe',
+  });
+  const other = new Client({ name: 'test', version: '1.0.0' });
+  await other.connect(transport);
+  onTestFinished(() => other.close());
+  const answer = await other.callTool({ name: 'memory_search', arguments: { query: 'x' } });
+  expect(answer).toMatchObject({ isError: true });
+  expect(JSON.stringify(answer)).toContain('svc doctor');
+});

@@ -1,0 +1,301 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parse } from 'smol-toml';
+import { describe, expect, test, vi } from 'vitest';
+import { BIN, type CliResult, runCli, runProgram } from '../support/cli.ts';
+import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+
+// Many processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+type ClientName = 'codex' | 'claude';
+
+interface Place {
+  readonly home: string;
+  readonly file: string;
+  write(args?: readonly string[]): Promise<CliResult>;
+  undo(): Promise<CliResult>;
+}
+
+const FILES = { codex: '.codex/config.toml', claude: '.claude/settings.json' } as const;
+
+/** A home with a configuration, and with the client's file where `text` is given. */
+function place(
+  client: ClientName,
+  text?: string | Buffer,
+  env: Record<string, string> = {},
+): Place {
+  const home = homeWith(validConfig());
+  const file = join(home, FILES[client]);
+  if (text !== undefined) {
+    mkdirSync(dirname(file));
+    writeFileSync(file, text);
+  }
+  const at = { home, env: { SVC_DATA_HOME: join(home, 'data'), ...env } };
+  const run = (flag: string, args: readonly string[] = []) =>
+    runCli(['print-config', client, flag, ...args], at);
+  return { home, file, write: (args) => run('--write', args), undo: () => run('--undo') };
+}
+
+function read(file: string): string {
+  return readFileSync(file, 'utf8');
+}
+
+const TOML = `# mine
+model = "gpt-5" # inline
+model_provider = "openai"
+
+[tui]
+notifications = true
+`;
+const JSON_TEXT = `{
+\t"model": "opus",
+\t"env": { "FOO": "1", "ANTHROPIC_BASE_URL": "https://gateway.example" },
+\t"permissions": { "allow": ["Bash(ls:*)"] }
+}
+`;
+
+/** Forms of files that people have, each valid for its client. */
+const FORMS: Readonly<Record<ClientName, readonly (readonly [string, string])[]>> = {
+  codex: [
+    ['usual', TOML],
+    ['empty', ''],
+    ['without a last line end', TOML.trimEnd()],
+    ['with CRLF', TOML.replaceAll('\n', '\r\n')],
+    ['with a byte order mark', `\ufeff${TOML}`],
+    ['with svc put in by hand', `${TOML}\n[model_providers.svc]\nbase_url = "http://old"\n`],
+  ],
+  claude: [
+    ['usual', JSON_TEXT],
+    ['empty', ''],
+    ['without anything in it', '{}'],
+    ['without a last line end', JSON_TEXT.trimEnd()],
+    ['with CRLF', JSON_TEXT.replaceAll('\n', '\r\n')],
+    ['with a byte order mark', `\ufeff${JSON_TEXT}`],
+    ['with a key helper of its own', '{"apiKeyHelper":"vault read key","env":{}}'],
+    ['with comments', '{\n  // which model\n  "model": "opus", /* end */\n}\n'],
+  ],
+};
+
+describe.each(['codex', 'claude'] as const)('%s', (client) => {
+  test.each(FORMS[client])('--undo gives back every byte of a file: %s', async (_, text) => {
+    const at = place(client, text);
+    const written = await at.write();
+    expect([written.code, written.stdout]).toEqual([0, '']);
+    expect(written.stderr).toContain('--undo');
+    expect(read(at.file)).not.toBe(text);
+    expect(read(at.file)).toContain('http://127.0.0.1:8765');
+    const undone = await at.undo();
+    expect([undone.code, undone.stderr]).toEqual([0, expect.stringContaining('as it was before')]);
+    expect(read(at.file)).toBe(text);
+    expect(readdirSync(join(at.home, 'data', 'client-files'))).toEqual([]);
+  });
+
+  test('a file and a folder that were not there are gone again', async () => {
+    const at = place(client);
+    await at.write();
+    expect(statSync(at.file).mode & 0o777).toBe(0o600);
+    expect(statSync(dirname(at.file)).mode & 0o777).toBe(0o700);
+    await at.undo();
+    expect(existsSync(dirname(at.file))).toBe(false);
+  });
+
+  test('written twice it says the same, and a new port takes the place of the old one', async () => {
+    const text = FORMS[client][0]?.[1] ?? '';
+    const at = place(client, text);
+    await at.write();
+    const first = read(at.file);
+    const again = await at.write();
+    expect([read(at.file), again.stderr]).toEqual([first, expect.stringContaining('already')]);
+    const config = { ...validConfig(), proxy: { port: 9321 } };
+    writeFileSync(join(at.home, '.config/svc/config.json'), JSON.stringify(config));
+    await at.write();
+    expect(read(at.file)).toBe(first.replaceAll(':8765', ':9321'));
+    await at.undo();
+    expect(read(at.file)).toBe(text);
+  });
+
+  test('a symbolic link stays one, and the mode of the file is kept', async () => {
+    const text = FORMS[client][0]?.[1] ?? '';
+    const at = place(client);
+    const real = join(at.home, 'dotfiles', 'real');
+    mkdirSync(dirname(real));
+    mkdirSync(dirname(at.file));
+    writeFileSync(real, text);
+    chmodSync(real, 0o640);
+    symlinkSync(real, at.file);
+    await at.write();
+    expect(lstatSync(at.file).isSymbolicLink()).toBe(true);
+    expect(read(real)).toContain(':8765');
+    expect(statSync(real).mode & 0o777).toBe(0o640);
+    await at.undo();
+    expect([read(real), statSync(real).mode & 0o777]).toEqual([text, 0o640]);
+    expect(lstatSync(at.file).isSymbolicLink()).toBe(true);
+    expect(readdirSync(dirname(real))).toEqual(['real']);
+  });
+
+  test('a file that is not valid is left alone, and told', async () => {
+    const at = place(client, '{ not = valid\n[');
+    const { code, stderr } = await at.write();
+    expect([code, stderr]).toEqual([1, expect.stringContaining('not')]);
+    expect(read(at.file)).toBe('{ not = valid\n[');
+    const binary = place(client, Buffer.from([0x7b, 0xff, 0x7d]));
+    expect((await binary.write()).stderr).toContain('UTF-8');
+  });
+
+  test('what else changed since stays, and svc is out', async () => {
+    const text = FORMS[client][0]?.[1] ?? '';
+    const at = place(client, text);
+    await at.write();
+    const more = { codex: '\n[mcp_servers.foo]\ncommand = "bar"\n', claude: '' }[client];
+    const changed = read(at.file).replace('"opus"', '"haiku"') + more;
+    writeFileSync(at.file, changed);
+    const { code, stderr } = await at.undo();
+    expect([code, stderr]).toEqual([0, expect.stringContaining('stays')]);
+    const wanted = text.replace('"opus"', '"haiku"') + more;
+    const parsed = client === 'codex' ? String : (json: string) => JSON.parse(json) as unknown;
+    expect(parsed(read(at.file))).toEqual(parsed(wanted));
+  });
+
+  test('what somebody changed in it is not taken out blindly', async () => {
+    const at = place(client, FORMS[client][0]?.[1]);
+    await at.write();
+    const changed = read(at.file).replaceAll(':8765', ':1234');
+    writeFileSync(at.file, changed);
+    const undone = await at.undo();
+    expect([undone.code, undone.stderr]).toEqual([1, expect.stringContaining('by hand')]);
+    expect((await at.write()).code).toBe(1);
+    expect(read(at.file)).toBe(changed);
+    // Taken out by hand it is out.
+    writeFileSync(at.file, FORMS[client][0]?.[1] ?? '');
+    expect((await at.undo()).stderr).toContain('has no settings of svc');
+    expect((await at.undo()).code).toBe(0);
+  });
+
+  test('T6, R28: no token and no key is written; record and backup are private', async () => {
+    const at = place(client, FORMS[client][0]?.[1], { ANTHROPIC_API_KEY: PROVIDER_KEY });
+    const { stderr } = await at.write();
+    for (const text of [read(at.file), stderr]) {
+      expect(text).not.toContain(LOCAL_TOKEN);
+      expect(text).not.toContain(PROVIDER_KEY);
+    }
+    const folder = join(at.home, 'data', 'client-files');
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    const names = readdirSync(folder);
+    expect(names.length).toBe(2);
+    for (const name of names) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  });
+});
+
+test('codex: the file says this provider, and its token command prints the token', async () => {
+  const at = place('codex', TOML);
+  await at.write();
+  const toml = parse(read(at.file)) as {
+    model_provider: string;
+    model_providers: { svc: { base_url: string; auth: { command: string; args: string[] } } };
+  };
+  expect(toml).toMatchObject({
+    model: 'gpt-5',
+    model_provider: 'svc',
+    tui: { notifications: true },
+  });
+  const { base_url: base, auth } = toml.model_providers.svc;
+  expect(base).toBe('http://127.0.0.1:8765/v1');
+  const { stdout } = await runProgram([auth.command, ...auth.args], { home: at.home });
+  expect(stdout).toBe(`${LOCAL_TOKEN}\n`);
+});
+
+test('claude: the helper prints the token, also of another configuration folder', async () => {
+  const home = homeWith(validConfig(), "conf ig'/svc");
+  const env = { SVC_CONFIG_HOME: join(home, "conf ig'/svc"), SVC_DATA_HOME: join(home, 'data') };
+  await runCli(['print-config', 'claude', '--write'], { home, env });
+  const settings = JSON.parse(read(join(home, FILES.claude))) as {
+    apiKeyHelper: string;
+    env: Record<string, string>;
+  };
+  expect(settings.env).toEqual({
+    ANTHROPIC_BASE_URL: 'http://127.0.0.1:8765',
+    CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+    ANTHROPIC_API_KEY: '',
+    ANTHROPIC_AUTH_TOKEN: '',
+    NO_PROXY: '127.0.0.1,localhost',
+    no_proxy: '127.0.0.1,localhost',
+  });
+  const { stdout } = await runProgram(['sh', '-c', settings.apiKeyHelper], { home });
+  expect(stdout).toBe(`${LOCAL_TOKEN}\n`);
+});
+
+test('CODEX_HOME and CLAUDE_CONFIG_DIR name the folder that is changed', async () => {
+  for (const [client, variable] of [
+    ['codex', 'CODEX_HOME'],
+    ['claude', 'CLAUDE_CONFIG_DIR'],
+  ] as const) {
+    const at = place(client, FORMS[client][0]?.[1]);
+    const folder = join(at.home, 'no', 'such');
+    const env = { SVC_DATA_HOME: join(at.home, 'data'), [variable]: folder };
+    const run = (flag: string) => runCli(['print-config', client, flag], { home: at.home, env });
+    expect((await run('--write')).stderr).toContain(folder);
+    expect(readdirSync(folder)).toHaveLength(1);
+    expect(read(at.file)).toBe(FORMS[client][0]?.[1]);
+    expect((await run('--undo')).stderr).toContain('is gone');
+    expect(existsSync(join(at.home, 'no'))).toBe(false);
+  }
+});
+
+test('a write that was cut off before the file changed can be undone and done again', async () => {
+  const at = place('codex', TOML);
+  await at.write();
+  const config = { ...validConfig(), proxy: { port: 9321 } };
+  writeFileSync(join(at.home, '.config/svc/config.json'), JSON.stringify(config));
+  const before = read(at.file);
+  await at.write();
+  // The record knows the new block only once the file has it: as after a kill in between.
+  const folder = join(at.home, 'data', 'client-files');
+  const name = readdirSync(folder).find((one) => one.endsWith('.json')) ?? '';
+  const record = JSON.parse(read(join(folder, name))) as { changes: { toml: object }[] };
+  const [newest] = record.changes;
+  const older = JSON.parse(JSON.stringify(newest).replaceAll(':9321', ':8765')) as { toml: object };
+  const both = { ...record, changes: [newest, { ...older, hash: '' }] };
+  writeFileSync(join(folder, name), JSON.stringify(both));
+  writeFileSync(at.file, before);
+  expect((await at.undo()).code).toBe(0);
+  expect(read(at.file)).toBe(TOML);
+});
+
+test('without its record a block is told, not doubled', async () => {
+  const at = place('codex', TOML);
+  await at.write();
+  const env = { SVC_DATA_HOME: join(at.home, 'other') };
+  const run = (flag: string) => runCli(['print-config', 'codex', flag], { home: at.home, env });
+  for (const flag of ['--write', '--undo']) {
+    const { code, stderr } = await run(flag);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('delete the lines from')]);
+  }
+});
+
+test('a program in the cache of npx is written with a warning', async () => {
+  const at = place('claude');
+  const cache = join(at.home, '_npx');
+  symlinkSync(join(dirname(BIN), '..'), cache);
+  const env = { SVC_DATA_HOME: join(at.home, 'data') };
+  const bin = join(cache, 'bin', 'svc.js');
+  const words = [process.execPath, bin, 'print-config', 'claude', '--write'];
+  const { code, stderr } = await runProgram(words, { home: at.home, env });
+  expect([code, stderr]).toEqual([0, expect.stringContaining('npm install -g svc-local-proxy')]);
+});
+
+test('--write and --undo together are wrong usage', async () => {
+  const result = await place('codex').write(['--undo']);
+  expect(result.code).toBe(2);
+});

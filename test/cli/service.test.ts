@@ -1,0 +1,206 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { makeCertificate } from '../support/certificate.ts';
+import { runCli, tempFolder } from '../support/cli.ts';
+import { callService, itemOf, keyIdOf } from '../support/memory-service.ts';
+import { initService, makeServiceKey, runService } from '../support/service-process.ts';
+
+const FOLDER = '.local/share/svc/service';
+
+async function homeWithService(...flags: string[]): Promise<string> {
+  const home = tempFolder();
+  await initService(home, ...flags);
+  return home;
+}
+
+test(
+  'from nothing to a key that works, and to a revoked one that does not',
+  { timeout: 60_000 },
+  async () => {
+    const home = await homeWithService();
+    const key = await makeServiceKey(home);
+    const service = await runService(home);
+    const ask = () => callService(service.url, '/v1/svc/whoami', { key });
+    expect((await ask()).status).toBe(200);
+    const status = await runCli(['service', 'status', '--json'], { home });
+    expect([status.code, JSON.parse(status.stdout)]).toMatchObject([
+      0,
+      { running: { port: service.port, isReady: true }, store: { keys: 1 } },
+    ]);
+    const revoked = await runCli(['service', 'keys', 'revoke', keyIdOf(key)], { home });
+    expect([revoked.code, revoked.stderr]).toEqual([0, expect.stringContaining('revoked')]);
+    expect((await ask()).json.error.code).toBe('AUTH_REVOKED');
+    expect(await service.end('SIGTERM')).toBe(0);
+    expect(existsSync(join(home, FOLDER, 'running.json'))).toBe(false);
+    const after = await runCli(['service', 'status'], { home });
+    expect([after.code, after.stderr]).toEqual([1, expect.stringContaining('not running')]);
+  },
+);
+
+test(
+  'R29: a key is shown once, and is in no file, list, log or error',
+  { timeout: 60_000 },
+  async () => {
+    const home = await homeWithService();
+    const key = await makeServiceKey(
+      home,
+      '--scopes',
+      'read,write',
+      '--space',
+      'a/*',
+      '--expires',
+      '90d',
+    );
+    const secret = key.split('_')[3] ?? '';
+    const service = await runService(home, '--log', 'json');
+    const text = 'CANARY-5d1f is what was said';
+    const body = { space: 'a/b', if_generation: 'new', items: [itemOf(text)] };
+    expect((await callService(service.url, '/v1/svc/memory/capture', { key, body })).status).toBe(
+      200,
+    );
+    const list = await runCli(['service', 'keys', 'list', '--json'], { home });
+    expect(JSON.parse(list.stdout)).toMatchObject([
+      { keyId: keyIdOf(key), scopes: ['read', 'write'], spaces: ['a/*'], state: 'active' },
+    ]);
+    expect(list.stdout).not.toContain('hash');
+    const wrong = await runCli(['service', 'keys', 'revoke', key], { home });
+    expect(wrong.code).toBe(2);
+    await service.end('SIGTERM');
+    const files = readdirSync(join(home, FOLDER)).map((name) =>
+      readFileSync(join(home, FOLDER, name), 'latin1'),
+    );
+    const said = [...files, list.stdout, wrong.stderr, service.stdout(), service.stderr()].join(
+      '\n',
+    );
+    expect(said).not.toContain(secret);
+    expect([service.stdout(), service.stderr()].join()).not.toContain('CANARY');
+    const rows = service
+      .stdout()
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => JSON.parse(line) as object);
+    expect(rows).toMatchObject([{ operation: 'capture', status: 200, keyId: keyIdOf(key) }]);
+  },
+);
+
+test(
+  'a second service on the same folder is refused, and the first goes on',
+  { timeout: 60_000 },
+  async () => {
+    const home = await homeWithService();
+    const key = await makeServiceKey(home);
+    const service = await runService(home);
+    await expect(runService(home)).rejects.toThrow('Another svc service runs on this folder.');
+    expect((await callService(service.url, '/v1/svc/whoami', { key })).status).toBe(200);
+  },
+);
+
+test(
+  'it serves TLS, reads a renewed certificate on SIGHUP, and keeps the old one when the new is none',
+  { timeout: 60_000 },
+  async () => {
+    const folder = tempFolder();
+    const [first, second] = [makeCertificate('localhost'), makeCertificate('localhost')];
+    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    const put = (one: { cert: string; key: string }): void => {
+      writeFileSync(cert, one.cert);
+      writeFileSync(key, one.key, { mode: 0o600 });
+    };
+    put(first);
+    const home = await homeWithService('--host', '0.0.0.0', '--tls-cert', cert, '--tls-key', key);
+    const service = await runService(home);
+    const url = `https://127.0.0.1:${service.port}`;
+    expect((await callService(url, '/livez', { ca: first.cert })).status).toBe(200);
+    put(second);
+    service.child.kill('SIGHUP');
+    await expect.poll(() => service.stderr()).toContain('in use');
+    expect((await callService(url, '/livez', { ca: second.cert })).status).toBe(200);
+    writeFileSync(cert, 'not a certificate');
+    service.child.kill('SIGHUP');
+    await expect.poll(() => service.stderr()).toContain('the old one stays');
+    expect((await callService(url, '/livez', { ca: second.cert })).status).toBe(200);
+    put(first);
+    chmodSync(key, 0o644);
+    const doctor = await runCli(['service', 'doctor', '--json'], { home });
+    const { checks } = JSON.parse(doctor.stdout) as {
+      checks: { subject: string; level: string; fix?: string }[];
+    };
+    expect(doctor.code).toBe(1);
+    expect(checks.find(({ subject }) => subject === 'Modes')).toMatchObject({
+      level: 'problem',
+      fix: expect.stringContaining('chmod 600'),
+    });
+    // The certificate of a test is good for two days.
+    expect(checks.find(({ subject }) => subject === 'Certificate')?.level).toBe('warning');
+  },
+);
+
+test(
+  'plain HTTP beyond loopback is refused before anything is made',
+  { timeout: 60_000 },
+  async () => {
+    const home = tempFolder();
+    const refused = await runCli(['service', 'init', '--host', '0.0.0.0'], { home });
+    expect([refused.code, existsSync(join(home, FOLDER))]).toEqual([2, false]);
+    expect((await runCli(['service', 'init', '--tls-cert', 'x.pem'], { home })).code).toBe(2);
+    await initService(home);
+    const start = await runCli(['service', 'start', '--host', '0.0.0.0'], { home });
+    expect([start.code, start.stderr]).toEqual([1, expect.stringContaining('loopback')]);
+    expect((await runCli(['service', 'init'], { home })).stderr).toContain('already');
+  },
+);
+
+test(
+  'a backup and a restore, by command, bring the records and the keys back',
+  { timeout: 60_000 },
+  async () => {
+    const home = await homeWithService();
+    const key = await makeServiceKey(home);
+    const body = { space: 'a', if_generation: 'new', items: [itemOf('kept')] };
+    let service = await runService(home);
+    const before = await callService(service.url, '/v1/svc/memory/capture', { key, body });
+    const file = join(home, 'backup.db');
+    expect((await runCli(['service', 'backup', file], { home })).code).toBe(0);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const running = await runCli(['service', 'restore', file, '--yes'], { home });
+    expect([running.code, running.stderr]).toEqual([1, expect.stringContaining('Stop it first')]);
+    await service.end('SIGTERM');
+    expect((await runCli(['service', 'restore', file], { home })).code).toBe(2);
+    expect((await runCli(['service', 'restore', file, '--yes'], { home })).code).toBe(0);
+    service = await runService(home);
+    const { json } = await callService(service.url, '/v1/svc/whoami?space=a', { key });
+    expect(json.space_state.records).toBe(1);
+    expect(json.space_state.generation).not.toBe(before.json.generation);
+  },
+);
+
+test(
+  'doctor finds nothing wrong with a new service, and names what is broken in another',
+  { timeout: 60_000 },
+  async () => {
+    const home = await homeWithService();
+    expect((await runCli(['service', 'doctor'], { home })).code).toBe(0);
+    const folder = join(home, FOLDER);
+    chmodSync(join(folder, 'pepper'), 0o640);
+    const loose = await runCli(['service', 'doctor'], { home });
+    expect([loose.code, loose.stdout]).toEqual([1, expect.stringContaining('pepper')]);
+    writeFileSync(join(folder, 'service.json'), '{"version":1,"host":"0.0.0.0","port":1}');
+    const wrong = await runCli(['service', 'doctor'], { home });
+    expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringContaining('loopback')]);
+    const none = await runCli(['service', 'doctor'], { home: tempFolder() });
+    expect([none.code, none.stdout]).toEqual([1, expect.stringContaining('svc service init')]);
+  },
+);
+
+test.each([
+  [['--scopes', 'read,admin'], '--scopes'],
+  [['--expires', 'yesterday'], '--expires'],
+  [['--space', 'A b'], '--space'],
+])('a key with %j is not made', { timeout: 60_000 }, async (flags, told) => {
+  const home = await homeWithService();
+  const { code, stdout, stderr } = await runCli(['service', 'keys', 'create', ...flags], { home });
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toContain(told);
+});

@@ -1,0 +1,330 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { textDigest } from '../../src/core/memory-api/records.ts';
+import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
+import { applyEdits } from '../../src/core/edits.ts';
+import { elisionEntries, repeatedOmissions } from '../../src/core/elisions.ts';
+import { groupExchanges } from '../../src/core/exchanges.ts';
+import {
+  findOmissions,
+  isOmitted,
+  isProven,
+  omit,
+  type Omission,
+  readExchangeTexts,
+  writeOmissionNote,
+} from '../../src/core/omissions.ts';
+import { stateWithoutRecall } from '../../src/core/plan.ts';
+import { cachePrices } from '../../src/core/pricing.ts';
+import { viewRequest } from '../../src/core/request-view.ts';
+import { chooseOutputs, type ShorteningFacts, wantedOutputs } from '../../src/core/shortening.ts';
+import type { RequestView } from '../../src/core/view.ts';
+import type { Fill } from '../../src/core/window.ts';
+import { longOutput } from '../support/tool-session.ts';
+import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
+
+/** One exchange of a test, and whether it may ever be left out. */
+interface Scene {
+  readonly name: string;
+  readonly isPlain: boolean;
+  readonly items: (dialect: Dialect, at: number) => readonly PlainItem[];
+}
+
+const asks = (at: number): string => `Which port does staging server number ${at} listen on?`;
+const says = (at: number): string => `Staging server number ${at} listens on port ${6000 + at}.`;
+
+function plain(change: { asked?: (at: number) => string; said?: (at: number) => string } = {}) {
+  return (dialect: Dialect, at: number): readonly PlainItem[] => [
+    plainItem(dialect, 'user', (change.asked ?? asks)(at)),
+    plainItem(dialect, 'assistant', (change.said ?? says)(at)),
+  ];
+}
+
+const rounds: Readonly<Record<Dialect, (at: number) => readonly PlainItem[]>> = {
+  anthropic_messages: (at) => [
+    { role: 'assistant', content: [{ type: 'tool_use', id: `c${at}`, name: 'Bash', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: `c${at}`, content: 'port' }] },
+  ],
+  openai_responses: (at) => [
+    { type: 'function_call', call_id: `c${at}`, name: 'Bash', arguments: '{}' },
+    { type: 'function_call_output', call_id: `c${at}`, output: 'port' },
+  ],
+  openai_chat_completions: (at) => [
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: `c${at}`, type: 'function', function: { name: 'Bash', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: `c${at}`, content: 'port' },
+  ],
+};
+
+const thoughts: Readonly<Record<Dialect, (at: number) => readonly PlainItem[]>> = {
+  anthropic_messages: (at) => [
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: 'hm', signature: `sig${at}==` },
+        { type: 'text', text: says(at) },
+      ],
+    },
+  ],
+  openai_responses: (at) => [
+    { type: 'reasoning', id: `rs_${at}`, summary: [], encrypted_content: `enc${at}==` },
+    plainItem('openai_responses', 'assistant', says(at)),
+  ],
+  openai_chat_completions: (at) => [
+    { role: 'assistant', content: says(at), reasoning_content: 'hm' },
+  ],
+};
+
+const SCENES: readonly Scene[] = [
+  { name: 'plain', isPlain: true, items: plain() },
+  { name: 'plain again', isPlain: true, items: plain() },
+  { name: 'plain once more', isPlain: true, items: plain() },
+  {
+    name: 'tools',
+    isPlain: false,
+    items: (dialect, at) => [
+      plainItem(dialect, 'user', asks(at)),
+      ...rounds[dialect](at),
+      plainItem(dialect, 'assistant', says(at)),
+    ],
+  },
+  {
+    name: 'reasoning',
+    isPlain: false,
+    items: (dialect, at) => [plainItem(dialect, 'user', asks(at)), ...thoughts[dialect](at)],
+  },
+  {
+    name: 'a client’s wrapper',
+    isPlain: false,
+    items: plain({ asked: (at) => `<system-reminder>Be brief.</system-reminder>\n${asks(at)}` }),
+  },
+  {
+    name: 'a secret',
+    isPlain: false,
+    items: plain({
+      said: (at) => `${says(at)}\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYzz12345678AB`,
+    }),
+  },
+  {
+    name: 'private words',
+    isPlain: false,
+    items: plain({ asked: (at) => `${asks(at)} <private>It is Eve’s.</private>` }),
+  },
+  { name: 'a filler', isPlain: false, items: plain({ asked: () => 'ok, continue' }) },
+  {
+    name: 'half a character',
+    isPlain: false,
+    items: plain({ said: (at) => `${says(at)} \ud800` }),
+  },
+  {
+    name: 'an instruction',
+    isPlain: false,
+    items: (dialect, at) => [
+      plainItem(dialect, 'user', asks(at)),
+      {
+        ...(dialect === 'openai_responses' && { type: 'message' }),
+        role: 'system',
+        content: 'Go.',
+      },
+      plainItem(dialect, 'assistant', says(at)),
+    ],
+  },
+  {
+    name: 'a part that svc does not know',
+    isPlain: false,
+    items: (dialect, at) => [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: asks(at) },
+          { type: 'image', source: {} },
+        ],
+      },
+      plainItem(dialect, 'assistant', says(at)),
+    ],
+  },
+  {
+    name: 'a field that svc does not know',
+    isPlain: false,
+    items: (dialect, at) => [
+      plainItem(dialect, 'user', asks(at)),
+      { ...plainItem(dialect, 'assistant', says(at)), audio: { id: 'a' } },
+    ],
+  },
+];
+
+const dialects = fc.constantFrom(...DIALECTS);
+const chats = fc.record({
+  dialect: dialects,
+  scenes: fc.array(fc.constantFrom(...SCENES), { maxLength: 9 }),
+  isOpen: fc.boolean(),
+  indent: fc.constantFrom(undefined, 1),
+});
+
+function viewOf(dialect: Dialect, items: readonly PlainItem[], indent?: number): RequestView {
+  const bytes = Buffer.from(JSON.stringify(bodyOf(dialect, items), null, indent));
+  const view = viewRequest(bytes, dialect);
+  if (view === undefined) throw new Error('The test body cannot be read.');
+  return view;
+}
+
+function omissionsOf(view: RequestView): readonly Omission[] {
+  return findOmissions(view, groupExchanges(view.items), (exchange) =>
+    readExchangeTexts(view, exchange),
+  );
+}
+
+test('[3.2-always-kept] only plain exchanges older than the last two go, whole; all else is the same bytes', () => {
+  fc.assert(
+    fc.property(chats, ({ dialect, scenes, isOpen, indent }) => {
+      const exchanges = scenes.map((scene, at) => ({ ...scene, list: scene.items(dialect, at) }));
+      const open = isOpen ? [plainItem(dialect, 'user', 'And which one is the newest?')] : [];
+      const items = [...exchanges.flatMap(({ list }) => list), ...open];
+      const view = viewOf(dialect, items, indent);
+      const omissions = omissionsOf(view);
+      // The oracle knows which exchanges it wrote as plain ones.
+      const keptFrom = exchanges.length - (isOpen ? 1 : 2);
+      const kept = exchanges.filter(({ isPlain }, at) => !isPlain || at >= keptFrom);
+      expect(omissions).toHaveLength(exchanges.length - kept.length);
+      const expected = [...kept.flatMap(({ list }) => list), ...open];
+      const forwarded = Buffer.concat(applyEdits(view.bytes, omit(view, omissions).edits));
+      const whole = JSON.stringify(bodyOf(dialect, expected));
+      const text = JSON.stringify(JSON.parse(forwarded.toString()));
+      if (omissions.length === 0) {
+        expect(forwarded.equals(view.bytes)).toBe(true);
+        return;
+      }
+      const note = JSON.stringify(writeOmissionNote(omissions.length)).slice(1, -1);
+      expect(text.split(note)).toHaveLength(2);
+      const without = [`\\n\\n${note}`, ...['text', 'input_text'].map(partOf(note))].reduce(
+        (rest, said) => rest.replace(said, ''),
+        text,
+      );
+      expect(without).toBe(whole);
+      // With its separators: what is left is written as it was, blanks included.
+      const cut = Buffer.concat(
+        applyEdits(
+          view.bytes,
+          omit(view, omissions).edits.filter(({ bytes }) => bytes.length === 0),
+        ),
+      );
+      expect(cut.toString()).toBe(JSON.stringify(bodyOf(dialect, expected), null, indent));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+function partOf(note: string): (type: string) => string {
+  return (type) => `,{"type":"${type}","text":"${note}"}`;
+}
+
+test('law 2: what must be proven is every word of the exchange', () => {
+  for (const dialect of DIALECTS) {
+    const items = [0, 1, 2, 3].flatMap((at) => plain()(dialect, at));
+    const [first] = omissionsOf(viewOf(dialect, items));
+    const digests = [textDigest('user', asks(0)), textDigest('assistant', says(0))];
+    expect(first?.texts.map(({ digest }) => digest)).toEqual(digests);
+    expect(first?.texts.map(({ text }) => text)).toEqual([asks(0), says(0)]);
+    if (first === undefined) continue;
+    expect(isProven(first, new Set(digests))).toBe(true);
+    for (const digest of digests) expect(isProven(first, new Set([digest]))).toBe(false);
+  }
+});
+
+test('the ledger knows an exchange by its place, not by its words', () => {
+  const items = [0, 0, 1, 2].flatMap((at) => plain()('anthropic_messages', at));
+  const view = viewOf('anthropic_messages', items);
+  const [first, second] = omissionsOf(view);
+  if (first === undefined || second === undefined) throw new Error('Two may go.');
+  expect(first.texts).toEqual(second.texts);
+  const place = { view, space: 'test', kind: 'real' } as const;
+  const entries = elisionEntries({ batch: [], omissions: [second] }, place, 0);
+  expect([...repeatedOmissions([first, second], entries)]).toEqual([second]);
+});
+
+test('a recalled block stands for exchanges only where it stays, and a degraded recall never does', () => {
+  const view = viewOf(
+    'anthropic_messages',
+    [0, 1, 2, 3].flatMap((at) => plain()('anthropic_messages', at)),
+  );
+  const omissions = omissionsOf(view);
+  const placed = (at: number) =>
+    view.items.slice(at, at + 1).map((item) => {
+      return { item, block: 'block', form: 'text' as const, tokens: 1 };
+    });
+  expect(view.items.map((item) => isOmitted(item, omissions))).toEqual(
+    view.items.map((_, at) => at < 4),
+  );
+  const stateOf = (at: number, state: 'recalled' | 'degraded_timeout' | 'empty' = 'recalled') =>
+    stateWithoutRecall({ placements: placed(at), state }, omissions);
+  expect(stateOf(6)).toBe(undefined);
+  expect(stateOf(0)).toBe('bypassed_empty_recall');
+  expect(stateOf(99, 'empty')).toBe('bypassed_empty_recall');
+  expect(stateOf(6, 'degraded_timeout')).toBe('bypassed_recall_degraded');
+});
+
+const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
+
+/** A chat of `count` exchanges with answers of 400 tokens. */
+function factsOf(count: number, other: Partial<ShorteningFacts> = {}): ShorteningFacts {
+  const said = (at: number) => `${says(at)}\n${longOutput(`n${at}`, 400)}`;
+  const view = viewOf(
+    'anthropic_messages',
+    Array.from({ length: count }, (_, at) => plain({ said })('anthropic_messages', at)).flat(),
+  );
+  return {
+    items: view.items,
+    exchanges: groupExchanges(view.items),
+    outputs: [],
+    reread: new Set(),
+    repeated: new Set(),
+    omittable: omissionsOf(view),
+    omitted: [],
+    isStored: () => false,
+    isCacheCold: true,
+    keepRounds: 4,
+    prices: cachePrices('anthropic_messages', false),
+    fill: ROOMY,
+    isWholeAgain: false,
+    isCompaction: false,
+    ...other,
+  };
+}
+
+test('exchanges go by the rule of batches: on a cold cache from 1,024 tokens, on a warm one when it pays', () => {
+  const wantedOf = (count: number, isCacheCold: boolean) =>
+    wantedOutputs(factsOf(count, { isCacheCold })).omissions.length;
+  expect(wantedOf(4, true)).toBe(0);
+  expect(wantedOf(6, true)).toBe(4);
+  expect(wantedOf(6, false)).toBe(0);
+  expect(wantedOf(40, false)).toBe(38);
+  // What is proven may be too little.
+  const facts = factsOf(6);
+  const wanted = wantedOutputs(facts);
+  const digests = wanted.omissions.flatMap(({ texts }) => texts.map(({ digest }) => digest));
+  expect(chooseOutputs(facts, wanted, new Set(digests)).omissions).toHaveLength(4);
+  const two = chooseOutputs(facts, wanted, new Set(digests.slice(0, 5)));
+  expect(two).toMatchObject({ omitted: [], omissions: [] });
+});
+
+test('exchanges come back at the window’s edge, a compaction sees them, and near the window no more go', () => {
+  const { omittable } = factsOf(8);
+  const gone = { omittable: omittable.slice(2), omitted: omittable.slice(0, 2) };
+  const wantedOf = (other: Partial<ShorteningFacts>) =>
+    wantedOutputs(factsOf(8, { ...gone, ...other }));
+  const fill = { ...ROOMY, hasRoom: false };
+  expect(wantedOf({})).toMatchObject({ omitted: gone.omitted, omissions: gone.omittable });
+  expect(wantedOf({ fill })).toMatchObject({ omitted: gone.omitted, omissions: [] });
+  expect(wantedOf({ fill: { ...fill, isAtEdge: true } })).toMatchObject({
+    omitted: [],
+    omissions: [],
+    comesBack: true,
+  });
+  expect(wantedOf({ isWholeAgain: true })).toMatchObject({ omitted: [], omissions: [] });
+  expect(wantedOf({ isCompaction: true })).toMatchObject({ omitted: [], omissions: [] });
+  const mayNotFit = { ...fill, mayNotFit: true };
+  expect(wantedOf({ isCompaction: true, fill: mayNotFit }).omitted).toEqual(gone.omitted);
+});

@@ -1,0 +1,69 @@
+// Runs each mutant of list.mjs in a copy of the project: what survives is a safety check without a test.
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { MUTANTS } from './list.mjs';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+// The store runs as a built worker: `npm run build` first.
+const COPIED = [
+  'src',
+  'test',
+  'dist',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+  'CHANGELOG.md',
+];
+// A test that hangs on a mutant has noticed it too.
+const TEST_MS = 180_000;
+
+const chosen = MUTANTS.filter(({ name }) => name.includes(process.argv[2] ?? ''));
+const copy = mkdtempSync(join(tmpdir(), 'svc-mutants-'));
+try {
+  for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  for (const { test, only } of chosen) {
+    if (run(test, only).status !== 0) throw new Error(`${test} fails without any mutant`);
+  }
+  const survivors = chosen.filter((mutant) => !isCaught(mutant));
+  process.stdout.write(`${chosen.length - survivors.length} of ${chosen.length} were caught\n`);
+  process.exitCode = survivors.length === 0 ? 0 : 1;
+} finally {
+  rmSync(copy, { recursive: true, force: true });
+}
+
+function isCaught({ name, file, from, to, test, only }) {
+  const path = join(copy, file);
+  const source = readFileSync(path, 'utf8');
+  if (source.split(from).length !== 2) throw new Error(`${name}: not once in ${file}: ${from}`);
+  writeFileSync(
+    path,
+    source.replace(from, () => to),
+  );
+  const { status, stdout } = run(test, only);
+  writeFileSync(path, source);
+  const said = plain(stdout);
+  const failed = /^ *(?:FAIL|×) +(.*)$/m.exec(said)?.[1];
+  const wasCaught = status !== 0 && failed !== undefined;
+  process.stdout.write(`${wasCaught ? 'caught  ' : 'SURVIVED'}  ${name}  <-  ${failed ?? ''}\n`);
+  return wasCaught;
+}
+
+function run(test, only) {
+  const args = ['vitest', 'run', '--project', 'unit', test, '--bail', '1'];
+  return spawnSync('npx', only === undefined ? args : [...args, '-t', only], {
+    cwd: copy,
+    encoding: 'utf8',
+    env: { ...process.env, SVC_TEST_NO_BUILD: '1' },
+    timeout: TEST_MS,
+  });
+}
+
+/** Without colours. */
+function plain(text) {
+  // oxlint-disable-next-line no-control-regex
+  return (text ?? '').replaceAll(/\u001b\[[0-9;]*m/g, '');
+}

@@ -1,0 +1,282 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
+import { writeOmissionNote } from '../../src/core/omissions.ts';
+import { estimateTokens } from '../../src/core/tokens.ts';
+import type { Memory } from '../../src/ports/memory.ts';
+import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
+import { openProxyStage, type ProxyStage, type StageOptions } from '../support/proxy-stage.ts';
+import { recordOf } from '../support/records.ts';
+import { pause } from '../support/sockets.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
+
+/** Exchanges of one plain text each, and then one more and a question. */
+const OLD = 6;
+
+const SETTINGS = { recallMs: 10_000, inputBudget: 1_000 };
+
+async function openStage(options: Partial<StageOptions> = {}): Promise<ProxyStage> {
+  const settings = { ...SETTINGS, ...options.settings };
+  const stage = await openProxyStage({ folder: tempFolder(), ...options, settings });
+  onTestFinished(() => stage.stop());
+  return stage;
+}
+
+function exchangesOf(dialect: Dialect, count: number): PlainItem[] {
+  return Array.from({ length: count }, (_, at) => [
+    plainItem(dialect, 'user', `Which port does the staging server falcon${at} listen on?`),
+    plainItem(
+      dialect,
+      'assistant',
+      `The staging server falcon${at} listens on port ${6400 + at}.\n${longOutput(`f${at}`, 300)}`,
+    ),
+  ]).flat();
+}
+
+const question = 'Remind me: which port does the staging server falcon1 listen on?';
+
+/** Sends the old exchanges, and waits until the memory has them all. */
+async function fill(stage: ProxyStage, dialect: Dialect, items = exchangesOf(dialect, OLD)) {
+  const last = plainItem(dialect, 'user', 'Thank you for all of these ports, I wrote them down.');
+  await stage.send(dialect, bodyOf(dialect, [...items, last]));
+  for (let tries = 0; tries < 500; tries += 1) {
+    // oxlint-disable-next-line no-await-in-loop
+    const records = await stage.memory.list({ limit: 100 }, AbortSignal.timeout(5_000));
+    if (records.length >= 2 * OLD + 1) return;
+    // oxlint-disable-next-line no-await-in-loop
+    await pause(20);
+  }
+  throw new Error('The memory never had all of it.');
+}
+
+/** What stays: the exchange that the old ones end with, and the question. */
+function newest(dialect: Dialect, asked = question): PlainItem[] {
+  return [
+    plainItem(dialect, 'user', 'Thank you for all of these ports, I wrote them down.'),
+    plainItem(dialect, 'assistant', 'Glad that the list of ports was of use.'),
+    plainItem(dialect, 'user', asked),
+  ];
+}
+
+function wholeBody(dialect: Dialect, asked?: string): Record<string, unknown> {
+  return bodyOf(dialect, [...exchangesOf(dialect, OLD), ...newest(dialect, asked)]);
+}
+
+test.each(DIALECTS)(
+  '[3.2-deterministic] [3.3-committed] in %s exchanges that memory holds are left out once the cache is cold',
+  async (dialect) => {
+    const folder = tempFolder();
+    const first = await openProxyStage({ folder, settings: SETTINGS });
+    await fill(first, dialect);
+    first.setClockAhead(301_000);
+    const answer = await first.send(dialect, wholeBody(dialect));
+    expect(answer.status).toBe(200);
+    const forwarded = first.forwarded();
+    expect(answer.headers).toMatchObject({
+      'x-svc-continuity-state': 'committed',
+      'x-svc-compression-mode': 'deterministic',
+      'x-svc-memory-state': 'recalled',
+      'x-svc-elided-items': String(2 * OLD),
+    });
+    // What is left is what the client wrote, but for one line and the block.
+    const note = JSON.stringify(writeOmissionNote(OLD)).slice(1, -1);
+    expect(forwarded.split(note)).toHaveLength(2);
+    const [, block = ''] = /(<svc-memory .*<\/svc-memory>)/.exec(forwarded) ?? [];
+    expect(block).toContain('falcon1 listens on port 6401');
+    const isPart = dialect === 'openai_responses';
+    const added = (text: string) =>
+      isPart ? `,{"type":"input_text","text":"${text}"}` : `\\n\\n${text}`;
+    expect(forwarded.replace(added(note), '').replace(added(block), '')).toBe(
+      JSON.stringify(bodyOf(dialect, newest(dialect))),
+    );
+    // The estimates are those of what was received and of what was sent.
+    const estimateOf = (name: string) => Number(answer.headers[`x-svc-${name}-tokens`]);
+    const original = estimateTokens(Buffer.from(JSON.stringify(wholeBody(dialect))));
+    expect(estimateOf('original-input') / original).toBeCloseTo(1, 1);
+    const sent = estimateTokens(Buffer.from(forwarded));
+    expect(estimateOf('forwarded-input') / sent).toBeCloseTo(1, 1);
+
+    // Law 6: the next request, warm, and one of a new process leave out the same.
+    const kept = forwarded.slice(0, forwarded.lastIndexOf(question));
+    const longer = bodyOf(dialect, [
+      ...exchangesOf(dialect, OLD),
+      ...newest(dialect),
+      plainItem(dialect, 'assistant', 'It listens on port 6401.'),
+      plainItem(dialect, 'user', 'And are there more of them?'),
+    ]);
+    await first.send(dialect, longer);
+    expect(first.rows.at(-1)?.continuityState).toBe('committed');
+    expect(first.forwarded().startsWith(kept)).toBe(true);
+    const again = first.forwarded();
+    await first.stop();
+    const second = await openStage({ folder });
+    await second.send(dialect, longer);
+    expect(second.forwarded()).toBe(again);
+    await second.send(dialect, wholeBody(dialect));
+    expect(second.forwarded()).toBe(forwarded);
+  },
+  60_000,
+);
+
+function withHold(change: (hold: Memory['hold']) => Memory['hold']): (memory: Memory) => Memory {
+  return (memory) =>
+    wrapped(memory, { hold: change((asked, signal) => memory.hold(asked, signal)) });
+}
+
+function wrapped(memory: Memory, other: Partial<Memory>): Memory {
+  return {
+    supports: memory.supports,
+    recall: (asked, signal) => memory.recall(asked, signal),
+    capture: (records, signal) => memory.capture(records, signal),
+    retrieve: (key, signal) => memory.retrieve(key, signal),
+    list: (filter, signal) => memory.list(filter, signal),
+    forget: (filter, signal) => memory.forget(filter, signal),
+    keepOutputs: (records, signal) => memory.keepOutputs(records, signal),
+    hold: (asked, signal) => memory.hold(asked, signal),
+    close: () => memory.close(),
+    ...other,
+  };
+}
+
+const never = () => new Promise<never>(() => {});
+
+const MEMORIES: readonly (readonly [
+  name: string,
+  state: string,
+  wrap: (memory: Memory) => Memory,
+])[] = [
+  [
+    'proves other bytes',
+    'bypassed_unproven_recall',
+    withHold(
+      (hold) => async (asked, signal) =>
+        (await hold(asked, signal)).map((one) => ({ ...one, proof: 'A'.repeat(43) })),
+    ),
+  ],
+  [
+    'lies about one text alone',
+    'bypassed_unproven_recall',
+    withHold(
+      (hold) => async (asked, signal) =>
+        (await hold(asked, signal)).map((one, at) => (at === 3 ? { ...one, proof: '' } : one)),
+    ),
+  ],
+  [
+    'repeats a proof for another question',
+    'bypassed_unproven_recall',
+    withHold((hold) => (asked, signal) => hold({ ...asked, nonce: new Uint8Array(32) }, signal)),
+  ],
+  ['holds nothing any more', 'bypassed_not_stored', withHold(() => async () => [])],
+  [
+    'holds the questions alone',
+    'bypassed_not_stored',
+    withHold((hold) => async (asked, signal) => {
+      const held = await hold(asked, signal);
+      return held.filter(({ digest }) => asked.digests.indexOf(digest) % 2 === 0);
+    }),
+  ],
+  ['never proves', 'bypassed_recall_degraded', withHold(() => never)],
+  [
+    'recalls nothing',
+    'bypassed_empty_recall',
+    (memory) => wrapped(memory, { recall: async () => ({ passages: [] }) }),
+  ],
+  ['never recalls', 'bypassed_recall_degraded', (memory) => wrapped(memory, { recall: never })],
+];
+
+test.each(MEMORIES)(
+  'law 2: of a memory that %s no exchange is left out (%s)',
+  async (_, state, wrap) => {
+    const dialect = 'anthropic_messages';
+    const stage = await openStage({ wrap, settings: { recallMs: 2_000 } });
+    await fill(stage, dialect);
+    stage.setClockAhead(301_000);
+    await stage.send(dialect, wholeBody(dialect));
+    const row = stage.rows.at(-1);
+    expect(row).toMatchObject({
+      continuityState: state,
+      compressionMode: 'passthrough',
+      elidedItems: 0,
+    });
+    expect(stage.forwarded()).not.toContain('[svc left out');
+    const { messages } = JSON.parse(stage.forwarded()) as { messages: unknown[] };
+    const whole = wholeBody(dialect)['messages'] as unknown[];
+    // A recalled block may stand in the newest message; all before it is the client's own.
+    expect(messages.slice(0, -1)).toEqual(whole.slice(0, -1));
+  },
+  30_000,
+);
+
+test('an exchange that was forgotten is sent whole again, the others stay out', async () => {
+  const dialect = 'openai_chat_completions';
+  const stage = await openStage();
+  await fill(stage, dialect);
+  stage.setClockAhead(301_000);
+  await stage.send(dialect, wholeBody(dialect));
+  expect(stage.forwarded()).not.toContain('falcon4 listens');
+  const filter = { words: 'falcon4' } as const;
+  expect(await stage.memory.forget(filter, AbortSignal.timeout(5_000))).toBeGreaterThan(0);
+  await stage.send(dialect, wholeBody(dialect));
+  expect(stage.forwarded()).toContain('falcon4 listens on port 6404');
+  expect(stage.forwarded()).not.toContain('falcon3 listens');
+  expect(stage.forwarded()).toContain(writeOmissionNote(OLD - 1));
+});
+
+test('a question of which nothing is recalled leaves the history whole', async () => {
+  const dialect = 'openai_responses';
+  const stage = await openStage();
+  await fill(stage, dialect);
+  stage.setClockAhead(301_000);
+  const body = wholeBody(dialect, 'Please write a haiku about autumn leaves.');
+  await stage.send(dialect, body);
+  expect(stage.rows.at(-1)?.continuityState).toBe('bypassed_empty_recall');
+  expect(stage.forwarded()).toBe(JSON.stringify(body));
+});
+
+test('a refused request leaves again whole, and the conversation stays so', async () => {
+  const dialect = 'anthropic_messages';
+  const stage = await openStage();
+  await fill(stage, dialect);
+  stage.setClockAhead(301_000);
+  stage.provider.failWith({ kind: 'status', status: 400, path: /messages/, nth: [1] });
+  const body = wholeBody(dialect);
+  expect((await stage.send(dialect, body)).status).toBe(200);
+  expect(stage.provider.records.at(-2)?.body.toString()).toContain(writeOmissionNote(OLD));
+  expect(stage.forwarded()).toBe(JSON.stringify(body));
+  await stage.send(dialect, body);
+  expect(stage.forwarded()).toBe(JSON.stringify(body));
+  expect(stage.rows.at(-1)?.continuityState).toBe('bypassed_provider_refused');
+});
+
+test('exchanges and tool outputs go in one batch, and a compaction sees all of them', async () => {
+  const dialect = 'anthropic_messages';
+  const stage = await openStage();
+  const rounds = Array.from({ length: 8 }, (_, at): Round => {
+    const output = longOutput(`r${at}`, 900);
+    return { id: `call_${at}`, tool: 'Bash', args: { command: `step ${at}` }, output };
+  });
+  const withTools = (items: readonly PlainItem[]) => {
+    const body = sessionBody(dialect, rounds, question);
+    return { ...body, messages: [...items, ...(body['messages'] as PlainItem[])] };
+  };
+  const old = exchangesOf(dialect, OLD);
+  // Of another session: the question has its block before the batch, which is made in its tool loop.
+  const told = 'The staging server falcon1 listens on port 6401 since the move to Bergen.';
+  const record = recordOf(told, { space: 'default', conversation: 'another' });
+  await stage.memory.capture([record], AbortSignal.timeout(5_000));
+  await fill(stage, dialect);
+  await stage.send(dialect, wholeBody(dialect));
+  expect(stage.forwarded()).toContain('since the move to Bergen');
+  expect(stage.forwarded()).toContain('falcon4 listens');
+  const body = withTools([...old, ...newest(dialect).slice(0, 2)]);
+  await stage.send(dialect, body);
+  await pause(500);
+  stage.setClockAhead(301_000);
+  await stage.send(dialect, body);
+  expect(stage.rows.at(-1)?.continuityState).toBe('committed');
+  expect(stage.forwarded()).toContain('since the move to Bergen');
+  expect(stage.forwarded()).not.toContain('falcon4 listens');
+  expect(stage.forwarded()).toContain('[svc left out this Bash output');
+  await stage.send(dialect, body, ['x-claude-code-request-class', 'compaction']);
+  expect(stage.forwarded()).toBe(JSON.stringify(body));
+});

@@ -1,0 +1,51 @@
+import { onTestFinished } from 'vitest';
+import {
+  type HostedMemoryOptions,
+  openHostedMemoryWithOutbox,
+  type HostedMemoryWithOutbox,
+} from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
+import { FakeService } from './fake-service.ts';
+import { tempFolder } from './temp-folder.ts';
+
+/** A hosted memory and the service that it talks to, closed when the test ends. */
+export interface HostedScene {
+  readonly service: FakeService;
+  readonly hosted: HostedMemoryWithOutbox;
+  readonly folder: string;
+  /** What svc said to the person at the terminal. */
+  readonly lines: string[];
+  /** Another process on the same folder, as after a restart. */
+  readonly reopen: (options?: Partial<HostedMemoryOptions>) => HostedMemoryWithOutbox;
+}
+
+export async function openHostedScene(
+  options: Partial<HostedMemoryOptions> = {},
+): Promise<HostedScene> {
+  const service = await new FakeService().listen();
+  const folder = tempFolder();
+  const lines: string[] = [];
+  const open: HostedScene['reopen'] = (other = {}) => {
+    const hosted = openHostedMemoryWithOutbox({
+      settings: settingsFor(service),
+      // A machine that runs many tests at once may need longer than a person should wait.
+      recallMs: 10_000,
+      report: (line) => lines.push(line),
+      ...options,
+      ...other,
+      folder,
+    });
+    onTestFinished(() => hosted.close());
+    return hosted;
+  };
+  onTestFinished(() => service.close());
+  return { service, hosted: open(), folder, lines, reopen: open };
+}
+
+export function settingsFor(service: FakeService) {
+  const { url: baseUrl, key: serviceKey } = service;
+  return { kind: 'hosted', baseUrl, serviceKey, allowPrivate: true } as const;
+}
+
+export function patience(): AbortSignal {
+  return AbortSignal.timeout(10_000);
+}

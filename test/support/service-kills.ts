@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { callService, itemOf } from './memory-service.ts';
+import type { ServiceProcess } from './service-process.ts';
+
+/**
+ * Captures without pause against a service that is killed again and again, and then what became of
+ * every record that was acknowledged.
+ */
+
+export const KILL_SPACE = 'project/kills';
+
+const SAFE: ReadonlySet<string> = new Set(['durable', 'duplicate']);
+
+/** Sends small batches until the connection breaks; notes what was answered as durable. */
+export async function captureUntilGone(
+  service: Pick<ServiceProcess, 'url'>,
+  key: string,
+  run: string,
+): Promise<readonly string[]> {
+  const safe: string[] = [];
+  for (let number = 0; ; number += 1) {
+    const texts = [0, 1, 2].map((at) => `Fact ${run} ${number} ${at} about the weather.`);
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- One batch after the other, until the kill.
+      const { status, json } = await callService(service.url, '/v1/svc/memory/capture', {
+        key,
+        body: { space: KILL_SPACE, if_generation: 'new', items: texts.map((text) => itemOf(text)) },
+      });
+      if (status !== 200) return safe;
+      const results = json.results as { state: string }[];
+      safe.push(...texts.filter((_, at) => SAFE.has(results[at]?.state ?? '')));
+    } catch {
+      return safe;
+    }
+  }
+}
+
+/** Kills it after a random moment while two clients capture; what they were told is safe. */
+export async function killWhileCapturing(
+  service: ServiceProcess,
+  key: string,
+  run: { readonly name: string; readonly afterMs: number },
+): Promise<readonly string[]> {
+  const clients = ['a', 'b'].map((one) => captureUntilGone(service, key, `${run.name}${one}`));
+  await sleep(run.afterMs);
+  await service.end('SIGKILL');
+  return (await Promise.all(clients)).flat();
+}
+
+/** Every text that the service holds, by its own list. */
+export async function allTexts(url: string, key: string): Promise<readonly string[]> {
+  const texts: string[] = [];
+  for (let after: string | null = '0'; after !== null;) {
+    // oxlint-disable-next-line no-await-in-loop -- Pages come one after the other.
+    const { json } = await callService(
+      url,
+      `/v1/svc/memory/items?space=${KILL_SPACE}&limit=100&after=${after}`,
+      { key },
+    );
+    texts.push(...json.data.map(({ text }: { text: string }) => text));
+    after = json.next_cursor as string | null;
+  }
+  return texts;
+}

@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { onTestFinished } from 'vitest';
+import { BIN, runCli } from './cli.ts';
+
+/** `svc service` as processes of their own, as a person runs it. */
+
+export interface ServiceProcess {
+  readonly url: string;
+  readonly port: number;
+  readonly child: ChildProcess;
+  /** What it printed so far. */
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Resolves when it has ended. */
+  readonly end: (signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT') => Promise<number | null>;
+}
+
+/** A home with a service in it. */
+export async function initService(home: string, ...flags: string[]): Promise<void> {
+  const { code, stderr } = await runCli(['service', 'init', '--port', '0', ...flags], { home });
+  if (code !== 0) throw new Error(stderr);
+}
+
+export async function makeServiceKey(home: string, ...flags: string[]): Promise<string> {
+  const made = await runCli(['service', 'keys', 'create', '--name', 'test', ...flags], { home });
+  if (made.code !== 0) throw new Error(made.stderr);
+  return made.stdout.trim();
+}
+
+export async function runService(home: string, ...flags: string[]): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [BIN, 'service', 'start', '--json', ...flags], {
+    cwd: home,
+    env: { PATH: process.env['PATH'] ?? '', HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  const gone = once(child, 'close');
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal);
+    await gone;
+    return child.exitCode;
+  };
+  onTestFinished(async () => {
+    await end('SIGKILL');
+  });
+  child.stderr.on('data', (bytes: Buffer) => {
+    stderr += bytes.toString('utf8');
+  });
+  const address = await new Promise<{ url: string; port: number }>((resolve, reject) => {
+    child.stdout.on('data', (bytes: Buffer) => {
+      stdout += bytes.toString('utf8');
+      const line = /^\{"url".*\}$/m.exec(stdout)?.[0];
+      if (line !== undefined) resolve(JSON.parse(line) as { url: string; port: number });
+    });
+    child.once('close', () => reject(new Error(`It ended: ${stderr}`)));
+  });
+  return { ...address, child, stdout: () => stdout, stderr: () => stderr, end };
+}
