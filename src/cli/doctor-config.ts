@@ -90,11 +90,10 @@ function checkContents({ path, value }: ConfigFile, environment: Environment): r
 
 /** The command that mends it, where there is one; else where to look. */
 function mendOf(
-  { path: at, origin, allowed, isUnset }: Problem,
+  { path: at, origin, variable }: Problem,
   { path, value }: { readonly path: string; readonly value: unknown },
 ): string {
-  const variable = /\$([A-Z][A-Z0-9_]*)/.exec(allowed)?.[1];
-  if (isUnset === true && variable !== undefined) {
+  if (variable !== undefined) {
     return `export ${variable}=…, in the shell that runs svc start`;
   }
   if (origin !== undefined) return `unset ${origin}`;

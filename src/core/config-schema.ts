@@ -7,6 +7,7 @@ import {
   Findings,
   isCredential,
   isRecord,
+  namedVariable,
   type Problem,
   readCredential,
 } from './config-values.ts';
@@ -55,8 +56,7 @@ export function parseConfig(
   const upstreams = readUpstreams(file['upstreams'], environment, findings);
   const localToken = readLocalToken(file['localToken'], environment, findings);
   if (upstreams.some((upstream) => isSame(upstream.providerKey, localToken))) {
-    const found = 'the key of a provider';
-    findings.problems.push({ path: 'localToken', found, allowed: 'a token of its own' });
+    refuseOwnToken(file['upstreams'], { environment, localToken }, findings);
   }
   const { problems, warnings } = findings;
   if (problems.length > 0 || memory === undefined || localToken === undefined) {
@@ -171,6 +171,31 @@ function readLocalToken(
   if (token === undefined || LOCAL_TOKEN.test(token)) return token;
   findings.problems.push({ path: 'localToken', found: 'another text', allowed });
   return undefined;
+}
+
+/**
+ * The token would be sent to a provider. In a shell that has evaluated `svc print-config claude` the
+ * variable of the provider's key holds it: there it is for clients.
+ */
+function refuseOwnToken(
+  value: unknown,
+  { environment, localToken }: { environment: Environment; localToken: string | undefined },
+  findings: Findings,
+): void {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  for (const [index, item] of list.entries()) {
+    const key = isRecord(item) ? item['providerKey'] : undefined;
+    const variable = namedVariable(key);
+    if ((variable === undefined ? key : environment[variable]) !== localToken) continue;
+    const path = `upstreams[${index}].providerKey`;
+    const allowed = 'the key of the provider';
+    const found = "svc's own token";
+    if (variable === undefined) findings.problems.push({ path, found, allowed });
+    else {
+      const told = `${found}, which svc print-config puts there for clients`;
+      findings.variableProblem(path, variable, { found: told, allowed });
+    }
+  }
 }
 
 function isSame(providerKey: string, localToken: string | undefined): boolean {
