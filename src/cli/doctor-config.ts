@@ -2,6 +2,7 @@ import { type ConfigFile, configPath, readConfigFile } from '../adapters/config-
 import { configFolder } from '../adapters/config-folder.ts';
 import { findLeftovers } from '../adapters/config-writer.ts';
 import { FileError } from '../adapters/file-error.ts';
+import { upstreamEntries } from '../core/config-draft.ts';
 import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../core/config-proxy.ts';
 import { type Access, parseAccess, parseConfig } from '../core/config-schema.ts';
 import {
@@ -84,7 +85,7 @@ function checkContents({ path, value }: ConfigFile, environment: Environment): r
       found: problemText(warning),
       fix: warning.path === 'upstreams' ? 'svc setup' : `Edit ${path}`,
     })),
-    ...upstreamsIn(value).map(checkUpstream(environment)),
+    ...upstreamEntries(value).map(checkUpstream(environment)),
   ];
 }
 
@@ -117,11 +118,6 @@ function upstreamAt(value: unknown, path: string): string | undefined {
   const one: unknown = index !== undefined && Array.isArray(list) ? list[Number(index)] : undefined;
   const name = wordOf(isRecord(one) ? one['name'] : undefined);
   return name === '?' ? undefined : name;
-}
-
-function upstreamsIn(value: unknown): readonly Record<string, unknown>[] {
-  const upstreams = isRecord(value) ? value['upstreams'] : undefined;
-  return Array.isArray(upstreams) ? upstreams.filter((one) => isRecord(one)) : [];
 }
 
 // What is listed was written by hand, perhaps in the wrong place: only what reads like a name, a

@@ -10,6 +10,7 @@ import {
   putUpstream,
   removeUpstreams,
   type UpstreamDraft,
+  upstreamEntries,
   upstreamNames,
 } from '../core/config-draft.ts';
 import { parseConfig } from '../core/config-schema.ts';
@@ -18,6 +19,7 @@ import { withoutSettings } from '../core/config-proxy.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { configError, warnOf } from './load-config.ts';
+import type { Terminal } from './terminal.ts';
 
 /**
  * Writes what flags or answers have changed. The result is judged as a whole before anything is
@@ -35,16 +37,32 @@ export interface Changes {
   readonly replace: boolean;
 }
 
-export async function saveConfig(changes: Changes, context: CommandContext): Promise<void> {
+/** Resolves with what the file says now. */
+export async function saveConfig(changes: Changes, context: CommandContext): Promise<Draft> {
   const folder = configFolder(context.environment);
+  let saved: Draft = {};
   await updateConfigFile(folder, (old) => {
     refuseUnusable(old);
     const current = isRecord(old?.value) ? old.value : newDraft(createLocalToken());
     const next = changed(withToken(current), changes);
     judge(next, { path: configPath(folder), before: current }, context);
+    saved = next;
     return next;
   });
   context.terminal.note(`Saved: ${configPath(folder)}`);
+  return saved;
+}
+
+/** What starts a client that a provider can serve; of none at all is warned already. */
+export function noteNext(config: Draft, terminal: Terminal): void {
+  const styles = upstreamEntries(config).map((one) => one['apiStyle']);
+  if (styles.length === 0) return;
+  const commands = [
+    ...(styles.includes('anthropic_messages') ? ['svc run claude'] : []),
+    ...(styles.includes('openai_responses') ? ['svc run codex'] : []),
+  ];
+  const other = 'svc start, and point your client at it';
+  terminal.note(`Next: ${commands.length === 0 ? other : commands.join(', or ')}`);
 }
 
 /** Refuses to edit what has not the shape of a configuration: an edit would throw it away. */

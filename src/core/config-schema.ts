@@ -1,5 +1,5 @@
 import { parseServiceKey } from './memory-api/service-key.ts';
-import type { MemorySettings, Settings } from './settings.ts';
+import type { MemoryMode, MemorySettings, Settings, UpstreamSettings } from './settings.ts';
 import { type ProxyFlags, readProxySettings } from './config-proxy.ts';
 import { isOwnMachineUrl, parseServiceUrl, readUpstreams } from './config-upstreams.ts';
 import {
@@ -80,16 +80,36 @@ export function parseAccess(
   return { access: { host, port, localToken }, problems };
 }
 
-/** Only where memories are: a command that looks at them needs no provider. */
+/** Only where memories are, and what may be done with them: that needs no provider. */
 export function parseMemory(
   value: unknown,
   environment: Environment,
-): { readonly memory?: MemorySettings; readonly problems: readonly Problem[] } {
+): {
+  readonly memory?: MemorySettings;
+  readonly mode: MemoryMode;
+  readonly problems: readonly Problem[];
+} {
   const findings = new Findings();
-  const memory = readMemory(readRoot(value, findings)['memory'], environment, findings);
+  const file = readRoot(value, findings);
+  const memory = readMemory(file['memory'], environment, findings);
+  const layers = { environment, flags: {} };
+  const { memoryMode: mode } = readProxySettings(file['proxy'], layers, new Findings());
   const wanted = /^(?:config|version|memory(?:\..*)?)$/;
   const problems = findings.problems.filter(({ path }) => wanted.test(path));
-  return problems.length > 0 || memory === undefined ? { problems } : { memory, problems };
+  return problems.length > 0 || memory === undefined
+    ? { mode, problems }
+    : { memory, mode, problems };
+}
+
+/** One upstream by itself: what else is wrong in the file says nothing about it. */
+export function parseUpstream(
+  value: unknown,
+  environment: Environment,
+): { readonly upstream?: UpstreamSettings; readonly problems: readonly Problem[] } {
+  const findings = new Findings();
+  const [upstream] = readUpstreams([value], environment, findings);
+  const { problems } = findings;
+  return problems.length > 0 || upstream === undefined ? { problems } : { upstream, problems };
 }
 
 function readRoot(value: unknown, findings: Findings): Readonly<Record<string, unknown>> {

@@ -35,3 +35,17 @@ test('what a variable of this shell holds says nothing about the file', async ()
   expect([code, configIn(home).proxy.port]).toEqual([0, 9000]);
   expect(stderr).toContain('which svc print-config puts there for clients');
 });
+
+test('what comes next is a client that the providers can serve', async () => {
+  const home = tempFolder();
+  const none = await setup([], home);
+  expect(none.stderr).toContain('svc setup --yes --upstream anthropic');
+  expect(none.stderr).not.toContain('Next:');
+  const ollama = await setup(['--upstream', 'ollama'], home);
+  expect(ollama.stderr).toContain('Next: svc start, and point your client at it');
+  const claude = await setup(ANTHROPIC, home);
+  expect(claude.stderr).toContain('Next: svc run claude\n');
+  const codex = ['--upstream', 'openai', '--key-env', 'OPENAI_API_KEY', '--replace'];
+  const both = await setup(codex, home);
+  expect(both.stderr).toContain('Next: svc run claude, or svc run codex\n');
+});
