@@ -11,6 +11,7 @@ import { checkHosted } from './doctor-hosted.ts';
 import { checkStore } from './doctor-store.ts';
 import { checkModelCalls } from './doctor-model-calls.ts';
 import type { OpenUpstream } from './key-check.ts';
+import { count } from './listing.ts';
 import type { inspectStore } from './store-inspection.ts';
 import type { Colors } from './terminal.ts';
 import { printable } from './terminal.ts';
@@ -90,8 +91,4 @@ export function checkText({ level, subject, found, fix }: Check, colors: Colors)
   const line = printable(`${subject}: ${found}`);
   const mend = fix === undefined ? '' : `\n         ${printable(fix)}`;
   return `${color(level.padEnd(7))}  ${line}${mend}`;
-}
-
-export function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

@@ -16,7 +16,8 @@ import { shellQuote } from '../core/shell-quote.ts';
 import { CliError, type ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import type { Check } from './doctor-checks.ts';
-import { checkText, count } from './doctor.ts';
+import { checkText } from './doctor.ts';
+import { count } from './listing.ts';
 import {
   folderOf,
   type FolderOption,

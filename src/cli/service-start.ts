@@ -10,7 +10,7 @@ import type { ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { CallRow } from '../hosted/parts.ts';
 import type { TlsMaterial } from '../hosted/server.ts';
-import { otherPort } from './addresses.ts';
+import { otherPort, urlOf } from './addresses.ts';
 import { CliError, type ExitCode, reportError } from './cli-error.ts';
 import type { RunningService, startService } from './compose-service.ts';
 import type { CommandContext } from './context.ts';
@@ -56,7 +56,7 @@ export async function startServiceCommand(
   // Before the address is told: whoever reads it may stop the service at once.
   const stopped = waitForStop(service, { signals: parts.signals, terminal });
   const { host, port } = service;
-  const url = `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = urlOf({ host, port }, tls === undefined ? 'http' : 'https');
   try {
     const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
     const cert = settings.tls === undefined ? {} : { cert: settings.tls.cert };
