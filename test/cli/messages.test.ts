@@ -33,6 +33,13 @@ test('a client that is not installed starts no proxy', async () => {
   expect(readdirSync(home)).not.toContain('data');
 });
 
+test('without a home folder it is HOME that is named, not a variable that nobody has set', async () => {
+  const { home } = place();
+  const { stderr } = await runCli(['requests'], { home, env: { HOME: 'relative' } });
+  expect(stderr).toContain('HOME is not an absolute path.');
+  expect(stderr).not.toContain('XDG');
+});
+
 test('stop names the port that nothing was stopped on, and refuses one that is none', async () => {
   const none = await runCli(['stop', '--port', '9000'], place());
   expect([none.code, none.stderr]).toEqual([0, 'svc is not running on port 9000.\n']);
