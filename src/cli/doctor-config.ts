@@ -7,8 +7,9 @@ import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../core/config-pr
 import { type Access, parseAccess, parseConfig } from '../core/config-schema.ts';
 import {
   type Environment,
-  isEnvironmentName,
   isRecord,
+  keyEnd,
+  namedVariable,
   type Problem,
   problemText,
   variableText,
@@ -137,13 +138,10 @@ function wordOf(value: unknown): string {
   return typeof value === 'string' && /^[a-z][a-z_-]{0,39}$/.test(value) ? value : '?';
 }
 
-/** Tells keys apart for the person who knows them, and is of no use to anybody else. */
 function keyText(value: unknown, environment: Environment): string {
-  const name = isRecord(value) ? value['env'] : undefined;
-  if (isEnvironmentName(name)) {
+  const name = namedVariable(value);
+  if (name !== undefined) {
     return `in ${variableText(name)}, ${environment[name] ? 'set' : 'not set'}`;
   }
-  if (typeof value !== 'string' || value === '') return 'none';
-  // Four of forty characters; of a short key not even those.
-  return value.length >= 24 ? `…${value.slice(-4)}` : '…';
+  return typeof value === 'string' && value !== '' ? keyEnd(value) : 'none';
 }

@@ -109,6 +109,12 @@ export function isEnvironmentName(value: unknown): value is string {
   return typeof value === 'string' && ENVIRONMENT_NAME.test(value);
 }
 
+/** Tells keys apart for the person who knows them, and is of no use to anybody else. */
+export function keyEnd(key: string): string {
+  // Four of forty characters; of a short key not even those.
+  return key.length >= 24 ? `…${key.slice(-4)}` : '…';
+}
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const CREDENTIAL_FORMS =
