@@ -75,6 +75,8 @@ export interface ShorteningCall {
   readonly verdict: Verdict;
 }
 
+export type KeepCall = Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>;
+
 /** What a request may leave out, before anything is proven; or why it leaves out nothing. */
 export type Sought =
   | { readonly state: ContinuityState }
@@ -201,11 +203,7 @@ export class Shortener {
   }
 
   /** Gives the memory what may be left out later. Never rejects; nobody waits for it. */
-  async keepAhead({
-    reading,
-    modes,
-    settings,
-  }: Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>): Promise<void> {
+  async keepAhead({ reading, modes, settings }: KeepCall): Promise<void> {
     const isWanted = modes.compression === 'deterministic' && modes.writes && modes.reads;
     const isMain = reading.identity.kind === 'main' && !reading.hasProviderState;
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
