@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { ByteCache } from '../core/byte-cache.ts';
 import type { TextRole } from '../core/memory-api/records.ts';
-import { NONCE_BYTES, textProof } from '../core/proofs.ts';
+import { NONCE_BYTES, proofOf, textBytes } from '../core/proofs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';
@@ -12,6 +13,7 @@ import { withinDeadline } from './memory-deadline.ts';
 
 /** A text of the request that the memory is to prove. */
 export interface AskedText {
+  /** textDigest() of it. */
   readonly digest: string;
   readonly role: TextRole;
   readonly text: string;
@@ -26,11 +28,16 @@ export type Possession =
 // Long enough for a restart or a failover to end, short enough to go unnoticed when it was one.
 const DISTRUST_MS = 15_000;
 
+// What is left out is asked for again at every request: its bytes need not be made anew each time.
+const BYTES_MAX = 8 * 1024 * 1024;
+
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
 
 export class PossessionCheck {
   readonly #memory: Memory;
   readonly #clock: Clock;
+  /** Of texts that were asked for, by digest. */
+  readonly #bytes = new ByteCache(BYTES_MAX);
   #distrustedUntil = -Infinity;
 
   constructor(memory: Memory, clock: Clock) {
@@ -54,26 +61,35 @@ export class PossessionCheck {
       this.#memory.hold(question, signal),
     ).catch(() => undefined);
     if (holdings === undefined) return { kind: 'degraded' };
-    const digests = provenDigests(holdings, asked, nonce);
+    const digests = this.#provenDigests(holdings, asked, nonce);
     if (digests !== undefined) return { kind: 'proven', digests };
     this.#distrustedUntil = this.#clock.monotonic() + DISTRUST_MS;
     this.#memory.distrust?.(DISTRUST_MS);
     return { kind: 'unproven' };
   }
-}
 
-/** Undefined when one answer is wrong, doubled or was not asked for. */
-function provenDigests(
-  holdings: readonly Holding[],
-  texts: ReadonlyMap<string, AskedText>,
-  nonce: Uint8Array,
-): ReadonlySet<string> | undefined {
-  const proven = new Set<string>();
-  for (const { digest, proof } of holdings) {
-    const asked = texts.get(digest);
-    if (asked === undefined || proven.has(digest)) return undefined;
-    if (proof !== textProof(nonce, asked.role, asked.text)) return undefined;
-    proven.add(digest);
+  /** Undefined when one answer is wrong, doubled or was not asked for. */
+  #provenDigests(
+    holdings: readonly Holding[],
+    texts: ReadonlyMap<string, AskedText>,
+    nonce: Uint8Array,
+  ): ReadonlySet<string> | undefined {
+    const proven = new Set<string>();
+    for (const { digest, proof } of holdings) {
+      const asked = texts.get(digest);
+      if (asked === undefined || proven.has(digest)) return undefined;
+      const bytes = this.#bytesOf(asked);
+      if (bytes === undefined || proof !== proofOf(nonce, bytes)) return undefined;
+      proven.add(digest);
+    }
+    return proven;
   }
-  return proven;
+
+  #bytesOf({ digest, role, text }: AskedText): Uint8Array | undefined {
+    const known = this.#bytes.get(digest);
+    if (known !== undefined) return known;
+    const bytes = textBytes(role, text);
+    if (bytes !== undefined) this.#bytes.set(digest, bytes);
+    return bytes;
+  }
 }
