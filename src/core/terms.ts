@@ -44,6 +44,18 @@ export function termsOf(text: string): string[] {
   return [...words, ...wholes];
 }
 
+/** Whether the text has at least so many different terms; it is read no further than that takes. */
+export function hasTerms(text: string, count: number): boolean {
+  const found = new Set<string>();
+  for (const [word] of text.matchAll(WORD)) {
+    const terms: string[] = [];
+    addWord(word, terms, terms);
+    for (const term of terms) found.add(term);
+    if (found.size >= count) return true;
+  }
+  return found.size >= count;
+}
+
 function addWord(word: string, terms: string[], wholes: string[]): void {
   if (!NOT_ASCII.test(word)) {
     if (word.length <= WORD_CHARS_MAX) addSpaced(word, terms, wholes);

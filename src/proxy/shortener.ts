@@ -164,9 +164,11 @@ export class Shortener {
     const known = hasBatches ? await this.#batchesOf(call, kind) : NO_ENTRIES;
     if (typeof known === 'string') return { state: 'bypassed_recall_degraded' };
     const fill = fillOf(windowOf(reading, measureOf(measures, found)));
+    const isOver = kind === 'real' && call.verdict === 'no_more';
+    // Nothing is out, and nothing may go any more: a history that fills its window need not be read.
+    if (known.size === 0 && !fill.hasRoom) return { state: stateNearWindow(call, isOver) };
     const facts = this.#factsOf(call, known, fill);
     const wanted = wantedOutputs(facts);
-    const isOver = kind === 'real' && call.verdict === 'no_more';
     if (!isOver) return { facts, wanted };
     return { facts, wanted: { ...wanted, batch: [], omissions: [], reason: 'not_worth_it' } };
   }
@@ -329,6 +331,12 @@ export class Shortener {
     this.#tools.set(item, tools);
     return tools;
   }
+}
+
+function stateNearWindow({ reading, modes }: ShorteningCall, isOver: boolean): ContinuityState {
+  if (modes.compression === 'shadow') return 'shadow_only';
+  if (reading.identity.kind === 'compaction') return 'not_needed';
+  return stateWithout(isOver ? 'not_worth_it' : 'near_window');
 }
 
 function leavesNothing(state: ContinuityState): Shortening {
