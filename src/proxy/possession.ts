@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ByteCache } from '../core/byte-cache.ts';
 import type { TextRole } from '../core/memory-api/records.ts';
 import { NONCE_BYTES, proofOf, textBytes } from '../core/proofs.ts';
+import type { Wanted } from '../core/shortening.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';
@@ -25,6 +26,28 @@ export type Possession =
   | { readonly kind: 'unproven' }
   | { readonly kind: 'degraded' };
 
+/** An answer that is on its way. */
+export interface Proof {
+  readonly texts: readonly AskedText[];
+  /** Never rejects. */
+  readonly possession: Promise<Possession>;
+}
+
+/** All that these outputs and exchanges say. */
+export function textsOf(wanted: Wanted): readonly AskedText[] {
+  const { repeated, batch, omitted, omissions } = wanted;
+  return [
+    ...[...repeated, ...batch].map(({ digest, text }) => ({ digest, role: 'tool' as const, text })),
+    ...[...omitted, ...omissions].flatMap(({ texts }) => texts),
+  ];
+}
+
+/** As if the memory held all of them: for what is measured and not left out. */
+export function provenUnasked(texts: readonly AskedText[]): Proof {
+  const digests = new Set(texts.map(({ digest }) => digest));
+  return { texts, possession: Promise.resolve({ kind: 'proven', digests }) };
+}
+
 // Long enough for a restart or a failover to end, short enough to go unnoticed when it was one.
 const DISTRUST_MS = 15_000;
 
@@ -32,6 +55,12 @@ const DISTRUST_MS = 15_000;
 const BYTES_MAX = 8 * 1024 * 1024;
 
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
+
+interface PossessionCall {
+  readonly texts: readonly AskedText[];
+  readonly space: string;
+  readonly deadlineMs: number;
+}
 
 export class PossessionCheck {
   readonly #memory: Memory;
@@ -45,12 +74,12 @@ export class PossessionCheck {
     this.#clock = clock;
   }
 
-  /** Never throws. Resolves within `deadlineMs`. */
-  async check(call: {
-    readonly texts: readonly AskedText[];
-    readonly space: string;
-    readonly deadlineMs: number;
-  }): Promise<Possession> {
+  /** Asks at once. The possession is known within `deadlineMs`. */
+  begin(call: PossessionCall): Proof {
+    return { texts: call.texts, possession: this.#check(call) };
+  }
+
+  async #check(call: PossessionCall): Promise<Possession> {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;
     if (this.#clock.monotonic() < this.#distrustedUntil) return { kind: 'unproven' };

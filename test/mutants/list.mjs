@@ -250,4 +250,12 @@ export const MUTANTS = [
     test: PROXY,
     only: 'law 6',
   },
+  {
+    name: 'what the ledger knew a request ago is all it knows',
+    file: SHORTENER,
+    from: 'before !== undefined && isSame(before, known)',
+    to: 'true',
+    test: PROXY,
+    only: '40-round',
+  },
 ];
