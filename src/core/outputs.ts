@@ -94,15 +94,15 @@ export function readItemTools(view: RequestView, item: Item): ItemTools {
  * that remembers what it said.
  */
 export function outputsOf(
-  view: RequestView,
+  { items }: Pick<RequestView, 'items'>,
   toolsOf: (item: Item) => ItemTools,
 ): readonly ToolOutput[] {
   const callsById = new Map<string, ItemCall>();
   const outputs: ToolOutput[] = [];
   const paths: string[] = [];
   // Long conversations have thousands of items, and this is asked at every request.
-  for (let index = 0; index < view.items.length; index += 1) {
-    const item = view.items[index];
+  for (let index = 0; index < items.length; index += 1) {
+    const item = items[index];
     if (item === undefined || !hasTools(item)) continue;
     const tools = toolsOf(item);
     for (const call of tools.calls) callsById.set(call.id, call);
@@ -116,6 +116,23 @@ export function outputsOf(
     ({ isClients, text }) => isClients && text.startsWith(UNCHANGED),
   );
   return isReferring ? markReferred(outputs, paths) : outputs;
+}
+
+/**
+ * The outputs without those of the newest item, which the model has not seen yet: they are never left
+ * out, and reading them can wait until the request is on its way.
+ */
+export function seenOutputsOf(
+  view: RequestView,
+  toolsOf: (item: Item) => ItemTools,
+): readonly ToolOutput[] {
+  const { items, bytes } = view;
+  const newest = items.at(-1);
+  if (newest === undefined) return [];
+  // It may refer to an earlier one.
+  const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
+  if (!isReferring) return outputsOf({ items: items.slice(0, -1) }, toolsOf);
+  return outputsOf(view, toolsOf).filter(({ item }) => item < items.length - 1);
 }
 
 // Every member by name: a spread of this many costs several times as much.

@@ -1,6 +1,12 @@
 import type { Exchange } from '../core/exchanges.ts';
 import { type ExchangeTexts, readExchangeTexts } from '../core/omissions.ts';
-import { type ItemTools, outputsOf, readItemTools, type ToolOutput } from '../core/outputs.ts';
+import {
+  type ItemTools,
+  outputsOf,
+  readItemTools,
+  seenOutputsOf,
+  type ToolOutput,
+} from '../core/outputs.ts';
 import type { Item, RequestView } from '../core/view.ts';
 
 /**
@@ -9,16 +15,15 @@ import type { Item, RequestView } from '../core/view.ts';
  */
 export class ReadItems {
   readonly #tools = new WeakMap<Item, ItemTools>();
-  readonly #outputs = new WeakMap<RequestView, readonly ToolOutput[]>();
   /** By the last item of an exchange: masking its texts is most of the work. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
 
   outputsOf(view: RequestView): readonly ToolOutput[] {
-    const known = this.#outputs.get(view);
-    if (known !== undefined) return known;
-    const outputs = outputsOf(view, (item) => this.toolsOf(view, item));
-    this.#outputs.set(view, outputs);
-    return outputs;
+    return outputsOf(view, (item) => this.toolsOf(view, item));
+  }
+
+  seenOutputsOf(view: RequestView): readonly ToolOutput[] {
+    return seenOutputsOf(view, (item) => this.toolsOf(view, item));
   }
 
   textsOf(view: RequestView, exchange: Exchange): ExchangeTexts {

@@ -237,11 +237,9 @@ export class Shortener {
   rereads(reading: Reading | undefined, shortening: Shortening | undefined): Rereads | undefined {
     if (reading === undefined || !shortening?.elided.length) return undefined;
     if (shortening.state === 'shadow_only') return undefined;
-    return countRereads(
-      reading.view,
-      shortening.elided.map(({ output }) => output),
-      (item) => this.#read.toolsOf(reading.view, item),
-    );
+    const { view } = reading;
+    const elided = shortening.elided.map(({ output }) => output);
+    return countRereads(view, elided, (item) => this.#read.toolsOf(view, item));
   }
 
   /** The provider refused the shortened request: this conversation is not shortened any more. */
@@ -257,7 +255,7 @@ export class Shortener {
     fill: Fill,
   ): ShorteningFacts {
     const { view, place } = reading;
-    const outputs = this.#read.outputsOf(reading.view);
+    const outputs = this.#read.seenOutputsOf(view);
     // Shadow stores nothing: it measures what could be left out were all of it stored.
     const isMeasured = modes.compression === 'shadow';
     const exchanges = groupExchanges(view.items);
@@ -270,7 +268,7 @@ export class Shortener {
       items: view.items,
       exchanges,
       outputs,
-      reread: referencesRead(view, (item) => this.#read.toolsOf(reading.view, item)),
+      reread: referencesRead(view, (item) => this.#read.toolsOf(view, item)),
       repeated: repeatedOutputs(outputs, known.values()),
       omittable: omissions.filter((omission) => !omitted.has(omission)),
       omitted: [...omitted],
