@@ -232,7 +232,13 @@ function buildTables(): Tables {
   const reached: number[] = [];
   // The list grows while it is walked: what a step reaches for the first time is walked later.
   for (const state of states) {
+    const first = reached.length;
     for (const kind of order) {
+      const like = standIn(state, kind);
+      if (like !== kind) {
+        reached.push(reached[first + order.indexOf(like)] ?? 0);
+        continue;
+      }
       const to = step(state, kind);
       const key = keyOf(to);
       let number = numbers.get(key);
@@ -252,6 +258,14 @@ function buildTables(): Tables {
   }
   const costs = states.map(({ pays }) => (pays === undefined ? 0 : WEIGHTS[pays]));
   return { next, costs: Float64Array.from(costs) };
+}
+
+/** A kind that comes first, by its bytes, and leads to the same state: two steps in three are such. */
+function standIn({ row, count, isEscaping }: State, kind: Kind): Kind {
+  const isLetter = kind === 'small n' || kind === 'small t' || kind === 'small u';
+  if (isEscaping === true) return isLetter ? kind : 'sign';
+  if (row === 'hex' && count < COUNTED.hex) return 'sign';
+  return isLetter ? 'small' : kind;
 }
 
 /** Bytes next to each other that are of one kind: the kind's place in the order of kinds. */
