@@ -108,9 +108,6 @@ class Story {
 
     // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
-    const keepAsked = (): void => {
-      if (reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
-    };
     const answer = await forwardPlanned({
       configured,
       request,
@@ -124,7 +121,7 @@ class Story {
         if (plan.elidedItems > 0) this.#shortener.refused(reading);
       },
     }).catch((error: unknown) => {
-      if (gone.aborted) keepAsked();
+      if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
     });
     record.answered(answer.status);
@@ -150,9 +147,10 @@ class Story {
       },
     });
     record.ended(end);
-    if (end === 'client-gone') keepAsked();
-    // What was said before svc came stands in every request: it can wait until nobody does.
     if (reading === undefined || !modes.writes) return;
+    if (end === 'client-gone' && !watch.endsEarly()) this.#keeper.keepHuman(reading);
+    else if (watch.isCut) this.#keeper.noteCut(reading);
+    // What was said before svc came stands in every request: it can wait until nobody does.
     this.#history.add({ reading, placements }, live.proxy.elisionCaptureLimit);
   }
 

@@ -27,14 +27,14 @@ interface Waiting extends History {
 }
 
 export class HistoryPacer {
-  readonly #keepOne: (history: History) => boolean;
+  readonly #keepOne: (history: History) => Promise<boolean>;
   /** By conversation; the oldest request is the next. */
   readonly #waiting = new Map<string, Waiting>();
   #held = 0;
   #isPlanned = false;
 
   /** `keepOne` says whether it found an exchange to keep. */
-  constructor(keepOne: (history: History) => boolean) {
+  constructor(keepOne: (history: History) => Promise<boolean>) {
     this.#keepOne = keepOne;
   }
 
@@ -66,28 +66,31 @@ export class HistoryPacer {
   #plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
-    setTimeout(() => this.#step(), PACE_MS).unref();
+    setTimeout(() => void this.#step(), PACE_MS).unref();
   }
 
-  #step(): void {
+  async #step(): Promise<void> {
+    if (this.#held === 0) await this.#keepNext();
     this.#isPlanned = false;
-    if (this.#held === 0) this.#keepNext();
     if (this.#waiting.size > 0) this.#plan();
   }
 
-  #keepNext(): void {
+  async #keepNext(): Promise<void> {
     const next = this.#waiting.entries().next().value;
     if (next === undefined) return;
     const [key, { left, ...history }] = next;
     this.#waiting.delete(key);
-    // Behind the others: they take turns.
-    if (this.#tryOne(history) && left > 1) this.#waiting.set(key, { ...history, left: left - 1 });
+    const isOne = await this.#tryOne(history);
+    // Behind the others: they take turns. A later request may have taken its place meanwhile.
+    if (isOne && left > 1 && !this.#waiting.has(key)) {
+      this.#waiting.set(key, { ...history, left: left - 1 });
+    }
   }
 
   // Nobody waits here who could catch it: an error would end the process, and every answer with it.
-  #tryOne(history: History): boolean {
+  async #tryOne(history: History): Promise<boolean> {
     try {
-      return this.#keepOne(history);
+      return await this.#keepOne(history);
     } catch {
       return false;
     }

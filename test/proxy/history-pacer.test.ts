@@ -17,7 +17,7 @@ function historyOf(conversation: string): History {
 
 function open(exchanges: Record<string, number>) {
   const kept: string[] = [];
-  const pacer = new HistoryPacer(({ reading: { place } }) => {
+  const pacer = new HistoryPacer(async ({ reading: { place } }) => {
     const left = exchanges[place.conversation] ?? 0;
     if (left === 0) return false;
     exchanges[place.conversation] = left - 1;
@@ -27,59 +27,59 @@ function open(exchanges: Record<string, number>) {
   return { kept, pacer };
 }
 
-test('one exchange a step, no more than asked for, and conversations take turns', () => {
+test('one exchange a step, no more than asked for, and conversations take turns', async () => {
   const { kept, pacer } = open({ a: 9, b: 1 });
   pacer.add(historyOf('a'), 3);
   pacer.add(historyOf('b'), 3);
   expect(kept).toEqual([]);
-  vi.advanceTimersByTime(STEP_MS);
+  await vi.advanceTimersByTimeAsync(STEP_MS);
   expect(kept).toEqual(['a']);
-  vi.advanceTimersByTime(20 * STEP_MS);
+  await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(kept).toEqual(['a', 'b', 'a', 'a']);
 });
 
-test('a later request of the conversation takes the place of the earlier one', () => {
+test('a later request of the conversation takes the place of the earlier one', async () => {
   const { kept, pacer } = open({ a: 9 });
   pacer.add(historyOf('a'), 8);
   pacer.add(historyOf('a'), 2);
   pacer.add(historyOf('none'), 0);
-  vi.advanceTimersByTime(20 * STEP_MS);
+  await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(kept).toEqual(['a', 'a']);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a history that cannot be kept ends nothing, and does not hold up the others', () => {
+test('a history that cannot be kept ends nothing, and does not hold up the others', async () => {
   const kept: string[] = [];
-  const pacer = new HistoryPacer(({ reading: { place } }) => {
+  const pacer = new HistoryPacer(async ({ reading: { place } }) => {
     if (place.conversation === 'broken') throw new RangeError('Maximum call stack size exceeded');
     kept.push(place.conversation);
     return true;
   });
   pacer.add(historyOf('broken'), 8);
   pacer.add(historyOf('a'), 2);
-  expect(() => vi.advanceTimersByTime(20 * STEP_MS)).not.toThrow();
+  await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(kept).toEqual(['a', 'a']);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('nothing is kept while an answer has not begun', () => {
+test('nothing is kept while an answer has not begun', async () => {
   const { kept, pacer } = open({ a: 9 });
   const [begun, otherBegun] = [pacer.hold(), pacer.hold()];
   pacer.add(historyOf('a'), 1);
-  vi.advanceTimersByTime(3 * STEP_MS);
+  await vi.advanceTimersByTimeAsync(3 * STEP_MS);
   begun();
   begun();
-  vi.advanceTimersByTime(3 * STEP_MS);
+  await vi.advanceTimersByTimeAsync(3 * STEP_MS);
   expect(kept).toEqual([]);
   otherBegun();
-  vi.advanceTimersByTime(STEP_MS);
+  await vi.advanceTimersByTimeAsync(STEP_MS);
   expect(kept).toEqual(['a']);
 });
 
-test('of many conversations the latest few wait', () => {
+test('of many conversations the latest few wait', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   const { kept, pacer } = open(Object.fromEntries(names.map((name) => [name, 1])));
   for (const name of names) pacer.add(historyOf(name), 1);
-  vi.advanceTimersByTime(20 * STEP_MS);
+  await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(kept).toEqual(['c', 'd', 'e', 'f']);
 });
