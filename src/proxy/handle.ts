@@ -27,9 +27,15 @@ import { leftOutDigests, Shortener, type ShorteningCall } from './shortener.ts';
  * the rest is told here in order. Memory may fail at every step and then only its state changes:
  * nothing but a mode that does not exist, a missing upstream or a dead provider stops a request.
  */
-export function createHandler(parts: ProxyParts): Handler {
+export function createHandler(parts: ProxyParts): ProxyHandler {
   const story = new Story(parts);
-  return (request, outgoing) => story.tell(request, outgoing);
+  const handler: Handler = (request, outgoing) => story.tell(request, outgoing);
+  return Object.assign(handler, { finish: () => story.finish() });
+}
+
+export interface ProxyHandler extends Handler {
+  /** When no request comes any more: what nobody waited for is done now. Never rejects. */
+  finish(): Promise<void>;
 }
 
 /** What outlives a request: caches and guards that every request of this process shares. */
@@ -53,6 +59,10 @@ class Story {
     );
     this.#caches = new CacheWatch(parts.clock);
     this.#meter = new CostMeter(parts);
+  }
+
+  finish(): Promise<void> {
+    return this.#history.finish();
   }
 
   async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {

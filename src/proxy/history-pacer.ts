@@ -4,8 +4,8 @@ import type { Reading } from './read-request.ts';
 /**
  * Keeps the history of sessions that began before svc did, one exchange at a time and never while a
  * request waits for its answer to begin: whoever starts svc in the middle of a long session must
- * not pay for it in the first requests. Nothing is lost by waiting, because the history stands in
- * every later request too.
+ * not pay for it in the first requests. The history stands in every later request too, but a session
+ * may have had its last one, or may come back compacted: so what waits is taken in when svc ends.
  */
 
 /**
@@ -13,6 +13,8 @@ import type { Reading } from './read-request.ts';
  * a machine that has only one.
  */
 const PACE_MS = 100;
+/** What waits at the end is 32 exchanges at most: a tenth of a second. Whoever stops svc waits for it. */
+const FINISH_MS = 500;
 /** One person's agents at work side by side. Each holds on to a body, so they are few. */
 const CONVERSATIONS_MAX = 4;
 
@@ -32,6 +34,8 @@ export class HistoryPacer {
   readonly #waiting = new Map<string, Waiting>();
   #held = 0;
   #isPlanned = false;
+  #isFinishing = false;
+  #keeping: Promise<void> = Promise.resolve();
 
   /** `keepOne` says whether it found an exchange to keep. */
   constructor(keepOne: (history: History) => Promise<boolean>) {
@@ -62,15 +66,29 @@ export class HistoryPacer {
     };
   }
 
+  /** Keeps what waits, without pauses and for half a second at most: for the end of the process. */
+  async finish(): Promise<void> {
+    this.#isFinishing = true;
+    const until = performance.now() + FINISH_MS;
+    await this.#keeping;
+    while (this.#waiting.size > 0 && performance.now() < until) {
+      // oxlint-disable-next-line no-await-in-loop -- The store takes one after the other.
+      await this.#keepNext();
+    }
+  }
+
   // The process may end in between.
   #plan(): void {
-    if (this.#isPlanned) return;
+    if (this.#isPlanned || this.#isFinishing) return;
     this.#isPlanned = true;
     setTimeout(() => void this.#step(), PACE_MS).unref();
   }
 
   async #step(): Promise<void> {
-    if (this.#held === 0) await this.#keepNext();
+    if (this.#held === 0 && !this.#isFinishing) {
+      this.#keeping = this.#keepNext();
+      await this.#keeping;
+    }
     this.#isPlanned = false;
     if (this.#waiting.size > 0) this.#plan();
   }

@@ -62,6 +62,31 @@ test('a history that cannot be kept ends nothing, and does not hold up the other
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test('what waits at the end is kept at once, also what is being kept just then', async () => {
+  const { kept, pacer } = open({ a: 9, b: 9 });
+  pacer.add(historyOf('a'), 3);
+  pacer.add(historyOf('b'), 2);
+  vi.advanceTimersByTime(STEP_MS);
+  await pacer.finish();
+  expect(kept.toSorted()).toEqual(['a', 'a', 'a', 'b', 'b']);
+  pacer.add(historyOf('a'), 1);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('a memory that does not answer holds up the end for a moment only', async () => {
+  vi.useRealTimers();
+  let count = 0;
+  const pacer = new HistoryPacer(async () => {
+    count += 1;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return true;
+  });
+  pacer.add(historyOf('a'), 1000);
+  await pacer.finish();
+  expect(count).toBeGreaterThan(0);
+  expect(count).toBeLessThan(10);
+});
+
 test('nothing is kept while an answer has not begun', async () => {
   const { kept, pacer } = open({ a: 9 });
   const [begun, otherBegun] = [pacer.hold(), pacer.hold()];
