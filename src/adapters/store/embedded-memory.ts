@@ -26,14 +26,23 @@ import type { OutputMirror } from './output-mirror.ts';
 const BATCH_RECORDS_MAX = 16;
 const BATCH_CHARS_MAX = 32_768;
 
+export interface EmbeddedMemoryParts {
+  readonly client: StoreClient;
+  readonly mirror: OutputMirror;
+  /** Captures on their way, in this process or another, that the filter means. */
+  readonly waiting: (filter: ForgetFilter) => Promise<readonly MemoryRecord[]>;
+}
+
 export class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
   readonly #client: StoreClient;
   readonly #mirror: OutputMirror;
+  readonly #waiting: EmbeddedMemoryParts['waiting'];
 
-  constructor(client: StoreClient, mirror: OutputMirror) {
+  constructor({ client, mirror, waiting }: EmbeddedMemoryParts) {
     this.#client = client;
     this.#mirror = mirror;
+    this.#waiting = waiting;
   }
 
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
@@ -60,9 +69,11 @@ export class EmbeddedMemory implements Memory {
   }
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
-    const forgotten = await this.#client.call('forget', filter, signal);
+    const waiting = await this.#waiting(filter);
+    const buried = waiting.length === 0 ? 0 : await this.#client.call('bury', waiting, signal);
+    const forgotten = buried + (await this.#client.call('forget', filter, signal));
     try {
-      if (forgotten > 0) await this.#mirror.sweep();
+      await this.#mirror.sweep();
     } catch (cause) {
       const message = 'The memory forgot, but could not remove its file of a tool output.';
       throw new MemoryError('unavailable', message, { cause });

@@ -45,6 +45,8 @@ export interface StoreCalls {
   retrieve(key: RecordKey): StoredRecord | StoredOutput | undefined;
   list(filter: ListFilter): readonly StoredRecord[];
   forget(filter: ForgetFilter): number;
+  /** Keeps records out that are not held yet. Returns how many of them are new to it. */
+  bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[]): number;
   /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */
   forgetPlaced(texts: readonly string[] | 'all'): number;
   keepOutputs(records: readonly OutputRecord[]): readonly CaptureState[];
