@@ -95,6 +95,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const stopResting = onceIdle(server, () => {
     runtime.warm();
     void store.warm();
+    void store.memory.sweepFiles().catch(() => undefined);
     warmUp();
     // Requests go on without a memory, so nobody would notice.
     store.health().catch(() => {

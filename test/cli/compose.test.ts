@@ -1,11 +1,14 @@
 import { readdirSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { outputFileRefs, writeOutputFile } from '../../src/adapters/output-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { startProxy } from '../../src/cli/compose.ts';
 import { Terminal } from '../../src/cli/terminal.ts';
+import { referenceOf } from '../../src/core/reference.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { PROXY_SETTINGS, TOKEN } from '../support/local-server.ts';
+import { outputRecordOf } from '../support/records.ts';
 import { startRecordingProvider } from '../support/story.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { upstreamSettings } from '../support/upstream.ts';
@@ -44,6 +47,15 @@ test.each(UNUSABLE)('a start that ends at its $name leaves nothing open', async 
   // The store waits for the end of the process as long as it is open.
   expect(process.listenerCount('exit')).toBe(waiting);
   expect(readdirSync(folder).filter((name) => name.endsWith('.journal'))).toEqual([]);
+});
+
+test('R26: the file of an output that is no longer held goes when svc starts', async () => {
+  const folder = tempFolder();
+  const { digest, text } = outputRecordOf('What a kill left behind.');
+  await writeOutputFile(folder, { ref: referenceOf(digest), text }, Date.now());
+  const proxy = await startProxy({ settings: settingsWith({}), dataFolder: folder, terminal });
+  onTestFinished(() => proxy.stop());
+  await expect.poll(() => outputFileRefs(folder), { timeout: 10_000 }).toEqual([]);
 });
 
 test('R33: what of an earlier session waits to be kept is kept when svc is told to stop', async () => {

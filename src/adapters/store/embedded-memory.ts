@@ -101,6 +101,21 @@ export class EmbeddedMemory implements Memory {
     return holdings;
   }
 
+  /** Of outputs that are held elsewhere, where something was forgotten: maybe one of these. */
+  async dropOutputs(space: string): Promise<void> {
+    await this.#client.call('dropOutputs', space);
+    await this.sweepFiles();
+  }
+
+  outputSpaces(limit: number): Promise<readonly string[]> {
+    return this.#client.call('outputSpaces', limit);
+  }
+
+  /** Removes files whose output is not held any more: a kill may come between the two. */
+  sweepFiles(): Promise<void> {
+    return this.#mirror.sweep();
+  }
+
   /** Writes these outputs as files for shells that may only read. Returns at once. */
   keepFiles(space: string, digests: readonly string[]): void {
     this.#mirror.keep(space, digests);

@@ -53,6 +53,10 @@ export interface StoreCalls {
   hold(question: HoldQuestion): readonly Holding[];
   /** Those of the references that stand for a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
+  /** Takes the outputs of a space out, without tombstones: where they belong they may be held on. */
+  dropOutputs(space: string): void;
+  /** Spaces that have outputs, used last first. */
+  outputSpaces(limit: number): readonly string[];
   findEntries(keys: readonly string[]): readonly LedgerEntry[];
   recordEntries(entries: readonly LedgerEntry[]): void;
   addRequests(rows: readonly RequestRow[]): void;

@@ -106,6 +106,10 @@ export class Store {
       keepOutputs: (given) => outputs.keep(given, Date.now()),
       hold: (question) => [...outputs.hold(question, Date.now()), ...records.hold(question)],
       heldOutputs: (refs) => outputs.heldRefs(refs),
+      dropOutputs: (space) => {
+        if (outputs.drop(space) > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      },
+      outputSpaces: (limit) => outputs.spaces(limit),
       findEntries: (keys) => ledger.find(keys),
       recordEntries: (entries) => ledger.record(entries),
       addRequests: (rows) => requests.add(rows),
