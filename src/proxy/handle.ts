@@ -28,9 +28,15 @@ import { type KeepCall, leftOutDigests, Shortener, type ShorteningCall } from '.
  * the rest is told here in order. Memory may fail at every step and then only its state changes:
  * nothing but a mode that does not exist, a missing upstream or a dead provider stops a request.
  */
-export function createHandler(parts: ProxyParts): Handler {
+export function createHandler(parts: ProxyParts): ProxyHandler {
   const story = new Story(parts);
-  return (request, outgoing) => story.tell(request, outgoing);
+  const handler: Handler = (request, outgoing) => story.tell(request, outgoing);
+  return Object.assign(handler, { finish: () => story.finish() });
+}
+
+export interface ProxyHandler extends Handler {
+  /** When no request comes any more: what nobody waited for is done now. Never rejects. */
+  finish(): Promise<void>;
 }
 
 /**
@@ -61,6 +67,10 @@ class Story {
     this.#keeper = new CaptureKeeper(parts);
     this.#caches = new CacheWatch(parts.clock);
     this.#meter = new CostMeter(parts);
+  }
+
+  finish(): Promise<void> {
+    return this.#history.finish();
   }
 
   async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
@@ -116,9 +126,6 @@ class Story {
 
     // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
-    const keepAsked = (): void => {
-      if (reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
-    };
     const sent = forwardPlanned({
       configured,
       request,
@@ -134,7 +141,7 @@ class Story {
     });
     letGo();
     const answer = await sent.catch((error: unknown) => {
-      if (gone.aborted) keepAsked();
+      if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
     });
     record.answered(answer.status);
@@ -157,22 +164,22 @@ class Story {
       },
     });
     record.ended(end);
-    if (end === 'client-gone') keepAsked();
-    if (reading !== undefined)
-      this.#keepLater({ reading, modes, settings: live.proxy }, placements);
+    if (reading === undefined || !modes.writes) return;
+    if (end === 'client-gone' && !watch.endsEarly()) this.#keeper.keepHuman(reading);
+    else if (watch.isCut) this.#keeper.noteCut(reading);
+    this.#keepLater({ reading, modes, settings: live.proxy }, placements);
   }
 
   /** What stands in every request can wait until nobody does. */
   #keepLater(call: KeepCall, placements: readonly Placement[]): void {
-    const { reading, modes, settings } = call;
-    if (!modes.writes) return;
+    const { reading, settings } = call;
     const keepOutputs = (): boolean => {
       void this.#shortener.keepAhead(call).catch(() => {});
       return false;
     };
     this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1 });
     // What was said before svc came.
-    const keepHistory = (): boolean => this.#keeper.keepHistory(reading, placements);
+    const keepHistory = () => this.#keeper.keepHistory(reading, placements);
     const times = settings.elisionCaptureLimit;
     this.#history.add(reading.place, { doOne: keepHistory, times });
   }

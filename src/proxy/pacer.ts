@@ -1,11 +1,14 @@
 /**
  * Does what nobody waits for, a piece at a time and never while svc has a request in hand: the
- * history of sessions that began before svc did, and the outputs that may be left out one day. Nothing
- * is lost by waiting, because both stand in every later request too.
+ * history of sessions that began before svc did, and the outputs that may be left out one day. Both
+ * stand in every later request too; but a session may have had its last one, or may come back
+ * compacted, so what must not be lost is finished when svc ends.
  */
 
 /** One person's agents at work side by side. Each holds on to a body, so they are few. */
 const CONVERSATIONS_MAX = 4;
+/** What waits at the end is 32 exchanges at most: a tenth of a second. Whoever stops svc waits for it. */
+const FINISH_MS = 500;
 
 /** Knows whether svc has a request in hand. While a provider thinks, it has not. */
 export class Hands {
@@ -29,7 +32,7 @@ export class Hands {
 /** Of one conversation. */
 export interface PacedWork {
   /** One piece; says whether there was one. */
-  readonly doOne: () => boolean;
+  readonly doOne: () => boolean | Promise<boolean>;
   /** At most so many pieces. */
   readonly times: number;
 }
@@ -40,6 +43,8 @@ export class Pacer {
   /** By conversation; the oldest request is the next. */
   readonly #waiting = new Map<string, PacedWork>();
   #isPlanned = false;
+  #isFinishing = false;
+  #doing: Promise<void> = Promise.resolve();
 
   /** `paceMs`: before each piece. */
   constructor(hands: Hands, paceMs: number) {
@@ -60,33 +65,48 @@ export class Pacer {
     this.#plan();
   }
 
-  // The process may end in between.
-  #plan(): void {
-    if (this.#isPlanned) return;
-    this.#isPlanned = true;
-    setTimeout(() => this.#step(), this.#paceMs).unref();
+  /** Does what waits, without pauses and for half a second at most: for the end of the process. */
+  async finish(): Promise<void> {
+    this.#isFinishing = true;
+    const until = performance.now() + FINISH_MS;
+    await this.#doing;
+    while (this.#waiting.size > 0 && performance.now() < until) {
+      // oxlint-disable-next-line no-await-in-loop -- The store takes one after the other.
+      await this.#doNext();
+    }
   }
 
-  #step(): void {
+  // The process may end in between.
+  #plan(): void {
+    if (this.#isPlanned || this.#isFinishing) return;
+    this.#isPlanned = true;
+    setTimeout(() => void this.#step(), this.#paceMs).unref();
+  }
+
+  async #step(): Promise<void> {
+    if (this.#hands.areFree && !this.#isFinishing) {
+      this.#doing = this.#doNext();
+      await this.#doing;
+    }
     this.#isPlanned = false;
-    if (this.#hands.areFree) this.#doNext();
     if (this.#waiting.size > 0) this.#plan();
   }
 
-  #doNext(): void {
+  async #doNext(): Promise<void> {
     const next = this.#waiting.entries().next().value;
     if (next === undefined) return;
     const [key, { doOne, times }] = next;
     this.#waiting.delete(key);
-    // Behind the others: they take turns.
-    if (tryOne(doOne) && times > 1) this.#waiting.set(key, { doOne, times: times - 1 });
+    const isMore = (await tryOne(doOne)) && times > 1;
+    // Behind the others: they take turns. A later request may have taken its place meanwhile.
+    if (isMore && !this.#waiting.has(key)) this.#waiting.set(key, { doOne, times: times - 1 });
   }
 }
 
 // Nobody waits here who could catch it: an error would end the process, and every answer with it.
-function tryOne(doOne: () => boolean): boolean {
+async function tryOne(doOne: PacedWork['doOne']): Promise<boolean> {
   try {
-    return doOne();
+    return await doOne();
   } catch {
     return false;
   }

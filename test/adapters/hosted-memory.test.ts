@@ -288,31 +288,6 @@ test('acknowledgements outlive the process: the same outputs are proven after a 
   expect(await again.memory.hold(question, patience())).toHaveLength(1);
 });
 
-test('the mirror answers where the service does not, and forgets with it', async () => {
-  const { FakeMemory } = await import('../support/fake-memory.ts');
-  const near = new FakeMemory();
-  const files: string[] = [];
-  const mirror = Object.assign(near, {
-    keepFiles: (_: string, digests: readonly string[]) => void files.push(...digests),
-    forgetPlaced: async () => 0,
-  });
-  const { service, hosted } = await openHostedScene({ mirror });
-  const output = outputRecordOf('a build log');
-  await hosted.memory.keepOutputs([output], patience());
-  const nonce = randomBytes(32);
-  await hosted.memory.hold({ space: 'project', digests: [output.digest], nonce }, patience());
-  expect(files).toEqual([output.digest]);
-  service.intercept = (_, response) => {
-    response.destroy();
-    return true;
-  };
-  expect((await hosted.memory.retrieve(output, patience()))?.text).toBe(output.text);
-  service.intercept = () => false;
-  const { ref = '' } = (await hosted.memory.retrieve(output, patience())) ?? {};
-  expect(await hosted.memory.forget({ refs: [ref] }, patience())).toBe(1);
-  expect(await near.retrieve(output, patience())).toBe(undefined);
-});
-
 test.each<[string, (ref: string) => ForgetFilter]>([
   ['by reference', (ref) => ({ refs: [ref] })],
   ['by words', () => ({ words: 'zebrafishlantern' })],

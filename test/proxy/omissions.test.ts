@@ -8,6 +8,7 @@ import { openProxyStage, type ProxyStage, type StageOptions } from '../support/p
 import { recordOf } from '../support/records.ts';
 import { pause } from '../support/sockets.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { wrapped } from '../support/wrapped-memory.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
 /** Exchanges of one plain text each, and then one more and a question. */
@@ -121,21 +122,6 @@ test.each(DIALECTS)(
 function withHold(change: (hold: Memory['hold']) => Memory['hold']): (memory: Memory) => Memory {
   return (memory) =>
     wrapped(memory, { hold: change((asked, signal) => memory.hold(asked, signal)) });
-}
-
-function wrapped(memory: Memory, other: Partial<Memory>): Memory {
-  return {
-    supports: memory.supports,
-    recall: (asked, signal) => memory.recall(asked, signal),
-    capture: (records, signal) => memory.capture(records, signal),
-    retrieve: (key, signal) => memory.retrieve(key, signal),
-    list: (filter, signal) => memory.list(filter, signal),
-    forget: (filter, signal) => memory.forget(filter, signal),
-    keepOutputs: (records, signal) => memory.keepOutputs(records, signal),
-    hold: (asked, signal) => memory.hold(asked, signal),
-    close: () => memory.close(),
-    ...other,
-  };
 }
 
 const never = () => new Promise<never>(() => {});

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { estimateTextTokens } from '../../src/core/tokens.ts';
 import {
@@ -18,6 +18,7 @@ import {
   type StoryOptions,
 } from '../support/story.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { wrapped } from '../support/wrapped-memory.ts';
 
 const FACT = 'The staging database of the walrus shop listens on port 6431.';
 const QUESTION = 'On which port does the staging database of the walrus shop listen?';
@@ -308,4 +309,29 @@ test('previous_response_id passes unchanged, and so does the conversation behind
   });
   await story.send('openai_responses', body);
   expect(lastBody(provider)?.toString()).toBe(JSON.stringify(body));
+});
+
+test('R26: what is forgotten while the memory is asked for it is not placed, then or later', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  onTestFinished(() => store.close());
+  let isForgetting = true;
+  const { memory } = store;
+  const slow = wrapped(memory, {
+    recall: async (question, signal) => {
+      const found = await memory.recall(question, signal);
+      if (isForgetting) await memory.forget({ words: 'walrus' }, AbortSignal.timeout(5_000));
+      return found;
+    },
+  });
+  const provider = await startRecordingProvider();
+  const story = await startStory({ provider, memory: slow, ledger: store.ledger, folder });
+  await teach(story, FACT);
+  const items = [said('user', QUESTION)];
+  const ask = () => story.send('anthropic_messages', requestWith('anthropic_messages', items));
+  expect((await ask()).headers['x-svc-memory-state']).toBe('degraded_unavailable');
+  expect(blocksIn(lastBody(provider))).toEqual([]);
+  isForgetting = false;
+  expect((await ask()).headers['x-svc-memory-state']).toBe('empty');
+  expect(blocksIn(lastBody(provider))).toEqual([]);
 });

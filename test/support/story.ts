@@ -127,6 +127,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
   const server = await startServer(handler, options.settings);
   const stop = once(async () => {
     await server.close();
+    await handler.finish();
     await store.close();
     for (const { upstream } of upstreams.values()) await upstream.close();
   });

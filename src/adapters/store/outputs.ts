@@ -131,6 +131,23 @@ export class Outputs implements Holder {
     });
   }
 
+  /** The number of outputs that were in the space. */
+  drop(space: string): number {
+    const sql = 'DELETE FROM outputs WHERE space = (SELECT id FROM spaces WHERE name = ?)';
+    return this.#database.run(sql, space);
+  }
+
+  /** Used last first. */
+  spaces(limit: number): string[] {
+    return this.#database
+      .all<{ readonly name: string }>(
+        `SELECT s.name FROM outputs o JOIN spaces s ON s.id = o.space
+         GROUP BY s.name ORDER BY max(o.used) DESC LIMIT ?`,
+        limit,
+      )
+      .map(({ name }) => name);
+  }
+
   // Outputs are in no index: they are read one by one, before anything is locked.
   #withWords({ words, space }: { readonly words: string; readonly space?: string }): number[] {
     const terms = listTerms(words);

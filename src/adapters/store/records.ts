@@ -118,6 +118,24 @@ export class Records implements Holder {
     }
   }
 
+  /** Tombstones for what is on its way; a record that is held is the business of `forget`. */
+  bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[], at: number): number {
+    return this.#database.transaction(() => {
+      let buried = 0;
+      for (const { space: name, digest } of records) {
+        const space = spaceId(this.#database, name);
+        if (space === undefined || this.#has('records', space, digest)) continue;
+        buried += this.#database.run(
+          'INSERT OR IGNORE INTO tombstones (space, digest, at) VALUES (?, ?, ?)',
+          space,
+          digest,
+          at,
+        );
+      }
+      return buried;
+    });
+  }
+
   #captureOne(record: MemoryRecord, add: AddText): CaptureState {
     if (!isStorable(record)) return 'rejected';
     const space = spaceId(this.#database, record.space);
