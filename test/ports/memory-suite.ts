@@ -9,7 +9,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
   describe(name, () => {
     let memory: Memory;
     // Far above what anything here takes: only a hang reaches it.
-    const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+    const patience = (): AbortSignal => AbortSignal.timeout(30_000);
     const texts = async (humanText: string, space = 'project'): Promise<string[]> => {
       const answer = await memory.recall(questionOf(humanText, { space }), patience());
       return answer.passages.map(({ text }) => text);
