@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -6,8 +7,12 @@ import { defineConfig } from 'vitest/config';
  */
 const RETRIES = 1;
 
+/** Much of a test is waiting for sockets, processes and disks: even two cores have time for two. */
+const WORKERS = Math.max(2, availableParallelism() - 1);
+
 export default defineConfig({
   test: {
+    maxWorkers: WORKERS,
     reporters: ['default', './test/support/count-reporter.ts'],
     projects: [
       {
