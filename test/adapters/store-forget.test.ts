@@ -14,7 +14,7 @@ import { ledgerBytes } from '../support/ledger-bytes.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 function openStore(folder: string): EmbeddedStore {
   const store = openEmbeddedStore({ folder, report: () => undefined });
@@ -27,7 +27,7 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
   const store = openStore(folder);
   const record = recordOf('The passphrase is zebrafishlantern, spoken twice.');
   store.outbox.keep([record]);
-  await store.outbox.flush(10_000);
+  await store.outbox.flush(30_000);
   await store.memory.capture(
     FACTS.map((text) => recordOf(text)),
     patience(),
