@@ -6,6 +6,7 @@ import type { RawHeaders } from '../core/headers.ts';
 import type { UpstreamSettings } from '../core/settings.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Upstream } from '../ports/upstream.ts';
+import { count } from './listing.ts';
 
 /**
  * Whether a provider can be reached and takes its key: GET /v1/models, else an empty request, neither
@@ -111,8 +112,7 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
     const models = modelsIn(body);
     const key = auth === 'none' ? '' : 'the key is accepted, ';
     if (models === undefined) return { state: 'accepted', found: `${key}it answers` };
-    const count = `${models.length} ${models.length === 1 ? 'model' : 'models'}`;
-    return { state: 'accepted', found: `${key}it lists ${count}`, models };
+    return { state: 'accepted', found: `${key}it lists ${count(models.length, 'model')}`, models };
   }
   if (status === 401) return { state: 'refused', found: 'the provider refuses the key (401)' };
   if (status === 403) {

@@ -97,6 +97,11 @@ export function putProxySettings(draft: Draft, changes: Draft): Draft {
   return { ...draft, proxy: { ...(isRecord(proxy) ? proxy : {}), ...changes } };
 }
 
+/** The upstreams as the file has them, unjudged; what is no object among them is left out. */
+export function upstreamEntries(file: unknown): readonly Draft[] {
+  return upstreamsOf(isRecord(file) ? file : {}).filter((one) => isRecord(one));
+}
+
 export function upstreamNames(draft: Draft): readonly string[] {
   const names = upstreamsOf(draft).map((upstream) => memberOf(upstream, 'name'));
   return [...new Set(names.filter((name) => typeof name === 'string'))];

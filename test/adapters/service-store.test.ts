@@ -142,7 +142,7 @@ test('what is no backup is not restored, and nothing changes', async () => {
   const file = join(tempFolder(), 'not-a-backup.db');
   writeFileSync(file, 'SQLite format 3\u0000 but not really');
   await expect(restoreService(folder, file, 0)).rejects.toThrow('no backup');
-  await expect(restoreService(folder, `${file}.missing`, 0)).rejects.toThrow('ENOENT');
+  await expect(restoreService(folder, `${file}.missing`, 0)).rejects.toThrow('There is no');
   expect(await listed(open(folder, { serves: true }))).toEqual(['kept']);
 });
 

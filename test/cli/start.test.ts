@@ -186,6 +186,22 @@ test('a configuration broken in three places is three lines', async () => {
   ]);
 });
 
+test('where the file is right, the hint names the variable and leaves the file alone', async () => {
+  const [upstream] = validConfig()['upstreams'] as object[];
+  const named = { ...upstream, providerKey: { env: 'WORK_KEY' } };
+  const home = homeWith({ ...validConfig(), upstreams: [named] });
+  const unset = await runCli(['start'], { home });
+  expect(unset.stderr).toContain('Set WORK_KEY where svc runs');
+  expect(unset.stderr).not.toContain('config.json');
+  // As in a shell that has evaluated what print-config says.
+  const own = await runCli(['start'], { home, env: { WORK_KEY: LOCAL_TOKEN } });
+  expect(own.stderr).toContain('which svc print-config puts there for clients');
+  expect(own.stderr).toContain('Set WORK_KEY where svc runs');
+  const env = { WORK_KEY: PROVIDER_KEY, SVC_PORT: 'eight' };
+  const garbage = await runCli(['start'], { home, env });
+  expect(garbage.stderr).toContain('unset SVC_PORT');
+});
+
 test('a wrong flag is wrong usage', async () => {
   const args = ['start', '--port', '99999', '--memory-mode', 'all'];
   const { code, stderr } = await runCli(args, { home: homeWith(validConfig()) });
