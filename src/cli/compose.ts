@@ -45,16 +45,25 @@ export interface RunningProxy {
 
 /** Throws the server's own error (EADDRINUSE, EACCES) when the address cannot be had. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
+  const opened = new Opened();
+  try {
+    return await startOn(opened, options);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function startOn(opened: Opened, options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, terminal } = options;
-  const runtime = new Runtime(settings);
-  const decoder = createBodyDecoder();
+  const runtime = opened.add(new Runtime(settings));
+  const decoder = opened.add(createBodyDecoder());
   // The store opens in its worker while the listener starts: neither waits for the other.
-  const store = openEmbeddedStore({
-    folder: options.dataFolder,
-    report: (line) => terminal.warn(line),
-  });
+  const store = opened.add(
+    openEmbeddedStore({ folder: options.dataFolder, report: (line) => terminal.warn(line) }),
+  );
   const inFlight = new InFlight();
-  const remembering = await openMemory(options, store);
+  const remembering = opened.add(await openMemory(options, store));
   const handler = createHandler({
     inFlight,
     version: VERSION,
@@ -80,19 +89,12 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     report: reportTo(terminal),
     version: VERSION,
   });
-  const close = async (): Promise<void> => {
-    await remembering.close();
-    await store.close();
-    await Promise.all([decoder.close(), runtime.close()]);
-  };
-  const address = await server.listen().catch(async (error: unknown) => {
-    await close();
-    throw error;
-  });
+  const address = await server.listen();
   // A request that comes at once goes first: it opens the one connection that it needs.
   const stopResting = onceIdle(server, () => {
     runtime.warm();
     void store.warm();
+    void store.memory.sweepFiles().catch(() => undefined);
     warmUp();
     // Requests go on without a memory, so nobody would notice.
     store.health().catch(() => {
@@ -110,9 +112,31 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     stop: async () => {
       stopResting();
       await server.stop(settings.proxy.drainMs);
-      await close();
+      await handler.finish();
+      await opened.close();
     },
   };
+}
+
+interface Closable {
+  close(): Promise<void>;
+}
+
+/** What was opened so far, to be closed in the opposite order: also when the start ends halfway. */
+class Opened {
+  readonly #parts: Closable[] = [];
+
+  add<Part extends Closable>(part: Part): Part {
+    this.#parts.unshift(part);
+    return part;
+  }
+
+  async close(): Promise<void> {
+    for (const part of this.#parts.splice(0)) {
+      // oxlint-disable-next-line no-await-in-loop -- What came later may still need what came before.
+      await part.close();
+    }
+  }
 }
 
 /** Works once no request is open, which it looks for now and then. What it returns calls it off. */
@@ -125,10 +149,9 @@ function onceIdle(server: LocalServer, work: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-interface ComposedMemory {
+interface ComposedMemory extends Closable {
   readonly memory: Memory;
   readonly outbox: Outbox;
-  close(): Promise<void>;
 }
 
 /** Ledger, request log and the outputs near at hand stay on this machine, wherever memories are. */

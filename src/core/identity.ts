@@ -281,11 +281,17 @@ function firstHumanText(view: RequestView): string {
   return typed === '' ? (view.items[0]?.digest ?? '') : typed;
 }
 
+// Asked for by several functions about one request.
+const namesOf = new WeakMap<RawHeaders, Names>();
+
 function firstValues(headers: RawHeaders): Names {
+  const known = namesOf.get(headers);
+  if (known !== undefined) return known;
   const names = new Map<string, string>();
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = (headers[index] ?? '').toLowerCase();
     if (!names.has(name)) names.set(name, headers[index + 1] ?? '');
   }
+  namesOf.set(headers, names);
   return names;
 }

@@ -11,7 +11,7 @@ import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 function open(folder: string, options: { serves?: boolean; creates?: boolean } = {}): ServiceStore {
   const store = openServiceStore({ folder, creates: true, report: () => undefined, ...options });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createHandler } from '../../src/proxy/handle.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/undici-upstream.ts';
@@ -27,6 +28,8 @@ export interface ProxyStage {
   sendTo(method: 'GET' | 'POST', path: string, headers: readonly string[]): Promise<ClientAnswer>;
   /** The body of the newest request as the provider got it. */
   forwarded(): string;
+  /** Resolves when the memory was given what the requests so far had for it: a tool takes longer. */
+  settled(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -55,8 +58,10 @@ export async function openProxyStage({
 }: StageOptions): Promise<ProxyStage> {
   const provider = await startScriptedProvider(options);
   const store = openEmbeddedStore({ folder, report: () => undefined });
-  const memory = wrap?.(store.memory) ?? store.memory;
-  const proxy = { ...PROXY_SETTINGS, ...settings };
+  const keeping = new Set<Promise<unknown>>();
+  const memory = noting(wrap?.(store.memory) ?? store.memory, keeping);
+  // A busy machine opens a store late: only a test of a silent memory may reach its deadline.
+  const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...settings };
   const upstreams = new Map(
     DIALECTS.map((dialect) => [dialect, upstreamOf(dialect, provider.url)]),
   );
@@ -101,6 +106,7 @@ export async function openProxyStage({
         ...(method === 'GET' ? {} : { body: Buffer.from('{"messages":[]}') }),
       }),
     forwarded: () => provider.records.at(-1)?.body.toString() ?? '',
+    settled: () => untilStill(keeping),
     stop: async () => {
       await server.close();
       await Promise.all([...upstreams.values()].map(({ upstream }) => upstream.close()));
@@ -108,6 +114,39 @@ export async function openProxyStage({
       await provider.stop();
     },
   };
+}
+
+/** The same memory; `keeping` holds what is being given to it. */
+function noting(memory: Memory, keeping: Set<Promise<unknown>>): Memory {
+  const keepOutputs: Memory['keepOutputs'] = async (records, signal) => {
+    const kept = memory.keepOutputs(records, signal);
+    keeping.add(kept);
+    try {
+      return await kept;
+    } finally {
+      keeping.delete(kept);
+    }
+  };
+  return new Proxy(memory, {
+    get: (target, name) => {
+      if (name === 'keepOutputs') return keepOutputs;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+// One output follows the other in the next turn of the event loop.
+const STILL_TURNS = 4;
+
+async function untilStill(keeping: ReadonlySet<Promise<unknown>>): Promise<void> {
+  for (let still = 0; still < STILL_TURNS; still += 1) {
+    // oxlint-disable no-await-in-loop -- One look after the other.
+    if (keeping.size > 0) still = 0;
+    await Promise.allSettled(keeping);
+    await nextTurn();
+    // oxlint-enable no-await-in-loop
+  }
 }
 
 function upstreamOf(apiStyle: Dialect, baseUrl: string): ConfiguredUpstream {
@@ -121,5 +160,5 @@ function upstreamOf(apiStyle: Dialect, baseUrl: string): ConfiguredUpstream {
     query: {},
     allowPrivate: true,
   };
-  return { settings, upstream: createUpstream(settings, { headersMs: 10_000 }) };
+  return { settings, upstream: createUpstream(settings, { headersMs: 600_000 }) };
 }

@@ -40,17 +40,21 @@ export interface AcknowledgementsOptions {
   readonly journal?: { readonly folder: string; readonly name: string };
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Something was forgotten in this space, here or on another machine. */
+  readonly onMoved?: (space: string) => void;
 }
 
 export class Acknowledgements {
   readonly #now: () => number;
+  readonly #onMoved: ((space: string) => void) | undefined;
   readonly #journal: Journal | undefined;
   readonly #spaces = new Map<string, SpaceState>();
   /** By space and text digest, oldest first. */
   readonly #texts = new Map<string, Acknowledged>();
 
-  constructor({ journal, now }: AcknowledgementsOptions) {
+  constructor({ journal, now, onMoved }: AcknowledgementsOptions) {
     this.#now = now;
+    this.#onMoved = onMoved;
     if (journal === undefined) return;
     const options: JournalOptions = { ...journal, bytesMax: JOURNAL_BYTES_MAX };
     this.#journal = new Journal(options);
@@ -77,7 +81,9 @@ export class Acknowledgements {
       this.#clear(space);
       this.#spaces.set(space, { generation, sequence, at: this.#now() });
       this.#write([this.#lineOf(space, [])]);
-      return known === undefined ? 'same' : 'moved';
+      if (known === undefined) return 'same';
+      this.#onMoved?.(space);
+      return 'moved';
     }
     if (sequence < known.sequence) return 'behind';
     known.sequence = sequence;
