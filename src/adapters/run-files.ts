@@ -1,6 +1,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isRecord } from '../core/config-values.ts';
+import { asRecord, parseJson } from '../core/json-fields.ts';
 import { codeOf, FileError, OTHER_FOLDER } from './file-error.ts';
 import { ensurePrivateFolder, tightenFolder } from './private-folder.ts';
 import { isAlive } from './processes.ts';
@@ -64,17 +64,11 @@ export async function listRunFiles(folder: string): Promise<readonly RunFile[]> 
 
 async function readRunFile(path: string): Promise<RunFile | undefined> {
   const text = await readFile(path, 'utf8').catch(() => '');
-  if (text.length > BYTES_MAX) return undefined;
-  try {
-    return parseRunFile(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return text.length > BYTES_MAX ? undefined : parseRunFile(parseJson(text));
 }
 
 function parseRunFile(value: unknown): RunFile | undefined {
-  if (!isRecord(value)) return undefined;
-  const { pid, host, port, version, startedAt } = value;
+  const { pid, host, port, version, startedAt } = asRecord(value);
   const isHost = host === '127.0.0.1' || host === '::1';
   const isPort = Number.isInteger(port) && Number(port) > 0 && Number(port) <= 65_535;
   const isVersion = typeof version === 'string' && /^[\w.+-]{1,40}$/.test(version);

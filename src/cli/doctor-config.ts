@@ -7,13 +7,13 @@ import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../core/config-pr
 import { type Access, parseAccess, parseConfig } from '../core/config-schema.ts';
 import {
   type Environment,
-  isRecord,
   keyEnd,
   namedVariable,
   type Problem,
   problemText,
   variableText,
 } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { Check } from './doctor-checks.ts';
 
 /** Doctor's look at the configuration: folder, modes, contents, upstreams. */

@@ -1,5 +1,5 @@
 import { wholeBody } from '../adapters/whole-answer.ts';
-import { isRecord } from '../core/config-values.ts';
+import { asRecord, asText, parseJson } from '../core/json-fields.ts';
 import { MODEL_PATHS } from '../core/dialect.ts';
 import { forwardHeaders, headerOf } from '../core/header-rules.ts';
 import type { RawHeaders } from '../core/headers.ts';
@@ -136,18 +136,9 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
 }
 
 function modelsIn(body: string): readonly string[] | undefined {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    const data: unknown = isRecord(parsed) ? parsed['data'] : undefined;
-    if (!Array.isArray(data)) return undefined;
-    // One that has no name counts all the same.
-    return data.map((one: unknown) => {
-      const id = isRecord(one) ? one['id'] : undefined;
-      return typeof id === 'string' ? id : '';
-    });
-  } catch {
-    return undefined;
-  }
+  const { data } = asRecord(parseJson(body));
+  // One that has no name counts all the same.
+  return Array.isArray(data) ? data.map((one) => asText(asRecord(one)['id'])) : undefined;
 }
 
 /** `who` did not answer, for people: 'the provider'. */

@@ -1,5 +1,5 @@
 import { wholeBody } from '../adapters/whole-answer.ts';
-import { isRecord } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import { forwardHeaders } from '../core/header-rules.ts';
 import { isOwnMachineUrl } from '../core/config-upstreams.ts';
 import type { UpstreamSettings } from '../core/settings.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isAlive } from '../adapters/processes.ts';
 import { readPrivate, RUN_FILE } from '../adapters/service-store/service-files.ts';
 import { probeService } from '../adapters/service-store/service-probe.ts';
-import { isRecord } from '../core/config-values.ts';
+import { asRecord, parseJson } from '../core/json-fields.ts';
 import type { ServiceStoreHealth } from '../ports/service-store.ts';
 import { urlOf } from './addresses.ts';
 import type { ExitCode } from './cli-error.ts';
@@ -60,23 +60,17 @@ export async function findService(folder: string): Promise<RunningServiceFacts |
 }
 
 function hintOf(text: string): Omit<RunningServiceFacts, 'isReady'> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isRecord(value)) return undefined;
-    const { pid, host, port, startedAt, cert } = value;
-    if (!Number.isInteger(pid) || typeof host !== 'string' || !Number.isInteger(port)) {
-      return undefined;
-    }
-    return {
-      pid: Number(pid),
-      host,
-      port: Number(port),
-      startedAt: Number(startedAt),
-      cert: typeof cert === 'string' ? cert : undefined,
-    };
-  } catch {
+  const { pid, host, port, startedAt, cert } = asRecord(parseJson(text));
+  if (!Number.isInteger(pid) || typeof host !== 'string' || !Number.isInteger(port)) {
     return undefined;
   }
+  return {
+    pid: Number(pid),
+    host,
+    port: Number(port),
+    startedAt: Number(startedAt),
+    cert: typeof cert === 'string' ? cert : undefined,
+  };
 }
 
 function linesOf(

@@ -14,7 +14,8 @@ import {
   upstreamNames,
 } from '../core/config-draft.ts';
 import { parseConfig } from '../core/config-schema.ts';
-import { isRecord, type Problem, problemText } from '../core/config-values.ts';
+import { type Problem, problemText } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import { withoutSettings } from '../core/config-proxy.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';

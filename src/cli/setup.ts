@@ -8,7 +8,7 @@ import {
   type ProxySettingName,
 } from '../core/config-proxy.ts';
 import { parseConfig } from '../core/config-schema.ts';
-import { isRecord } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import { CliError } from './cli-error.ts';
 import { configError } from './load-config.ts';
 import { noteNext, refuseUnusable, saveConfig } from './setup-save.ts';

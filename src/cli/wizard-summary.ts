@@ -4,11 +4,11 @@ import { readProxySettings } from '../core/config-proxy.ts';
 import {
   type Environment,
   Findings,
-  isRecord,
   keyEnd,
   namedVariable,
   variableText,
 } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { ProxySettings } from '../core/settings.ts';
 
 /** The configuration in a few lines, keys masked. */

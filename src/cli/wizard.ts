@@ -10,7 +10,7 @@ import {
   removeUpstreams,
   upstreamNames,
 } from '../core/config-draft.ts';
-import { isRecord } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { type Changes, refuseUnusable, noteNext, saveConfig } from './setup-save.ts';

@@ -6,11 +6,11 @@ import {
   type Environment,
   Findings,
   isCredential,
-  isRecord,
   namedVariable,
   type Problem,
   readCredential,
 } from './config-values.ts';
+import { isRecord } from './json-fields.ts';
 
 /**
  * From the parsed configuration file, the environment and the flags to the settings of one running

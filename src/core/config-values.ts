@@ -1,3 +1,5 @@
+import { isRecord } from './json-fields.ts';
+
 /**
  * The small readers that the configuration is made of. Each takes a value from outside and either
  * returns it typed or notes a problem, so that one pass reports everything that is wrong. A value
@@ -63,10 +65,6 @@ export class Findings {
       });
     }
   }
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A key is named when it reads like a word, else counted: it may be a secret in the wrong place. */

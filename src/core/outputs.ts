@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Dialect } from './dialect.ts';
-import { asList, asRecord, asText } from './dialects/shape.ts';
+import { asList, asRecord, asText } from './json-fields.ts';
 import {
   firstElement,
   firstMember,

@@ -6,7 +6,7 @@ import type { QuestionTerm } from '../../core/ranked.ts';
 import { orderParts, rankCandidates } from '../../core/ranking.ts';
 import { keepRelevant, rarityOf } from '../../core/relevance.ts';
 import { valueOf } from '../../core/term-value.ts';
-import { Tally } from '../../core/top.ts';
+import { Tally } from '../../core/tally.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { Postings, POSTINGS_MAX, rangeOf, type Space, type SpacePostings } from './postings.ts';
