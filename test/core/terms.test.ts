@@ -64,7 +64,18 @@ test.each(['a', 'a.', "a'", '\u0301', '東', 'aB', 'é', 'ö\u0323\u0301', '_', 
 
 test('whether a text has so many terms is told without reading on', () => {
   const texts = fc.string({
-    unit: fc.constantFrom('a', 'Bee', ' ', 'tea.cup', '_', '漢字', ' the ', ' words ', ' word ', 'é'),
+    unit: fc.constantFrom(
+      'a',
+      'Bee',
+      ' ',
+      'tea.cup',
+      '_',
+      '漢字',
+      ' the ',
+      ' words ',
+      ' word ',
+      'é',
+    ),
   });
   fc.assert(
     fc.property(texts, fc.nat(6), (text, count) => {
