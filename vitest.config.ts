@@ -36,7 +36,6 @@ export default defineConfig({
           testTimeout: 300_000,
           retry: RETRIES,
           hookTimeout: 900_000,
-          fileParallelism: false,
           globalSetup: ['test/support/build-once.ts'],
         },
       },

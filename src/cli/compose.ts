@@ -21,6 +21,8 @@ import type { Terminal } from './terminal.ts';
 
 /** What nobody waits for yet begins so long after the listener, and when no request is open. */
 const REST_MS = 100;
+/** What waits at the end is 32 exchanges at most: a tenth of a second. Whoever stops svc waits for it. */
+const KEEP_LAST_MS = 500;
 
 export interface StartProxyOptions {
   readonly settings: Settings;
@@ -112,7 +114,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     stop: async () => {
       stopResting();
       await server.stop(settings.proxy.drainMs);
-      await handler.finish();
+      await handler.drain(KEEP_LAST_MS);
       await opened.close();
     },
   };

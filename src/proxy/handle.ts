@@ -31,12 +31,15 @@ import { type KeepCall, leftOutDigests, Shortener, type ShorteningCall } from '.
 export function createHandler(parts: ProxyParts): ProxyHandler {
   const story = new Story(parts);
   const handler: Handler = (request, outgoing) => story.tell(request, outgoing);
-  return Object.assign(handler, { finish: () => story.finish() });
+  return Object.assign(handler, { drain: (withinMs: number) => story.drain(withinMs) });
 }
 
 export interface ProxyHandler extends Handler {
-  /** When no request comes any more: what nobody waited for is done now. Never rejects. */
-  finish(): Promise<void>;
+  /**
+   * Does now what nobody waited for: for the end, when no request comes any more. Takes
+   * `withinMs` milliseconds at most. Never rejects.
+   */
+  drain(withinMs: number): Promise<void>;
 }
 
 /**
@@ -69,8 +72,8 @@ class Story {
     this.#meter = new CostMeter(parts);
   }
 
-  finish(): Promise<void> {
-    return this.#history.finish();
+  async drain(withinMs: number): Promise<void> {
+    await Promise.all([this.#history.drain(withinMs), this.#ahead.drain(withinMs)]);
   }
 
   async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
@@ -173,8 +176,8 @@ class Story {
   /** What stands in every request can wait until nobody does. */
   #keepLater(call: KeepCall, placements: readonly Placement[]): void {
     const { reading, settings } = call;
-    const keepOutputs = (): boolean => {
-      void this.#shortener.keepAhead(call).catch(() => {});
+    const keepOutputs = async (): Promise<boolean> => {
+      await this.#shortener.keepAhead(call);
       return false;
     };
     this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1 });

@@ -1,14 +1,14 @@
+import { withinDeadline } from './memory-deadline.ts';
+
 /**
  * Does what nobody waits for, a piece at a time and never while svc has a request in hand: the
  * history of sessions that began before svc did, and the outputs that may be left out one day. Both
  * stand in every later request too; but a session may have had its last one, or may come back
- * compacted, so what must not be lost is finished when svc ends.
+ * compacted, so what still waits is done when svc ends.
  */
 
 /** One person's agents at work side by side. Each holds on to a body, so they are few. */
 const CONVERSATIONS_MAX = 4;
-/** What waits at the end is 32 exchanges at most: a tenth of a second. Whoever stops svc waits for it. */
-const FINISH_MS = 500;
 
 /** Knows whether svc has a request in hand. While a provider thinks, it has not. */
 export class Hands {
@@ -43,7 +43,6 @@ export class Pacer {
   /** By conversation; the oldest request is the next. */
   readonly #waiting = new Map<string, PacedWork>();
   #isPlanned = false;
-  #isFinishing = false;
   #doing: Promise<void> = Promise.resolve();
 
   /** `paceMs`: before each piece. */
@@ -65,12 +64,14 @@ export class Pacer {
     this.#plan();
   }
 
-  /** Does what waits, without pauses and for half a second at most: for the end of the process. */
-  async finish(): Promise<void> {
-    this.#isFinishing = true;
-    const until = performance.now() + FINISH_MS;
+  /** Does all that waits, without pauses, for so many milliseconds at most. Never rejects. */
+  async drain(withinMs: number): Promise<void> {
+    await withinDeadline(withinMs, (late) => this.#doAll(late)).catch(() => undefined);
+  }
+
+  async #doAll(late: AbortSignal): Promise<void> {
     await this.#doing;
-    while (this.#waiting.size > 0 && performance.now() < until) {
+    while (this.#waiting.size > 0 && !late.aborted) {
       // oxlint-disable-next-line no-await-in-loop -- The store takes one after the other.
       await this.#doNext();
     }
@@ -78,13 +79,13 @@ export class Pacer {
 
   // The process may end in between.
   #plan(): void {
-    if (this.#isPlanned || this.#isFinishing) return;
+    if (this.#isPlanned) return;
     this.#isPlanned = true;
     setTimeout(() => void this.#step(), this.#paceMs).unref();
   }
 
   async #step(): Promise<void> {
-    if (this.#hands.areFree && !this.#isFinishing) {
+    if (this.#hands.areFree) {
       this.#doing = this.#doNext();
       await this.#doing;
     }

@@ -178,3 +178,20 @@ test('forgetting by words takes outputs that hold them all, and no others', asyn
   expect(await memory.retrieve(outputs[0] ?? { ref: '' }, patience())).toBeUndefined();
   expect(await memory.retrieve(outputs[2] ?? { ref: '' }, patience())).toBeDefined();
 });
+
+test('what another process forgets is recalled no more, though it was recalled just before', async () => {
+  const folder = tempFolder();
+  const [proxy, commandLine] = [openStore(folder).memory, openStore(folder).memory];
+  const [gone, kept] = [
+    recordOf('The vault code is tangerine.', { exchange: 1 }),
+    recordOf('The vault door is on the second floor.', { exchange: 2 }),
+  ];
+  await proxy.capture([gone, kept], patience());
+  const texts = async () =>
+    (await proxy.recall(questionOf('What about the vault?'), patience())).passages.map(
+      ({ text }) => text,
+    );
+  expect((await texts()).toSorted()).toEqual([gone.text, kept.text]);
+  await commandLine.forget({ refs: [referenceOf(gone.digest)] }, patience());
+  expect(await texts()).toEqual([kept.text]);
+});

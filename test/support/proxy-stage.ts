@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Handler } from '../../src/proxy/client-request.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/undici-upstream.ts';
@@ -58,8 +58,7 @@ export async function openProxyStage({
 }: StageOptions): Promise<ProxyStage> {
   const provider = await startScriptedProvider(options);
   const store = openEmbeddedStore({ folder, report: () => undefined });
-  const keeping = new Set<Promise<unknown>>();
-  const memory = noting(wrap?.(store.memory) ?? store.memory, keeping);
+  const memory = wrap?.(store.memory) ?? store.memory;
   // A busy machine opens a store late: only a test of a silent memory may reach its deadline.
   const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...settings };
   const upstreams = new Map(
@@ -78,7 +77,13 @@ export async function openProxyStage({
     outputFolder: undefined,
     onRow: (row) => rows.push(row),
   });
-  const server = await startServer(handler, settings);
+  const handling = new Set<Promise<void>>();
+  const handle: Handler = (request, outgoing) => {
+    const handled = handler(request, outgoing).finally(() => handling.delete(handled));
+    handling.add(handled);
+    return handled;
+  };
+  const server = await startServer(handle, settings);
   return {
     provider,
     rows,
@@ -106,7 +111,10 @@ export async function openProxyStage({
         ...(method === 'GET' ? {} : { body: Buffer.from('{"messages":[]}') }),
       }),
     forwarded: () => provider.records.at(-1)?.body.toString() ?? '',
-    settled: () => untilStill(keeping),
+    settled: async () => {
+      await Promise.allSettled(handling);
+      await handler.drain(30_000);
+    },
     stop: async () => {
       await server.close();
       await Promise.all([...upstreams.values()].map(({ upstream }) => upstream.close()));
@@ -114,39 +122,6 @@ export async function openProxyStage({
       await provider.stop();
     },
   };
-}
-
-/** The same memory; `keeping` holds what is being given to it. */
-function noting(memory: Memory, keeping: Set<Promise<unknown>>): Memory {
-  const keepOutputs: Memory['keepOutputs'] = async (records, signal) => {
-    const kept = memory.keepOutputs(records, signal);
-    keeping.add(kept);
-    try {
-      return await kept;
-    } finally {
-      keeping.delete(kept);
-    }
-  };
-  return new Proxy(memory, {
-    get: (target, name) => {
-      if (name === 'keepOutputs') return keepOutputs;
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-}
-
-// One output follows the other in the next turn of the event loop.
-const STILL_TURNS = 4;
-
-async function untilStill(keeping: ReadonlySet<Promise<unknown>>): Promise<void> {
-  for (let still = 0; still < STILL_TURNS; still += 1) {
-    // oxlint-disable no-await-in-loop -- One look after the other.
-    if (keeping.size > 0) still = 0;
-    await Promise.allSettled(keeping);
-    await nextTurn();
-    // oxlint-enable no-await-in-loop
-  }
 }
 
 function upstreamOf(apiStyle: Dialect, baseUrl: string): ConfiguredUpstream {

@@ -130,7 +130,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
   const server = await startServer(handler, options.settings);
   const stop = once(async () => {
     await server.close();
-    await handler.finish();
+    await handler.drain(30_000);
     await store.close();
     for (const { upstream } of upstreams.values()) await upstream.close();
   });
