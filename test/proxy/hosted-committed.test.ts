@@ -116,8 +116,7 @@ test('what a command sends beside the proxy is held once, and the proofs go on',
   await tell(scene, dialect);
   const before = await hosted.memory.list({ limit: 100 }, patience());
   const beside = openBeside();
-  const again = before.map(({ ref: _, ...record }) => record);
-  const states = await beside.capture(again, patience());
+  const states = await beside.capture(before, patience());
   expect(new Set(states)).toEqual(new Set(['duplicate']));
   const fresh = recordOf('What only the command said.', { space: 'default' });
   expect(await beside.capture([fresh], patience())).toEqual(['stored']);
