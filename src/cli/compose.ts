@@ -97,7 +97,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     runtime.warm();
     void store.warm();
     void store.memory.sweepFiles().catch(() => undefined);
-    warmUp();
+    void warmUp(runtime.live.upstreams.keys()).catch(() => {});
     // Requests go on without a memory, so nobody would notice.
     store.health().catch(() => {
       terminal.warn('The memory cannot be used: requests go on without it. Look with: svc doctor');
