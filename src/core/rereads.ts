@@ -1,5 +1,6 @@
-import { type ItemTools, readItemTools, type ToolOutput } from './outputs.ts';
+import { type ItemCall, type ItemTools, readItemTools, type ToolOutput } from './outputs.ts';
 import { referenceOf } from './reference.ts';
+import { isSameFile } from './shell-reads.ts';
 import type { Item, RequestView } from './view.ts';
 
 /**
@@ -10,8 +11,8 @@ export interface Rereads {
   /** Left-out outputs that were read again by their reference, in whatever way. */
   readonly outputs: number;
   /**
-   * Files that were read again with the same tool after what they held was left out. An upper bound:
-   * a model also reads a file again because it has changed.
+   * Files that were read again, with the same tool or through a shell, after what they held was left
+   * out. An upper bound: a model also reads a file again because it has changed.
    */
   readonly files: number;
 }
@@ -28,18 +29,39 @@ export function countRereads(
   if (elided.length === 0 || answered.size === 0) return NO_REREADS;
   const refs = new Set(elided.map(({ digest }) => referenceOf(digest)));
   const ids = new Set(elided.map(({ callId }) => callId));
-  const callsOf = (item: Item) =>
-    toolsOf(item).calls.map((call) => {
-      const tool = item.toolCalls.find(({ id }) => id === call.id)?.name ?? '';
-      return { ...call, file: call.path === '' ? '' : `${tool} ${call.path}` };
-    });
-  const calls = view.items.filter(({ toolCalls }) => toolCalls.length > 0).flatMap(callsOf);
-  const files = new Set(calls.filter(({ id }) => ids.has(id)).map(({ file }) => file));
+  const calls = view.items.flatMap((item) => namedCalls(item, toolsOf));
+  const gone = calls.filter(({ id }) => ids.has(id));
   const newest = calls.filter(({ id }) => answered.has(id));
+  const readsAgain = (call: NamedCall): boolean => gone.some((earlier) => readSame(call, earlier));
   return {
     outputs: newest.filter(({ references }) => references.some((ref) => refs.has(ref))).length,
-    files: newest.filter(({ id, file }) => file !== '' && !ids.has(id) && files.has(file)).length,
+    files: newest.filter((call) => !ids.has(call.id) && readsAgain(call)).length,
   };
+}
+
+interface NamedCall extends ItemCall {
+  readonly tool: string;
+}
+
+function namedCalls(item: Item, toolsOf: (item: Item) => ItemTools): readonly NamedCall[] {
+  if (item.toolCalls.length === 0) return [];
+  return toolsOf(item).calls.map((call) => {
+    const tool = item.toolCalls.find(({ id }) => id === call.id)?.name ?? '';
+    return { ...call, tool };
+  });
+}
+
+/** Tools that give a file's text and do not change it, by the names that clients have for them. */
+const READING_TOOL = /read|view|open/i;
+
+function readSame(one: NamedCall, other: NamedCall): boolean {
+  if (one.path !== '' && one.path === other.path && one.tool === other.tool) return true;
+  const files = filesRead(other);
+  return filesRead(one).some((file) => files.some((earlier) => isSameFile(file, earlier)));
+}
+
+function filesRead({ tool, path, prints }: NamedCall): readonly string[] {
+  return path !== '' && READING_TOOL.test(tool) ? [path] : prints;
 }
 
 /** The calls that the end of the request answers; none when it ends with what a person said. */
