@@ -11,7 +11,7 @@ const common: Options = {
   external: ['@photostructure/sqlite', 'node:sqlite'],
   esbuildOptions(options) {
     options.alias = {
-      undici: join(import.meta.dirname, 'undici-pool.cjs'),
+      undici: join(import.meta.dirname, 'src/adapters/undici-pool.cjs'),
       // Its other build finds its own files by a require that no bundler can follow.
       'jsonc-parser': 'jsonc-parser/lib/esm/main.js',
     };

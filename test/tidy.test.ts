@@ -86,6 +86,14 @@ test('every file in src is reached from an import or is the entry', () => {
   expect(dead).toEqual([]);
 });
 
+test('no file imports itself around a corner, not even for a type', () => {
+  const circles = sources.flatMap((path) => {
+    const way = wayBack(path);
+    return way === undefined ? [] : [way.join(' → ')];
+  });
+  expect(circles).toEqual([]);
+});
+
 test('every path that a document names exists', () => {
   const documents = list('.').filter((path) => /^[A-Z_]+\.md$/.test(path));
   const broken = documents.flatMap((path) =>
@@ -96,6 +104,22 @@ test('every path that a document names exists', () => {
   );
   expect(broken).toEqual([]);
 });
+
+/** The files over which a file imports itself; undefined when it does not. */
+function wayBack(start: string): readonly string[] | undefined {
+  const seen = new Set<string>();
+  const ways = [[start]];
+  for (const way of ways) {
+    const from = way.at(-1) ?? start;
+    for (const to of importsOf(from).map((it) => resolve(from, it))) {
+      if (to === start) return [...way, to];
+      if (seen.has(to) || !sources.includes(to)) continue;
+      seen.add(to);
+      ways.push([...way, to]);
+    }
+  }
+  return undefined;
+}
 
 function mayImport(path: string, source: string): boolean {
   const floor = FLOORS[floorOf(path)];

@@ -1,8 +1,10 @@
 import { constants } from 'node:fs';
-import { lstat, open, readdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { access, lstat, open, readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import type { LooseMode } from './config-file.ts';
+import { codeOf } from './file-error.ts';
 import { FILE_MODE, isOwn, isPrivate, tighten, tightenFolder } from './private-folder.ts';
+import { databaseFile } from './store/database.ts';
 
 /** What svc makes in the data folder, and its modes. What else lies there is not svc's. */
 
@@ -24,6 +26,23 @@ export async function looseDataFiles(folder: string): Promise<readonly LooseMode
     loose.push({ path, mode: stat.mode & 0o777 });
   }
   return loose;
+}
+
+/** What stands in the way of writing there: a file, the folder, or the one that it would be made in. */
+export async function findUnwritable(folder: string): Promise<string | undefined> {
+  for (const path of [await nearestFolder(folder), databaseFile(folder)]) {
+    const code = await access(path, constants.W_OK).then(() => '', codeOf);
+    if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return path;
+  }
+  return undefined;
+}
+
+async function nearestFolder(folder: string): Promise<string> {
+  const isThere = await lstat(folder).then(
+    () => true,
+    () => false,
+  );
+  return isThere || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
 }
 
 /** The paths where something had to be taken from others. */

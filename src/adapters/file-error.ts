@@ -13,6 +13,10 @@ export class FileError extends Error {
   }
 }
 
+/** The hint for a folder that cannot be used, whichever of svc's it is. */
+export const OTHER_FOLDER =
+  'Make it writable for you, or name another folder: SVC_CONFIG_HOME for the configuration, SVC_DATA_HOME for everything else.';
+
 /** The system's code of an error ('EACCES'), or '' for anything else. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : '';

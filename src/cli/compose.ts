@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createBodyDecoder } from '../adapters/body-decoder.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { createUpstream } from '../adapters/undici-upstream.ts';
@@ -7,21 +7,22 @@ import type { Settings, UpstreamSettings } from '../core/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { createLocalServer, type LocalServer } from '../local/server.ts';
 import { outputFolder } from '../adapters/output-files.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
-import type { SafeLine } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import { createHandler } from '../proxy/handle.ts';
 import { InFlight } from '../proxy/in-flight.ts';
 import type { ConfiguredUpstream, LiveSettings } from '../proxy/parts.ts';
 import { warmUp } from '../proxy/warm-up.ts';
+import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root: the only place where adapters meet ports. */
 
 /** What nobody waits for yet begins so long after the listener, and when no request is open. */
 const REST_MS = 100;
+/** What waits at the end is 32 exchanges at most: a tenth of a second. Whoever stops svc waits for it. */
+const KEEP_LAST_MS = 500;
 
 export interface StartProxyOptions {
   readonly settings: Settings;
@@ -87,7 +88,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     clock: systemClock,
     newId: newRequestId,
     inFlight: () => inFlight.rows(),
-    report: ({ code, fields }) => terminal.warn(lineOf(code, fields)),
+    report: reportTo(terminal),
     version: VERSION,
   });
   const address = await server.listen();
@@ -113,7 +114,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     stop: async () => {
       stopResting();
       await server.stop(settings.proxy.drainMs);
-      await handler.finish();
+      await handler.drain(KEEP_LAST_MS);
       await opened.close();
     },
   };
@@ -239,18 +240,3 @@ function isSame(one: UpstreamSettings, other: UpstreamSettings): boolean {
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
-
-function lineOf(code: string, fields: SafeLine['fields']): string {
-  const pairs = Object.entries(fields ?? {}).map(([name, value]) => `${name}=${String(value)}`);
-  return [code, ...pairs].join(' ');
-}
-
-// 92 random bits. Node keeps random bytes for UUIDs in stock; asking for single ones costs 20 us.
-function newRequestId(): string {
-  return `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
-}
-
-const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-};

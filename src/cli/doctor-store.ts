@@ -1,6 +1,6 @@
-import { looseDataFiles } from '../adapters/data-files.ts';
+import { findUnwritable, looseDataFiles } from '../adapters/data-files.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
-import { FileError } from '../adapters/file-error.ts';
+import { FileError, OTHER_FOLDER } from '../adapters/file-error.ts';
 import { folderMode, isPrivate } from '../adapters/private-folder.ts';
 import type { Environment } from '../core/config-values.ts';
 import { MemoryError } from '../ports/memory.ts';
@@ -17,6 +17,11 @@ export async function checkStore(
   try {
     const folder = dataFolder(environment);
     const loose = await checkModes(folder);
+    const unwritable = await findUnwritable(folder);
+    if (unwritable !== undefined) {
+      const wrong = `${unwritable} is not yours to write, so nothing is kept`;
+      return [...loose, { level: 'problem', subject, found: wrong, fix: OTHER_FOLDER }];
+    }
     const found = await inspect(folder);
     if (found === undefined) {
       const nothing = { level: 'ok', subject, found: `${folder}, nothing stored yet` } as const;

@@ -32,7 +32,9 @@ export async function runProgram(argv: readonly string[], declare: Declare): Pro
     return code;
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportError(error, terminal);
-    return error.exitCode === 0 ? 0 : reportError(usageError(error), terminal);
+    return error.exitCode === 0
+      ? 0
+      : reportError(usageError(error, `See: ${commandIn(argv, program)} --help`), terminal);
   }
 }
 
@@ -82,26 +84,39 @@ function endQuietlyWithoutReader(): void {
   });
 }
 
+/** As much of the line as names commands: `svc memory get`. */
+function commandIn(argv: readonly string[], program: Command): string {
+  let command = program;
+  const names = ['svc'];
+  for (const word of argv) {
+    const next = command.commands.find((child) => child.name() === word);
+    if (next === undefined) break;
+    command = next;
+    names.push(word);
+  }
+  return names.join(' ');
+}
+
 // Commander repeats the argument it does not know, and that may be a key.
-function usageError(error: CommanderError): CliError {
+function usageError(error: CommanderError, see: string): CliError {
   const { code, message } = error;
-  if (code === 'commander.help') return new CliError('Which command?', 'See: svc --help', 2);
+  if (code === 'commander.help') return new CliError('Which command?', see, 2);
   const suggestion = /\(Did you mean .*\)/.exec(message)?.[0] ?? '';
   if (code === 'commander.unknownOption') {
     const flag = /'(--[a-z-]{1,30}|-[a-zA-Z])(?=['=])/.exec(message)?.[1] ?? '';
     const hint = /^--(?:key|token|api-key|provider-key)$/.test(flag)
       ? 'Keys are never arguments, which every program can read: use --key-env or --key-stdin.'
-      : `See: svc --help ${suggestion}`.trimEnd();
+      : `${see} ${suggestion}`.trimEnd();
     return new CliError(`There is no option ${flag}`.trimEnd() + '.', hint, 2);
   }
   if (code === 'commander.unknownCommand') {
     const name = /unknown command '([a-z-]{1,30})'/.exec(message)?.[1] ?? '';
     return new CliError(
       `There is no command ${name}`.trimEnd() + '.',
-      `See: svc --help ${suggestion}`.trimEnd(),
+      `${see} ${suggestion}`.trimEnd(),
       2,
     );
   }
   // The other messages are made of the names that the program itself declares.
-  return new CliError(message.replace(/^error: /, ''), 'See: svc --help', 2);
+  return new CliError(message.replace(/^error: /, ''), see, 2);
 }

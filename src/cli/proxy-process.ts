@@ -28,6 +28,8 @@ export interface EnsuredProxy {
 // A start takes a third of a second; on a machine that is busy with a build, several.
 const START_MS = 20_000;
 const POLL_MS = 20;
+/** In a folder that cannot be written no file says where it serves: then its address is asked. */
+const RUN_FILE_MS = 1000;
 
 /** The proxy of this configuration; started in the background where none runs. */
 export async function ensureProxy(
@@ -62,12 +64,14 @@ async function untilServing(
   folder: string,
   access: Access,
 ): Promise<OwnProxy | undefined> {
-  const deadline = performance.now() + START_MS;
-  while (background.isRunning() && performance.now() < deadline) {
+  const from = performance.now();
+  while (background.isRunning() && performance.now() < from + START_MS) {
+    const isLate = performance.now() > from + RUN_FILE_MS;
     const run = (await listRunFiles(folder)).find(({ pid }) => pid === background.pid);
-    if (run !== undefined) {
-      const { pid } = await probeProxy(run, access.localToken);
-      if (pid === run.pid) return run;
+    const address = run ?? (isLate && access.port !== 0 ? access : undefined);
+    if (address !== undefined) {
+      const { pid } = await probeProxy(address, access.localToken);
+      if (pid === background.pid) return run ?? { pid, host: access.host, port: access.port };
     }
     await sleep(POLL_MS);
   }

@@ -48,9 +48,12 @@ async function openHosted(settings: HostedSettings, { memory: mirror }: Embedded
   return openHostedMemory({ settings, recallMs: PATIENCE_MS, mirror, report: ignore });
 }
 
-/** Where memories are; undefined without a configuration. What is wrong with it is a CliError. */
+/**
+ * Where memories are; undefined without a configuration. One that cannot be read is an error: it may
+ * say that they are elsewhere, and then what is on this machine is not what was asked for.
+ */
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
-  const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
+  const file = await readConfigFile(configFolder(environment));
   if (file === undefined) return undefined;
   const { memory, problems } = parseMemory(file.value, environment);
   if (memory === undefined) throw configError(file.path, problems);

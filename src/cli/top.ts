@@ -72,7 +72,7 @@ async function activityNow(store: CliStore, folder: string, access: Access): Pro
   const open: RequestRow[] = (await Promise.all(asked)).flat();
   const since = Date.now() - HOUR_MS;
   const finished = newest.filter(({ at }) => at >= since);
-  return activityOf({ proxies: own.map(urlOf), open, finished });
+  return activityOf({ proxies: own.map((proxy) => urlOf(proxy)), open, finished });
 }
 
 function linesOf(activity: Activity, { terminal }: CommandContext): readonly string[] {

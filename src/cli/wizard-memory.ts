@@ -2,7 +2,8 @@ import input from '@inquirer/input';
 import select from '@inquirer/select';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { parseServiceUrl } from '../core/config-upstreams.ts';
-import { isRecord } from '../core/config-values.ts';
+import { namedVariable } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { Draft } from '../core/config-draft.ts';
 import { checkService, type ServicePlace } from './service-check.ts';
 import { askNext, askSecret } from './wizard-secret.ts';
@@ -95,6 +96,6 @@ function resolved(
   environment: Scene['context']['environment'],
 ): string | undefined {
   if (typeof credential === 'string') return credential;
-  const name = isRecord(credential) ? credential['env'] : undefined;
-  return typeof name === 'string' ? environment[name] || undefined : undefined;
+  const name = namedVariable(credential);
+  return name === undefined ? undefined : environment[name] || undefined;
 }

@@ -5,7 +5,7 @@ import type { Exchange } from './exchanges.ts';
 import { withoutReminders } from './human-text.ts';
 import { stripRecallBlocks } from './recall-block.ts';
 import { maskSecrets, stripPrivate } from './redaction.ts';
-import { termsOf } from './terms.ts';
+import { hasTerms } from './terms.ts';
 
 /**
  * Decides what of a conversation becomes a memory: what the person typed and what the assistant
@@ -173,12 +173,12 @@ function isAnnouncement(paragraph: string): boolean {
   if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
   // A heading, an item of a list or a line of code may be short and mean much.
   if (!/^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph)) return false;
-  return ANNOUNCEMENT.test(paragraph) || new Set(termsOf(paragraph)).size < PARAGRAPH_TERMS_MIN;
+  return ANNOUNCEMENT.test(paragraph) || !hasTerms(paragraph, PARAGRAPH_TERMS_MIN);
 }
 
 /** "Done." and "ok done" are answers, but not memories: one telling word is not enough. */
 function saysLittle(text: string): boolean {
-  return text === '' || isFiller(text) || new Set(termsOf(text.slice(0, 400))).size < 2;
+  return text === '' || isFiller(text) || !hasTerms(text.slice(0, 400), 2);
 }
 
 // Words that steer but say nothing: an exchange of these alone is no memory. English and the most

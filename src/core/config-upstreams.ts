@@ -5,10 +5,10 @@ import {
   type Environment,
   type Findings,
   isHeaderValue,
-  isRecord,
   memberPath,
   readCredential,
 } from './config-values.ts';
+import { isRecord } from './json-fields.ts';
 
 /**
  * The providers of the configuration. What is wrong with an upstream is found here, when the file

@@ -1,4 +1,4 @@
-import { type ItemTools, readItemTools, type ToolOutput } from './outputs.ts';
+import { type ItemCall, type ItemTools, readItemTools, type ToolOutput } from './outputs.ts';
 import { referenceOf } from './reference.ts';
 import type { Item, RequestView } from './view.ts';
 
@@ -22,32 +22,49 @@ const NO_REREADS: Rereads = { outputs: 0, files: 0 };
 export function countRereads(
   view: RequestView,
   elided: readonly ToolOutput[],
-  toolsOf: (item: Item) => ItemTools = (item) => readItemTools(view, item),
+  toolsOf: ToolsOf = (item) => readItemTools(view, item),
 ): Rereads {
-  const answered = newestAnswers(view.items);
-  if (elided.length === 0 || answered.size === 0) return NO_REREADS;
-  const refs = new Set(elided.map(({ digest }) => referenceOf(digest)));
+  if (elided.length === 0) return NO_REREADS;
+  const newest = newestCalls(view.items, toolsOf);
+  const reading = newest.filter(({ references }) => references.length > 0);
+  const naming = newest.filter(({ path }) => path !== '');
+  if (reading.length + naming.length === 0) return NO_REREADS;
+  const refs = new Set(reading.length === 0 ? [] : elided.map(({ digest }) => referenceOf(digest)));
   const ids = new Set(elided.map(({ callId }) => callId));
-  const callsOf = (item: Item) =>
-    toolsOf(item).calls.map((call) => {
-      const tool = item.toolCalls.find(({ id }) => id === call.id)?.name ?? '';
-      return { ...call, file: call.path === '' ? '' : `${tool} ${call.path}` };
-    });
-  const calls = view.items.filter(({ toolCalls }) => toolCalls.length > 0).flatMap(callsOf);
-  const files = new Set(calls.filter(({ id }) => ids.has(id)).map(({ file }) => file));
-  const newest = calls.filter(({ id }) => answered.has(id));
+  const read = naming.length === 0 ? [] : callsWith(view.items, ids, toolsOf);
+  const files = new Set(read.filter(({ path }) => path !== '').map(fileOf));
   return {
-    outputs: newest.filter(({ references }) => references.some((ref) => refs.has(ref))).length,
-    files: newest.filter(({ id, file }) => file !== '' && !ids.has(id) && files.has(file)).length,
+    outputs: reading.filter(({ references }) => references.some((ref) => refs.has(ref))).length,
+    files: naming.filter((call) => !ids.has(call.id) && files.has(fileOf(call))).length,
   };
 }
 
+type ToolsOf = (item: Item) => ItemTools;
+
 /** The calls that the end of the request answers; none when it ends with what a person said. */
-function newestAnswers(items: readonly Item[]): ReadonlySet<string> {
-  const ids = new Set<string>();
-  for (const { toolResultIds, role } of items.toReversed()) {
+function newestCalls(items: readonly Item[], toolsOf: ToolsOf): readonly ItemCall[] {
+  const answered = new Set<string>();
+  for (let at = items.length - 1; at >= 0; at -= 1) {
+    const { toolResultIds = [], role } = items[at] ?? {};
     if (toolResultIds.length === 0 || role === 'assistant') break;
-    for (const id of toolResultIds) ids.add(id);
+    for (const id of toolResultIds) answered.add(id);
   }
-  return ids;
+  return answered.size === 0 ? [] : callsWith(items, answered, toolsOf);
+}
+
+function callsWith(
+  items: readonly Item[],
+  ids: ReadonlySet<string>,
+  toolsOf: ToolsOf,
+): readonly ItemCall[] {
+  const calls: ItemCall[] = [];
+  for (const item of items) {
+    if (item.toolCalls.length === 0) continue;
+    for (const call of toolsOf(item).calls) if (ids.has(call.id)) calls.push(call);
+  }
+  return calls;
+}
+
+function fileOf({ tool, path }: ItemCall): string {
+  return `${tool} ${path}`;
 }

@@ -1,5 +1,5 @@
 import { questionText } from '../core/captures.ts';
-import type { MemoryState } from '../core/evidence.ts';
+import type { MemoryState } from '../core/memory-state.ts';
 import { groupExchanges } from '../core/exchanges.ts';
 import {
   entriesFor,

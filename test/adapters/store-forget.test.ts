@@ -14,7 +14,7 @@ import { ledgerBytes } from '../support/ledger-bytes.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 function openStore(folder: string): EmbeddedStore {
   const store = openEmbeddedStore({ folder, report: () => undefined });
@@ -27,7 +27,7 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
   const store = openStore(folder);
   const record = recordOf('The passphrase is zebrafishlantern, spoken twice.');
   store.outbox.keep([record]);
-  await store.outbox.flush(10_000);
+  await store.outbox.flush(30_000);
   await store.memory.capture(
     FACTS.map((text) => recordOf(text)),
     patience(),
@@ -177,4 +177,21 @@ test('forgetting by words takes outputs that hold them all, and no others', asyn
   expect(await memory.forget(filter, patience())).toBe(1);
   expect(await memory.retrieve(outputs[0] ?? { ref: '' }, patience())).toBeUndefined();
   expect(await memory.retrieve(outputs[2] ?? { ref: '' }, patience())).toBeDefined();
+});
+
+test('what another process forgets is recalled no more, though it was recalled just before', async () => {
+  const folder = tempFolder();
+  const [proxy, commandLine] = [openStore(folder).memory, openStore(folder).memory];
+  const [gone, kept] = [
+    recordOf('The vault code is tangerine.', { exchange: 1 }),
+    recordOf('The vault door is on the second floor.', { exchange: 2 }),
+  ];
+  await proxy.capture([gone, kept], patience());
+  const texts = async () =>
+    (await proxy.recall(questionOf('What about the vault?'), patience())).passages.map(
+      ({ text }) => text,
+    );
+  expect((await texts()).toSorted()).toEqual([gone.text, kept.text]);
+  await commandLine.forget({ refs: [referenceOf(gone.digest)] }, patience());
+  expect(await texts()).toEqual([kept.text]);
 });

@@ -27,7 +27,7 @@ const SECOND_QUESTION = 'Who owns the billing dashboard and its Grafana alerts?'
 
 async function teach(story: Story, ...texts: string[]): Promise<void> {
   const records = texts.map((text) => recordOf(text, { space: 'default', conversation: text }));
-  await story.memory.capture(records, AbortSignal.timeout(5_000));
+  await story.memory.capture(records, AbortSignal.timeout(30_000));
 }
 
 async function startTaught(options: Partial<StoryOptions> = {}) {
@@ -74,7 +74,7 @@ test('R26: what another process forgets is not said again, not even in a tool lo
   await story.send(dialect, requestWith(dialect, items), STATED);
   expect(blocksIn(lastBody(provider))[0]).toContain(FACT);
   const other = openEmbeddedStore({ folder, report: () => {} });
-  expect(await other.memory.forget({ words: 'walrus' }, AbortSignal.timeout(5_000))).toBe(2);
+  expect(await other.memory.forget({ words: 'walrus' }, AbortSignal.timeout(30_000))).toBe(2);
   await other.close();
   const longer = [...items, ...toolRound(dialect, 'call_1', 'nothing')];
   const { headers } = await story.send(dialect, requestWith(dialect, longer), STATED);

@@ -14,6 +14,7 @@ import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
 import { quoteOf } from '../../core/recall-block.ts';
 import { markForgotten } from '../forgotten.ts';
 import { Outputs } from './outputs.ts';
+import { Possessions } from './possessions.ts';
 import { Records } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { Search } from './search.ts';
@@ -91,6 +92,7 @@ export class Store {
   #callsOn(database: Database): StoreCalls {
     const records = new Records(database);
     const outputs = new Outputs(database);
+    const possessions = new Possessions(database, [outputs, records]);
     const search = new Search(database);
     const ledger = new LedgerTable(database);
     const requests = new RequestTable(database);
@@ -104,7 +106,7 @@ export class Store {
       bury: (given) => records.bury(given, Date.now()),
       forgetPlaced: (texts) => this.#forgetPlaced({ database, ledger }, texts),
       keepOutputs: (given) => outputs.keep(given, Date.now()),
-      hold: (question) => [...outputs.hold(question, Date.now()), ...records.hold(question)],
+      hold: (question) => possessions.hold(question, Date.now()),
       heldOutputs: (refs) => outputs.heldRefs(refs),
       dropOutputs: (space) => {
         if (outputs.drop(space) > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
