@@ -17,8 +17,8 @@ const SAMPLE =
   'The staging database listens on port 6432, and the key of its token is "unset".\n\n';
 
 /** So many that the oldest outputs are a batch. */
-const ROUNDS = 24;
-const LINES = 12;
+const ROUNDS = 14;
+const LINES = 10;
 
 /**
  * To be called while nobody waits: reads, judges and shortens a conversation that nobody has, as a
