@@ -44,7 +44,7 @@ const KEEP_ROUNDS = 4;
 const CAPTURE_LIMIT = 8;
 const INPUT_BUDGET = 8_192;
 // What the recorded Claude Code asks for; Codex asks for nothing.
-const ANSWER_TOKENS = 32_000;
+const ANSWER_TOKENS = { 'claude-code': 32_000, codex: undefined } as const;
 
 // As long as the real ones are.
 const OUTPUT_FOLDER = '/home/someone/.local/share/svc/outputs';
@@ -108,10 +108,11 @@ export class SessionPlanner {
     const prices = cachePrices(view.dialect, false);
     const tokens = this.#estimate(view);
     if (tokens <= INPUT_BUDGET) return new Map();
-    const { model } = this.#session;
+    const { model, kind } = this.#session;
     const { measure, leaves } = run;
     const { tokenRatio } = prices;
-    const window = { model, answerTokens: ANSWER_TOKENS, isLong: false, tokens, tokenRatio };
+    const answerTokens = ANSWER_TOKENS[kind];
+    const window = { model, answerTokens, isLong: false, tokens, tokenRatio };
     const facts: ShorteningFacts = {
       items: view.items,
       exchanges: groupExchanges(view.items),

@@ -82,10 +82,7 @@ async function judge(
     return 'keep';
   }
   terminal.note(`Trying the key: ${new URL(place.baseUrl).host} says what it may do …`);
-  const { state, found } = await checkService(
-    { ...place, serviceKey: key },
-    scene.parts.openUpstream,
-  );
+  const { state, found } = await checkService({ ...place, serviceKey: key });
   if (state === 'accepted') {
     terminal.note(`ok: memory service: ${found}.`);
     return 'keep';

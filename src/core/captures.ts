@@ -134,7 +134,20 @@ function endOf(text: string, charsMax: number): string {
 
 /** Models repeat what stands in tool results, and clients put their reminders there. */
 function cleanAnswer(text: string): string {
-  return withoutAnnouncements(cleanText(withoutReminders(text)));
+  return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text))));
+}
+
+// Local models, and now and then others, write their reasoning into the visible text, each element at
+// the beginning of a line. What never closes was cut off.
+const THINKING = /(?:^|\n)[ \t]*<(think(?:ing)?)>[^]*?(?:<\/\1>|$)/g;
+// Where the prompt's template opened the element, the answer only closes it.
+const THINKING_END = /^<\/think(?:ing)?>[ \t]*$/m;
+
+function withoutThinking(text: string): string {
+  if (!text.includes('think')) return text;
+  const rest = text.replaceAll(THINKING, '\n');
+  const end = THINKING_END.exec(rest);
+  return (end === null ? rest : rest.slice(end.index + end[0].length)).trim();
 }
 
 // "Let me look at the tests." before a tool call says what the answer's end says better.

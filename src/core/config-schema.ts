@@ -1,7 +1,8 @@
 import { parseServiceKey } from './memory-api/service-key.ts';
 import type { MemoryMode, MemorySettings, Settings, UpstreamSettings } from './settings.ts';
 import { type ProxyFlags, readProxySettings } from './config-proxy.ts';
-import { isOwnMachineUrl, parseServiceUrl, readUpstreams } from './config-upstreams.ts';
+import { parseServiceUrl, readUpstreams } from './config-upstreams.ts';
+import { isOwnMachineUrl } from './own-machine.ts';
 import {
   type Environment,
   Findings,

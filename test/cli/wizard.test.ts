@@ -7,6 +7,7 @@ import { screen as prompts } from '@inquirer/testing/vitest';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { FakeOperations } from '../support/fake-operations.ts';
 import { homeWith } from '../support/home.ts';
 import { answer, asked, choose, find, open } from '../support/wizard-stage.ts';
 
@@ -256,7 +257,9 @@ async function startService(): Promise<string> {
     const isRight = request.headers.authorization === `Bearer ${TYPED_KEY}`;
     const isAsked = request.url === '/v1/svc/whoami';
     reply.writeHead(isAsked ? (isRight ? 200 : 401) : 404, { 'content-type': 'application/json' });
-    reply.end(isRight ? '{"tenant_id":"t","key":{"key_id":"k","scopes":["read"]}}' : 'SECRET-ECHO');
+    const operations = new FakeOperations();
+    operations.scopes = ['read'];
+    reply.end(isRight ? JSON.stringify(operations.whoAmI()) : 'SECRET-ECHO');
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());
@@ -275,7 +278,7 @@ test('a hosted memory: its key is tried, a wrong one can be typed again, and not
   await choose('Where is its service key?', 'I type or paste it');
   await answer('The key:', 'svc_live_wrong-CANARY');
   await choose('What now?', 'Say again');
-  expect(session.notes()).toContain('the memory service refuses the service key (401)');
+  expect(session.notes()).toContain('the memory service refuses the service key');
   await choose('Where is its service key?', 'I type or paste it');
   await answer('The key:', TYPED_KEY);
   await choose('What do you want to change?', 'Nothing more');

@@ -45,6 +45,10 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
   const operations = new Operations(link, gate);
   const acknowledgements = new Acknowledgements({
     now: () => Date.now(),
+    onBehind: (space) =>
+      options.report(
+        `The memory service lost commits of the space ${space}, or counted wrong: until it has caught up, or something is forgotten there, nothing is left out of prompts.`,
+      ),
     // What cannot be taken out now is looked at again with the next deletion there.
     onMoved: (space) => void mirror?.dropOutputs(space).catch(() => undefined),
     ...(folder === undefined ? {} : { journal: { folder, name: nameOf('held', settings) } }),
