@@ -186,7 +186,6 @@ test.each(MEMORIES)(
     // A recalled block may stand in the newest message; all before it is the client's own.
     expect(messages.slice(0, -1)).toEqual(whole.slice(0, -1));
   },
-  30_000,
 );
 
 test('an exchange that was forgotten is sent whole again, the others stay out', async () => {
