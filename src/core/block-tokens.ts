@@ -20,7 +20,7 @@ const PIECE =
  */
 const PRICE = {
   /** A word of English behind a blank, by its letters: up to 5, to 9, to 11, to 13; longer ones a letter. */
-  english: [1.02, 1.2, 2, 2.45],
+  english: [0.99, 1.16, 1.9, 2.37],
   englishLetter: 0.2,
   capital: 0.18,
   furtherCapital: 0.6,
