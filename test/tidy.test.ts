@@ -86,6 +86,14 @@ test('every file in src is reached from an import or is the entry', () => {
   expect(dead).toEqual([]);
 });
 
+test('no file imports itself around a corner, not even for a type', () => {
+  const circles = sources.flatMap((path) => {
+    const way = wayBack(path);
+    return way === undefined ? [] : [way.join(' → ')];
+  });
+  expect(circles).toEqual([]);
+});
+
 test('every path that a document names exists', () => {
   const documents = list('.').filter((path) => /^[A-Z_]+\.md$/.test(path));
   const broken = documents.flatMap((path) =>
@@ -96,6 +104,39 @@ test('every path that a document names exists', () => {
   );
   expect(broken).toEqual([]);
 });
+
+test.each(['cli', 'adapters', 'core'])('every file of src/%s is on the map', (room) => {
+  const names = namesOf(room);
+  const files = readdirSync(join(root, 'src', room)).map((file) => file.replace(/\.\w+$/, ''));
+  expect(files.filter((file) => !names.some((name) => name.test(file)))).toEqual([]);
+  expect(names.filter((name) => !files.some((file) => name.test(file)))).toEqual([]);
+});
+
+/** The files over which a file imports itself; undefined when it does not. */
+function wayBack(start: string): readonly string[] | undefined {
+  const seen = new Set<string>();
+  const ways = [[start]];
+  for (const way of ways) {
+    const from = way.at(-1) ?? start;
+    for (const to of importsOf(from).map((it) => resolve(from, it))) {
+      if (to === start) return [...way, to];
+      if (seen.has(to) || !sources.includes(to)) continue;
+      seen.add(to);
+      ways.push([...way, to]);
+    }
+  }
+  return undefined;
+}
+
+/** The names of files and folders that ARCHITECTURE.md has for one room; `*` stands for any of a name. */
+function namesOf(room: string): readonly RegExp[] {
+  const rows = read('ARCHITECTURE.md').split(`| \`src/${room}/\` | |\n|---|---|\n`)[1] ?? '';
+  const cells = rows.split('\n\n')[0]?.split('\n') ?? [];
+  const names = cells.flatMap((row) => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)]);
+  return names.map(
+    ([, name = '']) => new RegExp(`^${name.replace('/', '').replaceAll('*', '.*')}$`),
+  );
+}
 
 function mayImport(path: string, source: string): boolean {
   const floor = FLOORS[floorOf(path)];

@@ -23,14 +23,14 @@ const never = new AbortController().signal;
 
 const { modules, remove } = await buildProduct(MODULES);
 try {
-  process.exitCode = report([measureUseful(), measureEcho(), await measureSecrets()]);
+  process.exitCode = report([await measureUseful(), await measureEcho(), await measureSecrets()]);
 } finally {
   remove();
 }
 
-function measureUseful() {
+async function measureUseful() {
   const { captureRecordings, judge } = modules.purity;
-  const judged = judge(captureRecordings());
+  const judged = judge(await captureRecordings());
   const verdicts = new Map();
   for (const { verdict } of judged) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
   const rows = [...verdicts].toSorted(([, a], [, b]) => b - a);
@@ -49,7 +49,7 @@ function measureUseful() {
   };
 }
 
-function measureEcho() {
+async function measureEcho() {
   const { answerShowing, captureRecordings } = modules.purity;
   const passage = { role: 'user', text: FACT, at: 0, client: 'codex', space: 'default' };
   const { text: block, tokens } = modules.block.writeRecallBlock([passage], 512);
@@ -63,7 +63,8 @@ function measureEcho() {
       ...recording,
       answer: answerShowing(recording.dialect, quote),
     });
-    const records = captureRecordings({ change, placements }).flatMap((one) => one.records);
+    // oxlint-disable-next-line no-await-in-loop -- One after the other, as sessions are.
+    const records = (await captureRecordings({ change, placements })).flatMap((one) => one.records);
     echoes += records.filter(({ text }) => ECHO.test(text)).length;
   }
   return none('echoes of recalled memories', echoes);
@@ -75,7 +76,7 @@ async function measureSecrets() {
   const more = secrets.map(({ line }) => line).join('\n');
   const { captureRecordings, withPlanted } = modules.purity;
   const change = (recording) => withPlanted(recording, more);
-  const records = captureRecordings({ change }).flatMap((one) => one.records);
+  const records = (await captureRecordings({ change })).flatMap((one) => one.records);
   const leaked = await withStore(modules, async ({ memory }, folder) => {
     await memory.capture(records, never);
     const bytes = readdirSync(folder).map((name) => readFileSync(join(folder, name)));

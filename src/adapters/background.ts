@@ -27,7 +27,7 @@ export interface BackgroundStart {
 /** Problems only are logged: this holds thousands of them. The next start begins anew. */
 const LOG_BYTES_MAX = 1024 * 1024;
 
-/** Throws the system's error when there can be no log or no process. */
+/** Throws FileError when there can be no log. */
 export function startBackground({ command, dataFolder, environment }: BackgroundStart): Background {
   makePrivateFolder(dataFolder);
   const path = logFile(dataFolder);

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { type CatalogEntries, parseEntries } from '../core/catalog-entries.ts';
-import { isOwnMachineUrl } from '../core/config-upstreams.ts';
+import { isOwnMachineUrl } from '../core/own-machine.ts';
 import { headerOf } from '../core/header-rules.ts';
 import type { UpstreamSettings } from '../core/settings.ts';
 import type { Upstream } from '../ports/upstream.ts';

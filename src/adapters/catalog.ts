@@ -1,5 +1,5 @@
 import { type CatalogEntries, parseEntries } from '../core/catalog-entries.ts';
-import { isOwnMachineUrl } from '../core/config-upstreams.ts';
+import { isOwnMachineUrl } from '../core/own-machine.ts';
 import { type Provider, providersOf } from '../core/catalog.ts';
 import { type CachedCatalog, readCatalogCache, writeCatalogCache } from './catalog-cache.ts';
 import { CATALOG_URL, type Fetched, fetchCatalog, type OpenUpstream } from './catalog-feed.ts';

@@ -1,12 +1,11 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
+import type { Environment } from '../core/config-values.ts';
 
 /**
  * What coding agents have in the user's home: read to tell whether they point at the proxy, never
  * written. They hold credentials of their own, so nothing of them is repeated but what is asked for.
  */
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Settings are kilobytes; Claude Code's state of many projects some megabytes. */
 const BYTES_MAX = 16 * 1024 * 1024;

@@ -1,13 +1,12 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
+import type { Environment } from '../core/config-values.ts';
 import { FileError } from './file-error.ts';
 
 /**
  * Where the configuration is. The current folder is never looked at: a repository that someone
  * else wrote must not bring its own upstream (T5).
  */
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** $SVC_CONFIG_HOME, else $XDG_CONFIG_HOME/svc, else ~/.config/svc; absolute, no trailing slash. */
 export function configFolder(environment: Environment): string {

@@ -1,11 +1,10 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import envPaths from 'env-paths';
+import type { Environment } from '../core/config-values.ts';
 import { absolute } from './config-folder.ts';
 import { FileError } from './file-error.ts';
 
 /** Where the store, the ledger and the request log are, and the catalog's cache. */
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** $SVC_DATA_HOME, else the system's folder for a program's data. */
 export function dataFolder(environment: Environment): string {
@@ -22,6 +21,7 @@ export function cacheFolder(environment: Environment): string {
 function systemFolder(kind: 'data' | 'cache'): string {
   const folder = envPaths('svc', { suffix: '' })[kind];
   if (isAbsolute(folder)) return resolve(folder);
-  const variable = kind === 'data' ? 'XDG_DATA_HOME' : 'XDG_CACHE_HOME';
-  throw new FileError(`${variable} is not an absolute path.`, 'Unset it, or set SVC_DATA_HOME.');
+  const shared = kind === 'data' ? 'XDG_DATA_HOME' : 'XDG_CACHE_HOME';
+  const variable = process.env[shared] ? shared : 'HOME';
+  throw new FileError(`${variable} is not an absolute path.`, 'Correct it, or set SVC_DATA_HOME.');
 }

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shellQuote } from '../core/shell-quote.ts';
-import { codeOf, FileError } from './file-error.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
 import { isAlive } from './processes.ts';
 
 /**
@@ -45,10 +46,8 @@ async function create(path: string, mark: string): Promise<boolean> {
   } catch (error) {
     const code = codeOf(error);
     if (code === 'EEXIST') return false;
-    const hint = 'Make its folder writable for you, or set SVC_CONFIG_HOME to another one.';
-    throw new FileError(`${path} cannot be made (${code || 'unknown error'}).`, hint, {
-      cause: error,
-    });
+    const message = `${dirname(path)} cannot be written (${code || 'unknown error'}).`;
+    throw new FileError(message, folderHint(code), { cause: error });
   }
 }
 

@@ -138,6 +138,19 @@ export interface OrphanedJournal {
   remove(): void;
 }
 
+/** The values of all journals of this name, whoever owns them; only to be looked at. */
+export function readJournals({ folder, name }: Pick<JournalOptions, 'folder' | 'name'>): unknown[] {
+  return fileNames(folder).flatMap((file) => {
+    if (!file.startsWith(`${name}-`)) return [];
+    try {
+      return decodeLines(readFileSync(join(folder, file)));
+    } catch {
+      // Its owner was done with it.
+      return [];
+    }
+  });
+}
+
 /** Journals whose process is dead, or cannot be asked. Never one of a living process. */
 export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[] {
   return fileNames(folder).flatMap((file) => {

@@ -37,6 +37,8 @@ export class JournalLedger implements Ledger {
   /** Keys without an entry, and until when that is believed. */
   readonly #absent = new Map<string, number>();
   readonly #undrained = new Map<string, LedgerEntry>();
+  /** Keys of undrained entries from before something was forgotten: the table says what is left of them. */
+  readonly #suspect = new Set<string>();
   #generation: number;
   #isDraining = false;
   #isClosed = false;
@@ -61,6 +63,7 @@ export class JournalLedger implements Ledger {
       this.#generation = now;
       this.#entries.clear();
       this.#absent.clear();
+      for (const key of this.#undrained.keys()) this.#suspect.add(key);
     }
     return now;
   }
@@ -74,7 +77,7 @@ export class JournalLedger implements Ledger {
     const found = new Map<string, LedgerEntry>();
     const unknown: string[] = [];
     for (const key of keys) {
-      const entry = this.#entries.get(key) ?? this.#undrained.get(key);
+      const entry = this.#entries.get(key) ?? this.#undrainedEntry(key);
       if (entry !== undefined) found.set(key, this.#use(entry));
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
@@ -113,8 +116,13 @@ export class JournalLedger implements Ledger {
   #take(entries: readonly LedgerEntry[]): void {
     for (const entry of entries) {
       this.#absent.delete(entry.key);
+      this.#suspect.delete(entry.key);
       this.#undrained.set(entry.key, this.#use(entry));
     }
+  }
+
+  #undrainedEntry(key: string): LedgerEntry | undefined {
+    return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
   }
 
   #use(entry: LedgerEntry): LedgerEntry {
@@ -126,8 +134,13 @@ export class JournalLedger implements Ledger {
 
   /** True when the table answered. */
   async #ask(keys: readonly string[], found: Map<string, LedgerEntry>): Promise<boolean> {
+    const generation = this.#generation;
+    if (keys.some((key) => this.#suspect.has(key)) && !(await this.#drain())) return false;
     try {
-      for (const entry of await this.#options.store.findEntries(keys)) {
+      const entries = await this.#options.store.findEntries(keys);
+      // Something was forgotten meanwhile, maybe just this.
+      if (this.generation() !== generation) return false;
+      for (const entry of entries) {
         // What was recorded while the table was asked is newer than its answer.
         found.set(entry.key, this.#use(this.#entries.get(entry.key) ?? entry));
       }
@@ -172,7 +185,9 @@ export class JournalLedger implements Ledger {
         return false;
       }
       for (const entry of batch) {
-        if (this.#undrained.get(entry.key) === entry) this.#undrained.delete(entry.key);
+        if (this.#undrained.get(entry.key) !== entry) continue;
+        this.#undrained.delete(entry.key);
+        this.#suspect.delete(entry.key);
       }
     }
     try {

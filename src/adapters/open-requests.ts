@@ -1,5 +1,5 @@
 import { get, type IncomingMessage } from 'node:http';
-import { isRecord } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import { OPEN_REQUESTS_PATH } from '../core/routes.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { ProxyAddress } from './health-probe.ts';

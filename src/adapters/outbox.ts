@@ -9,6 +9,8 @@ import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from 
  * record may be delivered twice and is stored once: the memory goes by its digest.
  */
 
+/** The journal's, unless it is for another memory than the one on this machine. */
+export const OUTBOX_NAME = 'outbox';
 /** R27. Some 30,000 exchanges: weeks of work without a memory. */
 const JOURNAL_BYTES_MAX = 64 * 1024 * 1024;
 /** A call that the memory can answer in a few milliseconds, and a retry that costs little. */
@@ -115,7 +117,7 @@ export class JournalOutbox implements Outbox {
   #journalOptions(): JournalOptions {
     return {
       folder: this.#options.folder,
-      name: this.#options.name ?? 'outbox',
+      name: this.#options.name ?? OUTBOX_NAME,
       bytesMax: JOURNAL_BYTES_MAX,
     };
   }
@@ -258,7 +260,8 @@ function keyOf(record: MemoryRecord): string {
 
 const TEXT_FIELDS = ['digest', 'space', 'text', 'conversation', 'client', 'fingerprint'] as const;
 
-function recordFrom(value: unknown): MemoryRecord | undefined {
+/** A record as it stands in an outbox's journal; undefined for what is none. */
+export function recordFrom(value: unknown): MemoryRecord | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const fields = value as Partial<MemoryRecord>;
   const isWhole =

@@ -8,35 +8,59 @@ import {
   mkdirSync,
   openSync,
 } from 'node:fs';
+import { codeOf, FileError } from './file-error.ts';
+import {
+  FILE_MODE,
+  FOLDER_MODE,
+  folderError,
+  foreignError,
+  isOwn,
+  isPrivate,
+  linkError,
+} from './private-folder.ts';
 
 /**
- * Folders and files that only their user may read, so from birth: there is no moment in which a
+ * The data folder and what is in it, for those who cannot wait: the store's thread, and what is
+ * written before an answer's last byte. Private from birth, so that there is no moment in which a
  * wider mode could be used. Never follows a symbolic link, never writes to a stranger's file.
  */
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 
-/** Makes the folder 0700 or tightens it. Throws when it is a link, no folder, or someone else's. */
+/** Makes the folder 0700 or tightens it. Throws FileError for a link, a file or a foreign folder. */
 export function makePrivateFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
+  } catch (error) {
+    throw folderError(folder, error);
+  }
   const stat = lstatSync(folder);
-  if (!stat.isDirectory() || isForeign(stat.uid)) throw new Error('not a folder of this user');
-  if ((stat.mode & 0o077) !== 0) chmodSync(folder, 0o700);
+  if (stat.isSymbolicLink()) throw linkError(folder);
+  if (!stat.isDirectory() || !isOwn(stat.uid)) throw foreignError(folder);
+  if (!isPrivate(stat.mode)) chmodSync(folder, FOLDER_MODE);
 }
 
-/** Opens for reading and appending; creates 0600 or tightens. The caller closes the descriptor. */
+/**
+ * Opens for reading and appending; creates 0600 or tightens. The caller closes the descriptor. Throws
+ * FileError.
+ */
 export function openPrivateFile(path: string): number {
-  // Windows knows no O_NOFOLLOW: there the flag is undefined and counts as 0.
-  const file = openSync(path, O_RDWR | O_APPEND | O_CREAT | (O_NOFOLLOW ?? 0), 0o600);
+  const file = openOrExplain(path);
   const stat = fstatSync(file);
-  if (!stat.isFile() || isForeign(stat.uid)) {
+  if (!stat.isFile() || !isOwn(stat.uid)) {
     closeSync(file);
-    throw new Error('not a file of this user');
+    throw new FileError(`${path} is not a file of yours.`, 'Move it out of the way.');
   }
-  if ((stat.mode & 0o077) !== 0) fchmodSync(file, 0o600);
+  if (!isPrivate(stat.mode)) fchmodSync(file, FILE_MODE);
   return file;
 }
 
-function isForeign(uid: number): boolean {
-  return process.getuid !== undefined && uid !== process.getuid();
+function openOrExplain(path: string): number {
+  try {
+    // Windows knows no O_NOFOLLOW: there the flag is undefined and counts as 0.
+    return openSync(path, O_RDWR | O_APPEND | O_CREAT | (O_NOFOLLOW ?? 0), FILE_MODE);
+  } catch (cause) {
+    const message = `${path} cannot be opened (${codeOf(cause) || 'unknown error'}).`;
+    throw new FileError(message, 'Make the file and its folder yours to write.', { cause });
+  }
 }

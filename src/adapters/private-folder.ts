@@ -1,7 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { codeOf, FileError } from './file-error.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
 import { shellQuote } from '../core/shell-quote.ts';
 
 /**
@@ -9,7 +8,7 @@ import { shellQuote } from '../core/shell-quote.ts';
  * mode is tightened afterwards only on an open handle, never through a name that could be a link.
  */
 
-const FOLDER_MODE = 0o700;
+export const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;
 /** Everything that the group or others may do. */
 const OTHERS = 0o077;
@@ -91,10 +90,7 @@ async function openFolder(path: string): Promise<FileHandle> {
   const stat = await handle.stat();
   if (stat.isDirectory() && isOwn(stat.uid)) return handle;
   await handle.close();
-  throw new FileError(
-    `${path} belongs to another user.`,
-    'Set SVC_CONFIG_HOME to a folder of yours.',
-  );
+  throw foreignError(path);
 }
 
 async function openOrExplain(path: string): Promise<FileHandle> {
@@ -109,14 +105,22 @@ async function refuseLink(path: string): Promise<void> {
   const stat = await lstat(path).catch((error: unknown) => {
     throw folderError(path, error);
   });
-  if (!stat.isSymbolicLink()) return;
-  throw new FileError(
+  if (stat.isSymbolicLink()) throw linkError(path);
+}
+
+export function linkError(path: string): FileError {
+  return new FileError(
     `${path} is a symbolic link, and svc keeps no secret behind one.`,
     `Replace it by a folder: rm ${shellQuote(path, 'sh')}`,
   );
 }
 
-function folderError(path: string, cause: unknown): FileError {
+export function foreignError(path: string): FileError {
+  return new FileError(`${path} belongs to another user.`, folderHint(''));
+}
+
+/** What the system said of a folder, for people. */
+export function folderError(path: string, cause: unknown): FileError {
   const code = codeOf(cause);
   if (code === 'ENOENT')
     return new FileError(`${path} does not exist.`, 'Run: svc setup', { cause });
@@ -125,6 +129,6 @@ function folderError(path: string, cause: unknown): FileError {
       cause,
     });
   }
-  const hint = `Make ${shellQuote(dirname(path), 'sh')} writable for you, or set SVC_CONFIG_HOME.`;
-  return new FileError(`${path} cannot be used (${code || 'unknown error'}).`, hint, { cause });
+  const message = `${path} cannot be used (${code || 'unknown error'}).`;
+  return new FileError(message, folderHint(code), { cause });
 }

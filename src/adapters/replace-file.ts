@@ -12,6 +12,8 @@ export interface Replacement {
   readonly draft?: string;
   /** 0600 unless told; given on the handle, so that the umask has no say. */
   readonly mode?: number;
+  /** False for what need not outlive a power cut, and must not wait for the disk. */
+  readonly isSynced?: boolean;
 }
 
 /**
@@ -22,14 +24,14 @@ export interface Replacement {
 export async function replaceFile(
   path: string,
   content: string | Uint8Array,
-  { draft = `${path}.${randomBytes(8).toString('hex')}`, mode }: Replacement = {},
+  { draft = `${path}.${randomBytes(8).toString('hex')}`, mode, isSynced = true }: Replacement = {},
 ): Promise<void> {
   try {
     const handle = await open(draft, FLAGS, FILE_MODE);
     try {
       await handle.writeFile(content);
       if (mode !== undefined) await handle.chmod(mode);
-      await handle.sync();
+      if (isSynced) await handle.sync();
     } finally {
       await handle.close();
     }

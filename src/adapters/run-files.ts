@@ -1,10 +1,10 @@
-import { constants } from 'node:fs';
-import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isRecord } from '../core/config-values.ts';
-import { codeOf, FileError } from './file-error.ts';
-import { ensurePrivateFolder, FILE_MODE, tightenFolder } from './private-folder.ts';
+import { asRecord, parseJson } from '../core/json-fields.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
+import { ensurePrivateFolder, tightenFolder } from './private-folder.ts';
 import { isAlive } from './processes.ts';
+import { replaceFile } from './replace-file.ts';
 
 /**
  * Which proxies run on a data folder: a file of 0600 for each, which its process removes when it
@@ -26,29 +26,18 @@ const BYTES_MAX = 4096;
 /** More proxies than this on one folder are files that nobody removed. */
 const FILES_MAX = 100;
 
-const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
-
 /** Throws FileError when the folder cannot be used. */
 export async function writeRunFile(folder: string, run: RunFile): Promise<void> {
   try {
     await ensurePrivateFolder(folder);
     await tightenFolder(folder);
-    const path = pathOf(folder, run.pid);
-    const staged = `${path}.new`;
-    // Left by a process that had this id before.
-    await rm(staged, { force: true });
-    const handle = await open(staged, O_CREAT | O_EXCL | O_WRONLY | (O_NOFOLLOW ?? 0), FILE_MODE);
-    try {
-      await handle.writeFile(`${JSON.stringify(run)}\n`);
-    } finally {
-      await handle.close();
-    }
-    await rename(staged, path);
+    // A hint: the first request does not wait for the disk.
+    const text = `${JSON.stringify(run)}\n`;
+    await replaceFile(pathOf(folder, run.pid), text, { isSynced: false });
   } catch (error) {
     if (error instanceof FileError) throw error;
-    const code = codeOf(error) || 'unknown error';
-    const hint = 'Make the folder writable for you, or set SVC_DATA_HOME to another one.';
-    throw new FileError(`${folder} cannot be written (${code}).`, hint, { cause: error });
+    const message = `${folder} cannot be written (${codeOf(error) || 'unknown error'}).`;
+    throw new FileError(message, folderHint(codeOf(error)), { cause: error });
   }
 }
 
@@ -75,17 +64,11 @@ export async function listRunFiles(folder: string): Promise<readonly RunFile[]> 
 
 async function readRunFile(path: string): Promise<RunFile | undefined> {
   const text = await readFile(path, 'utf8').catch(() => '');
-  if (text.length > BYTES_MAX) return undefined;
-  try {
-    return parseRunFile(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return text.length > BYTES_MAX ? undefined : parseRunFile(parseJson(text));
 }
 
 function parseRunFile(value: unknown): RunFile | undefined {
-  if (!isRecord(value)) return undefined;
-  const { pid, host, port, version, startedAt } = value;
+  const { pid, host, port, version, startedAt } = asRecord(value);
   const isHost = host === '127.0.0.1' || host === '::1';
   const isPort = Number.isInteger(port) && Number(port) > 0 && Number(port) <= 65_535;
   const isVersion = typeof version === 'string' && /^[\w.+-]{1,40}$/.test(version);

@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, FileError } from './file-error.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
 import { withFileLock } from './file-lock.ts';
 import { ensurePrivateFolder, syncFolder, tightenFolder } from './private-folder.ts';
 import { replaceFile } from './replace-file.ts';
@@ -74,9 +74,8 @@ export class UndoRecords {
       await replaceFile(path, text);
       await syncFolder(this.#folder);
     } catch (cause) {
-      const hint = 'Make the folder writable for you, or set SVC_DATA_HOME to another one.';
       const code = codeOf(cause) || 'unknown error';
-      throw new FileError(`${path} cannot be written (${code}).`, hint, { cause });
+      throw new FileError(`${path} cannot be written (${code}).`, folderHint(code), { cause });
     }
   }
 }

@@ -1,6 +1,9 @@
 /** `http://127.0.0.1:8765` */
-export function urlOf({ host, port }: { readonly host: string; readonly port: number }): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+export function urlOf(
+  { host, port }: { readonly host: string; readonly port: number },
+  scheme: 'http' | 'https' = 'http',
+): string {
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** A port to propose when this one cannot be had. */

@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { readForeignFile } from '../adapters/foreign-file.ts';
 import { parseToml } from '../adapters/toml-text.ts';
 import type { ClientChange } from '../core/client-change.ts';
-import { type Environment, isRecord } from '../core/config-values.ts';
+import type { Environment } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import {
   BLOCK_BEGIN,
   BLOCK_END,

@@ -1,9 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { CallRow } from '../hosted/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../hosted/server.ts';
+import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root of the memory service: where its store meets its listener. */
@@ -43,13 +44,10 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const service = createMemoryService({
       store,
       pepper,
-      clock: { now: () => Date.now(), monotonic: () => performance.now() },
-      newRequestId: () => `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
+      clock: systemClock,
+      newRequestId,
       randomBytes,
-      report: ({ code, fields = {} }) => {
-        const pairs = Object.entries(fields).map(([name, value]) => `${name}=${String(value)}`);
-        terminal.warn([code, ...pairs].join(' '));
-      },
+      report: reportTo(terminal),
       onCall,
       version: VERSION,
       settings: {

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createBodyDecoder } from '../adapters/body-decoder.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { createUpstream } from '../adapters/undici-upstream.ts';
@@ -7,21 +7,22 @@ import type { Settings, UpstreamSettings } from '../core/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { createLocalServer, type LocalServer } from '../local/server.ts';
 import { outputFolder } from '../adapters/output-files.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
-import type { SafeLine } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import { createHandler } from '../proxy/handle.ts';
 import { InFlight } from '../proxy/in-flight.ts';
 import type { ConfiguredUpstream, LiveSettings } from '../proxy/parts.ts';
 import { warmUp } from '../proxy/warm-up.ts';
+import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root: the only place where adapters meet ports. */
 
 /** What nobody waits for yet begins so long after the listener, and when no request is open. */
 const REST_MS = 100;
+/** What waits at the end is 32 exchanges at most: a tenth of a second. Whoever stops svc waits for it. */
+const KEEP_LAST_MS = 500;
 
 export interface StartProxyOptions {
   readonly settings: Settings;
@@ -46,17 +47,25 @@ export interface RunningProxy {
 
 /** Throws the server's own error (EADDRINUSE, EACCES) when the address cannot be had. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
+  const opened = new Opened();
+  try {
+    return await startOn(opened, options);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function startOn(opened: Opened, options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, terminal } = options;
-  const runtime = new Runtime(settings);
-  const decoder = createBodyDecoder();
-  const report = ({ code, fields }: SafeLine): void => terminal.warn(lineOf(code, fields));
+  const runtime = opened.add(new Runtime(settings));
+  const decoder = opened.add(createBodyDecoder());
   // The store opens in its worker while the listener starts: neither waits for the other.
-  const store = openEmbeddedStore({
-    folder: options.dataFolder,
-    report: (line) => terminal.warn(line),
-  });
+  const store = opened.add(
+    openEmbeddedStore({ folder: options.dataFolder, report: (line) => terminal.warn(line) }),
+  );
   const inFlight = new InFlight();
-  const remembering = await openMemory(options, store);
+  const remembering = opened.add(await openMemory(options, store));
   const handler = createHandler({
     inFlight,
     version: VERSION,
@@ -79,23 +88,17 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     clock: systemClock,
     newId: newRequestId,
     inFlight: () => inFlight.rows(),
-    report,
+    report: reportTo(terminal),
     version: VERSION,
   });
-  const close = async (): Promise<void> => {
-    await remembering.close();
-    await store.close();
-    await Promise.all([decoder.close(), runtime.close()]);
-  };
-  const address = await server.listen().catch(async (error: unknown) => {
-    await close();
-    throw error;
-  });
+  const address = await server.listen();
   // A request that comes at once goes first: it opens the one connection that it needs.
   const stopResting = onceIdle(server, () => {
     runtime.warm();
     void store.warm();
-    warmUp();
+    void store.memory.sweepFiles().catch(() => undefined);
+    const [dialect] = runtime.live.upstreams.keys();
+    if (dialect !== undefined) void warmUp(dialect).catch(() => {});
     // Requests go on without a memory, so nobody would notice.
     store.health().catch(() => {
       terminal.warn('The memory cannot be used: requests go on without it. Look with: svc doctor');
@@ -112,9 +115,31 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     stop: async () => {
       stopResting();
       await server.stop(settings.proxy.drainMs);
-      await close();
+      await handler.drain(KEEP_LAST_MS);
+      await opened.close();
     },
   };
+}
+
+interface Closable {
+  close(): Promise<void>;
+}
+
+/** What was opened so far, to be closed in the opposite order: also when the start ends halfway. */
+class Opened {
+  readonly #parts: Closable[] = [];
+
+  add<Part extends Closable>(part: Part): Part {
+    this.#parts.unshift(part);
+    return part;
+  }
+
+  async close(): Promise<void> {
+    for (const part of this.#parts.splice(0)) {
+      // oxlint-disable-next-line no-await-in-loop -- What came later may still need what came before.
+      await part.close();
+    }
+  }
 }
 
 /** Works once no request is open, which it looks for now and then. What it returns calls it off. */
@@ -127,10 +152,9 @@ function onceIdle(server: LocalServer, work: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-interface ComposedMemory {
+interface ComposedMemory extends Closable {
   readonly memory: Memory;
   readonly outbox: Outbox;
-  close(): Promise<void>;
 }
 
 /** Ledger, request log and the outputs near at hand stay on this machine, wherever memories are. */
@@ -217,18 +241,3 @@ function isSame(one: UpstreamSettings, other: UpstreamSettings): boolean {
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
-
-function lineOf(code: string, fields: SafeLine['fields']): string {
-  const pairs = Object.entries(fields ?? {}).map(([name, value]) => `${name}=${String(value)}`);
-  return [code, ...pairs].join(' ');
-}
-
-// 92 random bits. Node keeps random bytes for UUIDs in stock; asking for single ones costs 20 us.
-function newRequestId(): string {
-  return `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
-}
-
-const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-};

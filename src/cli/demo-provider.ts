@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { urlOf } from './addresses.ts';
 import { DEMO_DIALECTS, type DemoDialect, memberAt, textAt } from './demo-dialects.ts';
 
 /**
@@ -31,7 +32,10 @@ export async function startDemoProvider(): Promise<DemoProvider> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return { url: urlOf(server), received: () => last, stop: () => stopServer(server) };
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+  const url = urlOf({ host: address.address, port: address.port });
+  return { url, received: () => last, stop: () => stopServer(server) };
 }
 
 function answer(path: string, body: unknown, response: ServerResponse): void {
@@ -87,12 +91,6 @@ function sendEvents(response: ServerResponse, dialect: DemoDialect, reply: strin
   }
   if (dialect.dialect === 'openai_chat_completions') response.write('data: [DONE]\n\n');
   response.end();
-}
-
-function urlOf(server: Server): string {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
-  return `http://127.0.0.1:${address.port}`;
 }
 
 async function stopServer(server: Server): Promise<void> {

@@ -2,7 +2,7 @@ import { configPath } from '../adapters/config-file.ts';
 import { updateConfigFile } from '../adapters/config-writer.ts';
 import { createLocalToken } from '../adapters/local-token.ts';
 import { type Draft, newDraft, putUpstream, type UpstreamDraft } from '../core/config-draft.ts';
-import { isRecord } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { CommandContext } from './context.ts';
 
 /** Writes the configuration that the environment implies; keys are named in it, not copied. */

@@ -1,6 +1,7 @@
 import { isInstalled, readClientFile } from '../adapters/client-files.ts';
 import type { Access } from '../core/config-schema.ts';
-import { type Environment, isRecord } from '../core/config-values.ts';
+import type { Environment } from '../core/config-values.ts';
+import { asList, asRecord, type Fields, parseJson } from '../core/json-fields.ts';
 import { urlOf } from './addresses.ts';
 import type { Check } from './doctor-checks.ts';
 import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
@@ -128,27 +129,15 @@ function pointsHere(base: string, access: Access | undefined): boolean {
   return protocol === 'http:' && own.includes(host);
 }
 
-function claudeSettings(environment: Environment): Readonly<Record<string, unknown>> {
-  const settings = parsed(
-    readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json'),
-  );
-  const variables = isRecord(settings) ? settings['env'] : undefined;
-  return isRecord(variables) ? variables : {};
+function claudeSettings(environment: Environment): Fields {
+  const text = readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json');
+  return asRecord(asRecord(parseJson(text))['env']);
 }
 
 /** The client keeps the last 20 characters of keys that a person said yes or no to. */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
-  const state = parsed(readClientFile(environment, { ...CLAUDE, name: '' }, '.claude.json'));
-  const answers = isRecord(state) ? state['customApiKeyResponses'] : undefined;
-  const rejected = isRecord(answers) ? answers['rejected'] : undefined;
+  const state = parseJson(readClientFile(environment, { ...CLAUDE, name: '' }, '.claude.json'));
+  const { rejected } = asRecord(asRecord(state)['customApiKeyResponses']);
   const end = access?.localToken.slice(-20) ?? '';
-  return end !== '' && Array.isArray(rejected) && rejected.includes(end);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return end !== '' && asList(rejected).includes(end);
 }

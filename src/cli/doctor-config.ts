@@ -2,16 +2,18 @@ import { type ConfigFile, configPath, readConfigFile } from '../adapters/config-
 import { configFolder } from '../adapters/config-folder.ts';
 import { findLeftovers } from '../adapters/config-writer.ts';
 import { FileError } from '../adapters/file-error.ts';
+import { upstreamEntries } from '../core/config-draft.ts';
 import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../core/config-proxy.ts';
 import { type Access, parseAccess, parseConfig } from '../core/config-schema.ts';
 import {
   type Environment,
-  isEnvironmentName,
-  isRecord,
+  keyEnd,
+  namedVariable,
   type Problem,
   problemText,
   variableText,
 } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { Check } from './doctor-checks.ts';
 
 /** Doctor's look at the configuration: folder, modes, contents, upstreams. */
@@ -84,17 +86,16 @@ function checkContents({ path, value }: ConfigFile, environment: Environment): r
       found: problemText(warning),
       fix: warning.path === 'upstreams' ? 'svc setup' : `Edit ${path}`,
     })),
-    ...upstreamsIn(value).map(checkUpstream(environment)),
+    ...upstreamEntries(value).map(checkUpstream(environment)),
   ];
 }
 
 /** The command that mends it, where there is one; else where to look. */
 function mendOf(
-  { path: at, origin, allowed, isUnset }: Problem,
+  { path: at, origin, variable }: Problem,
   { path, value }: { readonly path: string; readonly value: unknown },
 ): string {
-  const variable = /\$([A-Z][A-Z0-9_]*)/.exec(allowed)?.[1];
-  if (isUnset === true && variable !== undefined) {
+  if (variable !== undefined) {
     return `export ${variable}=…, in the shell that runs svc start`;
   }
   if (origin !== undefined) return `unset ${origin}`;
@@ -120,11 +121,6 @@ function upstreamAt(value: unknown, path: string): string | undefined {
   return name === '?' ? undefined : name;
 }
 
-function upstreamsIn(value: unknown): readonly Record<string, unknown>[] {
-  const upstreams = isRecord(value) ? value['upstreams'] : undefined;
-  return Array.isArray(upstreams) ? upstreams.filter((one) => isRecord(one)) : [];
-}
-
 // What is listed was written by hand, perhaps in the wrong place: only what reads like a name, a
 // style or a host is shown.
 function checkUpstream(environment: Environment): (upstream: Record<string, unknown>) => Check {
@@ -142,13 +138,10 @@ function wordOf(value: unknown): string {
   return typeof value === 'string' && /^[a-z][a-z_-]{0,39}$/.test(value) ? value : '?';
 }
 
-/** Tells keys apart for the person who knows them, and is of no use to anybody else. */
 function keyText(value: unknown, environment: Environment): string {
-  const name = isRecord(value) ? value['env'] : undefined;
-  if (isEnvironmentName(name)) {
+  const name = namedVariable(value);
+  if (name !== undefined) {
     return `in ${variableText(name)}, ${environment[name] ? 'set' : 'not set'}`;
   }
-  if (typeof value !== 'string' || value === '') return 'none';
-  // Four of forty characters; of a short key not even those.
-  return value.length >= 24 ? `…${value.slice(-4)}` : '…';
+  return typeof value === 'string' && value !== '' ? keyEnd(value) : 'none';
 }

@@ -5,7 +5,7 @@ import { looseDataFiles, tightenDataFiles } from '../adapters/data-files.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { FileError } from '../adapters/file-error.ts';
 import { folderMode, isPrivate, tightenFolder } from '../adapters/private-folder.ts';
-import { isRecord } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { CommandContext } from './context.ts';
 import { CliError } from './cli-error.ts';
 import { saveConfig } from './setup-save.ts';

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { readConfigFile } from '../adapters/config-file.ts';
 import { configFolder } from '../adapters/config-folder.ts';
 import type { OpenHostedMemory } from '../adapters/hosted-memory/open-hosted-memory.ts';
-import { parseConfig } from '../core/config-schema.ts';
-import { type Environment, isRecord } from '../core/config-values.ts';
+import { parseMemory } from '../core/config-schema.ts';
+import type { Environment } from '../core/config-values.ts';
 import { PROOF_FEATURE, type WhoAmI } from '../core/memory-api/contract.ts';
 import { textDigest } from '../core/memory-api/records.ts';
 import { outputProof } from '../core/proofs.ts';
-import type { MemoryMode, Settings } from '../core/settings.ts';
+import type { MemoryMode } from '../core/settings.ts';
 import { MemoryError, type MemoryFailure } from '../ports/memory.ts';
 import type { Check } from './doctor-checks.ts';
 
@@ -23,33 +23,22 @@ const PATIENCE_MS = 10_000;
 
 /** Nothing when memories are on this machine. */
 export async function checkHosted(environment: Environment): Promise<readonly Check[]> {
-  const settings = await settingsIn(environment);
-  if (settings?.memory.kind !== 'hosted') return [];
+  // What else is wrong in the file says nothing about the memory.
+  const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
+  const { memory: settings, mode } = parseMemory(file?.value ?? {}, environment);
+  if (settings?.kind !== 'hosted') return [];
   const { openHostedMemory } = await import('../adapters/hosted-memory/open-hosted-memory.ts');
-  const service = openHostedMemory({
-    settings: settings.memory,
-    recallMs: PATIENCE_MS,
-    report: () => undefined,
-  });
+  const service = openHostedMemory({ settings, recallMs: PATIENCE_MS, report: () => undefined });
   try {
-    return await checksOf(service, settings, new URL(settings.memory.baseUrl).host);
+    return await checksOf(service, { mode, host: new URL(settings.baseUrl).host });
   } finally {
     await service.close();
   }
 }
 
-/** Memory and modes, judged alone: what else is wrong in the file says nothing about them. */
-async function settingsIn(environment: Environment): Promise<Settings | undefined> {
-  const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
-  const { memory, proxy } = isRecord(file?.value) ? file.value : {};
-  const localToken = 'svc_local_of-no-configuration';
-  return parseConfig({ memory, proxy, upstreams: [], localToken }, environment).settings;
-}
-
 async function checksOf(
   { operations, memory }: OpenHostedMemory,
-  { proxy }: Settings,
-  host: string,
+  { mode, host }: { readonly mode: MemoryMode; readonly host: string },
 ): Promise<readonly Check[]> {
   try {
     const identity = await operations.whoAmI(patience(), PROBE_SPACE);
@@ -57,7 +46,7 @@ async function checksOf(
     const from = performance.now();
     await operations.whoAmI(patience());
     const tripMs = Math.round(performance.now() - from);
-    const checks = [identityCheck({ identity, host, tripMs }), ...scopeChecks(identity, proxy)];
+    const checks = [identityCheck({ identity, host, tripMs }), ...scopeChecks(identity, mode)];
     const { scopes } = identity.key;
     const isOpen = scopes.includes('read') && scopes.includes('write');
     return isOpen ? [...checks, await probe(memory, identity)] : checks;
@@ -79,10 +68,7 @@ function identityCheck(told: {
   return { level: 'ok', subject: SUBJECT, found };
 }
 
-function scopeChecks(
-  { key, features }: WhoAmI,
-  { memoryMode }: { readonly memoryMode: MemoryMode },
-): readonly Check[] {
+function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonly Check[] {
   const checks: Check[] = [];
   const wanted = memoryMode === 'read-write' ? ['read', 'write'] : [memoryMode];
   const missing = (['read', 'write'] as const).filter(

@@ -2,9 +2,9 @@ import { probeToken } from '../adapters/health-probe.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { readConfigFile } from '../adapters/config-file.ts';
 import { configFolder } from '../adapters/config-folder.ts';
-import { withoutSettings } from '../core/config-proxy.ts';
-import { type Access, parseConfig } from '../core/config-schema.ts';
-import { type Environment, isRecord } from '../core/config-values.ts';
+import { upstreamEntries } from '../core/config-draft.ts';
+import { type Access, parseUpstream } from '../core/config-schema.ts';
+import type { Environment } from '../core/config-values.ts';
 import { DIALECTS } from '../core/dialect.ts';
 import type { UpstreamSettings } from '../core/settings.ts';
 import { VERSION } from '../core/version.ts';
@@ -68,13 +68,9 @@ export async function readableUpstreams(
   environment: Environment,
 ): Promise<readonly UpstreamSettings[]> {
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
-  const given = isRecord(file?.value) ? file.value['upstreams'] : undefined;
-  const list: readonly unknown[] = Array.isArray(given) ? given : [];
-  const localToken = 'svc_local_of-no-configuration';
-  const keys = withoutSettings(environment);
-  return list.flatMap((one) => {
-    const { settings } = parseConfig({ upstreams: [one], localToken }, keys);
-    return settings?.upstreams ?? [];
+  return upstreamEntries(file?.value).flatMap((one) => {
+    const { upstream } = parseUpstream(one, environment);
+    return upstream === undefined ? [] : [upstream];
   });
 }
 

@@ -8,7 +8,7 @@ import type { UpstreamSettings } from '../core/settings.ts';
 import { cachedTokens, testCall, testCallCost, TEST_CALL_TOKENS } from '../core/test-call.ts';
 import type { Check } from './doctor-checks.ts';
 import { readableUpstreams } from './doctor-live.ts';
-import { checkKey, type OpenUpstream } from './key-check.ts';
+import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
 import { PROBE_SPACE } from './memory-probe.ts';
 import { findProxies, type OwnProxy } from './own-proxies.ts';
 
@@ -38,8 +38,9 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
   const checks: Check[] = [];
   const upstreams = await readableUpstreams(environment);
   for (const upstream of upstreams) {
-    const model = options.model ?? cheapestModel((await checkKey(upstream, open)).models ?? []);
-    if (model === undefined) checks.push(noModel(upstream));
+    const asked = options.model === undefined ? await checkKey(upstream, open) : undefined;
+    const model = options.model ?? cheapestModel(asked?.models ?? []);
+    if (model === undefined) checks.push(noModel(upstream, asked));
     else if (await agree(priceLine(upstream, model))) {
       checks.push(await callTwice({ proxy, access, upstream, model }));
     }
@@ -47,8 +48,11 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
   return checks;
 }
 
-function noModel({ name }: UpstreamSettings): Check {
-  const found = `${name} lists no model to try`;
+function noModel({ name }: UpstreamSettings, asked: KeyCheck | undefined): Check {
+  const isAway = asked !== undefined && asked.state !== 'accepted';
+  const found = isAway
+    ? `${name} has not said which models it has: ${asked.found}`
+    : `${name} lists no model to try`;
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --model NAME' };
 }
 

@@ -2,6 +2,7 @@ import { configPath } from '../adapters/config-file.ts';
 import { configFolder } from '../adapters/config-folder.ts';
 import type { ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
+import { reportChecks } from './check-report.ts';
 import { type Check, checkNode, checkPort } from './doctor-checks.ts';
 import { checkClients } from './doctor-clients.ts';
 import { checkConfig } from './doctor-config.ts';
@@ -12,8 +13,6 @@ import { checkStore } from './doctor-store.ts';
 import { checkModelCalls } from './doctor-model-calls.ts';
 import type { OpenUpstream } from './key-check.ts';
 import type { inspectStore } from './store-inspection.ts';
-import type { Colors } from './terminal.ts';
-import { printable } from './terminal.ts';
 
 /** `svc doctor`: what is right, what is not, and the command that mends it. No secret, ever. */
 
@@ -43,15 +42,8 @@ export async function doctor(
 ): Promise<ExitCode> {
   if (options.fix === true) await fixAll({ environment, terminal });
   const checks = await runChecks(options, { environment, terminal }, parts);
-  const problems = checks.filter(({ level }) => level === 'problem').length;
-  if (options.json === true) {
-    terminal.json({ ok: problems === 0, config: configPath(configFolder(environment)), checks });
-  } else {
-    for (const check of checks) terminal.out(checkText(check, terminal.colors));
-    const warnings = checks.filter(({ level }) => level === 'warning').length;
-    terminal.note(`${count(problems, 'problem')}, ${count(warnings, 'warning')}.`);
-  }
-  return problems === 0 ? 0 : 1;
+  const facts = { config: configPath(configFolder(environment)) };
+  return reportChecks({ checks, facts, isJson: options.json === true }, terminal);
 }
 
 async function runChecks(
@@ -83,15 +75,4 @@ async function runChecks(
       : []),
     ...checkClients({ environment, access, isRunning }),
   ];
-}
-
-export function checkText({ level, subject, found, fix }: Check, colors: Colors): string {
-  const color = { ok: colors.green, warning: colors.yellow, problem: colors.red }[level];
-  const line = printable(`${subject}: ${found}`);
-  const mend = fix === undefined ? '' : `\n         ${printable(fix)}`;
-  return `${color(level.padEnd(7))}  ${line}${mend}`;
-}
-
-export function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

@@ -1,11 +1,12 @@
 import { wholeBody } from '../adapters/whole-answer.ts';
-import { isRecord } from '../core/config-values.ts';
+import { asRecord, asText, parseJson } from '../core/json-fields.ts';
 import { MODEL_PATHS } from '../core/dialect.ts';
 import { forwardHeaders, headerOf } from '../core/header-rules.ts';
 import type { RawHeaders } from '../core/headers.ts';
 import type { UpstreamSettings } from '../core/settings.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Upstream } from '../ports/upstream.ts';
+import { count } from './listing.ts';
 
 /**
  * Whether a provider can be reached and takes its key: GET /v1/models, else an empty request, neither
@@ -111,8 +112,7 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
     const models = modelsIn(body);
     const key = auth === 'none' ? '' : 'the key is accepted, ';
     if (models === undefined) return { state: 'accepted', found: `${key}it answers` };
-    const count = `${models.length} ${models.length === 1 ? 'model' : 'models'}`;
-    return { state: 'accepted', found: `${key}it lists ${count}`, models };
+    return { state: 'accepted', found: `${key}it lists ${count(models.length, 'model')}`, models };
   }
   if (status === 401) return { state: 'refused', found: 'the provider refuses the key (401)' };
   if (status === 403) {
@@ -136,18 +136,9 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
 }
 
 function modelsIn(body: string): readonly string[] | undefined {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    const data: unknown = isRecord(parsed) ? parsed['data'] : undefined;
-    if (!Array.isArray(data)) return undefined;
-    // One that has no name counts all the same.
-    return data.map((one: unknown) => {
-      const id = isRecord(one) ? one['id'] : undefined;
-      return typeof id === 'string' ? id : '';
-    });
-  } catch {
-    return undefined;
-  }
+  const { data } = asRecord(parseJson(body));
+  // One that has no name counts all the same.
+  return Array.isArray(data) ? data.map((one) => asText(asRecord(one)['id'])) : undefined;
 }
 
 /** `who` did not answer, for people: 'the provider'. */

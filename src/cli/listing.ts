@@ -17,6 +17,11 @@ export function limitOf(
   );
 }
 
+/** `1 line`, `2 lines` */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
 /** Local time to the second: `2026-11-20 16:45:02`. */
 export function timeText(at: number): string {
   const time = new Date(at);

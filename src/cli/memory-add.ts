@@ -5,8 +5,7 @@ import { folderSpace, isSpace } from '../core/space.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import { deadline, withStore } from './memory.ts';
-import { wrongSpace } from './memory-import.ts';
+import { deadline, withStore, wrongSpace } from './memory.ts';
 import { isKept } from './record-writer.ts';
 import type { OpenStore } from './store-for-cli.ts';
 
@@ -58,7 +57,7 @@ export async function moveMemories(
 ): Promise<void> {
   const { refs, options } = request;
   const { to } = options;
-  if (!isSpace(to)) throw wrongSpace();
+  if (!isSpace(to)) throw wrongSpace('--to');
   const moved = await withStore(context, openStore, async ({ memory }) => {
     let count = 0;
     for (const ref of refs) {
@@ -75,7 +74,7 @@ export async function moveMemories(
     return count;
   });
   if (options.json === true) context.terminal.json({ moved, to });
-  else context.terminal.note(`Moved to ${to}: ${moved}.`);
+  else if (moved > 0) context.terminal.note(`Moved to ${to}: ${moved}.`);
   if (moved > 0) return;
   throw new CliError('No memory was found to move.', 'References are in: svc memory list');
 }

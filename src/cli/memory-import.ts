@@ -11,7 +11,7 @@ import { isSpace } from '../core/space.ts';
 import type { TranscriptClient, TranscriptRecord } from '../core/transcripts.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import { withStore } from './memory.ts';
+import { withStore, wrongSpace } from './memory.ts';
 import { type Counts, countsText, RecordWriter } from './record-writer.ts';
 import type { OpenStore } from './store-for-cli.ts';
 
@@ -49,14 +49,6 @@ export async function importMemories(
     );
   }
   return importTranscripts({ client, options }, context, openStore);
-}
-
-export function wrongSpace(): CliError {
-  return new CliError(
-    '--space: expected 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.',
-    'See the names: svc memory list',
-    2,
-  );
 }
 
 interface Found {
@@ -138,7 +130,7 @@ function reportTranscripts(
     terminal.json({ from: client, dryRun: counts === undefined, ...found, ...counts });
     return;
   }
-  for (const [space, count] of bySize) terminal.out(`${String(count).padStart(7)}  ${space}`);
+  for (const [space, number] of bySize) terminal.out(`${String(number).padStart(7)}  ${space}`);
   const what = `${records} memories in ${sessions} sessions of ${client}`;
   const unread = unreadable > 0 ? ` ${unreadable} files could not be read.` : '';
   if (counts !== undefined) terminal.note(`Imported of ${what}: ${countsText(counts)}.${unread}`);
@@ -182,9 +174,10 @@ async function importLines(
   else if (dryRun) terminal.note(`Found ${found.records} memories. Nothing was written.`);
   else terminal.note(`Imported of ${found.records} memories: ${countsText(counts)}.`);
   if (found.wrong === 0) return;
+  const others = !dryRun && found.records > 0 ? 'The others were imported. ' : '';
   throw new CliError(
-    `${found.wrong} of ${lines} lines are no memories.`,
-    'The others were imported. Each line must be as svc memory export writes it.',
+    `Lines that hold no memory: ${found.wrong} of ${lines}.`,
+    `${others}Each line must be as svc memory export writes it.`,
   );
 }
 

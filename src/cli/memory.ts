@@ -1,9 +1,9 @@
 import { dataFolder } from '../adapters/data-folder.ts';
-import { type LineRange, linesOf, parseLineRange } from '../core/lines.ts';
+import { countLines, type LineRange, linesOf, parseLineRange } from '../core/lines.ts';
 import { type ForgetFilter, MemoryError, type StoredRecord } from '../ports/memory.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import { limitOf, timeText } from './listing.ts';
+import { count, limitOf, timeText } from './listing.ts';
 import type { CliStore, OpenStore } from './store-for-cli.ts';
 import { oneLine } from './terminal.ts';
 
@@ -66,6 +66,10 @@ export async function getMemory(
     throw new CliError('No memory has this reference.', 'Find it with: svc memory search WORDS');
   }
   const text = range === undefined ? record.text : linesOf(record.text, range);
+  if (text === '' && range !== undefined) {
+    const all = countLines(record.text);
+    throw new CliError(`It has ${count(all, 'line')} and no more.`, `Try --lines 1-${all}`);
+  }
   if (options.json === true) context.terminal.json({ ...record, text });
   else context.terminal.outText(text);
 }
@@ -99,7 +103,9 @@ export async function forgetMemories(
     memory.forget(filter, deadline()),
   );
   if (options.json === true) context.terminal.json({ forgotten });
-  else context.terminal.note(`Forgotten: ${forgotten}. It is not captured again.`);
+  else if (forgotten > 0) {
+    context.terminal.note(`Forgotten: ${forgotten}. It is not captured again.`);
+  }
   if (forgotten > 0) return;
   throw new CliError('Nothing was found to forget.', 'See what there is: svc memory list');
 }
@@ -129,11 +135,12 @@ function forgetFilter(
 }
 
 export async function withStore<T>(
-  { environment }: CommandContext,
+  { environment, terminal }: CommandContext,
   openStore: OpenStore,
   work: (store: CliStore) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(dataFolder(environment), environment);
+  const report = (line: string): void => terminal.warn(line);
+  const store = await openStore(dataFolder(environment), { environment, report });
   try {
     return await work(store);
   } catch (error) {
@@ -146,6 +153,15 @@ export async function withStore<T>(
 
 export function deadline(): AbortSignal {
   return AbortSignal.timeout(WAIT_MS);
+}
+
+/** `flag` is what named it. */
+export function wrongSpace(flag = '--space'): CliError {
+  return new CliError(
+    `${flag}: expected 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.`,
+    'See the names: svc memory list',
+    2,
+  );
 }
 
 function recordText({ ref, at, space, role, client, text }: StoredRecord): string {

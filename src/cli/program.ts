@@ -18,7 +18,7 @@ export type Declare = (program: Command, context: CommandContext, finish: Finish
 /** Runs one command line (without node and script) and resolves with the exit code. */
 export async function runProgram(argv: readonly string[], declare: Declare): Promise<number> {
   const { env: environment, stdout, stderr } = process;
-  endQuietlyWithoutReader();
+  bearBrokenOutput();
   const terminal = new Terminal({ stdout, stderr, environment });
   let code = 0;
   const finish = (end: number): void => {
@@ -32,7 +32,9 @@ export async function runProgram(argv: readonly string[], declare: Declare): Pro
     return code;
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportError(error, terminal);
-    return error.exitCode === 0 ? 0 : reportError(usageError(error), terminal);
+    return error.exitCode === 0
+      ? 0
+      : reportError(usageError(error, `See: ${commandIn(argv, program)} --help`), terminal);
   }
 }
 
@@ -75,33 +77,48 @@ Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
   );
 }
 
-// `svc requests | head` closes the pipe early: that is no failure.
-function endQuietlyWithoutReader(): void {
+// `svc requests | head` closes the pipe early: that is no failure. Nor is a full disk, where the log of a
+// proxy in the background is its stderr: what cannot be said must not end its requests.
+function bearBrokenOutput(): void {
+  process.stderr.on('error', () => undefined);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
 }
 
+/** As much of the line as names commands: `svc memory get`. */
+function commandIn(argv: readonly string[], program: Command): string {
+  let command = program;
+  const names = ['svc'];
+  for (const word of argv) {
+    const next = command.commands.find((child) => child.name() === word);
+    if (next === undefined) break;
+    command = next;
+    names.push(word);
+  }
+  return names.join(' ');
+}
+
 // Commander repeats the argument it does not know, and that may be a key.
-function usageError(error: CommanderError): CliError {
+function usageError(error: CommanderError, see: string): CliError {
   const { code, message } = error;
-  if (code === 'commander.help') return new CliError('Which command?', 'See: svc --help', 2);
+  if (code === 'commander.help') return new CliError('Which command?', see, 2);
   const suggestion = /\(Did you mean .*\)/.exec(message)?.[0] ?? '';
   if (code === 'commander.unknownOption') {
     const flag = /'(--[a-z-]{1,30}|-[a-zA-Z])(?=['=])/.exec(message)?.[1] ?? '';
     const hint = /^--(?:key|token|api-key|provider-key)$/.test(flag)
       ? 'Keys are never arguments, which every program can read: use --key-env or --key-stdin.'
-      : `See: svc --help ${suggestion}`.trimEnd();
+      : `${see} ${suggestion}`.trimEnd();
     return new CliError(`There is no option ${flag}`.trimEnd() + '.', hint, 2);
   }
   if (code === 'commander.unknownCommand') {
     const name = /unknown command '([a-z-]{1,30})'/.exec(message)?.[1] ?? '';
     return new CliError(
       `There is no command ${name}`.trimEnd() + '.',
-      `See: svc --help ${suggestion}`.trimEnd(),
+      `${see} ${suggestion}`.trimEnd(),
       2,
     );
   }
   // The other messages are made of the names that the program itself declares.
-  return new CliError(message.replace(/^error: /, ''), 'See: svc --help', 2);
+  return new CliError(message.replace(/^error: /, ''), see, 2);
 }

@@ -28,6 +28,8 @@ export interface EnsuredProxy {
 // A start takes a third of a second; on a machine that is busy with a build, several.
 const START_MS = 20_000;
 const POLL_MS = 20;
+/** In a folder that cannot be written no file says where it serves: then its address is asked. */
+const RUN_FILE_MS = 1000;
 
 /** The proxy of this configuration; started in the background where none runs. */
 export async function ensureProxy(
@@ -62,12 +64,14 @@ async function untilServing(
   folder: string,
   access: Access,
 ): Promise<OwnProxy | undefined> {
-  const deadline = performance.now() + START_MS;
-  while (background.isRunning() && performance.now() < deadline) {
+  const from = performance.now();
+  while (background.isRunning() && performance.now() < from + START_MS) {
+    const isLate = performance.now() > from + RUN_FILE_MS;
     const run = (await listRunFiles(folder)).find(({ pid }) => pid === background.pid);
-    if (run !== undefined) {
-      const { pid } = await probeProxy(run, access.localToken);
-      if (pid === run.pid) return run;
+    const address = run ?? (isLate && access.port !== 0 ? access : undefined);
+    if (address !== undefined) {
+      const { pid } = await probeProxy(address, access.localToken);
+      if (pid === background.pid) return run ?? { pid, host: access.host, port: access.port };
     }
     await sleep(POLL_MS);
   }
@@ -75,14 +79,22 @@ async function untilServing(
   return (await findProxies(folder, access)).own.find(({ port }) => port === access.port);
 }
 
+/** How Terminal.error begins a line; the hint is the line after the last one. */
+const ERROR = 'svc: ';
+/** More than a screen of wrong settings is told by svc doctor. */
+const ERRORS_MAX = 8;
+
 // What `svc start` says is made of constants and addresses, never of secrets.
 function startError(background: Background, log: string): CliError {
-  const said = background.said().trim().split('\n').slice(-4);
-  const lines = said.map((line) => line.replace(/^svc: /, '').trim()).filter((line) => line !== '');
+  const said = background.said().trim().split('\n');
+  const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);
   const what = background.isRunning()
     ? `svc start does not answer after ${START_MS / 1000} seconds.`
     : 'The proxy could not be started.';
-  return new CliError([what, ...lines], `Try it in sight: svc start. Its log: ${log}`);
+  // What it said to do is what is to be done; without a word there is only looking.
+  const hint = lines.length === 0 ? 'Try it in sight: svc start.' : (said.at(-1) ?? '').trim();
+  const errors = lines.map((line) => line.slice(ERROR.length));
+  return new CliError([what, ...errors], `${hint} (its log: ${log})`);
 }
 
 function asVariables(flags: ProxyFlags): Record<string, string> {

@@ -54,7 +54,7 @@ export function countsText({ stored, duplicate, forgotten, rejected }: Counts): 
   return [`${stored} new`, ...others].join(', ');
 }
 
-/** A state that says in one word what happened to one record. */
+/** The memory holds it, from now on or since before. */
 export function isKept(state: CaptureState | undefined): boolean {
   return state === 'stored' || state === 'duplicate';
 }

@@ -1,11 +1,9 @@
 import type { RequestRow } from '../ports/request-log.ts';
-import { CliError } from './cli-error.ts';
+import { lineForm } from './line-form.ts';
 import { clockText } from './listing.ts';
 import { type Colors, oneLine, type Terminal } from './terminal.ts';
 
 /** What `svc start` shows of each request that has ended: one line, no text and no key. */
-
-const FORMS = ['text', 'json', 'off'] as const;
 
 export interface RowOptions {
   readonly log?: string;
@@ -14,16 +12,12 @@ export interface RowOptions {
 
 /** Undefined when nothing is to be shown. Throws CliError for a form that does not exist. */
 export function rowPrinter(
-  { log, quiet }: RowOptions,
+  options: RowOptions,
   terminal: Terminal,
 ): ((row: RequestRow) => void) | undefined {
-  const form = log === undefined ? undefined : FORMS.find((known) => known === log);
-  if (log !== undefined && form === undefined) {
-    throw new CliError(`--log: expected one of ${FORMS.join(', ')}.`, 'See: svc start --help', 2);
-  }
+  const form = lineForm({ ...options, command: 'svc start' }, terminal);
+  if (form === 'off') return undefined;
   if (form === 'json') return (row) => terminal.out(JSON.stringify(row));
-  const isShown = form === 'text' || (form === undefined && terminal.areNotesWatched);
-  if (!isShown || quiet === true) return undefined;
   return (row) => {
     const style = { colors: terminal.noteColors, columns: terminal.noteColumns(COLUMNS) };
     terminal.noteColored(rowLine(row, style));

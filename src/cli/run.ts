@@ -1,11 +1,13 @@
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import spawn from 'cross-spawn';
+import { isInstalled } from '../adapters/client-files.ts';
 import type { Environment } from '../core/config-values.ts';
 import { tomlString } from '../core/shell-quote.ts';
 import { urlOf } from './addresses.ts';
 import { CliError } from './cli-error.ts';
 import { claudeVariables, loopbackVariables } from './client-variables.ts';
+import { CODEX_NAME } from './codex-tables.ts';
 import type { CommandContext } from './context.ts';
 import { noteMissingUpstream } from './missing-upstream.ts';
 import { type EnsuredProxy, ensureProxy, type ProxyProcess } from './proxy-process.ts';
@@ -74,24 +76,28 @@ export async function runClient(
       2,
     );
   }
-  const proxy = await ensureProxy({}, context, parts);
   const { environment, terminal } = context;
+  const { program, install } = client;
+  // Before a proxy is started for it.
+  if (!isInstalled(environment, program)) {
+    throw new CliError(`${program} is not installed here.`, `Install it: ${install}`);
+  }
+  const proxy = await ensureProxy({}, context, parts);
   if (proxy.isNew) {
     terminal.note(`svc listens on ${urlOf(proxy.proxy)}; stop it with: svc stop`);
   }
   await noteMissingUpstream(environment, client.apiStyle, (line) => terminal.warn(line));
   return runProgram({
-    program: client.program,
+    program,
     args: [...client.args(proxy), ...args],
     environment: client.environment(proxy, environment),
-    install: client.install,
   });
 }
 
 /** One inline table, so that the client needs no file. */
 function codexProvider(proxy: EnsuredProxy['proxy']): string {
   const pairs = [
-    `name=${tomlString('svc local proxy')}`,
+    `name=${tomlString(CODEX_NAME)}`,
     `base_url=${tomlString(`${urlOf(proxy)}/v1`)}`,
     'env_key="SVC_LOCAL_PROXY_TOKEN"',
     'wire_api="responses"',
@@ -104,7 +110,6 @@ interface ProgramCall {
   readonly program: string;
   readonly args: readonly string[];
   readonly environment: Environment;
-  readonly install: string;
 }
 
 /** What a person or a service manager sends; the client decides what it means. */
@@ -112,7 +117,7 @@ const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SI
 /** A terminal sends these to the client by itself, and twice means something else to it. */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
-function runProgram({ program, args, environment, install }: ProgramCall): Promise<number> {
+function runProgram({ program, args, environment }: ProgramCall): Promise<number> {
   // npm installs clients as .cmd files on Windows, which only a shell starts there.
   const child = spawn(program, [...args], { env: { ...environment }, stdio: 'inherit' });
   const isOnTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
@@ -121,11 +126,9 @@ function runProgram({ program, args, environment, install }: ProgramCall): Promi
   };
   for (const signal of PASSED_ON) process.on(signal, passOn);
   return new Promise<number>((resolve, reject) => {
-    child.on('error', (cause: NodeJS.ErrnoException) => {
-      const isMissing = cause.code === 'ENOENT';
-      const what = isMissing ? 'is not installed here' : 'could not be started';
-      const hint = isMissing ? `Install it: ${install}` : `Try it by itself: ${program} --version`;
-      reject(new CliError(`${program} ${what}.`, hint));
+    child.on('error', () => {
+      const hint = `Try it by itself: ${program} --version`;
+      reject(new CliError(`${program} could not be started.`, hint));
     });
     child.on('exit', (code, signal) => {
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));

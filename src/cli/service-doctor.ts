@@ -13,10 +13,11 @@ import { loadTls } from '../adapters/tls-files.ts';
 import { VERSION } from '../core/version.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
 import { shellQuote } from '../core/shell-quote.ts';
+import { reportChecks } from './check-report.ts';
 import { CliError, type ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import type { Check } from './doctor-checks.ts';
-import { checkText, count } from './doctor.ts';
+import { count } from './listing.ts';
 import {
   folderOf,
   type FolderOption,
@@ -43,18 +44,10 @@ export async function serviceDoctor(
   options: ServiceDoctorOptions,
   context: CommandContext,
 ): Promise<ExitCode> {
-  const { terminal } = context;
   const folder = folderOf(options, context);
   const checks = await runChecks(folder);
-  const problems = checks.filter(({ level }) => level === 'problem').length;
-  if (options.json === true)
-    terminal.json({ ok: problems === 0, folder, version: VERSION, checks });
-  else {
-    for (const check of checks) terminal.out(checkText(check, terminal.colors));
-    const warnings = checks.filter(({ level }) => level === 'warning').length;
-    terminal.note(`${count(problems, 'problem')}, ${count(warnings, 'warning')}.`);
-  }
-  return problems === 0 ? 0 : 1;
+  const facts = { folder, version: VERSION };
+  return reportChecks({ checks, facts, isJson: options.json === true }, context.terminal);
 }
 
 async function runChecks(folder: string): Promise<readonly Check[]> {

@@ -1,4 +1,3 @@
-import { codeOf } from '../adapters/file-error.ts';
 import {
   readPepper,
   removePrivate,
@@ -6,14 +5,16 @@ import {
   writePrivate,
 } from '../adapters/service-store/service-files.ts';
 import { loadTls } from '../adapters/tls-files.ts';
-import type { ServiceSettings } from '../core/service/settings.ts';
+import { SERVICE_PORT, type ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { CallRow } from '../hosted/parts.ts';
 import type { TlsMaterial } from '../hosted/server.ts';
-import { otherPort } from './addresses.ts';
+import { urlOf } from './addresses.ts';
 import { CliError, type ExitCode, reportError } from './cli-error.ts';
 import type { RunningService, startService } from './compose-service.ts';
 import type { CommandContext } from './context.ts';
+import { lineForm } from './line-form.ts';
+import { listenError } from './listen-error.ts';
 import { clockText } from './listing.ts';
 import { folderOf, type FolderOption, serviceSettings, storeError } from './service-context.ts';
 import { serviceFlags, type RawServiceFlags } from './service-flags.ts';
@@ -36,6 +37,12 @@ export interface ServiceStartParts {
   readonly onReload: (listener: () => void) => void;
 }
 
+const ADDRESS_WORDS = {
+  command: 'svc service start',
+  look: 'svc service doctor',
+  usualPort: SERVICE_PORT,
+} as const;
+
 export async function startServiceCommand(
   options: ServiceStartOptions,
   context: CommandContext,
@@ -50,13 +57,14 @@ export async function startServiceCommand(
   const service = await parts
     .startService({ settings, folder, pepper, tls, terminal, onCall })
     .catch((error: unknown) => {
-      throw startError(error, settings);
+      const { host, port } = settings;
+      throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);
     });
   parts.onReload(() => void reload(service, settings, terminal));
   // Before the address is told: whoever reads it may stop the service at once.
   const stopped = waitForStop(service, { signals: parts.signals, terminal });
   const { host, port } = service;
-  const url = `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = urlOf({ host, port }, tls === undefined ? 'http' : 'https');
   try {
     const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
     const cert = settings.tls === undefined ? {} : { cert: settings.tls.cert };
@@ -105,37 +113,11 @@ async function reload(
   }
 }
 
-function startError(error: unknown, { host, port }: ServiceSettings): unknown {
-  const code = codeOf(error);
-  if (code === 'EADDRINUSE') {
-    return new CliError(
-      `Port ${port} on ${host} is taken by another program.`,
-      `Take another one: svc service start --port ${otherPort(port)}`,
-    );
-  }
-  if (code === 'EACCES') {
-    const hint = 'Take one above 1023: svc service start --port 8766';
-    return new CliError(`Port ${port} needs rights that svc does not have.`, hint);
-  }
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new CliError(`${host} is no address of this machine.`, 'Name one with --host.');
-  }
-  return storeError(error);
-}
-
 /** Throws CliError for a form that does not exist. */
-function callPrinter(
-  { log, quiet }: ServiceStartOptions,
-  terminal: Terminal,
-): (row: CallRow) => void {
-  if (log !== undefined && !['text', 'json', 'off'].includes(log)) {
-    const hint = 'See: svc service start --help';
-    throw new CliError('--log: expected one of text, json, off.', hint, 2);
-  }
-  if (log === 'json') return (row) => terminal.out(JSON.stringify(row));
-  const isShown = log === 'text' || (log === undefined && terminal.areNotesWatched);
-  if (!isShown || quiet === true) return () => undefined;
-  return (row) => terminal.note(callLine(row));
+function callPrinter(options: ServiceStartOptions, terminal: Terminal): (row: CallRow) => void {
+  const form = lineForm({ ...options, command: 'svc service start' }, terminal);
+  if (form === 'json') return (row) => terminal.out(JSON.stringify(row));
+  return form === 'text' ? (row) => terminal.note(callLine(row)) : () => undefined;
 }
 
 function callLine(row: CallRow): string {

@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { isAlive } from '../adapters/processes.ts';
 import { readPrivate, RUN_FILE } from '../adapters/service-store/service-files.ts';
 import { probeService } from '../adapters/service-store/service-probe.ts';
-import { isRecord } from '../core/config-values.ts';
+import { asRecord, parseJson } from '../core/json-fields.ts';
 import type { ServiceStoreHealth } from '../ports/service-store.ts';
+import { urlOf } from './addresses.ts';
 import type { ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import { timeText } from './listing.ts';
+import { count, timeText } from './listing.ts';
 import {
   folderOf,
   type FolderOption,
@@ -59,23 +60,17 @@ export async function findService(folder: string): Promise<RunningServiceFacts |
 }
 
 function hintOf(text: string): Omit<RunningServiceFacts, 'isReady'> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isRecord(value)) return undefined;
-    const { pid, host, port, startedAt, cert } = value;
-    if (!Number.isInteger(pid) || typeof host !== 'string' || !Number.isInteger(port)) {
-      return undefined;
-    }
-    return {
-      pid: Number(pid),
-      host,
-      port: Number(port),
-      startedAt: Number(startedAt),
-      cert: typeof cert === 'string' ? cert : undefined,
-    };
-  } catch {
+  const { pid, host, port, startedAt, cert } = asRecord(parseJson(text));
+  if (!Number.isInteger(pid) || typeof host !== 'string' || !Number.isInteger(port)) {
     return undefined;
   }
+  return {
+    pid: Number(pid),
+    host,
+    port: Number(port),
+    startedAt: Number(startedAt),
+    cert: typeof cert === 'string' ? cert : undefined,
+  };
 }
 
 function linesOf(
@@ -83,11 +78,16 @@ function linesOf(
   running: RunningServiceFacts | undefined,
   held: ServiceStoreHealth,
 ): readonly string[] {
-  const counts = `${held.spaces} spaces, ${held.records} records, ${held.keys} keys, ${Math.ceil(held.bytes / 1024)} KiB`;
+  const counts = [
+    count(held.spaces, 'space'),
+    count(held.records, 'record'),
+    count(held.keys, 'key'),
+    `${Math.ceil(held.bytes / 1024)} KiB`,
+  ].join(', ');
   const store = `${folder}: ${counts}`;
   if (running === undefined) return [store];
   const { cert, host, port, pid, startedAt, isReady } = running;
-  const url = `${cert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = urlOf({ host, port }, cert === undefined ? 'http' : 'https');
   const state = isReady ? 'ready' : 'not ready';
   return [`${url}  ${state}, process ${pid}, since ${timeText(startedAt)}`, store];
 }

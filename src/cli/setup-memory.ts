@@ -1,5 +1,6 @@
 import type { Draft } from '../core/config-draft.ts';
-import { isEnvironmentName, isRecord } from '../core/config-values.ts';
+import { isEnvironmentName } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { Credential } from '../core/settings.ts';
 import type { CommandContext } from './context.ts';
 import { choice, readKey, usage } from './setup-upstream.ts';

@@ -10,14 +10,17 @@ import {
   putUpstream,
   removeUpstreams,
   type UpstreamDraft,
+  upstreamEntries,
   upstreamNames,
 } from '../core/config-draft.ts';
 import { parseConfig } from '../core/config-schema.ts';
-import { isEnvironmentName, isRecord } from '../core/config-values.ts';
+import { type Problem, problemText } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import { withoutSettings } from '../core/config-proxy.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { configError, warnOf } from './load-config.ts';
+import type { Terminal } from './terminal.ts';
 
 /**
  * Writes what flags or answers have changed. The result is judged as a whole before anything is
@@ -35,17 +38,32 @@ export interface Changes {
   readonly replace: boolean;
 }
 
-export async function saveConfig(changes: Changes, context: CommandContext): Promise<void> {
+/** Resolves with what the file says now. */
+export async function saveConfig(changes: Changes, context: CommandContext): Promise<Draft> {
   const folder = configFolder(context.environment);
-  const { upstreams } = changes;
+  let saved: Draft = {};
   await updateConfigFile(folder, (old) => {
     refuseUnusable(old);
     const current = isRecord(old?.value) ? old.value : newDraft(createLocalToken());
     const next = changed(withToken(current), changes);
-    judge(next, { path: configPath(folder), upstreams }, context);
+    judge(next, { path: configPath(folder), before: current }, context);
+    saved = next;
     return next;
   });
   context.terminal.note(`Saved: ${configPath(folder)}`);
+  return saved;
+}
+
+/** What starts a client that a provider can serve; of none at all is warned already. */
+export function noteNext(config: Draft, terminal: Terminal): void {
+  const styles = upstreamEntries(config).map((one) => one['apiStyle']);
+  if (styles.length === 0) return;
+  const commands = [
+    ...(styles.includes('anthropic_messages') ? ['svc run claude'] : []),
+    ...(styles.includes('openai_responses') ? ['svc run codex'] : []),
+  ];
+  const other = 'svc start, and point your client at it';
+  terminal.note(`Next: ${commands.length === 0 ? other : commands.join(', or ')}`);
 }
 
 /** Refuses to edit what has not the shape of a configuration: an edit would throw it away. */
@@ -90,27 +108,34 @@ function withoutUpstream(draft: Draft, name: string): Draft {
 
 interface Judged {
   readonly path: string;
-  readonly upstreams: readonly UpstreamDraft[];
+  /** What the file says now. */
+  readonly before: Draft;
 }
 
-// A key that is named and not set is right for the file: the shell that runs `svc start` may have it.
-function judge(
-  draft: Draft,
-  { path, upstreams }: Judged,
-  { environment, terminal }: CommandContext,
-): void {
-  // Variables and flags of this shell say nothing about the file.
+// A variable that this shell has not, or has otherwise, says nothing about the file: the shell that
+// runs `svc start` may have it.
+function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandContext): void {
+  // Nor do the variables that stand for settings.
   const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
-  const wrong = problems.filter(({ isUnset }) => isUnset !== true);
-  if (wrong.length > 0) throw configError(path, wrong);
-  warnOf(warnings, terminal);
-  if (problems.length > 0) {
-    const service = isRecord(draft['memory']) ? draft['memory']['serviceKey'] : undefined;
-    const keys = [...upstreams.map(({ providerKey }) => providerKey), service];
-    const names = keys.map((key) => (isRecord(key) ? key['env'] : undefined));
-    const named = names.filter((name) => isEnvironmentName(name));
-    const unset = [...new Set(named)].filter((name) => !environment[name]);
-    const which = unset.length === 0 ? 'A key' : unset.map((name) => `$${name}`).join(' and ');
-    terminal.warn(`${which} is not set in this shell: svc start needs it where it runs.`);
-  }
+  const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
+  if (wrong.length > 0) throw notSaved(wrong, judged);
+  const others = problems.filter(({ isUnset }) => isUnset !== true);
+  warnOf([...warnings, ...others], terminal);
+  const unset = problems.filter(({ isUnset }) => isUnset === true);
+  if (unset.length === 0) return;
+  const named = unset.flatMap(({ variable }) => (variable === undefined ? [] : [`$${variable}`]));
+  const which = named.length === 0 ? 'A key' : [...new Set(named)].join(' and ');
+  terminal.warn(`${which} is not set in this shell: svc start needs it where it runs.`);
+}
+
+/** What was wrong before is the file's; the rest was asked for just now. */
+function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError {
+  const known = parseConfig(before, {}).problems.map(problemText);
+  const lines = wrong.map(problemText);
+  if (lines.some((line) => known.includes(line))) return configError(path, wrong);
+  const isAddress = wrong.every(({ path: at }) => /^upstreams.*\.baseUrl$/.test(at));
+  const hint = isAddress
+    ? 'Nothing was saved. For an address of your own network or machine add --allow-private.'
+    : 'Nothing was saved. See: svc setup --help';
+  return new CliError(lines, hint);
 }

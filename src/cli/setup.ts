@@ -8,10 +8,10 @@ import {
   type ProxySettingName,
 } from '../core/config-proxy.ts';
 import { parseConfig } from '../core/config-schema.ts';
-import { isRecord } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import { CliError } from './cli-error.ts';
 import { configError } from './load-config.ts';
-import { refuseUnusable, saveConfig } from './setup-save.ts';
+import { noteNext, refuseUnusable, saveConfig } from './setup-save.ts';
 import { chooseMemory, type MemoryFlags } from './setup-memory.ts';
 import { chooseUpstreams, type UpstreamFlags, type UpstreamSources } from './setup-upstream.ts';
 
@@ -54,8 +54,8 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   const { remove, replace = false, flags } = options;
   const removed = remove === undefined ? [] : [remove];
   const changes = { upstreams, settings: proxyChanges(flags), removed, replace };
-  await saveConfig(memory === undefined ? changes : { ...changes, memory }, context);
-  terminal.note('Next: svc run claude, or svc run codex.');
+  const saved = await saveConfig(memory === undefined ? changes : { ...changes, memory }, context);
+  noteNext(saved, terminal);
 }
 
 async function chosenUpstreams(

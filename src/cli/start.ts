@@ -2,16 +2,16 @@ import { type ConfigFile, readConfigFile, repairModes } from '../adapters/config
 import { configFolder } from '../adapters/config-folder.ts';
 import { watchConfig } from '../adapters/config-watch.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
-import { codeOf } from '../adapters/file-error.ts';
 import { removeRunFile, writeRunFile } from '../adapters/run-files.ts';
 import type { ProxyFlags } from '../core/config-proxy.ts';
 import { upstreamsFromEnvironment } from '../core/config-draft.ts';
 import type { Settings } from '../core/settings.ts';
 import { VERSION } from '../core/version.ts';
-import { otherPort, urlOf } from './addresses.ts';
+import { urlOf } from './addresses.ts';
 import { CliError, type ExitCode, reportError } from './cli-error.ts';
 import type { RunningProxy, startProxy } from './compose.ts';
 import type { CommandContext } from './context.ts';
+import { listenError } from './listen-error.ts';
 import { requireConfigFile, settingsOf, warnOf } from './load-config.ts';
 import { rowPrinter } from './request-lines.ts';
 import { type SignalSource, waitForStop } from './stop-signals.ts';
@@ -31,6 +31,8 @@ export interface StartParts {
   readonly signals: SignalSource;
 }
 
+const ADDRESS_WORDS = { command: 'svc start', look: 'svc doctor', usualPort: 8765 } as const;
+
 export async function start(
   options: StartOptions,
   { environment, terminal }: CommandContext,
@@ -48,7 +50,8 @@ export async function start(
     terminal,
     ...(onRow === undefined ? {} : { onRow }),
   }).catch((error: unknown) => {
-    throw listenError(error, settings);
+    const { host, port } = settings.proxy;
+    throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? error;
   });
   const watch = followConfig({ file, settings, options, proxy }, context);
   const { host, port } = proxy;
@@ -98,26 +101,6 @@ export async function prepareConfig({
   return requireConfigFile(environment);
 }
 
-function listenError(error: unknown, { proxy: { host, port } }: Settings): unknown {
-  const code = codeOf(error);
-  if (code === 'EADDRINUSE') {
-    return new CliError(
-      `Port ${port} on ${host} is taken by another program, or svc runs there already.`,
-      `Look with: svc doctor. Take another port with: svc start --port ${otherPort(port)}`,
-    );
-  }
-  if (code === 'EACCES') {
-    return new CliError(
-      `Port ${port} needs rights that svc does not have.`,
-      'Take one above 1023: svc start --port 8765',
-    );
-  }
-  if (code === 'EADDRNOTAVAIL') {
-    return new CliError(`${host} is no address of this machine.`, 'Use 127.0.0.1 as proxy.host.');
-  }
-  return error;
-}
-
 function announce(options: StartOptions, proxy: RunningProxy, { terminal }: CommandContext): void {
   const { host, port } = proxy;
   const url = urlOf(proxy);
@@ -143,10 +126,6 @@ function followConfig(
   const reload = async (): Promise<void> => {
     const changed = await requireConfigFile(environment);
     const next = settingsOf(changed, environment, options.flags).settings;
-    if (proxy.apply === undefined) {
-      terminal.warn('The configuration has changed: restart svc to use it.');
-      return;
-    }
     proxy.apply(next);
     terminal.note('The configuration has changed and is in use.');
     if (next.proxy.host !== settings.proxy.host || next.proxy.port !== settings.proxy.port) {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { isAlive } from '../adapters/processes.ts';
 import { removeRunFile } from '../adapters/run-files.ts';
+import { parseProxySetting } from '../core/config-proxy.ts';
 import { urlOf } from './addresses.ts';
 import { CliError, type ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
@@ -44,6 +45,9 @@ const POLL_MS = 25;
 /** Ends when they have ended. A process that has not proven to be ours is never sent a signal. */
 export async function stop(options: StopOptions, context: CommandContext): Promise<ExitCode> {
   const { terminal, environment } = context;
+  if (options.port !== undefined && parseProxySetting('port', options.port) === undefined) {
+    throw new CliError('--port: expected a whole number from 0 to 65535.', 'See: svc status', 2);
+  }
   const { own, unproven } = await proxiesOf(context);
   const chosen = own.filter(({ port }) => options.port === undefined || options.port === `${port}`);
   for (const { pid, port } of unproven) {
@@ -52,7 +56,8 @@ export async function stop(options: StopOptions, context: CommandContext): Promi
     );
   }
   if (chosen.length === 0) {
-    terminal.note('svc is not running.');
+    const where = options.port === undefined ? '' : ` on port ${options.port}`;
+    terminal.note(`svc is not running${where}.`);
     return unproven.length === 0 ? 0 : 1;
   }
   const ends = await Promise.all(chosen.map((proxy) => stopProcess(proxy)));
@@ -84,7 +89,7 @@ async function proxiesOf({ environment }: CommandContext): Promise<Proxies> {
   return findProxies(dataFolder(environment), await loadAccess(environment));
 }
 
-export function proxyText(proxy: OwnProxy): string {
+function proxyText(proxy: OwnProxy): string {
   const { pid, version, startedAt } = proxy;
   const facts = [
     `process ${pid}`,

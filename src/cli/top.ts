@@ -51,7 +51,7 @@ export async function top(
   const seconds = limitOf(options.interval, INTERVAL);
   const access = await loadAccess(environment);
   const folder = dataFolder(environment);
-  const store = await openStore(folder);
+  const store = await openStore(folder, { report: (line) => terminal.warn(line) });
   try {
     const look = (): Promise<Activity> => activityNow(store, folder, access);
     if (options.json === true) terminal.json(await look());
@@ -72,7 +72,7 @@ async function activityNow(store: CliStore, folder: string, access: Access): Pro
   const open: RequestRow[] = (await Promise.all(asked)).flat();
   const since = Date.now() - HOUR_MS;
   const finished = newest.filter(({ at }) => at >= since);
-  return activityOf({ proxies: own.map(urlOf), open, finished });
+  return activityOf({ proxies: own.map((proxy) => urlOf(proxy)), open, finished });
 }
 
 function linesOf(activity: Activity, { terminal }: CommandContext): readonly string[] {

@@ -3,12 +3,11 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Environment } from '../core/config-values.ts';
+import { type Environment, namedVariable, variableText } from '../core/config-values.ts';
 import { LAUNCHD_LABEL, launchdPlist, systemdUnit, type UnitFacts } from '../core/unit-text.ts';
-import { isRecord } from '../core/config-values.ts';
 import { CliError, type ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import { upstreamsIn } from './missing-upstream.ts';
+import { storedUpstreams } from './missing-upstream.ts';
 
 /** `svc unit`: the proxy as a service of the user's own, started with the session. */
 
@@ -110,11 +109,8 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
 }
 
 async function keysOfShell(environment: Environment): Promise<readonly string[]> {
-  const keys = (await upstreamsIn(environment)).map(({ providerKey }) => providerKey);
-  const names = keys.flatMap((key) => (isRecord(key) ? [key['env']] : []));
-  return names
-    .filter((name) => typeof name === 'string' && /^[A-Z][A-Z0-9_]*$/.test(name))
-    .map(String);
+  const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
+  return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];
 }
 
 // A service manager answers at once; one that asks for a password never does.

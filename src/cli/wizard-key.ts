@@ -1,5 +1,5 @@
 import { existingUpstream, putUpstream, type UpstreamDraft } from '../core/config-draft.ts';
-import { parseConfig } from '../core/config-schema.ts';
+import { parseUpstream } from '../core/config-schema.ts';
 import { problemText } from '../core/config-values.ts';
 import type { UpstreamSettings } from '../core/settings.ts';
 import { checkKey, type KeyCheck } from './key-check.ts';
@@ -82,23 +82,10 @@ function settingsFor(
 ): UpstreamSettings | { readonly unset: true } | { readonly wrong: string } {
   const [first] = upstreams;
   if (first === undefined) return { unset: true };
-  // Judged alone, under a token that passes: what else is in the file says nothing about it.
-  const whole = putUpstream(draft, first)['upstreams'];
-  const entries: readonly unknown[] = Array.isArray(whole) ? whole : [];
-  const own = entries.filter((one) => isNamed(one, first));
-  const localToken = 'svc_local_of-no-configuration';
-  const { settings, problems } = parseConfig({ upstreams: own, localToken }, context.environment);
-  const [upstream] = settings?.upstreams ?? [];
+  // As it would stand in the file, judged alone.
+  const entry = existingUpstream(putUpstream(draft, first), first.name, first.apiStyle);
+  const { upstream, problems } = parseUpstream(entry, context.environment);
   if (upstream !== undefined) return upstream;
   if (problems.every(({ isUnset }) => isUnset === true)) return { unset: true };
   return { wrong: problems.map(problemText).join('; ') };
-}
-
-function isNamed(one: unknown, { name, apiStyle }: UpstreamDraft): boolean {
-  return (
-    typeof one === 'object' &&
-    one !== null &&
-    Reflect.get(one, 'name') === name &&
-    Reflect.get(one, 'apiStyle') === apiStyle
-  );
 }

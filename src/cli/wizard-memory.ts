@@ -2,7 +2,8 @@ import input from '@inquirer/input';
 import select from '@inquirer/select';
 import { dataFolder } from '../adapters/data-folder.ts';
 import { parseServiceUrl } from '../core/config-upstreams.ts';
-import { isRecord } from '../core/config-values.ts';
+import { namedVariable } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { Draft } from '../core/config-draft.ts';
 import { checkService, type ServicePlace } from './service-check.ts';
 import { askNext, askSecret } from './wizard-secret.ts';
@@ -81,10 +82,7 @@ async function judge(
     return 'keep';
   }
   terminal.note(`Trying the key: ${new URL(place.baseUrl).host} says what it may do …`);
-  const { state, found } = await checkService(
-    { ...place, serviceKey: key },
-    scene.parts.openUpstream,
-  );
+  const { state, found } = await checkService({ ...place, serviceKey: key });
   if (state === 'accepted') {
     terminal.note(`ok: memory service: ${found}.`);
     return 'keep';
@@ -98,6 +96,6 @@ function resolved(
   environment: Scene['context']['environment'],
 ): string | undefined {
   if (typeof credential === 'string') return credential;
-  const name = isRecord(credential) ? credential['env'] : undefined;
-  return typeof name === 'string' ? environment[name] || undefined : undefined;
+  const name = namedVariable(credential);
+  return name === undefined ? undefined : environment[name] || undefined;
 }

@@ -1,7 +1,14 @@
 import { dataFolder } from '../adapters/data-folder.ts';
 import { type Draft } from '../core/config-draft.ts';
 import { readProxySettings } from '../core/config-proxy.ts';
-import { type Environment, Findings, isEnvironmentName, isRecord } from '../core/config-values.ts';
+import {
+  type Environment,
+  Findings,
+  keyEnd,
+  namedVariable,
+  variableText,
+} from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { ProxySettings } from '../core/settings.ts';
 
 /** The configuration in a few lines, keys masked. */
@@ -42,11 +49,9 @@ function hostOf(baseUrl: unknown): string {
   return typeof baseUrl === 'string' && URL.canParse(baseUrl) ? new URL(baseUrl).host : '?';
 }
 
-/** Tells keys apart for the person who knows them, and is of no use to anybody else. */
 export function maskedKey(value: unknown, environment: Environment): string {
-  const name = isRecord(value) ? value['env'] : undefined;
-  if (isEnvironmentName(name)) return `in $${name}${environment[name] ? '' : ' (not set here)'}`;
-  if (typeof value !== 'string' || value === '') return 'missing';
-  // Four of forty characters; of a short key not even those.
-  return value.length >= 24 ? `…${value.slice(-4)}` : '…';
+  const name = namedVariable(value);
+  if (name !== undefined)
+    return `in ${variableText(name)}${environment[name] ? '' : ' (not set here)'}`;
+  return typeof value === 'string' && value !== '' ? keyEnd(value) : 'missing';
 }

@@ -10,10 +10,10 @@ import {
   removeUpstreams,
   upstreamNames,
 } from '../core/config-draft.ts';
-import { isRecord } from '../core/config-values.ts';
+import { isRecord } from '../core/json-fields.ts';
 import type { ExitCode } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
-import { type Changes, refuseUnusable, saveConfig } from './setup-save.ts';
+import { type Changes, refuseUnusable, noteNext, saveConfig } from './setup-save.ts';
 import { fixModes, looseModes } from './doctor-fix.ts';
 import { askMemory } from './wizard-memory.ts';
 import type { PromptStreams, Scene, WizardParts } from './wizard-scene.ts';
@@ -62,8 +62,7 @@ async function converse(
     terminal.note('Nothing was written.');
     return;
   }
-  await saveConfig(end.changes, context);
-  terminal.note('Next: svc run claude, or svc run codex.');
+  noteNext(await saveConfig(end.changes, context), terminal);
 }
 
 /** Modes that let others in: what holds them is there already, so they need not wait for the end. */

@@ -6,7 +6,7 @@ import type { AnswerParser } from './dialects/answer-parser.ts';
 import { MessagesAnswer } from './dialects/anthropic-answers.ts';
 import { ChatAnswer } from './dialects/chat-answers.ts';
 import { ResponsesAnswer } from './dialects/responses-answers.ts';
-import { parseJson } from './dialects/shape.ts';
+import { parseJson } from './json-fields.ts';
 import { SseReader } from './sse.ts';
 
 /**

@@ -5,7 +5,7 @@ import type { Exchange } from './exchanges.ts';
 import { withoutReminders } from './human-text.ts';
 import { stripRecallBlocks } from './recall-block.ts';
 import { maskSecrets, stripPrivate } from './redaction.ts';
-import { termsOf } from './terms.ts';
+import { hasTerms } from './terms.ts';
 
 /**
  * Decides what of a conversation becomes a memory: what the person typed and what the assistant
@@ -134,7 +134,20 @@ function endOf(text: string, charsMax: number): string {
 
 /** Models repeat what stands in tool results, and clients put their reminders there. */
 function cleanAnswer(text: string): string {
-  return withoutAnnouncements(cleanText(withoutReminders(text)));
+  return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text))));
+}
+
+// Local models, and now and then others, write their reasoning into the visible text, each element at
+// the beginning of a line. What never closes was cut off.
+const THINKING = /(?:^|\n)[ \t]*<(think(?:ing)?)>[^]*?(?:<\/\1>|$)/g;
+// Where the prompt's template opened the element, the answer only closes it.
+const THINKING_END = /^<\/think(?:ing)?>[ \t]*$/m;
+
+function withoutThinking(text: string): string {
+  if (!text.includes('think')) return text;
+  const rest = text.replaceAll(THINKING, '\n');
+  const end = THINKING_END.exec(rest);
+  return (end === null ? rest : rest.slice(end.index + end[0].length)).trim();
 }
 
 // "Let me look at the tests." before a tool call says what the answer's end says better.
@@ -160,12 +173,12 @@ function isAnnouncement(paragraph: string): boolean {
   if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
   // A heading, an item of a list or a line of code may be short and mean much.
   if (!/^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph)) return false;
-  return ANNOUNCEMENT.test(paragraph) || new Set(termsOf(paragraph)).size < PARAGRAPH_TERMS_MIN;
+  return ANNOUNCEMENT.test(paragraph) || !hasTerms(paragraph, PARAGRAPH_TERMS_MIN);
 }
 
 /** "Done." and "ok done" are answers, but not memories: one telling word is not enough. */
 function saysLittle(text: string): boolean {
-  return text === '' || isFiller(text) || new Set(termsOf(text.slice(0, 400))).size < 2;
+  return text === '' || isFiller(text) || !hasTerms(text.slice(0, 400), 2);
 }
 
 // Words that steer but say nothing: an exchange of these alone is no memory. English and the most

@@ -1,4 +1,5 @@
-import { isEnvironmentName, isRecord } from './config-values.ts';
+import { isEnvironmentName } from './config-values.ts';
+import { isRecord } from './json-fields.ts';
 import { UPSTREAM_NAME } from './config-upstreams.ts';
 
 /**

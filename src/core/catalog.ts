@@ -1,5 +1,6 @@
 import type { CatalogEntries, CatalogEntry } from './catalog-entries.ts';
-import { defaultAuth, isOwnMachineUrl, parseBaseUrl } from './config-upstreams.ts';
+import { defaultAuth, parseBaseUrl } from './config-upstreams.ts';
+import { isOwnMachineUrl } from './own-machine.ts';
 import type { Dialect } from './dialect.ts';
 import type { UpstreamAuth } from './settings.ts';
 import { WELL_KNOWN, WELL_KNOWN_NAMES, type WellKnown } from './well-known.ts';

@@ -1,4 +1,4 @@
-import { isRecord } from './config-values.ts';
+import { isRecord } from './json-fields.ts';
 import type { TomlChange } from './toml-block.ts';
 
 /** What was written into a client's own file, as it is kept to be undone. */

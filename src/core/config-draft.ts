@@ -1,6 +1,7 @@
 import { STATED_DEFAULTS } from './config-proxy.ts';
 import { CONFIG_VERSION } from './config-schema.ts';
-import { type Environment, isRecord } from './config-values.ts';
+import type { Environment } from './config-values.ts';
+import { isRecord } from './json-fields.ts';
 import type { Dialect } from './dialect.ts';
 import type { Credential, UpstreamAuth } from './settings.ts';
 import { WELL_KNOWN, type WellKnown } from './well-known.ts';
@@ -95,6 +96,11 @@ export function removeUpstreams(
 export function putProxySettings(draft: Draft, changes: Draft): Draft {
   const proxy = draft['proxy'];
   return { ...draft, proxy: { ...(isRecord(proxy) ? proxy : {}), ...changes } };
+}
+
+/** The upstreams as the file has them, unjudged; what is no object among them is left out. */
+export function upstreamEntries(file: unknown): readonly Draft[] {
+  return upstreamsOf(isRecord(file) ? file : {}).filter((one) => isRecord(one));
 }
 
 export function upstreamNames(draft: Draft): readonly string[] {

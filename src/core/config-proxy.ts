@@ -5,7 +5,8 @@ import {
   type MemoryMode,
   type ProxySettings,
 } from './settings.ts';
-import { describe, type Environment, type Findings, isRecord } from './config-values.ts';
+import { describe, type Environment, type Findings } from './config-values.ts';
+import { isRecord } from './json-fields.ts';
 
 /**
  * The settings of the proxy itself: one table with the default, the range and the reading of each.

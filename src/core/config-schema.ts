@@ -1,15 +1,17 @@
 import { parseServiceKey } from './memory-api/service-key.ts';
-import type { MemorySettings, Settings } from './settings.ts';
+import type { MemoryMode, MemorySettings, Settings, UpstreamSettings } from './settings.ts';
 import { type ProxyFlags, readProxySettings } from './config-proxy.ts';
-import { isOwnMachineUrl, parseServiceUrl, readUpstreams } from './config-upstreams.ts';
+import { parseServiceUrl, readUpstreams } from './config-upstreams.ts';
+import { isOwnMachineUrl } from './own-machine.ts';
 import {
   type Environment,
   Findings,
   isCredential,
-  isRecord,
+  namedVariable,
   type Problem,
   readCredential,
 } from './config-values.ts';
+import { isRecord } from './json-fields.ts';
 
 /**
  * From the parsed configuration file, the environment and the flags to the settings of one running
@@ -55,8 +57,7 @@ export function parseConfig(
   const upstreams = readUpstreams(file['upstreams'], environment, findings);
   const localToken = readLocalToken(file['localToken'], environment, findings);
   if (upstreams.some((upstream) => isSame(upstream.providerKey, localToken))) {
-    const found = 'the key of a provider';
-    findings.problems.push({ path: 'localToken', found, allowed: 'a token of its own' });
+    refuseOwnToken(file['upstreams'], { environment, localToken }, findings);
   }
   const { problems, warnings } = findings;
   if (problems.length > 0 || memory === undefined || localToken === undefined) {
@@ -80,16 +81,36 @@ export function parseAccess(
   return { access: { host, port, localToken }, problems };
 }
 
-/** Only where memories are: a command that looks at them needs no provider. */
+/** Only where memories are, and what may be done with them: that needs no provider. */
 export function parseMemory(
   value: unknown,
   environment: Environment,
-): { readonly memory?: MemorySettings; readonly problems: readonly Problem[] } {
+): {
+  readonly memory?: MemorySettings;
+  readonly mode: MemoryMode;
+  readonly problems: readonly Problem[];
+} {
   const findings = new Findings();
-  const memory = readMemory(readRoot(value, findings)['memory'], environment, findings);
+  const file = readRoot(value, findings);
+  const memory = readMemory(file['memory'], environment, findings);
+  const layers = { environment, flags: {} };
+  const { memoryMode: mode } = readProxySettings(file['proxy'], layers, new Findings());
   const wanted = /^(?:config|version|memory(?:\..*)?)$/;
   const problems = findings.problems.filter(({ path }) => wanted.test(path));
-  return problems.length > 0 || memory === undefined ? { problems } : { memory, problems };
+  return problems.length > 0 || memory === undefined
+    ? { mode, problems }
+    : { memory, mode, problems };
+}
+
+/** One upstream by itself: what else is wrong in the file says nothing about it. */
+export function parseUpstream(
+  value: unknown,
+  environment: Environment,
+): { readonly upstream?: UpstreamSettings; readonly problems: readonly Problem[] } {
+  const findings = new Findings();
+  const [upstream] = readUpstreams([value], environment, findings);
+  const { problems } = findings;
+  return problems.length > 0 || upstream === undefined ? { problems } : { upstream, problems };
 }
 
 function readRoot(value: unknown, findings: Findings): Readonly<Record<string, unknown>> {
@@ -171,6 +192,31 @@ function readLocalToken(
   if (token === undefined || LOCAL_TOKEN.test(token)) return token;
   findings.problems.push({ path: 'localToken', found: 'another text', allowed });
   return undefined;
+}
+
+/**
+ * The token would be sent to a provider. In a shell that has evaluated `svc print-config claude` the
+ * variable of the provider's key holds it: there it is for clients.
+ */
+function refuseOwnToken(
+  value: unknown,
+  { environment, localToken }: { environment: Environment; localToken: string | undefined },
+  findings: Findings,
+): void {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  for (const [index, item] of list.entries()) {
+    const key = isRecord(item) ? item['providerKey'] : undefined;
+    const variable = namedVariable(key);
+    if ((variable === undefined ? key : environment[variable]) !== localToken) continue;
+    const path = `upstreams[${index}].providerKey`;
+    const allowed = 'the key of the provider';
+    const found = "svc's own token";
+    if (variable === undefined) findings.problems.push({ path, found, allowed });
+    else {
+      const told = `${found}, which svc print-config puts there for clients`;
+      findings.variableProblem(path, variable, { found: told, allowed });
+    }
+  }
 }
 
 function isSame(providerKey: string, localToken: string | undefined): boolean {

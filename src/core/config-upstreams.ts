@@ -1,13 +1,14 @@
 import { DIALECTS, type Dialect } from './dialect.ts';
+import { isOwnMachineUrl } from './own-machine.ts';
 import type { UpstreamAuth, UpstreamSettings } from './settings.ts';
 import {
   type Environment,
   type Findings,
   isHeaderValue,
-  isRecord,
   memberPath,
   readCredential,
 } from './config-values.ts';
+import { isRecord } from './json-fields.ts';
 
 /**
  * The providers of the configuration. What is wrong with an upstream is found here, when the file
@@ -188,10 +189,6 @@ export function parseServiceUrl(
   const isOpen = typeof value === 'string' && value.startsWith('http:') && !isOwn;
   if (isOpen) return { allowed: 'https://, or http:// on this machine' };
   return parseBaseUrl(value, allowPrivate || isOwn);
-}
-
-export function isOwnMachineUrl(url: string): boolean {
-  return /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?:[:/]|$)/.test(url);
 }
 
 // An early, friendly answer for what is plainly not public. What a name resolves to is judged when

@@ -1,3 +1,5 @@
+import { isRecord } from './json-fields.ts';
+
 /**
  * The small readers that the configuration is made of. Each takes a value from outside and either
  * returns it typed or notes a problem, so that one pass reports everything that is wrong. A value
@@ -13,7 +15,12 @@ export interface Problem {
   readonly found: string;
   /** What may stand there, as the rest of the sentence 'expected …'. */
   readonly allowed: string;
-  /** The value is right, but the environment variable that it names is not set. */
+  /**
+   * The value is right; this environment variable, which it names, holds no such key here. Absent for
+   * a name that may itself be a key in the wrong place.
+   */
+  readonly variable?: string;
+  /** Of such a variable: it is not set at all. */
   readonly isUnset?: boolean;
 }
 
@@ -31,6 +38,21 @@ export class Findings {
     this.problems.push({ path, found: describe(value), allowed });
   }
 
+  /** The value at the path is right; what the variable that it names holds is not. */
+  variableProblem(
+    path: string,
+    variable: string,
+    { found, allowed, isUnset }: Pick<Problem, 'found' | 'allowed' | 'isUnset'>,
+  ): void {
+    this.problems.push({
+      path,
+      found,
+      allowed: `${allowed} in ${variableText(variable)}`,
+      ...(isUnset === undefined ? {} : { isUnset }),
+      ...(isShown(variable) ? { variable } : {}),
+    });
+  }
+
   /** Unknown keys are kept and reported: a typing error must not pass for a setting. */
   warnUnknown(path: string, value: object, known: readonly string[]): void {
     for (const [index, key] of Object.keys(value).entries()) {
@@ -43,10 +65,6 @@ export class Findings {
       });
     }
   }
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A key is named when it reads like a word, else counted: it may be a secret in the wrong place. */
@@ -89,6 +107,12 @@ export function isEnvironmentName(value: unknown): value is string {
   return typeof value === 'string' && ENVIRONMENT_NAME.test(value);
 }
 
+/** Tells keys apart for the person who knows them, and is of no use to anybody else. */
+export function keyEnd(key: string): string {
+  // Four of forty characters; of a short key not even those.
+  return key.length >= 24 ? `…${key.slice(-4)}` : '…';
+}
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const CREDENTIAL_FORMS =
@@ -101,8 +125,8 @@ export function readCredential(
   findings: Findings,
 ): string | undefined {
   if (isCredential(value)) return value;
-  const name = isRecord(value) ? value['env'] : undefined;
-  if (!isEnvironmentName(name)) {
+  const name = namedVariable(value);
+  if (name === undefined) {
     findings.problem(at.path, value, CREDENTIAL_FORMS);
     return undefined;
   }
@@ -110,16 +134,22 @@ export function readCredential(
   const held = at.environment[name];
   if (isCredential(held)) return held;
   const isUnset = held === undefined || held === '';
-  findings.problems.push({
-    path: at.path,
-    found: isUnset ? 'nothing' : 'a text with spaces or characters that no key has',
-    allowed: `a key in ${variableText(name)}`,
-    isUnset,
-  });
+  const found = isUnset ? 'nothing' : 'a text with spaces or characters that no key has';
+  findings.variableProblem(at.path, name, { found, allowed: 'a key', isUnset });
   return undefined;
 }
 
-// Names of variables are upper case by custom; anything else may be a key put in the wrong place.
+/** The variable that a credential names; undefined for one that is written out. */
+export function namedVariable(credential: unknown): string | undefined {
+  const name = isRecord(credential) ? credential['env'] : undefined;
+  return isEnvironmentName(name) ? name : undefined;
+}
+
 export function variableText(name: string): string {
-  return /^[A-Z][A-Z0-9_]*$/.test(name) ? `$${name}` : 'the environment variable that it names';
+  return isShown(name) ? `$${name}` : 'the environment variable that it names';
+}
+
+// Names of variables are upper case by custom; anything else may be a key put in the wrong place.
+function isShown(name: string): boolean {
+  return /^[A-Z][A-Z0-9_]*$/.test(name);
 }

@@ -120,16 +120,17 @@ function entriesAtEnd(
   { view, space, kind }: ElisionPlace,
   at: number,
 ): readonly InjectionEntry[] {
-  return anchorsOf(view)
-    .slice(-ANCHORS)
-    .map((fingerprint) => ({ key: keyOf(fingerprint, space, kind), block, ...PLAIN, at }));
+  return anchorsOf(view, ANCHORS).map((fingerprint) => ({
+    key: keyOf(fingerprint, space, kind),
+    block,
+    ...PLAIN,
+    at,
+  }));
 }
 
 /** The keys under which the provider's count of an earlier request may be known, the newest last. */
 export function measureKeys(view: RequestView, space: string): readonly string[] {
-  return anchorsOf(view)
-    .slice(-MEASURE_ANCHORS)
-    .map((fingerprint) => measureKey(fingerprint, space));
+  return anchorsOf(view, MEASURE_ANCHORS).map((fingerprint) => measureKey(fingerprint, space));
 }
 
 /** What the ledger keeps of the provider's count of a request. */
@@ -138,14 +139,12 @@ export function measureEntries(
   { view, space }: Omit<ElisionPlace, 'kind'>,
   at: number,
 ): readonly InjectionEntry[] {
-  return anchorsOf(view)
-    .slice(-1)
-    .map((fingerprint) => ({
-      key: measureKey(fingerprint, space),
-      block: `${counted} ${estimated}`,
-      ...PLAIN,
-      at,
-    }));
+  return anchorsOf(view, 1).map((fingerprint) => ({
+    key: measureKey(fingerprint, space),
+    block: `${counted} ${estimated}`,
+    ...PLAIN,
+    at,
+  }));
 }
 
 /** The newest count that the ledger knows. */
@@ -168,8 +167,14 @@ function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }
 
-function anchorsOf({ items }: RequestView): readonly string[] {
-  return items.filter(isAnchor).map(({ fingerprint }) => fingerprint);
+/** The last `count` of them, in their order. */
+function anchorsOf({ items }: RequestView, count = Infinity): readonly string[] {
+  const fingerprints: string[] = [];
+  for (let at = items.length - 1; at >= 0 && fingerprints.length < count; at -= 1) {
+    const item = items[at];
+    if (item !== undefined && isAnchor(item)) fingerprints.push(item.fingerprint);
+  }
+  return fingerprints.toReversed();
 }
 
 function keyOf(fingerprint: string, space: string, kind: ElisionKind): string {

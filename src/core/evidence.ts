@@ -1,3 +1,4 @@
+import type { MemoryState } from './memory-state.ts';
 import type { Modes } from './modes.ts';
 import type { Plan } from './plan.ts';
 
@@ -5,19 +6,6 @@ import type { Plan } from './plan.ts';
  * The headers that tell a client what was done to its request. There is no hosted receipt behind
  * them: they and the request log are the only per-request evidence.
  */
-
-export type MemoryState =
-  | 'off'
-  | 'write_only'
-  | 'recalled'
-  | 'empty'
-  | 'skipped_side_call'
-  | 'skipped_unsupported'
-  | 'degraded_timeout'
-  | 'degraded_unavailable'
-  | 'degraded_denied'
-  | 'degraded_rate_limited'
-  | 'degraded_invalid';
 
 export interface Evidence {
   readonly version: string;

@@ -146,18 +146,25 @@ function pairRounds({ draft, item, index, roundsById }: Pairing): void {
     round.calls.push(index);
     for (const call of item.toolCalls) roundsById.set(call.id, round);
   }
-  // An id that is missing or of a wrong type reads as '': it pairs with nothing.
-  const ids = item.toolResultIds.filter((id) => id !== '');
-  const answered = new Set(ids.map((id) => roundsById.get(id)));
-  for (const round of answered) round?.results.push(index);
+  for (const id of item.toolResultIds) {
+    // An id that is missing or of a wrong type reads as '': it pairs with nothing.
+    const round = id === '' ? undefined : roundsById.get(id);
+    if (round !== undefined && round.results.at(-1) !== index) round.results.push(index);
+  }
 }
 
+// Every member by name: this runs for each exchange of a conversation at every request.
 function finished(draft: Draft, end: number): Exchange {
-  const { humanTexts, assistantTexts, isAnswered: _, ...rest } = draft;
   return {
-    ...rest,
+    start: draft.start,
     end,
-    humanText: humanTexts.join('\n\n'),
-    assistantText: assistantTexts.join('\n\n'),
+    human: draft.human,
+    humanText: draft.humanTexts.join('\n\n'),
+    assistantText: draft.assistantTexts.join('\n\n'),
+    isOpen: draft.isOpen,
+    wasInterrupted: draft.wasInterrupted,
+    rounds: draft.rounds,
+    hasToolState: draft.hasToolState,
+    hasReasoning: draft.hasReasoning,
   };
 }

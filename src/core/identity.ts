@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Dialect } from './dialect.ts';
-import { asList, asRecord, asText, isRecord, parseJson } from './dialects/shape.ts';
+import { asList, asRecord, asText, isRecord, parseJson, type Fields } from './json-fields.ts';
 import { orderOfSystem, textsOf } from './dialects/system-text.ts';
 import type { RawHeaders } from './headers.ts';
 import { projectInSystem } from './stated-project.ts';
@@ -12,7 +12,6 @@ import type { RequestIdentity, RequestKind, RequestView } from './view.ts';
  * must never leak: `kind` is only ever used to do less, and a project only to look in one space.
  */
 
-type Fields = Readonly<Record<string, unknown>>;
 type Names = ReadonlyMap<string, string>;
 
 /** A longer id is no id. The longest seen is Claude Code's metadata.user_id with 170 characters. */
@@ -282,11 +281,17 @@ function firstHumanText(view: RequestView): string {
   return typed === '' ? (view.items[0]?.digest ?? '') : typed;
 }
 
+// Asked for by several functions about one request.
+const namesOf = new WeakMap<RawHeaders, Names>();
+
 function firstValues(headers: RawHeaders): Names {
+  const known = namesOf.get(headers);
+  if (known !== undefined) return known;
   const names = new Map<string, string>();
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = (headers[index] ?? '').toLowerCase();
     if (!names.has(name)) names.set(name, headers[index + 1] ?? '');
   }
+  namesOf.set(headers, names);
   return names;
 }

@@ -6,7 +6,7 @@
  * a field that svc does not know, a secret, a private passage) keeps it in the request for good.
  */
 import { captureAssistant, type CapturedText, captureHuman } from './captures.ts';
-import { asList, asRecord } from './dialects/shape.ts';
+import { asList, asRecord } from './json-fields.ts';
 import type { Edit } from './edits.ts';
 import type { Exchange } from './exchanges.ts';
 import { contentForm, insertBlock } from './item-edits.ts';

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Dialect } from './dialect.ts';
-import { asList, asRecord, asText } from './dialects/shape.ts';
+import { asList, asRecord, asText } from './json-fields.ts';
 import {
   firstElement,
   firstMember,
@@ -42,11 +42,15 @@ export interface ItemOutput {
   readonly gist: Gist;
   /** The text may be stored as it is: nothing private in it, and every character has UTF-8 bytes. */
   readonly isStorable: boolean;
+  /** The client put this in the place of what the tool said. */
+  readonly isClientStub: boolean;
 }
 
 /** What a call asks for, as far as shortening must know. */
 export interface ItemCall {
   readonly id: string;
+  /** The tool's name; '' for what is no call. */
+  readonly tool: string;
   /** The file that it names; '' when none. */
   readonly path: string;
   /** The files that it has a shell print, as it names them. */
@@ -93,27 +97,67 @@ export function readItemTools(view: RequestView, item: Item): ItemTools {
  * that remembers what it said.
  */
 export function outputsOf(
-  view: RequestView,
+  { items }: Pick<RequestView, 'items'>,
   toolsOf: (item: Item) => ItemTools,
 ): readonly ToolOutput[] {
-  const callsById = new Map<string, { readonly tool: string; readonly call: ItemCall }>();
+  const callsById = new Map<string, ItemCall>();
   const outputs: ToolOutput[] = [];
   const paths: string[] = [];
-  for (const [index, item] of view.items.entries()) {
+  // Long conversations have thousands of items, and this is asked at every request.
+  for (let index = 0; index < items.length; index += 1) {
+    const item = items[index];
+    if (item === undefined || !hasTools(item)) continue;
     const tools = toolsOf(item);
-    for (const call of tools.calls) {
-      const tool = item.toolCalls.find(({ id }) => id === call.id)?.name ?? '';
-      callsById.set(call.id, { tool, call });
-    }
+    for (const call of tools.calls) callsById.set(call.id, call);
     for (const output of tools.outputs) {
-      const { tool = '', call } = callsById.get(output.callId) ?? {};
-      const isClients = CLIENT_STUBS.some((start) => output.text.startsWith(start));
-      const isReading = (call?.references.length ?? 0) > 0;
-      outputs.push({ ...output, item: index, tool, isReading, isClients });
+      const call = callsById.get(output.callId);
+      outputs.push(inRequest(output, index, call));
       paths.push(call?.path ?? '');
     }
   }
-  return markReferred(outputs, paths);
+  const isReferring = outputs.some(
+    ({ isClients, text }) => isClients && text.startsWith(UNCHANGED),
+  );
+  return isReferring ? markReferred(outputs, paths) : outputs;
+}
+
+/**
+ * The outputs without those of the newest item, which the model has not seen yet: they are never left
+ * out, and reading them can wait until the request is on its way.
+ */
+export function seenOutputsOf(
+  view: RequestView,
+  toolsOf: (item: Item) => ItemTools,
+): readonly ToolOutput[] {
+  const { items, bytes } = view;
+  const newest = items.at(-1);
+  if (newest === undefined) return [];
+  // It may refer to an earlier one.
+  const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
+  if (!isReferring) return outputsOf({ items: items.slice(0, -1) }, toolsOf);
+  return outputsOf(view, toolsOf).filter(({ item }) => item < items.length - 1);
+}
+
+// Every member by name: a spread of this many costs several times as much.
+function inRequest(output: ItemOutput, item: number, call: ItemCall | undefined): ToolOutput {
+  return {
+    callId: output.callId,
+    content: output.content,
+    text: output.text,
+    digest: output.digest,
+    tokens: output.tokens,
+    gist: output.gist,
+    isStorable: output.isStorable,
+    isClientStub: output.isClientStub,
+    item,
+    tool: call?.tool ?? '',
+    isReading: call !== undefined && call.references.length > 0,
+    isClients: output.isClientStub,
+  };
+}
+
+function hasTools({ toolCalls, toolResultIds }: Item): boolean {
+  return toolCalls.length > 0 || toolResultIds.length > 0;
 }
 
 /** The references that a call of this request reads again. */
@@ -121,8 +165,14 @@ export function referencesRead(
   view: RequestView,
   toolsOf: (item: Item) => ItemTools,
 ): ReadonlySet<string> {
-  const calls = view.items.flatMap((item) => toolsOf(item).calls);
-  return new Set(calls.flatMap(({ references }) => references));
+  const read = new Set<string>();
+  for (const item of view.items) {
+    if (item.toolCalls.length === 0) continue;
+    for (const { references } of toolsOf(item).calls) {
+      for (const reference of references) read.add(reference);
+    }
+  }
+  return read;
 }
 
 const UNCHANGED = 'File unchanged since last read';
@@ -153,10 +203,11 @@ function markReferred(
 function readCalls({ bytes, dialect }: RequestView, item: Item): readonly ItemCall[] {
   const value = asRecord(parseJson(bytes, item)?.value);
   return ARGUMENTS[dialect](value).map(([id, args]) => {
+    const tool = item.toolCalls.find((call) => call.id === id)?.name ?? '';
     const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
     const fields = typeof args === 'string' ? parsedFields(args) : asRecord(args);
     const prints = filesPrinted(commandIn(fields));
-    return { id, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
+    return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
   });
 }
 
@@ -216,7 +267,8 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
     const said = withoutEndReminders(asText(parseJson(bytes, text)?.value));
     const digest = createHash('sha256').update(`tool\n${said}`).digest('base64url');
     const tokens = estimateTokens(bytes, text.start, text.end);
-    const output = { callId, content: text, text: said, digest, tokens };
+    const isClientStub = CLIENT_STUBS.some((start) => said.startsWith(start));
+    const output = { callId, content: text, text: said, digest, tokens, isClientStub };
     return [{ ...output, gist: gistOf(said), isStorable: isStorable(said) }];
   });
 }

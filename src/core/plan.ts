@@ -1,5 +1,5 @@
 import type { Edit } from './edits.ts';
-import type { MemoryState } from './evidence.ts';
+import type { MemoryState } from './memory-state.ts';
 import type { Placement } from './injections.ts';
 import { insertBlock } from './item-edits.ts';
 import type { Modes } from './modes.ts';

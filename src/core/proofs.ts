@@ -14,11 +14,16 @@ export function proofOf(nonce: Uint8Array, text: string | Uint8Array): string {
 }
 
 /**
- * The proof of a text, over the canonical bytes of its record: every memory, near or far, makes the
- * same one. `role`: who said it. Undefined for a text that has no UTF-8 form.
+ * The bytes of a text that are proven, those of its canonical record: every memory, near or far, has
+ * the same. `role`: who said it. Undefined for a text that has no UTF-8 form.
  */
+export function textBytes(role: TextRole, text: string): Uint8Array | undefined {
+  return recordBytes(recordOfText(role, text));
+}
+
+/** The proof of a text; undefined for one that has no UTF-8 form. */
 export function textProof(nonce: Uint8Array, role: TextRole, text: string): string | undefined {
-  const bytes = recordBytes(recordOfText(role, text));
+  const bytes = textBytes(role, text);
   return bytes === undefined ? undefined : proofOf(nonce, bytes);
 }
 

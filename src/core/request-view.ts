@@ -9,7 +9,7 @@
 import { commonPrefix } from './common-prefix.ts';
 import { type Dialect, listKey } from './dialect.ts';
 import { readItem } from './dialects/items.ts';
-import { isRecord } from './dialects/shape.ts';
+import { isRecord } from './json-fields.ts';
 import { chainFingerprint, digestItem, digestTextInput } from './fingerprint.ts';
 import {
   DEPTH_MAX,

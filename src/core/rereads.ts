@@ -23,53 +23,58 @@ const NO_REREADS: Rereads = { outputs: 0, files: 0 };
 export function countRereads(
   view: RequestView,
   elided: readonly ToolOutput[],
-  toolsOf: (item: Item) => ItemTools = (item) => readItemTools(view, item),
+  toolsOf: ToolsOf = (item) => readItemTools(view, item),
 ): Rereads {
-  const answered = newestAnswers(view.items);
-  if (elided.length === 0 || answered.size === 0) return NO_REREADS;
-  const refs = new Set(elided.map(({ digest }) => referenceOf(digest)));
+  if (elided.length === 0) return NO_REREADS;
+  const newest = newestCalls(view.items, toolsOf);
+  const reading = newest.filter(({ references }) => references.length > 0);
+  const naming = newest.filter(({ path, prints }) => path !== '' || prints.length > 0);
+  if (reading.length + naming.length === 0) return NO_REREADS;
+  const refs = new Set(reading.length === 0 ? [] : elided.map(({ digest }) => referenceOf(digest)));
   const ids = new Set(elided.map(({ callId }) => callId));
-  const calls = view.items.flatMap((item) => namedCalls(item, toolsOf));
-  const gone = calls.filter(({ id }) => ids.has(id));
-  const newest = calls.filter(({ id }) => answered.has(id));
-  const readsAgain = (call: NamedCall): boolean => gone.some((earlier) => readSame(call, earlier));
+  const gone = naming.length === 0 ? [] : callsWith(view.items, ids, toolsOf);
+  const readsAgain = (call: ItemCall): boolean => gone.some((earlier) => readSame(call, earlier));
   return {
-    outputs: newest.filter(({ references }) => references.some((ref) => refs.has(ref))).length,
-    files: newest.filter((call) => !ids.has(call.id) && readsAgain(call)).length,
+    outputs: reading.filter(({ references }) => references.some((ref) => refs.has(ref))).length,
+    files: naming.filter((call) => !ids.has(call.id) && readsAgain(call)).length,
   };
 }
 
-interface NamedCall extends ItemCall {
-  readonly tool: string;
-}
-
-function namedCalls(item: Item, toolsOf: (item: Item) => ItemTools): readonly NamedCall[] {
-  if (item.toolCalls.length === 0) return [];
-  return toolsOf(item).calls.map((call) => {
-    const tool = item.toolCalls.find(({ id }) => id === call.id)?.name ?? '';
-    return { ...call, tool };
-  });
-}
+type ToolsOf = (item: Item) => ItemTools;
 
 /** Tools that give a file's text and do not change it, by the names that clients have for them. */
 const READING_TOOL = /read|view|open/i;
 
-function readSame(one: NamedCall, other: NamedCall): boolean {
+function readSame(one: ItemCall, other: ItemCall): boolean {
   if (one.path !== '' && one.path === other.path && one.tool === other.tool) return true;
   const files = filesRead(other);
   return filesRead(one).some((file) => files.some((earlier) => isSameFile(file, earlier)));
 }
 
-function filesRead({ tool, path, prints }: NamedCall): readonly string[] {
+function filesRead({ tool, path, prints }: ItemCall): readonly string[] {
   return path !== '' && READING_TOOL.test(tool) ? [path] : prints;
 }
 
 /** The calls that the end of the request answers; none when it ends with what a person said. */
-function newestAnswers(items: readonly Item[]): ReadonlySet<string> {
-  const ids = new Set<string>();
-  for (const { toolResultIds, role } of items.toReversed()) {
+function newestCalls(items: readonly Item[], toolsOf: ToolsOf): readonly ItemCall[] {
+  const answered = new Set<string>();
+  for (let at = items.length - 1; at >= 0; at -= 1) {
+    const { toolResultIds = [], role } = items[at] ?? {};
     if (toolResultIds.length === 0 || role === 'assistant') break;
-    for (const id of toolResultIds) ids.add(id);
+    for (const id of toolResultIds) answered.add(id);
   }
-  return ids;
+  return answered.size === 0 ? [] : callsWith(items, answered, toolsOf);
+}
+
+function callsWith(
+  items: readonly Item[],
+  ids: ReadonlySet<string>,
+  toolsOf: ToolsOf,
+): readonly ItemCall[] {
+  const calls: ItemCall[] = [];
+  for (const item of items) {
+    if (item.toolCalls.length === 0) continue;
+    for (const call of toolsOf(item).calls) if (ids.has(call.id)) calls.push(call);
+  }
+  return calls;
 }

@@ -179,7 +179,8 @@ export function replacementsOf(
   const inOrder = elided.toSorted((one, other) => one.content.start - other.content.start);
   const note = writeNote(outputFolder);
   return inOrder.map((output, at) => {
-    const text = `${writeStub(output)}${at === 0 ? note : ''}`;
+    if (at > 0) return { output, text: writeStub(output), saved: savedTokens(output) };
+    const text = `${writeStub(output)}${note}`;
     return { output, text, saved: Math.max(0, output.tokens - estimateTextTokens(text)) };
   });
 }

@@ -38,12 +38,30 @@ export function gistOf(text: string): Gist {
 
 const START = '[svc left out this ';
 
-export function writeStub({ tool, digest, gist }: StubFacts): string {
+export function writeStub(output: StubFacts): string {
+  return stubOf(output).text;
+}
+
+interface Stub {
+  readonly tool: string;
+  readonly digest: string;
+  readonly text: string;
+  readonly tokens: number;
+}
+
+// What is left out is left out of every later request, and what it says was read once.
+const stubs = new WeakMap<Gist, Stub>();
+
+function stubOf({ tool, digest, gist }: StubFacts): Stub {
+  const known = stubs.get(gist);
+  if (known?.tool === tool && known.digest === digest) return known;
   const name = plain(tool).slice(0, TOOL_CHARS);
-  return (
+  const text =
     `${START}${name === '' ? 'tool' : name} output: ${gist.lines} lines, "${gist.firstLine}". ` +
-    `To read it: svc memory get ${referenceOf(digest)}]`
-  );
+    `To read it: svc memory get ${referenceOf(digest)}]`;
+  const stub = { tool, digest, text, tokens: estimateTextTokens(text) };
+  stubs.set(gist, stub);
+  return stub;
 }
 
 /**
@@ -60,7 +78,7 @@ export function writeNote(folder: string | undefined): string {
 
 /** Estimated tokens of the stub. */
 export function stubTokens(output: StubFacts): number {
-  return estimateTextTokens(writeStub(output));
+  return stubOf(output).tokens;
 }
 
 /** A stub of ours, whole or at the start of a text: it is never captured as what a tool said. */

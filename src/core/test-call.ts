@@ -1,4 +1,4 @@
-import { isRecord } from './config-values.ts';
+import { asRecord, parseJson } from './json-fields.ts';
 import type { Dialect } from './dialect.ts';
 import { factsOfModel } from './model-windows.ts';
 
@@ -56,25 +56,13 @@ export function testCallCost(model: string): number | undefined {
 
 /** Tokens that the provider says it read from its cache; undefined where it says nothing. */
 export function cachedTokens(body: string): number | undefined {
-  const usage = memberOf(parsed(body), 'usage');
+  const usage = asRecord(asRecord(parseJson(body))['usage']);
   const places = [
-    memberOf(usage, 'cache_read_input_tokens'),
-    memberOf(memberOf(usage, 'input_tokens_details'), 'cached_tokens'),
-    memberOf(memberOf(usage, 'prompt_tokens_details'), 'cached_tokens'),
+    usage['cache_read_input_tokens'],
+    asRecord(usage['input_tokens_details'])['cached_tokens'],
+    asRecord(usage['prompt_tokens_details'])['cached_tokens'],
     // DeepSeek's own name for it.
-    memberOf(usage, 'prompt_cache_hit_tokens'),
+    usage['prompt_cache_hit_tokens'],
   ];
   return places.find((one) => typeof one === 'number');
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return isRecord(value) ? value[name] : undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -28,7 +28,14 @@ export interface TranscriptRecord extends CapturedText {
 interface Entry {
   readonly item: ItemTraits;
   readonly at: number;
+  /** The assistant was not done. */
+  readonly isCut: boolean;
 }
+
+/** Of Claude Code's lines: the answer ended at a limit, or was withheld. */
+const CUT_REASONS: ReadonlySet<unknown> = new Set(['max_tokens', 'refusal']);
+/** The model that Claude Code names where it speaks in the assistant's name: "API Error: 529 …". */
+const NO_MODEL = '<synthetic>';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -72,7 +79,10 @@ export class TranscriptReader {
     this.#branch = textFrom(fields['gitBranch']) ?? this.#branch;
     if (isSidechain === true || isMeta === true || isCompactSummary === true) return;
     if (type !== 'user' && type !== 'assistant') return;
-    this.#add(readItem('anthropic_messages', message), fields['timestamp']);
+    const { model, stop_reason: reason } = objectFrom(message) ?? {};
+    if (model === NO_MODEL) return;
+    const isCut = CUT_REASONS.has(reason);
+    this.#add(readItem('anthropic_messages', message), fields['timestamp'], isCut);
   }
 
   #pushCodex(fields: Fields): void {
@@ -100,15 +110,18 @@ export class TranscriptReader {
       objectFrom(meta['source']) !== undefined || (source !== undefined && source !== 'user');
   }
 
-  #add(item: ItemTraits, timestamp: unknown): void {
+  #add(item: ItemTraits, timestamp: unknown, isCut = false): void {
     const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
     const before = this.#entries.at(-1)?.at ?? 0;
-    this.#entries.push({ item, at: Number.isNaN(at) ? before : at });
+    this.#entries.push({ item, at: Number.isNaN(at) ? before : at, isCut });
   }
 
   #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {
-    // What the person cut short, or what still waited for a tool, was not the answer.
-    const isWhole = !exchange.isOpen && !exchange.wasInterrupted;
+    // What was cut short, or what still waited for a tool, was not the answer.
+    const last = this.#entries
+      .slice(exchange.start, exchange.end)
+      .findLast(({ item }) => item.assistantText !== '');
+    const isWhole = !exchange.isOpen && !exchange.wasInterrupted && last?.isCut !== true;
     const human = captureHuman(exchange.humanText);
     const answer = isWhole ? captureAssistant(exchange.assistantText) : undefined;
     return [

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { isLoopback } from '../core/service/settings.ts';
+import { isOwnMachine } from '../core/own-machine.ts';
 import { Connections, endRaw } from '../http/connections.ts';
 import { erase } from './operations/purges.ts';
 import type { ServiceParts } from './parts.ts';
@@ -70,7 +70,7 @@ class Listener implements MemoryService {
 
   constructor(options: MemoryServiceOptions) {
     const { tls, host, settings } = options;
-    if (tls === undefined && !isLoopback(host) && !settings.isBehindProxy) {
+    if (tls === undefined && !isOwnMachine(host) && !settings.isBehindProxy) {
       throw new TypeError('Plain HTTP is for loopback, or behind a proxy that ends TLS.');
     }
     this.#options = options;

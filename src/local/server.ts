@@ -14,7 +14,7 @@ import {
   type RequestHead,
 } from '../core/gate.ts';
 import { headerOf } from '../core/header-rules.ts';
-import { CHALLENGE_HEADER, makeProof } from '../core/proof.ts';
+import { CHALLENGE_HEADER, makeProof } from '../core/proxy-proof.ts';
 import { errorDialect } from '../core/routes.ts';
 import type { ProxySettings } from '../core/settings.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';

@@ -15,6 +15,7 @@ const TEXT_CHARS_MAX = 1_048_576;
 export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
   readonly #onAnswer: (answer: Answer) => void;
+  #isTold = false;
 
   constructor(
     request: ClientRequest,
@@ -44,10 +45,28 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   beforeLast(): boolean {
-    if (this.#reader === undefined) return true;
+    if (this.#reader === undefined || this.#isTold) return true;
     const said = this.#reader.finish();
     if (!said.isComplete && !said.isFailed) return false;
+    this.#isTold = true;
     this.#onAnswer(said);
     return true;
+  }
+
+  /**
+   * When the client is gone: some go with the finish reason and do not wait for the end of the
+   * stream. True when they have the whole answer all the same. Never throws.
+   */
+  endsEarly(): boolean {
+    try {
+      return this.#reader !== undefined && this.beforeLast();
+    } catch {
+      return true;
+    }
+  }
+
+  /** When the relay is over: it is an answer that can be read, and its end did not come. */
+  get isCut(): boolean {
+    return this.#reader !== undefined && !this.#isTold;
   }
 }

@@ -10,14 +10,19 @@ import type { Reading } from './read-request.ts';
 // forgetting one only means that the store is asked again and answers "duplicate".
 const KEPT_MAX = 10_000;
 
+// Nobody waits for history; a ledger that takes longer is asked again with the next request.
+const LEDGER_MS = 1000;
+
 const NOWHERE = { start: 0, number: 0 };
+
+type KeeperParts = Pick<ProxyParts, 'clock' | 'outbox' | 'ledger'>;
 
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
-  readonly #parts: Pick<ProxyParts, 'clock' | 'outbox'>;
+  readonly #parts: KeeperParts;
   readonly #kept = new Set<string>();
 
-  constructor(parts: Pick<ProxyParts, 'clock' | 'outbox'>) {
+  constructor(parts: KeeperParts) {
     this.#parts = parts;
   }
 
@@ -25,9 +30,9 @@ export class CaptureKeeper {
    * The newest finished exchange that stands in the request but was never seen happening: its session
    * began before svc did. False when there is none left; unchanged history costs nothing after that.
    * `placements`: the recalled blocks that the request carried; what an answer repeats of them is
-   * not kept.
+   * not kept. Never rejects.
    */
-  keepHistory(reading: Reading, placements: readonly Placement[]): boolean {
+  async keepHistory(reading: Reading, placements: readonly Placement[]): Promise<boolean> {
     const { items } = reading.view;
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
     // The fingerprint before the newest exchange stands for all of the history at once.
@@ -38,9 +43,12 @@ export class CaptureKeeper {
       const { start, number } = items[end - 1]?.soFar.exchange ?? NOWHERE;
       const id = items[start]?.fingerprint ?? '';
       if (!this.#kept.has(id)) {
+        const wasCut = await this.#wasCut(reading, id);
+        // Not known: the history stands in the next request too.
+        if (wasCut === undefined) return false;
         const exchange = exchangeBefore(items, end);
         if (exchange !== undefined) {
-          this.#keepFinished(reading, { exchange, number }, placements);
+          this.#keepFinished(reading, { exchange, number, wasCut }, placements);
         }
         this.#remember(id);
         return true;
@@ -51,10 +59,15 @@ export class CaptureKeeper {
     return false;
   }
 
-  #keepFinished(reading: Reading, place: ExchangePlace, placements: readonly Placement[]): void {
-    const { exchange } = place;
-    // What the person cut short was not the answer: only their own words are kept.
-    const answer = exchange.isOpen || exchange.wasInterrupted ? '' : exchange.assistantText;
+  #keepFinished(
+    reading: Reading,
+    place: ExchangePlace & { readonly wasCut: boolean },
+    placements: readonly Placement[],
+  ): void {
+    const { exchange, wasCut } = place;
+    // What was cut short was not the answer: only the person's own words are kept.
+    const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
+    const answer = isWhole ? exchange.assistantText : '';
     this.#keep(reading, place, [
       captureHuman(exchange.humanText),
       captureAssistant(answer, heardBy(exchange, placements)),
@@ -63,7 +76,10 @@ export class CaptureKeeper {
 
   /** Called with a whole answer before the client has its last byte. */
   keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): void {
-    if (!answer.isComplete || answer.isFailed) return;
+    if (!answer.isComplete || answer.isFailed) {
+      this.noteCut(reading);
+      return;
+    }
     // The exchange goes on; what the person asked was kept with its first round.
     const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
@@ -75,19 +91,42 @@ export class CaptureKeeper {
       this.#keep(reading, place, [human]);
       return;
     }
-    const text = answer.isCutShort ? '' : closedText(exchange, answer);
+    if (answer.isCutShort) {
+      this.#keep(reading, place, [human]);
+      this.noteCut(reading);
+      return;
+    }
     const heard = heardBy(exchange, placements);
-    this.#keep(reading, place, [human, captureAssistant(text, heard)]);
-    // Also after one that was cut short: the history does not show that it is not whole.
+    this.#keep(reading, place, [human, captureAssistant(closedText(exchange, answer), heard)]);
     this.#remember(reading.view.items[exchange.start]?.fingerprint ?? '');
   }
 
   /** What the person asked, of an answer that they stopped. */
   keepHuman(reading: Reading): void {
     const place = placeOf(reading);
-    if (place !== undefined) {
-      this.#keep(reading, place, [captureHuman(place.exchange.humanText)]);
-    }
+    if (place === undefined) return;
+    this.#keep(reading, place, [captureHuman(place.exchange.humanText)]);
+    this.noteCut(reading);
+  }
+
+  /**
+   * The answer is not whole. A client may send what it has of it as history, which does not show
+   * that; the ledger does, also after a restart.
+   */
+  noteCut(reading: Reading): void {
+    const start = placeOf(reading)?.exchange.start;
+    const fingerprint = start === undefined ? undefined : reading.view.items[start]?.fingerprint;
+    if (fingerprint === undefined) return;
+    const nothing = { block: '', form: 'text', dropsEarlier: false } as const;
+    const at = this.#parts.clock.now();
+    this.#parts.ledger.record([{ ...nothing, key: cutKey(reading, fingerprint), at }]);
+  }
+
+  /** Undefined when it could not be found out. */
+  async #wasCut(reading: Reading, fingerprint: string): Promise<boolean | undefined> {
+    const key = cutKey(reading, fingerprint);
+    const found = await this.#parts.ledger.find([key], LEDGER_MS);
+    return typeof found === 'string' ? undefined : found.has(key);
   }
 
   #keep(
@@ -138,6 +177,11 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
   const exchange = currentExchange(view.items);
   const number = view.items.at(-1)?.soFar.exchange.number;
   return exchange === undefined || number === undefined ? undefined : { exchange, number };
+}
+
+/** In any conversation of the space with the same words so far: a fork has the same half answer. */
+function cutKey({ place }: Reading, fingerprint: string): string {
+  return `cut:${fingerprint}:${place.space}`;
 }
 
 function heardBy({ humanText }: Exchange, placements: readonly Placement[]) {

@@ -8,7 +8,7 @@ import type { Dialect } from '../core/dialect.ts';
 import { type Earlier, viewFrom } from '../core/request-view.ts';
 import type { RequestView } from '../core/view.ts';
 
-// One person's agents at work side by side, sub-agents included. Every view is compared with every
+// One person’s agents at work side by side, sub-agents included. Every view is looked at for every
 // request, so more of them also cost more.
 const VIEWS_MAX = 16;
 
@@ -31,10 +31,10 @@ export class Conversations {
   #nearest(bytes: Buffer, dialect: Dialect): Earlier | undefined {
     let nearest: Earlier | undefined;
     for (const previous of this.#views) {
-      const shared = previous.dialect === dialect ? commonPrefix(previous.bytes, bytes) : 0;
-      if (shared > (nearest?.shared ?? 0)) nearest = { previous, shared };
-      // The newest that shares nearly all of itself is the one: comparing on would read megabytes.
-      if (shared > settledEnd(previous)) break;
+      const least = nearest?.shared ?? 0;
+      if (previous.dialect !== dialect || !agreeAt(least, previous.bytes, bytes)) continue;
+      const shared = commonPrefix(previous.bytes, bytes);
+      if (shared > least) nearest = { previous, shared };
     }
     return nearest;
   }
@@ -51,13 +51,20 @@ export class Conversations {
   }
 }
 
+// Two texts that differ are hardly ever alike for so long at the same place.
+const PROBE_BYTES = 64;
+
+/**
+ * What shares more than `at` bytes agrees there too: of the others no megabytes need be compared. A
+ * conversation that is continued, forked and worked on by sub-agents has many views that begin alike.
+ */
+function agreeAt(at: number, one: Buffer, other: Buffer): boolean {
+  const end = Math.min(at + PROBE_BYTES, one.length, other.length);
+  return at < end && one.compare(other, at, end, at, end) === 0;
+}
+
 // A step adds a call and its results, and a client may take the last one back or mark it anew.
 const UNSETTLED_ITEMS = 4;
-
-/** Where the part of a conversation ends that its next request surely holds. */
-function settledEnd(view: RequestView): number {
-  return view.items.at(-UNSETTLED_ITEMS)?.start ?? view.list.end;
-}
 
 /**
  * Whether the earlier view is of no more use. Its last items may have changed, Claude Code moves a

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { answerHeaders } from '../core/header-rules.ts';
+import type { Placement } from '../core/injections.ts';
 import type { Verdict } from '../core/meter.ts';
 import { decideModes, type Modes } from '../core/modes.ts';
 import { makePlan, untouchedPlan } from '../core/plan.ts';
@@ -16,21 +17,38 @@ import type { ProxyParts } from './parts.ts';
 import { type Reading, readRequest } from './read-request.ts';
 import { RecallPlacer } from './recall-placer.ts';
 import { goneSignal } from './gone-signal.ts';
-import { HistoryPacer } from './history-pacer.ts';
+import { Hands, Pacer } from './pacer.ts';
 import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
-import { leftOutDigests, Shortener, type ShorteningCall } from './shortener.ts';
+import { type KeepCall, leftOutDigests, Shortener, type ShorteningCall } from './shortener.ts';
 
 /**
  * The story of one request. The gate has let it in, its body is read and decoded (steps 1 to 3);
  * the rest is told here in order. Memory may fail at every step and then only its state changes:
  * nothing but a mode that does not exist, a missing upstream or a dead provider stops a request.
  */
-export function createHandler(parts: ProxyParts): Handler {
+export function createHandler(parts: ProxyParts): ProxyHandler {
   const story = new Story(parts);
-  return (request, outgoing) => story.tell(request, outgoing);
+  const handler: Handler = (request, outgoing) => story.tell(request, outgoing);
+  return Object.assign(handler, { drain: (withinMs: number) => story.drain(withinMs) });
 }
+
+export interface ProxyHandler extends Handler {
+  /**
+   * Does now what nobody waited for: for the end, when no request comes any more. Takes
+   * `withinMs` milliseconds at most. Never rejects.
+   */
+  drain(withinMs: number): Promise<void>;
+}
+
+/**
+ * An exchange takes about 2 ms of this thread and up to 10 of the store's: a tenth of one core, on
+ * a machine that has only one.
+ */
+const HISTORY_MS = 100;
+/** Tools run longer, so what a request brought is kept before the next one comes. */
+const AHEAD_MS = 20;
 
 /** What outlives a request: caches and guards that every request of this process shares. */
 class Story {
@@ -39,7 +57,9 @@ class Story {
   readonly #placer: RecallPlacer;
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
-  readonly #history: HistoryPacer;
+  readonly #hands = new Hands();
+  readonly #history = new Pacer(this.#hands, HISTORY_MS);
+  readonly #ahead = new Pacer(this.#hands, AHEAD_MS);
   readonly #caches: CacheWatch;
   readonly #meter: CostMeter;
 
@@ -48,20 +68,21 @@ class Story {
     this.#placer = new RecallPlacer(parts);
     this.#shortener = new Shortener(parts);
     this.#keeper = new CaptureKeeper(parts);
-    this.#history = new HistoryPacer(({ reading, placements }) =>
-      this.#keeper.keepHistory(reading, placements),
-    );
     this.#caches = new CacheWatch(parts.clock);
     this.#meter = new CostMeter(parts);
+  }
+
+  async drain(withinMs: number): Promise<void> {
+    await Promise.all([this.#history.drain(withinMs), this.#ahead.drain(withinMs)]);
   }
 
   async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
     const record = new RequestRecord(this.#parts, this.#meter, request);
     const gone = goneSignal(outgoing);
     this.#parts.inFlight?.add(record);
-    const begun = this.#history.hold();
+    const letGo = this.#hands.hold();
     try {
-      const scene = { request, outgoing, record, gone, begun };
+      const scene = { request, outgoing, record, gone, letGo };
       if (request.route.kind === 'model') await this.#answer(scene);
       else record.ended(await relayUntouched(this.#parts, scene));
     } catch (error) {
@@ -72,12 +93,12 @@ class Story {
       throw error;
     } finally {
       this.#parts.inFlight?.delete(record);
-      begun();
+      letGo();
       record.close();
     }
   }
 
-  async #answer({ request, outgoing, record, gone, begun }: Scene): Promise<void> {
+  async #answer({ request, outgoing, record, gone, letGo }: Scene): Promise<void> {
     const live = this.#parts.live();
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
@@ -108,10 +129,7 @@ class Story {
 
     // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
-    const keepAsked = (): void => {
-      if (reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
-    };
-    const answer = await forwardPlanned({
+    const sent = forwardPlanned({
       configured,
       request,
       plan,
@@ -123,14 +141,13 @@ class Story {
         if (plan.recalledTokens > 0) this.#placer.refused(reading);
         if (plan.elidedItems > 0) this.#shortener.refused(reading);
       },
-    }).catch((error: unknown) => {
-      if (gone.aborted) keepAsked();
+    });
+    letGo();
+    const answer = await sent.catch((error: unknown) => {
+      if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
     });
     record.answered(answer.status);
-    begun();
-    if (reading !== undefined)
-      void this.#shortener.keepAhead({ ...asked, reading }).catch(() => {});
 
     // 12 to 15: evidence, then the provider's bytes as they come, watched on the side; captures
     // are durable before the client has the last byte.
@@ -150,10 +167,24 @@ class Story {
       },
     });
     record.ended(end);
-    if (end === 'client-gone') keepAsked();
-    // What was said before svc came stands in every request: it can wait until nobody does.
     if (reading === undefined || !modes.writes) return;
-    this.#history.add({ reading, placements }, live.proxy.elisionCaptureLimit);
+    if (end === 'client-gone' && !watch.endsEarly()) this.#keeper.keepHuman(reading);
+    else if (watch.isCut) this.#keeper.noteCut(reading);
+    this.#keepLater({ reading, modes, settings: live.proxy }, placements);
+  }
+
+  /** What stands in every request can wait until nobody does. */
+  #keepLater(call: KeepCall, placements: readonly Placement[]): void {
+    const { reading, settings } = call;
+    const keepOutputs = async (): Promise<boolean> => {
+      await this.#shortener.keepAhead(call);
+      return false;
+    };
+    this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1 });
+    // What was said before svc came.
+    const keepHistory = () => this.#keeper.keepHistory(reading, placements);
+    const times = settings.elisionCaptureLimit;
+    this.#history.add(reading.place, { doOne: keepHistory, times });
   }
 
   /** Both at once; an exchange is left out only where the request carries something recalled. */
@@ -198,8 +229,8 @@ interface Scene {
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
   readonly gone: AbortSignal;
-  /** To be called when the answer begins, or will not. */
-  readonly begun: () => void;
+  /** To be called when the request is on its way, or will not be. */
+  readonly letGo: () => void;
 }
 
 const NO_BYTES = new Uint8Array();

@@ -1,20 +1,25 @@
 import type { RequestRow } from '../ports/request-log.ts';
-import type { RequestRecord } from './request-record.ts';
+
+/** A request that is being answered. */
+export interface OpenRequest {
+  /** As far as it is known now; `end` is 'open', `status` 0 before the answer's head. */
+  soFar(): RequestRow;
+}
 
 /** The requests that are being answered, for whoever watches the proxy. */
 export class InFlight {
-  readonly #records = new Set<RequestRecord>();
+  readonly #requests = new Set<OpenRequest>();
 
-  add(record: RequestRecord): void {
-    this.#records.add(record);
+  add(request: OpenRequest): void {
+    this.#requests.add(request);
   }
 
-  delete(record: RequestRecord): void {
-    this.#records.delete(record);
+  delete(request: OpenRequest): void {
+    this.#requests.delete(request);
   }
 
-  /** Oldest first, as far as each is known now; `end` is 'open', `status` 0 before the answer's head. */
+  /** Oldest first. */
   rows(): readonly RequestRow[] {
-    return [...this.#records].map((record) => record.soFar());
+    return [...this.#requests].map((request) => request.soFar());
   }
 }

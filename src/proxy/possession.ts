@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { ByteCache } from '../core/byte-cache.ts';
 import type { TextRole } from '../core/memory-api/records.ts';
-import { NONCE_BYTES, textProof } from '../core/proofs.ts';
+import { NONCE_BYTES, proofOf, textBytes } from '../core/proofs.ts';
+import type { Wanted } from '../core/shortening.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';
@@ -12,6 +14,7 @@ import { withinDeadline } from './memory-deadline.ts';
 
 /** A text of the request that the memory is to prove. */
 export interface AskedText {
+  /** textDigest() of it. */
   readonly digest: string;
   readonly role: TextRole;
   readonly text: string;
@@ -23,14 +26,47 @@ export type Possession =
   | { readonly kind: 'unproven' }
   | { readonly kind: 'degraded' };
 
+/** An answer that is on its way. */
+export interface Proof {
+  readonly texts: readonly AskedText[];
+  /** Never rejects. */
+  readonly possession: Promise<Possession>;
+}
+
+/** All that these outputs and exchanges say. */
+export function textsOf(wanted: Wanted): readonly AskedText[] {
+  const { repeated, batch, omitted, omissions } = wanted;
+  return [
+    ...[...repeated, ...batch].map(({ digest, text }) => ({ digest, role: 'tool' as const, text })),
+    ...[...omitted, ...omissions].flatMap(({ texts }) => texts),
+  ];
+}
+
+/** As if the memory held all of them: for what is measured and not left out. */
+export function provenUnasked(texts: readonly AskedText[]): Proof {
+  const digests = new Set(texts.map(({ digest }) => digest));
+  return { texts, possession: Promise.resolve({ kind: 'proven', digests }) };
+}
+
 // Long enough for a restart or a failover to end, short enough to go unnoticed when it was one.
 const DISTRUST_MS = 15_000;
 
+// What is left out is asked for again at every request: its bytes need not be made anew each time.
+const BYTES_MAX = 8 * 1024 * 1024;
+
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
+
+interface PossessionCall {
+  readonly texts: readonly AskedText[];
+  readonly space: string;
+  readonly deadlineMs: number;
+}
 
 export class PossessionCheck {
   readonly #memory: Memory;
   readonly #clock: Clock;
+  /** Of texts that were asked for, by digest. */
+  readonly #bytes = new ByteCache(BYTES_MAX);
   #distrustedUntil = -Infinity;
 
   constructor(memory: Memory, clock: Clock) {
@@ -38,12 +74,12 @@ export class PossessionCheck {
     this.#clock = clock;
   }
 
-  /** Never throws. Resolves within `deadlineMs`. */
-  async check(call: {
-    readonly texts: readonly AskedText[];
-    readonly space: string;
-    readonly deadlineMs: number;
-  }): Promise<Possession> {
+  /** Asks at once. The possession is known within `deadlineMs`. */
+  begin(call: PossessionCall): Proof {
+    return { texts: call.texts, possession: this.#check(call) };
+  }
+
+  async #check(call: PossessionCall): Promise<Possession> {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;
     if (this.#clock.monotonic() < this.#distrustedUntil) return { kind: 'unproven' };
@@ -54,26 +90,35 @@ export class PossessionCheck {
       this.#memory.hold(question, signal),
     ).catch(() => undefined);
     if (holdings === undefined) return { kind: 'degraded' };
-    const digests = provenDigests(holdings, asked, nonce);
+    const digests = this.#provenDigests(holdings, asked, nonce);
     if (digests !== undefined) return { kind: 'proven', digests };
     this.#distrustedUntil = this.#clock.monotonic() + DISTRUST_MS;
     this.#memory.distrust?.(DISTRUST_MS);
     return { kind: 'unproven' };
   }
-}
 
-/** Undefined when one answer is wrong, doubled or was not asked for. */
-function provenDigests(
-  holdings: readonly Holding[],
-  texts: ReadonlyMap<string, AskedText>,
-  nonce: Uint8Array,
-): ReadonlySet<string> | undefined {
-  const proven = new Set<string>();
-  for (const { digest, proof } of holdings) {
-    const asked = texts.get(digest);
-    if (asked === undefined || proven.has(digest)) return undefined;
-    if (proof !== textProof(nonce, asked.role, asked.text)) return undefined;
-    proven.add(digest);
+  /** Undefined when one answer is wrong, doubled or was not asked for. */
+  #provenDigests(
+    holdings: readonly Holding[],
+    texts: ReadonlyMap<string, AskedText>,
+    nonce: Uint8Array,
+  ): ReadonlySet<string> | undefined {
+    const proven = new Set<string>();
+    for (const { digest, proof } of holdings) {
+      const asked = texts.get(digest);
+      if (asked === undefined || proven.has(digest)) return undefined;
+      const bytes = this.#bytesOf(asked);
+      if (bytes === undefined || proof !== proofOf(nonce, bytes)) return undefined;
+      proven.add(digest);
+    }
+    return proven;
   }
-  return proven;
+
+  #bytesOf({ digest, role, text }: AskedText): Uint8Array | undefined {
+    const known = this.#bytes.get(digest);
+    if (known !== undefined) return known;
+    const bytes = textBytes(role, text);
+    if (bytes !== undefined) this.#bytes.set(digest, bytes);
+    return bytes;
+  }
 }

@@ -1,5 +1,5 @@
 import { questionText } from '../core/captures.ts';
-import type { MemoryState } from '../core/evidence.ts';
+import type { MemoryState } from '../core/memory-state.ts';
 import { groupExchanges } from '../core/exchanges.ts';
 import {
   entriesFor,
@@ -50,6 +50,8 @@ interface MainCall {
 
 interface LedgerCall extends Pick<MainCall, 'isCacheCold' | 'leavesOut'> {
   readonly unanswered: Item | undefined;
+  /** The ledger's, when the request came. */
+  readonly generation: number;
 }
 
 /** Replays what the ledger knows, recalls for a new prompt, and records what it placed. */
@@ -109,7 +111,7 @@ export class RecallPlacer {
   }
 
   async #placeMain({ reading, settings, isCacheCold, leavesOut }: MainCall): Promise<PlacedRecall> {
-    this.#dropForgotten();
+    const generation = this.#dropForgotten();
     const unanswered = unansweredItem(reading.view);
     const loop = unanswered === undefined ? loopKey(reading) : '';
     const known = this.#replays.get(loop);
@@ -118,6 +120,7 @@ export class RecallPlacer {
       unanswered,
       isCacheCold,
       leavesOut,
+      generation,
     });
     if (loop !== '' && placed.isProvisional !== true) {
       bounded(this.#replays, REPLAYS_MAX).set(loop, placed.placements.map(blockOf));
@@ -125,16 +128,17 @@ export class RecallPlacer {
     return placed;
   }
 
-  #dropForgotten(): void {
+  #dropForgotten(): number {
     const generation = this.#parts.ledger.generation();
     if (generation !== this.#generation) this.#replays.clear();
     this.#generation = generation;
+    return generation;
   }
 
   async #askLedger(
     reading: Reading,
     settings: ProxySettings,
-    { unanswered, isCacheCold, leavesOut }: LedgerCall,
+    { unanswered, isCacheCold, leavesOut, generation }: LedgerCall,
   ): Promise<AskedRecall> {
     const humans = humanItems(reading.view, reading.place);
     // One deadline for both: what the ledger takes, the recall does not get.
@@ -170,6 +174,10 @@ export class RecallPlacer {
       }),
       Math.max(0, until - this.#parts.clock.monotonic()),
     );
+    // What was found, or placed earlier, may be what was forgotten while the memory was asked.
+    if (this.#parts.ledger.generation() !== generation) {
+      return { placements: NOTHING, state: 'degraded_unavailable', isProvisional: true };
+    }
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements: replay.placements, state };
     const earlier = room.dropsEarlier ? NOTHING : replay.placements;

@@ -1,6 +1,7 @@
 import type { Answer } from '../core/answer.ts';
 import { ProxyError } from '../core/errors.ts';
-import { evidenceHeaders, type MemoryState } from '../core/evidence.ts';
+import { evidenceHeaders } from '../core/evidence.ts';
+import type { MemoryState } from '../core/memory-state.ts';
 import { clientOfHeaders, kindOfPath } from '../core/identity.ts';
 import type { Modes } from '../core/modes.ts';
 import type { Plan } from '../core/plan.ts';

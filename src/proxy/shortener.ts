@@ -14,17 +14,11 @@ import {
   repeatedOutputs,
   wholeEntries,
 } from '../core/elisions.ts';
-import { type Exchange, groupExchanges } from '../core/exchanges.ts';
+import { groupExchanges } from '../core/exchanges.ts';
 import type { Verdict } from '../core/meter.ts';
 import type { Modes } from '../core/modes.ts';
-import { type ExchangeTexts, findOmissions, readExchangeTexts } from '../core/omissions.ts';
-import {
-  type ItemTools,
-  outputsOf,
-  readItemTools,
-  referencesRead,
-  type ToolOutput,
-} from '../core/outputs.ts';
+import { findOmissions } from '../core/omissions.ts';
+import { referencesRead } from '../core/outputs.ts';
 import {
   type ContinuityState,
   type Plan,
@@ -43,13 +37,13 @@ import {
   type Wanted,
   wantedOutputs,
 } from '../core/shortening.ts';
-import type { Item, RequestView } from '../core/view.ts';
 import { type Fill, fillOf, isHalfFull, type Measure, type WindowFacts } from '../core/window.ts';
 import type { LedgerEntry } from '../ports/ledger.ts';
 import { asksForHour } from './cache-watch.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyParts } from './parts.ts';
-import { type AskedText, type Possession, PossessionCheck } from './possession.ts';
+import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
+import { ReadItems } from './read-items.ts';
 import type { Reading } from './read-request.ts';
 import type { PlacedRecall } from './recall-placer.ts';
 
@@ -62,7 +56,10 @@ import type { PlacedRecall } from './recall-placer.ts';
 const EXCHANGES_TO_OMIT = 2;
 // Conversations; forgetting one costs a batch on a warm cache one request's delay.
 const SEEN_MAX = 1_024;
-const NO_ENTRIES: ReadonlyMap<string, LedgerEntry> = new Map();
+
+/** What the ledger knows of earlier batches of a conversation. */
+type Batches = ReadonlyMap<string, LedgerEntry>;
+const NO_BATCHES: Batches = new Map();
 
 export interface ShorteningCall {
   readonly reading: Reading;
@@ -75,10 +72,18 @@ export interface ShorteningCall {
   readonly verdict: Verdict;
 }
 
+export type KeepCall = Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>;
+
 /** What a request may leave out, before anything is proven; or why it leaves out nothing. */
-export type Sought =
-  | { readonly state: ContinuityState }
-  | { readonly state?: undefined; readonly facts: ShorteningFacts; readonly wanted: Wanted };
+export type Sought = { readonly state: ContinuityState } | Found;
+
+interface Found {
+  readonly state?: undefined;
+  readonly facts: ShorteningFacts;
+  readonly wanted: Wanted;
+  /** Begun, unless what is recalled has a say in what is wanted. */
+  readonly proof: Proof | undefined;
+}
 
 /** Digests of what is in the exchanges that may be left out. */
 export function leftOutDigests(sought: Sought): ReadonlySet<string> {
@@ -92,12 +97,10 @@ export class Shortener {
   readonly #parts: ProxyParts;
   readonly #possession: PossessionCheck;
   readonly #keeper: OutputKeeper;
-  /** What an item calls and answers is read once, as long as its conversation is remembered. */
-  readonly #tools = new WeakMap<Item, ItemTools>();
-  readonly #outputs = new WeakMap<RequestView, readonly ToolOutput[]>();
+  readonly #read = new ReadItems();
   readonly #seen = new Set<string>();
-  /** By the last item of an exchange: masking its texts is most of the work. */
-  readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
+  /** By a conversation's mark: what its last request found in the ledger. */
+  readonly #batches = new Map<string, Batches>();
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
@@ -117,11 +120,12 @@ export class Shortener {
     const { facts, wanted } = sought;
     // In shadow nothing is recalled: it measures what could be left out were something.
     const isMeasured = call.modes.compression === 'shadow';
-    if (wanted.omissions.length === 0 || isMeasured) return this.#choose(call, facts, wanted);
+    if (wanted.omissions.length === 0 || isMeasured) return this.#choose(call, sought);
     const without = stateWithoutRecall(await call.recalled, wanted.omissions);
-    if (without === undefined) return this.#choose(call, facts, wanted);
+    if (without === undefined) return this.#choose(call, sought);
     const fewer = { ...facts, omittable: [] };
-    const chosen = await this.#choose(call, fewer, wantedOutputs(fewer));
+    const rest = { facts: fewer, wanted: wantedOutputs(fewer), proof: undefined };
+    const chosen = await this.#choose(call, rest);
     const isShorter = chosen.elided.length + chosen.omitted.length > 0;
     return isShorter ? chosen : leavesNothing(without);
   }
@@ -161,14 +165,31 @@ export class Shortener {
     if (kind === 'real' && !isKnown) {
       return { state: 'bypassed_not_stored' };
     }
-    const known = hasBatches ? await this.#batchesOf(call, kind) : NO_ENTRIES;
-    if (typeof known === 'string') return { state: 'bypassed_recall_degraded' };
     const fill = fillOf(windowOf(reading, measureOf(measures, found)));
+    if (!hasBatches) return this.#want(call, NO_BATCHES, fill);
+    // Nearly always the ledger knows what it knew a request ago: the memory is asked along with it.
+    const before = this.#batches.get(mark);
+    const asking = this.#batchesOf(call, kind);
+    const guess = before === undefined ? undefined : this.#want(call, before, fill);
+    const known = await asking;
+    if (typeof known === 'string') return { state: 'bypassed_recall_degraded' };
+    remember(this.#batches, mark, known);
+    const isGuessed = before !== undefined && isSame(before, known);
+    return guess !== undefined && isGuessed ? guess : this.#want(call, known, fill);
+  }
+
+  /** What may be left out when these batches were made before. Begins its proof. */
+  #want(call: ShorteningCall, known: Batches, fill: Fill): Sought {
+    const isOver = call.verdict === 'no_more' && kindOf(call.modes) === 'real';
+    // Nothing is out, and nothing may go any more: a history that fills its window need not be read.
+    if (known.size === 0 && !fill.hasRoom) return { state: stateNearWindow(call, isOver) };
     const facts = this.#factsOf(call, known, fill);
-    const wanted = wantedOutputs(facts);
-    const isOver = kind === 'real' && call.verdict === 'no_more';
-    if (!isOver) return { facts, wanted };
-    return { facts, wanted: { ...wanted, batch: [], omissions: [], reason: 'not_worth_it' } };
+    const all = wantedOutputs(facts);
+    const wanted: Wanted = isOver
+      ? { ...all, batch: [], omissions: [], reason: 'not_worth_it' }
+      : all;
+    const isSettled = wanted.omissions.length === 0;
+    return { facts, wanted, proof: isSettled ? this.#prove(call, wanted) : undefined };
   }
 
   /** Exchanges old enough to be left out, of a conversation that this process has seen before. */
@@ -187,7 +208,7 @@ export class Shortener {
     return this.#parts.ledger.find(elisionKeys(view, place.space, kind), this.#msLeft(call));
   }
 
-  #msLeft({ until }: ShorteningCall): number {
+  #msLeft({ until }: Pick<ShorteningCall, 'until'>): number {
     return Math.max(0, until - this.#parts.clock.monotonic());
   }
 
@@ -203,26 +224,24 @@ export class Shortener {
   }
 
   /** Gives the memory what may be left out later. Never rejects; nobody waits for it. */
-  async keepAhead({
-    reading,
-    modes,
-    settings,
-  }: Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>): Promise<void> {
+  async keepAhead({ reading, modes, settings }: KeepCall): Promise<void> {
     const isWanted = modes.compression === 'deterministic' && modes.writes && modes.reads;
     const isMain = reading.identity.kind === 'main' && !reading.hasProviderState;
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
-    await this.#keeper.keep(reading, this.#outputsOf(reading), settings.elisionCaptureLimit);
+    await this.#keeper.keep(
+      reading,
+      this.#read.outputsOf(reading.view),
+      settings.elisionCaptureLimit,
+    );
   }
 
   /** How often the newest round gets again what is left out; undefined where nothing is. */
   rereads(reading: Reading | undefined, shortening: Shortening | undefined): Rereads | undefined {
     if (reading === undefined || !shortening?.elided.length) return undefined;
     if (shortening.state === 'shadow_only') return undefined;
-    return countRereads(
-      reading.view,
-      shortening.elided.map(({ output }) => output),
-      (item) => this.#toolsOf(reading, item),
-    );
+    const { view } = reading;
+    const elided = shortening.elided.map(({ output }) => output);
+    return countRereads(view, elided, (item) => this.#read.toolsOf(view, item));
   }
 
   /** The provider refused the shortened request: this conversation is not shortened any more. */
@@ -238,19 +257,19 @@ export class Shortener {
     fill: Fill,
   ): ShorteningFacts {
     const { view, place } = reading;
-    const outputs = this.#outputsOf(reading);
+    const outputs = this.#read.seenOutputsOf(view);
     // Shadow stores nothing: it measures what could be left out were all of it stored.
     const isMeasured = modes.compression === 'shadow';
     const exchanges = groupExchanges(view.items);
     const omissions = findOmissions(view, exchanges, (exchange) =>
-      this.#textsOf(reading, exchange),
+      this.#read.textsOf(view, exchange),
     );
     const omitted = repeatedOmissions(omissions, known.values());
     return {
       items: view.items,
       exchanges,
       outputs,
-      reread: referencesRead(view, (item) => this.#toolsOf(reading, item)),
+      reread: referencesRead(view, (item) => this.#read.toolsOf(view, item)),
       repeated: repeatedOutputs(outputs, known.values()),
       omittable: omissions.filter((omission) => !omitted.has(omission)),
       omitted: [...omitted],
@@ -264,26 +283,23 @@ export class Shortener {
     };
   }
 
-  async #choose(call: ShorteningCall, facts: ShorteningFacts, wanted: Wanted): Promise<Shortening> {
-    const { reading, modes } = call;
-    const isMeasured = modes.compression === 'shadow';
-    const outputs = [...wanted.repeated, ...wanted.batch];
-    const asked: readonly AskedText[] = [
-      ...outputs.map(({ digest, text }) => ({ digest, role: 'tool' as const, text })),
-      ...[...wanted.omitted, ...wanted.omissions].flatMap(({ texts }) => texts),
-    ];
-    const possession: Possession = isMeasured
-      ? { kind: 'proven', digests: new Set(asked.map(({ digest }) => digest)) }
-      : await this.#possession.check({
-          texts: asked,
-          space: reading.place.space,
-          deadlineMs: this.#msLeft(call),
-        });
+  #prove({ reading, modes, ...call }: ShorteningCall, wanted: Wanted): Proof {
+    const texts = textsOf(wanted);
+    // Shadow leaves nothing out, and measures as if all were held.
+    if (modes.compression === 'shadow') return provenUnasked(texts);
+    const { space } = reading.place;
+    return this.#possession.begin({ texts, space, deadlineMs: this.#msLeft(call) });
+  }
+
+  async #choose(call: ShorteningCall, sought: Found): Promise<Shortening> {
+    const { facts, wanted, proof = this.#prove(call, wanted) } = sought;
+    const isMeasured = call.modes.compression === 'shadow';
+    const possession = await proof.possession;
     if (possession.kind === 'unproven') return leavesNothing('bypassed_unproven_recall');
     if (possession.kind === 'degraded') return leavesNothing('bypassed_recall_degraded');
     const { digests } = possession;
-    for (const { digest } of outputs) {
-      if (!digests.has(digest)) this.#keeper.lost(reading.place.space, digest);
+    for (const { digest } of [...wanted.repeated, ...wanted.batch]) {
+      if (!digests.has(digest)) this.#keeper.lost(call.reading.place.space, digest);
     }
     const chosen = chooseOutputs(facts, wanted, digests);
     this.#record(call, chosen, wanted.comesBack);
@@ -293,7 +309,7 @@ export class Shortener {
     if (omitted.length > 0) return { elided, omitted, state: 'committed' };
     if (elided.length > 0) return { elided, omitted, state: 'elided_tool_output' };
     if (facts.isCompaction) return leavesNothing('not_needed');
-    return leavesNothing(stateWithout(asked.length > 0 ? 'not_stored' : wanted.reason));
+    return leavesNothing(stateWithout(proof.texts.length > 0 ? 'not_stored' : wanted.reason));
   }
 
   /** Before it is forwarded, so that a restart repeats it. */
@@ -306,32 +322,25 @@ export class Shortener {
       this.#parts.ledger.record(elisionEntries(chosen, place, at));
     }
   }
+}
 
-  /** Read once, though asked for before and after the answer. */
-  #outputsOf(reading: Reading): readonly ToolOutput[] {
-    const known = this.#outputs.get(reading.view);
-    if (known !== undefined) return known;
-    const outputs = outputsOf(reading.view, (item) => this.#toolsOf(reading, item));
-    this.#outputs.set(reading.view, outputs);
-    return outputs;
-  }
+function isSame(one: Batches, other: Batches): boolean {
+  const isIn = ([key, { block }]: [string, LedgerEntry]): boolean =>
+    other.get(key)?.block === block;
+  return one.size === other.size && [...one].every(isIn);
+}
 
-  #textsOf({ view }: Reading, exchange: Exchange): ExchangeTexts {
-    const last = view.items[exchange.end - 1];
-    const known = last === undefined ? undefined : this.#texts.get(last);
-    if (known !== undefined) return known.texts;
-    const texts = readExchangeTexts(view, exchange);
-    if (last !== undefined) this.#texts.set(last, { texts });
-    return texts;
-  }
+function remember(batches: Map<string, Batches>, mark: string, known: Batches): void {
+  batches.delete(mark);
+  batches.set(mark, known);
+  const oldest = batches.keys().next();
+  if (batches.size > SEEN_MAX && oldest.value !== undefined) batches.delete(oldest.value);
+}
 
-  #toolsOf({ view }: Reading, item: Item): ItemTools {
-    const known = this.#tools.get(item);
-    if (known !== undefined) return known;
-    const tools = readItemTools(view, item);
-    this.#tools.set(item, tools);
-    return tools;
-  }
+function stateNearWindow({ reading, modes }: ShorteningCall, isOver: boolean): ContinuityState {
+  if (modes.compression === 'shadow') return 'shadow_only';
+  if (reading.identity.kind === 'compaction') return 'not_needed';
+  return stateWithout(isOver ? 'not_worth_it' : 'near_window');
 }
 
 function leavesNothing(state: ContinuityState): Shortening {

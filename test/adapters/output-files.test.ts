@@ -27,7 +27,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const DAY_MS = 24 * 3600 * 1000;
 const TEXT = 'one\r\n\u2028two\n\n\0𝄞 tail without end';
-const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 function outputOf(text: string): { ref: string; text: string; path(folder: string): string } {
   const ref = referenceOf(outputRecordOf(text).digest);

@@ -1,15 +1,20 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { Journal } from '../../src/adapters/journal.ts';
+import { JournalLedger } from '../../src/adapters/ledger.ts';
+import { StoreClient } from '../../src/adapters/store/client.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/reference.ts';
 import { writeRecallBlock } from '../../src/core/recall-block.ts';
+import { runCli } from '../support/cli.ts';
 import { foundEntries } from '../support/found-entries.ts';
 import { ledgerBytes } from '../support/ledger-bytes.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 function openStore(folder: string): EmbeddedStore {
   const store = openEmbeddedStore({ folder, report: () => undefined });
@@ -22,7 +27,7 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
   const store = openStore(folder);
   const record = recordOf('The passphrase is zebrafishlantern, spoken twice.');
   store.outbox.keep([record]);
-  await store.outbox.flush(10_000);
+  await store.outbox.flush(30_000);
   await store.memory.capture(
     FACTS.map((text) => recordOf(text)),
     patience(),
@@ -67,6 +72,100 @@ test('R26: a standing instruction that was forgotten is no more in what was plac
   expect((await foundEntries(store.ledger, ['order'])).get('order')?.block).toBe('');
 });
 
+/** A record and the block that quotes it, as a proxy placed it. */
+async function placedIn(store: EmbeddedStore, text: string) {
+  const record = recordOf(text);
+  await store.memory.capture([record], patience());
+  const { passages } = await store.memory.recall(questionOf(text), patience());
+  const { text: block } = writeRecallBlock(passages, 512);
+  const entry = {
+    key: 'placed',
+    block,
+    form: 'text',
+    dropsEarlier: false,
+    at: Date.now(),
+  } as const;
+  return { ref: referenceOf(record.digest), entry };
+}
+
+test('R26: svc memory forget reaches what a killed process placed and left in its journal', async () => {
+  const folder = tempFolder();
+  const store = openStore(folder);
+  const { ref, entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
+  const journal = new Journal({ folder, name: 'ledger', bytesMax: 1_000_000 });
+  journal.append([JSON.stringify(entry)]);
+  journal.close();
+  const { pid } = spawnSync(process.execPath, ['-e', '0']);
+  const [file = ''] = readdirSync(folder).filter((name) => name.startsWith('ledger-'));
+  renameSync(join(folder, file), join(folder, file.replace(`-${process.pid}-`, `-${pid}-`)));
+  const env = { SVC_DATA_HOME: folder };
+  const { code } = await runCli(['memory', 'forget', ref], { home: folder, env });
+  expect(code).toBe(0);
+  expect((await foundEntries(store.ledger, ['placed'])).get('placed')?.block).toBe('');
+  const holders = readdirSync(folder).filter((name) =>
+    readFileSync(join(folder, name)).includes('zebrafishlantern'),
+  );
+  expect(holders).toEqual([]);
+});
+
+test('R26: what another process placed is forgotten there too, though it is in no table yet', async () => {
+  const folder = tempFolder();
+  const store = openStore(folder);
+  const { ref, entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
+  const client = new StoreClient({ folder, report: () => undefined });
+  onTestFinished(() => client.close());
+  const table = { isAway: true };
+  const ledger = new JournalLedger({
+    folder,
+    report: () => undefined,
+    store: {
+      findEntries: (keys) => client.call('findEntries', keys),
+      recordEntries: async (entries) => {
+        if (table.isAway) throw new Error('away');
+        await client.call('recordEntries', entries);
+      },
+    },
+  });
+  onTestFinished(() => ledger.close());
+  ledger.record([entry]);
+  expect((await foundEntries(ledger, ['placed'])).get('placed')).toEqual(entry);
+  await store.memory.forget({ refs: [ref] }, patience());
+  expect(await ledger.find(['placed'], 10_000)).toBe('unavailable');
+  table.isAway = false;
+  expect((await foundEntries(ledger, ['placed'])).get('placed')?.block).toBe('');
+  expect((await foundEntries(store.ledger, ['placed'])).get('placed')?.block).toBe('');
+  ledger.record([{ ...entry, key: 'later', at: Date.now() + 1 }]);
+  await ledger.close();
+  expect((await foundEntries(store.ledger, ['later'])).get('later')?.block).toBe(entry.block);
+});
+
+test('R26: what waits in an outbox, of a dead process or a living one, is forgotten as well', async () => {
+  const folder = tempFolder();
+  const left = (text: string, pid = process.pid): void => {
+    const journal = new Journal({ folder, name: 'outbox', bytesMax: 1_000_000 });
+    journal.append([JSON.stringify(recordOf(text))]);
+    journal.close();
+    const files = readdirSync(folder).filter((name) => name.includes(`-${process.pid}-`));
+    const [file = ''] = files.filter((name) => name.startsWith('outbox-'));
+    renameSync(join(folder, file), join(folder, file.replace(`-${process.pid}-`, `-${pid}-`)));
+  };
+  const { pid } = spawnSync(process.execPath, ['-e', '0']);
+  left('The dead passphrase is zebrafishlantern.', pid);
+  left('The living passphrase is zebrafishlantern.', process.ppid);
+  left('The living staging port is 6431.', process.ppid);
+  const env = { SVC_DATA_HOME: folder };
+  const words = ['memory', 'forget', '--search', 'zebrafishlantern', '--yes', '--json'];
+  expect((await runCli(words, { home: folder, env })).stdout).toContain('"forgotten": 2');
+  const store = openStore(folder);
+  const late = ['The living passphrase is zebrafishlantern.', 'The living staging port is 6431.'];
+  const states = await store.memory.capture(
+    late.map((text) => recordOf(text)),
+    patience(),
+  );
+  expect(states).toEqual(['forgotten', 'stored']);
+  expect(await store.memory.list({ limit: 10, words: 'zebrafishlantern' }, patience())).toEqual([]);
+});
+
 test('forgetting by words takes outputs that hold them all, and no others', async () => {
   const { memory } = openStore(tempFolder());
   const outputs = ['tangerine vault log', 'vault log', 'tangerine vault'].map((text, at) =>
@@ -78,4 +177,21 @@ test('forgetting by words takes outputs that hold them all, and no others', asyn
   expect(await memory.forget(filter, patience())).toBe(1);
   expect(await memory.retrieve(outputs[0] ?? { ref: '' }, patience())).toBeUndefined();
   expect(await memory.retrieve(outputs[2] ?? { ref: '' }, patience())).toBeDefined();
+});
+
+test('what another process forgets is recalled no more, though it was recalled just before', async () => {
+  const folder = tempFolder();
+  const [proxy, commandLine] = [openStore(folder).memory, openStore(folder).memory];
+  const [gone, kept] = [
+    recordOf('The vault code is tangerine.', { exchange: 1 }),
+    recordOf('The vault door is on the second floor.', { exchange: 2 }),
+  ];
+  await proxy.capture([gone, kept], patience());
+  const texts = async () =>
+    (await proxy.recall(questionOf('What about the vault?'), patience())).passages.map(
+      ({ text }) => text,
+    );
+  expect((await texts()).toSorted()).toEqual([gone.text, kept.text]);
+  await commandLine.forget({ refs: [referenceOf(gone.digest)] }, patience());
+  expect(await texts()).toEqual([kept.text]);
 });

@@ -51,7 +51,7 @@ test('R27: a kill at any moment loses nothing that was kept, and stores nothing 
   const texts: string[] = [];
   for (let offset = 0; ; offset += 1000) {
     // oxlint-disable-next-line no-await-in-loop
-    const page = await store.memory.list({ limit: 1000, offset }, AbortSignal.timeout(20_000));
+    const page = await store.memory.list({ limit: 1000, offset }, AbortSignal.timeout(30_000));
     texts.push(...page.map(({ text }) => text));
     if (page.length < 1000) break;
   }

@@ -303,12 +303,16 @@ test.each([
 ] satisfies [string, (socket: Socket) => unknown][])(
   'R19: %s in the middle of the chunks is a cut',
   async (_name, cut) => {
-    const provider = await startProvider(({ socket }) => {
-      socket.write(STREAM_HEAD);
-      socket.write(chunk('data: 1\n\n'), () => setTimeout(() => cut(socket), 30));
-    });
+    const provider = await startProvider(({ socket }) =>
+      socket.write(STREAM_HEAD + chunk('data: 1\n\n').toString()),
+    );
     const answer = await open({ baseUrl: provider.url }).send(upstreamRequest(), never);
-    expect(await readAnswer(answer)).toEqual({ body: Buffer.from('data: 1\n\n'), end: 'cut' });
+    // What was sent must have come before the connection breaks.
+    const onData = (): void => provider.connections.forEach((socket) => void cut(socket));
+    expect(await readAnswer(answer, onData)).toEqual({
+      body: Buffer.from('data: 1\n\n'),
+      end: 'cut',
+    });
   },
 );
 
@@ -368,11 +372,11 @@ test.each([
 test('close lets a running answer finish and then closes its connection', async () => {
   const provider = await startProvider(({ socket }) => {
     socket.write(STREAM_HEAD + chunk('a').toString());
-    setTimeout(() => socket.write(chunk('b').toString() + LAST_CHUNK), 100);
   });
   const upstream = open({ baseUrl: provider.url });
   const answer = await upstream.send(upstreamRequest(), never);
   const closed = upstream.close();
+  provider.connections[0]?.write(chunk('b').toString() + LAST_CHUNK);
   expect(await readAnswer(answer)).toEqual({ body: Buffer.from('ab'), end: 'end' });
   await closed;
   await until(() => provider.connections[0]?.destroyed === true);

@@ -1,20 +1,21 @@
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openHostedMemory } from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
 import type { StoredRecord } from '../../src/ports/memory.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { answerTo, promptOf } from '../support/dialect-wire.ts';
+import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
 import {
   type ServerProcess,
   startProxyProcess,
   startServerProcess,
 } from '../support/proxy-process.ts';
+import { until } from '../support/sockets.ts';
 import { startRecordingProvider } from '../support/story.ts';
 
 // R27: real processes, real TLS, SIGKILL at any moment. More kills: SVC_TEST_KILLS=200.
@@ -98,7 +99,7 @@ async function talk(url: string, run: string, answered: string[]): Promise<void>
           'x-svc-memory-mode': 'write',
         },
         body: JSON.stringify(promptOf('anthropic_messages', promptFor(name))),
-        signal: AbortSignal.timeout(20_000),
+        signal: AbortSignal.timeout(30_000),
       });
       // oxlint-disable-next-line no-await-in-loop
       const text = await response.text();
@@ -120,6 +121,8 @@ test(
     for (let kill = 0; kill < KILLS; kill += 1) {
       // oxlint-disable no-await-in-loop -- One kill after the other.
       const talking = talk(proxy.url, `k${kill}`, answered);
+      // Without any answer the kills would prove nothing, and a busy machine gives none for long.
+      if (kill === 0) await until(() => answered.length > 0);
       await wait(Math.random() * LATEST_KILL_MS);
       if (kill % 2 === 1) {
         await service.kill('SIGKILL');
@@ -131,7 +134,6 @@ test(
       proxy = await stage.startProxy();
       // oxlint-enable no-await-in-loop
     }
-    expect(answered.length).toBeGreaterThan(0);
     const wanted = answered.flatMap((name) => [promptFor(name), answerFor(name)]);
     const missing = async (): Promise<string[]> => {
       const texts = new Set((await stage.records()).map(({ text }) => text));
@@ -145,12 +147,3 @@ test(
   },
   KILLS * SECONDS_PER_KILL * 1000 + 180_000,
 );
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  onTestFinished(() => void server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { runCli } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { promptOf } from '../support/dialect-wire.ts';
+import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
 import { type KeyOptions, keyIdOf, startMemoryService } from '../support/memory-service.ts';
 import { type ServerProcess, startProxyProcess } from '../support/proxy-process.ts';
@@ -150,8 +151,10 @@ test('svc doctor: key, scopes, generation, round trip, and a record written, pro
 
 test('a service that is away: svc start serves, and what is said waits for it on disk', async () => {
   const provider = await startRecordingProvider();
-  const service = await startMemoryService();
-  const { folder, port, pepper } = service;
+  // It comes back there, so nobody else may take it meanwhile.
+  const port = await freePort();
+  const service = await startMemoryService({ port });
+  const { folder, pepper } = service;
   const home = homeFor(service.url, await service.makeKey(), provider);
   await service.stop();
   const proxy = await startProxyProcess(home);

@@ -43,7 +43,7 @@ async function openMcp() {
   return { home, project, data, env, store, client, transport, ask };
 }
 
-const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 const TRICKY = 'one\r\n\u2028two \u001b[31mred\u001b[0m\n\n\0𝄞 {"a":1.0}\ttail without end';
 

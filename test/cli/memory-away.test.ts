@@ -45,7 +45,7 @@ test.each(['a memory that cannot be opened', 'no usable data folder'])(
       expect(stdout).toContain('"url"');
       expect(stderr).toContain('The memory cannot be used');
     };
-    await vi.waitFor(said, { timeout: 12_000 });
+    await vi.waitFor(said, { timeout: 30_000 });
     const { url } = JSON.parse(stdout) as { url: string };
     expect((await fetch(`${url}/health`)).status).toBe(200);
     const ended = once(child, 'close');

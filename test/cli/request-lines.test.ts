@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { requestDetails } from '../../src/cli/request-details.ts';
 import { rowPrinter, short } from '../../src/cli/request-lines.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
@@ -12,9 +12,6 @@ import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { requestRow } from '../support/request-row.ts';
 import { screen } from '../support/screen.ts';
-
-// A process of its own on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000 });
 
 function lineOf(row: RequestRow, columns = 200): string {
   const { terminal, stderr } = screen(columns);
@@ -99,7 +96,7 @@ test('R29: --log json prints a line of JSON for each request, with no text and n
   onTestFinished(() => void child.kill());
   let stdout = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  await vi.waitFor(() => expect(stdout).toContain('\n'), { timeout: 20_000 });
+  await expect.poll(() => stdout).toContain('\n');
   const { url } = JSON.parse(stdout) as { url: string };
   const body = { model: 'claude-x', messages: [{ role: 'user', content: 'SECRETPROMPT' }] };
   const answer = await fetch(`${url}/v1/messages`, {
@@ -108,7 +105,7 @@ test('R29: --log json prints a line of JSON for each request, with no text and n
     body: JSON.stringify(body),
   });
   const id = answer.headers.get('x-svc-request-id');
-  await vi.waitFor(() => expect(stdout.trim().split('\n')).toHaveLength(2), { timeout: 20_000 });
+  await expect.poll(() => stdout).toMatch(/^.+\n.+\n$/);
   const row = JSON.parse(stdout.trim().split('\n')[1] ?? '') as RequestRow;
   expect(row).toMatchObject({ id, model: 'claude-x', status: 200, end: 'complete' });
   expect(stdout).not.toMatch(/SECRETPROMPT|CANARY|svc_local_/);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { BIN, type CliResult, runCli } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
 
 // Each test starts a real proxy in a process of its own, on a machine that may be busy.
@@ -173,7 +174,7 @@ test('a killed proxy leaves nothing that hinders the next one', async () => {
   await runCli(['start', '--detach'], at);
   const [killed] = await statusOf(at);
   process.kill(killed?.pid ?? 0, 'SIGKILL');
-  await vi.waitFor(async () => expect(await statusOf(at)).toEqual([]), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await statusOf(at)).toEqual([]), { timeout: 30_000 });
   expect((await runCli(['run', 'claude'], at)).code).toBe(0);
   expect(await statusOf(at)).toHaveLength(1);
 });
@@ -214,13 +215,4 @@ function upstream(): object {
 
 function isRunning(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

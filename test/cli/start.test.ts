@@ -4,13 +4,10 @@ import { chmodSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { build } from 'tsup';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, runProgram, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
-
-// Many processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const outDir = tempFolder();
 const program = join(outDir, 'start-with-fake.js');
@@ -56,7 +53,8 @@ async function startFake(home: string, env: Record<string, string> = {}): Promis
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const closed = once(child, 'close') as Promise<[number | null]>;
-  await vi.waitFor(() => expect(stderr).toContain('svc listens on'), { timeout: 20_000 });
+  await expect.poll(() => stdout).toContain('\n');
+  await expect.poll(() => stderr).toContain('svc listens on');
   const { url } = JSON.parse(stdout) as { url: string };
   return {
     child,
@@ -100,7 +98,7 @@ test('R33: SIGTERM lets the proxy stop and ends with 0, SIGINT with 130', async 
 test('R33: a second signal ends at once', async () => {
   const { child, stderr, ended } = await startFake(homeWith(anyPort), { STOP_MS: '50000' });
   child.kill('SIGINT');
-  await vi.waitFor(() => expect(stderr()).toContain('again to end now'), { timeout: 10_000 });
+  await expect.poll(stderr).toContain('again to end now');
   child.kill('SIGINT');
   expect(await ended()).toBe(130);
   expect(stderr()).not.toContain('stopped');
@@ -137,19 +135,14 @@ test('R31: a changed file is in use within a second or so, and a broken one is n
   const token = LOCAL_TOKEN.replace('MDEy', 'QUJD');
   const changed = { ...anyPort, proxy: { port: 0, memoryMode: 'off' }, localToken: token };
   writeFileSync(file, JSON.stringify(changed));
-  await vi.waitFor(async () => expect(await answerOf(url)).toEqual({ mode: 'off', token }), {
-    timeout: 10_000,
-  });
+  await expect.poll(() => answerOf(url)).toEqual({ mode: 'off', token });
   const broken = { ...changed, proxy: { port: 0, memoryMode: 'all', inputBudget: -1 } };
   writeFileSync(file, JSON.stringify(broken));
-  await vi.waitFor(() => expect(stderr()).toContain('proxy.inputBudget'), { timeout: 10_000 });
-  expect(stderr()).toContain('the old one stays');
-  expect(stderr()).toContain('proxy.memoryMode');
+  for (const told of ['proxy.inputBudget', 'proxy.memoryMode', 'the old one stays'])
+    await expect.poll(stderr).toContain(told);
   expect(await answerOf(url)).toEqual({ mode: 'off', token });
   writeFileSync(file, JSON.stringify({ ...changed, proxy: { port: 1, memoryMode: 'read' } }));
-  await vi.waitFor(() => expect(stderr()).toContain('when svc is started again'), {
-    timeout: 10_000,
-  });
+  await expect.poll(stderr).toContain('when svc is started again');
   child.kill('SIGTERM');
   expect(await ended()).toBe(0);
   expect(stderr()).not.toContain(token);
@@ -191,6 +184,24 @@ test('a configuration broken in three places is three lines', async () => {
     'proxy.memoryMode:',
     'memory:',
   ]);
+});
+
+test('where the file is right, the hint names the variable and leaves the file alone', async () => {
+  const [upstream] = validConfig()['upstreams'] as object[];
+  const named = { ...upstream, providerKey: { env: 'WORK_KEY' } };
+  const home = homeWith({ ...validConfig(), upstreams: [named] });
+  const unset = await runCli(['start'], { home });
+  expect(unset.stderr).toContain('Set WORK_KEY where svc runs');
+  expect(unset.stderr).not.toContain('config.json');
+  // As in a shell that has evaluated what print-config says.
+  const own = await runCli(['start'], { home, env: { WORK_KEY: LOCAL_TOKEN } });
+  expect(own.stderr).toContain('which svc print-config puts there for clients');
+  expect(own.stderr).toContain('Set WORK_KEY where svc runs');
+  const env = { WORK_KEY: PROVIDER_KEY, SVC_PORT: 'eight' };
+  const garbage = await runCli(['start'], { home, env });
+  expect(garbage.stderr).toContain('unset SVC_PORT');
+  const both = await runCli(['start'], { home, env: { SVC_PORT: 'eight' } });
+  expect(both.stderr).toContain('unset SVC_PORT; Set WORK_KEY where svc runs');
 });
 
 test('a wrong flag is wrong usage', async () => {

@@ -178,10 +178,13 @@ async function finishQuestions(terminal: TmuxSession): Promise<void> {
   await terminal.shows('ended with 0');
 }
 
+/** One key, and then none before the screen has answered it: a busy machine draws late. */
 async function pressDownTo(terminal: TmuxSession, entry: string): Promise<void> {
-  for (let count = 0; count < 10 && !terminal.screen().includes(entry); count += 1) {
+  for (let count = 0; count < 10; count += 1) {
+    const before = terminal.screen();
+    if (before.includes(entry)) return;
     terminal.press('Down');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await terminal.changes(before);
   }
   await terminal.shows(entry);
 }

@@ -1,19 +1,16 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { activityLines, activityOf } from '../../src/cli/top-view.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { BIN, runCli, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
+import { startProxyProcess } from '../support/proxy-process.ts';
 import { requestRow } from '../support/request-row.ts';
 import { screen } from '../support/screen.ts';
 import { startScriptedProvider } from '../support/scripted-provider/provider.ts';
 import { missingTmux, openTmux } from '../support/tmux.ts';
-
-// Each starts a real proxy in a process of its own, on a machine that may be busy.
-vi.setConfig({ testTimeout: 60_000 });
 
 const NOW = new Date(2026, 10, 20, 17, 0, 0).getTime();
 
@@ -95,11 +92,10 @@ test('no line is wider and no view is longer than the screen, whatever its size'
   }
 });
 
-/** A proxy that serves, and a provider that takes half a minute to answer. */
+/** A proxy that serves, and a provider that may not answer. */
 async function startStage() {
   const provider = await startScriptedProvider();
   onTestFinished(() => provider.stop());
-  const port = await freePort();
   const upstream = {
     name: 'slow',
     apiStyle: 'anthropic_messages',
@@ -109,18 +105,13 @@ async function startStage() {
   };
   const home = homeWith({
     version: 1,
-    proxy: { port },
+    proxy: { port: 0 },
     memory: { kind: 'embedded' },
     upstreams: [upstream],
     localToken: LOCAL_TOKEN,
   });
   const env = { SVC_DATA_HOME: join(home, 'data') };
-  const child = spawn(process.execPath, [BIN, 'start'], { env: { HOME: home, ...env } });
-  onTestFinished(() => void child.kill());
-  const url = `http://127.0.0.1:${port}`;
-  await vi.waitFor(async () => expect((await fetch(`${url}/livez`)).ok).toBe(true), {
-    timeout: 20_000,
-  });
+  const { url } = await startProxyProcess(home, env);
   const ask = (text: string): Promise<string> =>
     fetch(`${url}/v1/messages`, {
       method: 'POST',
@@ -134,10 +125,13 @@ async function startStage() {
     })
       .then((answer) => answer.text())
       .catch(() => '');
-  return { home, env, url, ask, provider };
+  /** In flight for as long as the test takes. */
+  const askInVain = (): Promise<string> => {
+    provider.failWith({ kind: 'hang' });
+    return ask('Take your time.');
+  };
+  return { home, env, url, ask, askInVain };
 }
-
-const SLOW = 'Take your time. [[long=20000]] [[gap=60]] [[think=0]]';
 
 interface Printed {
   proxies: string[];
@@ -147,24 +141,20 @@ interface Printed {
 }
 
 test('top --json tells what is in flight and what has ended, and --once prints it', async () => {
-  const { home, env, url, ask } = await startStage();
+  const { home, env, url, ask, askInVain } = await startStage();
   await ask('Say this. [[final=done]]');
-  void ask(SLOW);
+  void askInVain();
   const look = async (): Promise<Printed> => {
     const { stdout } = await runCli(['top', '--json'], { home, env });
     return JSON.parse(stdout) as Printed;
   };
-  await vi.waitFor(
-    async () => {
-      const { proxies, open, latest, total } = await look();
-      expect(proxies).toEqual([url]);
-      expect(open).toMatchObject([{ model: 'claude-sonnet-4-5', end: 'open' }]);
-      expect(open[0]?.forwardedInputTokens).toBeGreaterThan(0);
-      expect(latest).toMatchObject([{ status: 200 }]);
-      expect(total.requests).toBe(1);
-    },
-    { timeout: 20_000 },
-  );
+  await expect.poll(look).toMatchObject({
+    proxies: [url],
+    open: [{ model: 'claude-sonnet-4-5', end: 'open', forwardedInputTokens: expect.any(Number) }],
+    latest: [{ status: 200 }],
+    total: { requests: 1 },
+  });
+  expect((await look()).open[0]?.forwardedInputTokens).toBeGreaterThan(0);
   const { stdout, stderr, code } = await runCli(['top'], { home, env });
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toContain('In flight: 1');
@@ -199,14 +189,14 @@ const noTerminal = missingTmux();
 test.skipIf(noTerminal !== undefined).each(['q', 'C-c'])(
   'on a terminal it is live, and %s gives the screen back',
   async (key) => {
-    const { home, env, ask } = await startStage();
+    const { home, env, askInVain } = await startStage();
     const tmux = openTmux({ command: 'sh', home, environment: env });
     tmux.type('echo before-the-view');
     await tmux.shows('before-the-view');
     tmux.type(`'${process.execPath}' '${BIN}' top; echo left-with-$?`);
     await tmux.shows('In flight: 0');
     expect(tmux.screen()).not.toContain('before-the-view');
-    void ask(SLOW);
+    void askInVain();
     await tmux.shows('In flight: 1');
     await tmux.shows('claude-sonnet-4-5');
     tmux.press(key);

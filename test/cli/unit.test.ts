@@ -39,7 +39,7 @@ test('install writes the unit and asks the service manager, uninstall takes both
   expect(text).toContain('ExecStart="/usr/bin/node" "/opt/a b/svc.js" start --quiet');
   expect(text).not.toContain(LOCAL_TOKEN);
   expect(text).not.toContain(PROVIDER_KEY);
-  expect(stderr()).toContain('does not see the variables of your shell: MY_KEY');
+  expect(stderr()).toContain('does not see the variables of your shell: $MY_KEY');
   expect(await uninstallUnit({ environment, terminal }, parts)).toBe(0);
   expect(existsSync(file)).toBe(false);
   expect(readFileSync(log, 'utf8').trim().split('\n')).toEqual([

@@ -4,13 +4,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { screen as prompts } from '@inquirer/testing/vitest';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { FakeOperations } from '../support/fake-operations.ts';
 import { homeWith } from '../support/home.ts';
 import { answer, asked, choose, find, open } from '../support/wizard-stage.ts';
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const TYPED_KEY = 'sk-typed-CANARY-0123456789abcdef';
 
@@ -109,38 +108,40 @@ test('a provider that is offline is told as that, and may be kept', async () => 
 });
 
 test('left at any question with Ctrl-C: exit 130, and nothing is written', async () => {
-  const steps: (() => Promise<void>)[] = [
-    () => asked('Where shall memories be?'),
-    () => choose('Where shall memories be?', 'With a memory service'),
-    () => answer('Base URL of the memory service', 'https://memory.example.com'),
-    () => choose('Where is its service key?', 'Go back'),
-    () => find('another', 'Another provider'),
-    () => answer('What shall it be called?', 'work'),
-    () => answer('Its base URL', 'http://127.0.0.1:9/v1'),
-    () => choose('What does it speak?', 'OpenAI Chat Completions'),
-    () => answer('Allow http to this machine'),
-    () => choose('How does it take its key?', 'Bearer'),
-    () => choose('Where is the key', 'I type or paste it'),
-    () => answer('The key:', TYPED_KEY),
-    () => choose('What now?', 'Keep it as it is'),
-    () => answer('Add another provider?'),
-    () => answer('On which port'),
-    () => answer('Change modes and budgets?', 'y'),
-    () => choose('What may svc do', 'read$'),
-    () => choose('And with long requests?', 'shadow'),
-    () => answer('Shorten from how many'),
-    () => answer('How many tokens may'),
-    () => asked('Write '),
+  const typing = (text?: string) => (question: string) => answer(question, text);
+  const choosing = (entry: string) => (question: string) => choose(question, entry);
+  const steps: readonly [question: string, reply: (question: string) => Promise<void>][] = [
+    ['Where shall memories be?', choosing('With a memory service')],
+    ['Base URL of the memory service', typing('https://memory.example.com')],
+    ['Where is its service key?', choosing('Go back')],
+    ['Which provider?', () => find('another', 'Another provider')],
+    ['What shall it be called?', typing('work')],
+    ['Its base URL', typing('http://127.0.0.1:9/v1')],
+    ['What does it speak?', choosing('OpenAI Chat Completions')],
+    ['Allow http to this machine', typing()],
+    ['How does it take its key?', choosing('Bearer')],
+    ['Where is the key', choosing('I type or paste it')],
+    ['The key:', typing(TYPED_KEY)],
+    ['What now?', choosing('Keep it as it is')],
+    ['Add another provider?', typing()],
+    ['On which port', typing()],
+    ['Change modes and budgets?', typing('y')],
+    ['What may svc do', choosing('read$')],
+    ['And with long requests?', choosing('shadow')],
+    ['Shorten from how many', typing()],
+    ['How many tokens may', typing()],
+    ['Write ', typing()],
   ];
   // At one question in four, and at the last; on the way nothing is written at any.
-  for (let count = 1; count <= steps.length; count += 4) {
+  for (const stop of [0, 4, 8, 12, 16, steps.length - 1]) {
     const home = tempFolder();
     const session = open(home);
-    for (const step of steps.slice(0, count)) {
-      await step();
+    for (const [question, reply] of steps.slice(0, stop)) {
+      await reply(question);
       expect(existsSync(join(home, '.config'))).toBe(false);
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Nobody hears a key that is pressed between two questions.
+    await asked(steps[stop]?.[0] ?? '');
     prompts.keypress({ name: 'c', ctrl: true });
     expect(await session.ended).toBe(130);
     expect(session.notes()).toContain('nothing was written');
@@ -256,7 +257,9 @@ async function startService(): Promise<string> {
     const isRight = request.headers.authorization === `Bearer ${TYPED_KEY}`;
     const isAsked = request.url === '/v1/svc/whoami';
     reply.writeHead(isAsked ? (isRight ? 200 : 401) : 404, { 'content-type': 'application/json' });
-    reply.end(isRight ? '{"tenant_id":"t","key":{"key_id":"k","scopes":["read"]}}' : 'SECRET-ECHO');
+    const operations = new FakeOperations();
+    operations.scopes = ['read'];
+    reply.end(isRight ? JSON.stringify(operations.whoAmI()) : 'SECRET-ECHO');
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());
@@ -275,7 +278,7 @@ test('a hosted memory: its key is tried, a wrong one can be typed again, and not
   await choose('Where is its service key?', 'I type or paste it');
   await answer('The key:', 'svc_live_wrong-CANARY');
   await choose('What now?', 'Say again');
-  expect(session.notes()).toContain('the memory service refuses the service key (401)');
+  expect(session.notes()).toContain('the memory service refuses the service key');
   await choose('Where is its service key?', 'I type or paste it');
   await answer('The key:', TYPED_KEY);
   await choose('What do you want to change?', 'Nothing more');

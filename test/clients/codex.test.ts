@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, beforeEach, describe, expect, test } from 'vitest';
 import { field, listField } from '../support/scripted-provider/loose-json.ts';
+import type { ProviderRecord } from '../support/scripted-provider/provider-record.ts';
 import { clientEnvironment } from './support/claude-code.ts';
 import { type CodexStart, runCodex } from './support/codex.ts';
 import { binaryOf, installedClient } from './support/installed-client.ts';
@@ -157,12 +158,15 @@ describe('Codex', () => {
     const stage = await openStage();
     await runCodex(codex, stage, { prompt: FACT });
     const task = `${QUESTION} <<plan=bash:echo in the sub task>>`;
-    const prompt = `Delegate this. [[plan=task:${task}|bash:sleep 3]]`;
-    const run = await runCodex(codex, stage, { prompt });
+    // Its main agent ends only when the sub-agent was heard.
+    const wait = 'until test -e heard; do sleep 0.1; done';
+    const prompt = `Delegate this. [[plan=task:${task}|bash:${wait}]]`;
+    const running = runCodex(codex, stage, { prompt });
+    await stage.provider.until((records) => records.some(isSubagent));
+    writeFileSync(join(stage.project, 'heard'), '');
+    const run = await running;
     expect(run, run.stderr).toMatchObject({ status: 0 });
-    const subagents = callPairs(stage).filter(
-      ({ record }) => headerIn(record.headers, 'x-openai-subagent') !== undefined,
-    );
+    const subagents = callPairs(stage).filter(({ record }) => isSubagent(record));
     expect(subagents.length).toBeGreaterThanOrEqual(1);
     expectSameBodies(subagents);
   });
@@ -192,6 +196,10 @@ describe('Codex', () => {
     expect(stage.provider.records.map(({ status }) => status)).toEqual([200]);
   });
 });
+
+function isSubagent({ headers }: ProviderRecord): boolean {
+  return headerIn(headers, 'x-openai-subagent') !== undefined;
+}
 
 /** A new conversation; its first call to the provider. */
 async function ask(stage: Stage, start: CodexStart): Promise<CallPair> {

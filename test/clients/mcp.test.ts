@@ -1,3 +1,5 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/reference.ts';
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -25,14 +27,14 @@ describe('svc mcp', () => {
   test('is a server of Claude Code after claude mcp add, as the documentation has it', async () => {
     const stage = await openStage();
     const ref = await keptOutput(stage);
-    const { program, env } = stage.svc;
-    const pass = Object.entries(dataOnly(env)).flatMap(([name, value]) => [
+    const server = serverOf(stage);
+    const pass = Object.entries(dataOnly(stage)).flatMap(([name, value]) => [
       '-e',
       `${name}=${value}`,
     ]);
     const added = await runProgram({
       file: binaryOf(claude, 'claude'),
-      args: ['mcp', 'add', 'svc', ...pass, '--', process.execPath, program, 'mcp'],
+      args: ['mcp', 'add', 'svc', ...pass, '--', server, 'mcp'],
       folder: stage.project,
       env: clientEnvironment(stage),
     }).ended;
@@ -51,15 +53,15 @@ describe('svc mcp', () => {
   test('is a server of Codex with the lines of the documentation', async () => {
     const stage = await openStage();
     const ref = await keptOutput(stage);
-    const { program, env } = stage.svc;
+    const server = serverOf(stage);
     const run = await runCodex(codex, stage, {
       prompt: promptFor(ref, 'memory_get'),
       config: [
         '[mcp_servers.svc]',
-        `command = ${JSON.stringify(process.execPath)}`,
-        `args = ${JSON.stringify([program, 'mcp'])}`,
+        `command = ${JSON.stringify(server)}`,
+        'args = ["mcp"]',
         '[mcp_servers.svc.env]',
-        ...Object.entries(dataOnly(env)).map(
+        ...Object.entries(dataOnly(stage)).map(
           ([name, value]) => `${name} = ${JSON.stringify(value)}`,
         ),
       ],
@@ -75,17 +77,30 @@ async function keptOutput(stage: Stage): Promise<string> {
   const store = openEmbeddedStore({ folder: stage.svc.dataFolder, report: () => undefined });
   onTestFinished(() => store.close());
   const record = outputRecordOf(OUTPUT);
-  await store.memory.keepOutputs([record], AbortSignal.timeout(10_000));
+  await store.memory.keepOutputs([record], AbortSignal.timeout(30_000));
   return referenceOf(record.digest);
 }
 
-/** Clients ask the model at once and offer the tools of a server as soon as it is there. */
-function promptFor(ref: string, tool: string): string {
-  return `What is the launch word? [[plan=bash:sleep 8|${tool}:{"ref":"${ref}"}]]`;
+/** `svc` that writes down beside the project what it says to the client. */
+function serverOf(stage: Stage): string {
+  const file = join(stage.newFolder('bin'), 'svc');
+  const command = `'${process.execPath}' '${stage.svc.program}' "$@"`;
+  writeFileSync(file, `#!/bin/sh\n${command} | tee -a '${join(stage.project, 'said')}'\n`);
+  chmodSync(file, 0o755);
+  return file;
 }
 
-function dataOnly({ SVC_DATA_HOME = '' }: Stage['svc']['env']): Record<string, string> {
-  return { SVC_DATA_HOME };
+/**
+ * Clients ask the model at once and offer the tools of a server as soon as it has named them. The
+ * second is theirs to take them in.
+ */
+function promptFor(ref: string, tool: string): string {
+  const wait = 'until grep -q memory_get said; do sleep 0.1; done; sleep 1';
+  return `What is the launch word? [[plan=bash:${wait}|${tool}:{"ref":"${ref}"}]]`;
+}
+
+function dataOnly({ svc }: Stage): Record<string, string> {
+  return { SVC_DATA_HOME: svc.env['SVC_DATA_HOME'] ?? '' };
 }
 
 /** The exact text went back to the provider as the tool's result. */

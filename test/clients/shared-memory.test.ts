@@ -54,10 +54,8 @@ async function openShared(): Promise<Shared> {
     const key = await makeServiceKey(home, ...keyFlags);
     const baseUrl = `https://localhost:${service.port}`;
     const memory = { kind: 'hosted', baseUrl, serviceKey: key, allowPrivate: true };
-    const stage = await openStage(
-      { recallMs: 10_000 },
-      { memory, env: { NODE_EXTRA_CA_CERTS: files.cert } },
-    );
+    const env = { NODE_EXTRA_CA_CERTS: files.cert };
+    const stage = await openStage({}, { memory, env });
     return { stage, key };
   };
   return { home, service, project, open };

@@ -60,7 +60,7 @@ async function expectTitleAndRecall(
       if (made.length < 2) throw new Error('the calls of the session are not over');
       return made;
     },
-    { timeout: 60_000, interval: 100 },
+    { timeout: 120_000, interval: 100 },
   );
   const titles = pairs.filter(({ record }) => isTitle(record));
   const asked = pairs.find(({ record }) => !isTitle(record));

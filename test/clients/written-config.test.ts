@@ -54,7 +54,8 @@ describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name
     const path = join(stage.home, file);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
-    const start = (prompt: string) => runPlain(stage, client, { name, args: argsOf(prompt), env });
+    const start = (prompt: string, msMax?: number) =>
+      runPlain(stage, client, { name, args: argsOf(prompt), env, msMax });
 
     const written = await svcCommand(stage, client, ['print-config', name, '--write']).ended;
     expect(written, written.stderr).toMatchObject({ status: 0, stdout: '' });
@@ -68,7 +69,7 @@ describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name
     expect(undone, undone.stderr).toMatchObject({ status: 0 });
     expect(readFileSync(path, 'utf8')).toBe(text);
     const calls = stage.provider.records.length;
-    const alone = await start('Say this. [[final=through the proxy]]');
+    const alone = await start('Say this. [[final=through the proxy]]', PLAIN_MS);
     expect(alone.stdout).not.toContain('through the proxy');
     expect(stage.provider.records.length).toBe(calls);
   });
@@ -97,6 +98,8 @@ interface Start {
   readonly name: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Then it is told to end. */
+  readonly msMax?: number | undefined;
 }
 
 /** A client that finds nobody tries for minutes: what it did in the first seconds is enough. */
@@ -105,7 +108,7 @@ const PLAIN_MS = 15_000;
 async function runPlain(
   stage: Stage,
   client: InstalledClient,
-  { name, args, env }: Start,
+  { name, args, env, msMax }: Start,
 ): Promise<ProgramEnd> {
   const program = runProgram({
     file: binaryOf(client, name),
@@ -113,7 +116,8 @@ async function runPlain(
     folder: stage.project,
     env: { ...clientEnvironment(stage), ...env },
   });
-  const timer = setTimeout(() => program.child.kill('SIGTERM'), PLAIN_MS);
+  const timer =
+    msMax === undefined ? undefined : setTimeout(() => program.child.kill('SIGTERM'), msMax);
   const end = await program.ended;
   clearTimeout(timer);
   return end;

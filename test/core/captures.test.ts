@@ -108,3 +108,26 @@ test('a reminder of the client that the assistant repeats is not its own', () =>
   const answer = `${told}\n\n<system-reminder>\n<total_tokens>14 tokens left</total_tokens>\n</system-reminder>`;
   expect(captureAssistant(answer)?.text).toBe(told);
 });
+
+const ANSWER = 'The staging database of the walrus shop listens on port 6431.';
+
+test.each([
+  `<think>\nThe user wants the port.\n</think>\n\n${ANSWER}`,
+  `<thinking>The user wants the port.</thinking>\n${ANSWER}`,
+  `The user wants the port.\n</think>\n\n${ANSWER}`,
+  `${ANSWER}\n\n<thinking>\nWas that all? I have not looked`,
+  `<think>\n</think>\n${ANSWER}\n<think>Done.</think>`,
+])('R26: reasoning that a model writes into its visible text is never kept: %j', (text) => {
+  expect(captureAssistant(text)?.text).toBe(ANSWER);
+});
+
+test('of an answer that is all reasoning nothing is kept, and of one about it everything', () => {
+  expect(captureAssistant('<think>\nThe port is 6431, I think, and so')).toBeUndefined();
+  const about = 'Strip what stands between `<think>` and `</think>` before you store the answer.';
+  expect(captureAssistant(about)?.text).toBe(about);
+});
+
+test('marks of reasoning without end are read in one go', () => {
+  const hostile = `${'\n<think>'.repeat(200_000)}${'\n </thinking'.repeat(200_000)}`;
+  expect(captureAssistant(hostile)).toBeUndefined();
+});

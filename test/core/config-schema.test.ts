@@ -300,7 +300,19 @@ test('R5: relay paths are exact paths', () => {
 
 test('the local token is no provider key', () => {
   const config = validConfig();
-  expect(paths({ ...config, localToken: PROVIDER_KEY })).toEqual(['localToken']);
+  const written = parseConfig({ ...config, localToken: PROVIDER_KEY }, {}).problems;
+  expect(written.map(problemText)).toEqual([
+    "upstreams[0].providerKey: expected the key of the provider, found svc's own token",
+  ]);
+});
+
+test('a variable that holds the local token, as print-config sets it, is told by its name', () => {
+  const changes = { providerKey: { env: 'WORK_KEY' } };
+  const { problems } = parseUpstream(changes, { WORK_KEY: LOCAL_TOKEN });
+  expect(problems.map(problemText)).toEqual([
+    "upstreams[0].providerKey: expected the key of the provider in $WORK_KEY, found svc's own token, which svc print-config puts there for clients",
+  ]);
+  expect(problems[0]).toMatchObject({ variable: 'WORK_KEY' });
 });
 
 test('hosted memory needs its address and its key', () => {

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
 import { DIALECTS } from '../../src/core/dialect.ts';
-import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/outputs.ts';
+import {
+  outputsOf,
+  readItemTools,
+  seenOutputsOf,
+  type ToolOutput,
+} from '../../src/core/outputs.ts';
 import { viewRequest } from '../../src/core/request-view.ts';
 import type { Dialect } from '../../src/core/dialect.ts';
 import type { RequestView } from '../../src/core/view.ts';
@@ -117,4 +122,20 @@ test('calls and results that no client sends today are passed over', () => {
   ]) {
     expect(outputsIn(viewOfBody('anthropic_messages', { messages }))).toEqual([]);
   }
+});
+
+test.each(DIALECTS)('%s: what the newest item holds was not seen yet, but may refer', (dialect) => {
+  const seenIn = (view: RequestView) => seenOutputsOf(view, (item) => readItemTools(view, item));
+  const read = { tool: 'Read', args: { file_path: '/a.ts' } };
+  const rounds = [
+    round('call_1', 'the file', read),
+    round('call_2', 'other'),
+    round('call_3', 'new'),
+  ];
+  const view = viewOfRounds(dialect, rounds);
+  expect(seenIn(view)).toEqual(outputsIn(view).slice(0, 2));
+  const unchanged = round('call_3', 'File unchanged since last read. See above.', read);
+  const referring = viewOfRounds(dialect, [...rounds.slice(0, 2), unchanged]);
+  expect(seenIn(referring).map(({ isClients }) => isClients)).toEqual([true, false]);
+  expect(seenIn(referring)).toEqual(outputsIn(referring).slice(0, 2));
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readTerms, termsOf } from '../../src/core/terms.ts';
+import { hasTerms, readTerms, termsOf } from '../../src/core/terms.ts';
 
 test.each([
   ['deployed the deployments', 'deploying'],
@@ -59,5 +59,26 @@ test.each(['a', 'a.', "a'", '\u0301', '東', 'aB', 'é', 'ö\u0323\u0301', '_', 
   (piece) => {
     termsOf(piece.repeat(500_000 / piece.length));
   },
-  10_000,
 );
+
+test('whether a text has so many terms is told without reading on', () => {
+  const texts = fc.string({
+    unit: fc.constantFrom(
+      'a',
+      'Bee',
+      ' ',
+      'tea.cup',
+      '_',
+      '漢字',
+      ' the ',
+      ' words ',
+      ' word ',
+      'é',
+    ),
+  });
+  fc.assert(
+    fc.property(texts, fc.nat(6), (text, count) => {
+      expect(hasTerms(text, count)).toBe(new Set(termsOf(text)).size >= count);
+    }),
+  );
+});

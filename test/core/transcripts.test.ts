@@ -41,6 +41,22 @@ test('of a session of Claude Code, what was typed and what was answered become m
   });
 });
 
+test('R26: what ended at a limit, and what the client said itself, was no answer', () => {
+  const lines = readFileSync(join(folder, CLAUDE), 'utf8').split('\n');
+  const last = lines.findIndex((line) => line.includes('"text":"It listens on port 6432'));
+  const endings = (change: (line: string) => string) =>
+    readLines('claude-code', lines.with(last, change(lines[last] ?? '')))
+      .filter(({ exchange }) => exchange === 1)
+      .map(({ role }) => role);
+  expect(endings((line) => line)).toEqual(['user', 'assistant']);
+  expect(
+    endings((line) => line.replace('"stop_reason":"end_turn"', '"stop_reason":"max_tokens"')),
+  ).toEqual(['user']);
+  expect(endings((line) => line.replace(/"model":"[^"]*"/, '"model":"<synthetic>"'))).toEqual([
+    'user',
+  ]);
+});
+
 test('of a session of Codex as well', () => {
   const records = readFile('codex', CODEX);
   const said = records.map(

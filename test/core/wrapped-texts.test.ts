@@ -41,6 +41,30 @@ test.each<[string, Dialect, unknown]>([
     'anthropic_messages',
     `${TYPED}\n\n<svc-memory note="x">\n- old\n</svc-memory>`,
   ],
+  [
+    'a file named with @, in opencode',
+    'anthropic_messages',
+    [
+      text(TYPED),
+      text('Called the Read tool with the following input: {"filePath":"/w/a.ts"}'),
+      text('<path>/w/a.ts</path>\n<type>file</type>\n<content>\n1: let a;\n</content>'),
+    ],
+  ],
+  [
+    'an agent named with @, in opencode',
+    'openai_responses',
+    [
+      input(TYPED),
+      input(
+        'Use the above message and context to generate a prompt and call the task tool with subagent: docs',
+      ),
+    ],
+  ],
+  [
+    'files named with @, in pi',
+    'openai_chat_completions',
+    `<file name="/w/a.html">\n<p>\n</file>\n</p>\n</file>\n<file name="/w/b.png"></file>\n${TYPED}`,
+  ],
   ['piped text', 'openai_responses', [input(`${TYPED}\n\n<stdin>\na log line\n</stdin>`)]],
 ])('of a message with %s what was typed is kept, and nothing else', (_, dialect, content) => {
   expect(kept(dialect, content)).toBe(TYPED);
@@ -74,10 +98,50 @@ test.each<[string, Dialect, unknown]>([
     'openai_responses',
     [input('<user_shell_command>\nls\n</user_shell_command>')],
   ],
+  [
+    'a plan that was accepted',
+    'anthropic_messages',
+    'Implement the following plan:\n\n# Plan: port the parser\n\n## Context\n\nThe old one is slow.',
+  ],
+  [
+    'what a hook said',
+    'anthropic_messages',
+    [text('Operation stopped by hook: another session is active in this worktree.')],
+  ],
+  [
+    "a command of the person's own, in pi",
+    'openai_chat_completions',
+    'Ran `git log -1`\n```\ncommit 1f2e3d by Marta: port the parser\n```',
+  ],
+  ['one that printed nothing', 'openai_chat_completions', 'Ran `make clean`\n(no output)'],
+  ['one in opencode', 'openai_responses', [input('The following tool was executed by the user')]],
+  [
+    'a summary, in pi',
+    'openai_responses',
+    [
+      input(
+        'The conversation history before this point was compacted into the following summary:\n\n<summary>\nPorted.\n</summary>',
+      ),
+    ],
+  ],
+  [
+    'a continuation, in opencode',
+    'openai_chat_completions',
+    'Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.',
+  ],
   ['a private text', 'openai_chat_completions', '<private>My salary is 1.</private>'],
   ['a recalled block', 'openai_chat_completions', '<svc-memory note="x">\n- old\n</svc-memory>'],
 ])('of a message that is %s nothing is kept', (_, dialect, content) => {
   expect(kept(dialect, content)).toBeUndefined();
+});
+
+test.each([
+  'Ran `make` twice, and the second time it worked: keep that in mind.',
+  'Implement the following plan: first the parser, then the printer.',
+  'What did we do so far about the walrus shop?',
+  '<file name="a"> is how our format begins its records.',
+])('what only begins like it is kept: %s', (typed) => {
+  expect(kept('openai_chat_completions', typed)).toBe(typed);
 });
 
 test('a pasted log is kept with its secrets masked, the question first', () => {

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { expect, test } from 'vitest';
 import { makeCertificate } from '../support/certificate.ts';
+import { manualClock } from '../support/manual-clock.ts';
 import {
   callService,
   itemOf,
@@ -291,7 +292,10 @@ test('plain HTTP beyond loopback is for a declared proxy only', async () => {
 });
 
 test('behind a proxy wrong keys count for the address that the proxy names last', async () => {
-  const service = await startMemoryService({ limits: { isBehindProxy: true } });
+  const service = await startMemoryService({
+    limits: { isBehindProxy: true },
+    clock: manualClock(),
+  });
   const guess = async (address: string): Promise<number> => {
     const headers = { 'x-forwarded-for': `${Math.random()}, ${address}` };
     return (await callService(service.url, '/v1/svc/whoami', { key: 'guess', headers })).status;

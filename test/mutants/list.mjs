@@ -130,7 +130,7 @@ export const MUTANTS = [
   {
     name: 'a wrong proof counts',
     file: POSSESSION,
-    from: 'if (proof !== textProof(nonce, asked.role, asked.text)) return undefined;',
+    from: ' || proof !== proofOf(nonce, bytes)',
     to: '',
     test: PROXY,
     only: 'law 2',
@@ -174,6 +174,22 @@ export const MUTANTS = [
     to: '',
     test: PROXY,
     only: 'bypassed_provider_state',
+  },
+  {
+    name: 'what was read once is proven for ever',
+    file: 'src/adapters/store/possessions.ts',
+    from: 'generation === this.#generation && ',
+    to: '',
+    test: 'test/adapters/store-possessions.test.ts',
+    only: 'in turn',
+  },
+  {
+    name: 'a deletion of the own process is not noticed',
+    file: 'src/adapters/store/database.ts',
+    from: 'if (TAKES_TEXTS.test(sql)) ',
+    to: 'if (sql === "") ',
+    test: 'test/adapters/store-possessions.test.ts',
+    only: 'in turn',
   },
   {
     name: 'no proof is needed for a new exchange',
@@ -233,5 +249,13 @@ export const MUTANTS = [
     to: 'if (chosen.batch.length + chosen.omissions.length < 0) {',
     test: PROXY,
     only: 'law 6',
+  },
+  {
+    name: 'what the ledger knew a request ago is all it knows',
+    file: SHORTENER,
+    from: 'before !== undefined && isSame(before, known)',
+    to: 'true',
+    test: PROXY,
+    only: '40-round',
   },
 ];

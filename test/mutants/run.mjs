@@ -53,7 +53,7 @@ function isCaught({ name, file, from, to, test, only }) {
 }
 
 function run(test, only) {
-  const args = ['vitest', 'run', '--project', 'unit', test, '--bail', '1'];
+  const args = ['vitest', 'run', '--project', 'unit', test, '--bail', '1', '--retry', '0'];
   return spawnSync('npx', only === undefined ? args : [...args, '-t', only], {
     cwd: copy,
     encoding: 'utf8',

@@ -9,7 +9,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
   describe(name, () => {
     let memory: Memory;
     // Far above what anything here takes: only a hang reaches it.
-    const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+    const patience = (): AbortSignal => AbortSignal.timeout(30_000);
     const texts = async (humanText: string, space = 'project'): Promise<string[]> => {
       const answer = await memory.recall(questionOf(humanText, { space }), patience());
       return answer.passages.map(({ text }) => text);
@@ -55,22 +55,25 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       );
     });
 
-    test.each([
-      'hello',
-      'hi there, thanks a lot!',
-      'Please write a haiku about autumn leaves.',
-      'What is the capital of Mongolia?',
-      'how do I center a div with flexbox',
-      'fix the bug',
-      'ok',
-      '',
-      '???',
-    ])('fifty unrelated facts answer nothing to: %s', async (text) => {
+    test('fifty unrelated facts answer nothing', async () => {
       await memory.capture(
         FACTS.map((fact, exchange) => recordOf(fact, { exchange, conversation: `c${exchange}` })),
         patience(),
       );
-      expect(await texts(text)).toEqual([]);
+      for (const text of [
+        'hello',
+        'hi there, thanks a lot!',
+        'Please write a haiku about autumn leaves.',
+        'What is the capital of Mongolia?',
+        'how do I center a div with flexbox',
+        'fix the bug',
+        'ok',
+        '',
+        '???',
+      ]) {
+        // oxlint-disable-next-line no-await-in-loop
+        expect(await texts(text), text).toEqual([]);
+      }
     });
 
     test('what was asked in vain is found as soon as it was captured', async () => {

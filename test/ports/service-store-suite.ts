@@ -14,7 +14,7 @@ export function serviceStoreSuite(name: string, open: () => ServiceStore): void 
   describe(name, () => {
     let store: ServiceStore;
     // Far above what anything here takes: only a hang reaches it.
-    const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+    const patience = (): AbortSignal => AbortSignal.timeout(30_000);
     const keep = (objects: readonly NewObject[], more: object = {}): Promise<CaptureOutcome> =>
       store.capture(
         { space: SPACE, ifGeneration: undefined, objects, now: 5, ...more },

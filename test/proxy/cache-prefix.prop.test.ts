@@ -24,7 +24,7 @@ const MEMORIES = [
 
 async function teach(story: Story): Promise<void> {
   const records = MEMORIES.map((text) => recordOf(text, { space: 'global', conversation: text }));
-  await story.memory.capture(records, AbortSignal.timeout(10_000));
+  await story.memory.capture(records, AbortSignal.timeout(30_000));
 }
 
 /** So many tokens that no older block has to make way, which would be a break that is meant. */
@@ -155,5 +155,5 @@ async function teachAbout(
   const records = [...new Set(texts)]
     .filter((text) => text !== '')
     .map((text) => recordOf(`We spoke of this before: ${text}`, { space: 'global' }));
-  await story.memory.capture(records, AbortSignal.timeout(10_000));
+  await story.memory.capture(records, AbortSignal.timeout(30_000));
 }

@@ -37,13 +37,13 @@ async function startBoth() {
 async function kept(story: Story, space?: string): Promise<string[]> {
   await story.settled();
   const filter = { limit: 1000, ...(space !== undefined && { space }) };
-  const records = await story.memory.list(filter, AbortSignal.timeout(5_000));
+  const records = await story.memory.list(filter, AbortSignal.timeout(30_000));
   return records.map(({ role, text }) => `${role}: ${text}`).toReversed();
 }
 
 /** Waits: history is kept one exchange after the other, when nobody waits for svc. */
 async function expectKept(story: Story, count: number): Promise<void> {
-  await expect.poll(async () => (await kept(story)).length, { timeout: 10_000 }).toBe(count);
+  await expect.poll(async () => (await kept(story)).length).toBe(count);
 }
 
 /** Every byte that the data folder holds. */

@@ -34,6 +34,15 @@ describe('a conversation that goes on', () => {
     expect(keptOf(long, conversations.view(body('a', 10), 'anthropic_messages'))).toBe(9);
   });
 
+  test('is read from the view that shares most, though a newer one is all in it', () => {
+    const conversations = new Conversations();
+    const long = conversations.view(body('a', 40), 'anthropic_messages');
+    const fork = JSON.parse(body('a', 20).toString()) as { messages: unknown[] };
+    fork.messages.push('another way');
+    conversations.view(Buffer.from(JSON.stringify(fork)), 'anthropic_messages');
+    expect(keptOf(long, conversations.view(body('a', 41), 'anthropic_messages'))).toBe(40);
+  });
+
   test('is not pushed out by another one that begins the same way', () => {
     const conversations = new Conversations();
     const parent = conversations.view(body('a', 9), 'anthropic_messages');

@@ -6,17 +6,13 @@ import {
   type PromptUsage,
   uncached,
 } from '../support/scripted-provider/prompt-cache.ts';
-import { pause } from '../support/sockets.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
-// A busy machine opens a store late.
-const PATIENT = { recallMs: 10_000 };
 const LONG_MS = 120_000;
 
 async function openStage(options: Partial<StageOptions> = {}): Promise<ProxyStage> {
-  const settings = { ...PATIENT, ...options.settings };
-  const stage = await openProxyStage({ folder: tempFolder(), ...options, settings });
+  const stage = await openProxyStage({ folder: tempFolder(), ...options });
   onTestFinished(() => stage.stop());
   return stage;
 }
@@ -41,8 +37,7 @@ async function play(
     // oxlint-disable no-await-in-loop -- A client waits for each answer.
     const body = sessionBody('anthropic_messages', rounds.slice(0, count));
     expect((await stage.send('anthropic_messages', body)).status).toBe(200);
-    // The memory is given the outputs after the answer: a client that runs a tool takes longer.
-    await pause(20);
+    await stage.settled();
     // oxlint-enable no-await-in-loop
   }
   return stage.rows.slice(before);
@@ -97,7 +92,7 @@ test(
   async () => {
     const folder = tempFolder();
     const provider = { usageOf: forgetfulCache() };
-    const first = await openProxyStage({ folder, settings: PATIENT, provider });
+    const first = await openProxyStage({ folder, provider });
     const rows = await play(first, { to: 60 });
     const batch = rows.findIndex(({ elidedItems }) => elidedItems > 0);
     const stop = rows.findIndex(({ verdict }) => verdict !== undefined);
@@ -141,7 +136,7 @@ test(
   async () => {
     const folder = tempFolder();
     const provider = { usageOf: forgetfulCache() };
-    const first = await openProxyStage({ folder, settings: PATIENT, provider });
+    const first = await openProxyStage({ folder, provider });
     const before = await play(first, { to: 30 });
     expect(before.at(-1)?.elidedItems).toBeGreaterThan(0);
     expect(before.filter(({ verdict }) => verdict !== undefined)).toEqual([]);
@@ -160,7 +155,7 @@ test.each([
   'a cache that is cold after a restart is noticed: %i minutes later %i batch is made',
   async (minutes, batches) => {
     const folder = tempFolder();
-    const first = await openProxyStage({ folder, settings: PATIENT });
+    const first = await openProxyStage({ folder });
     const before = await play(first, { to: 10 });
     expect(before.at(-1)?.elidedItems).toBe(0);
     await first.stop();

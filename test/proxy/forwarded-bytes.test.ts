@@ -22,7 +22,7 @@ const QUESTION = 'On which port does the staging database of the walrus shop lis
 async function startKnowing(options: Omit<StoryOptions, 'provider'> = {}) {
   const provider = await startRecordingProvider();
   const memory = new FakeMemory();
-  await memory.capture([recordOf(FACT, { space: 'default' })], AbortSignal.timeout(1000));
+  await memory.capture([recordOf(FACT, { space: 'default' })], AbortSignal.timeout(30_000));
   const story = await startStory({ provider, memory, ...options });
   return { provider, memory, story };
 }

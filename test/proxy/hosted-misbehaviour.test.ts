@@ -35,12 +35,9 @@ async function readyToElide(recallMs = 10_000): Promise<HostedScene & { stage: P
       'anthropic_messages',
       sessionBody('anthropic_messages', ROUNDS.slice(0, count)),
     );
-    await pause(30);
+    await stage.settled();
     // oxlint-enable no-await-in-loop
   }
-  await expect
-    .poll(() => scene.service.operations.stateOf('default').sequence, { timeout: 10_000 })
-    .toBeGreaterThanOrEqual(6);
   stage.setClockAhead(301_000);
   return { ...scene, stage };
 }
@@ -264,13 +261,11 @@ test.each(BREAKAGES)(
       max_tokens: 9,
       messages: [{ role: 'user', content: 'Which port?' }],
     };
-    const from = performance.now();
+    // Both deadlines are met, or this has no end at all.
     const answers = [
       await stage.send('anthropic_messages', BODY),
       await stage.send('anthropic_messages', prompt),
     ];
-    // Two deadlines and a machine that is busy; a hang has no end at all.
-    expect(performance.now() - from).toBeLessThan(10_000);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect(answers[1]?.headers['x-svc-memory-state']).toMatch(/^degraded_/);
     expect(stage.provider.records.slice(-2).map(({ body }) => body.toString())).toEqual([

@@ -44,7 +44,7 @@ test.each(DIALECTS)(
       await pause(300);
       // oxlint-enable no-await-in-loop
     }
-    await hosted.outbox.flush(10_000);
+    await hosted.outbox.flush(30_000);
     const paths = new Set(service.seen.map(({ path }) => path.split('/').at(-1)));
     expect(paths).toEqual(new Set(['capture', 'recall']));
     const sent = service.seen.map(({ path, query, headers: sentHeaders, body: sentBody }) =>

@@ -5,7 +5,7 @@ import type { Reading } from '../../src/proxy/read-request.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 import { answerShowing, captureRecordings, judge, withPlanted } from '../support/purity.ts';
 
-const plain = captureRecordings();
+const plain = await captureRecordings();
 
 test('of what recorded sessions of real clients leave in the memory, nine records of ten are useful', () => {
   const judged = judge(plain);
@@ -32,22 +32,23 @@ function placed({ view }: Reading): Placement[] {
 
 test.each([FACT, `Earlier you told me: ${FACT}`, 'The code word is marmalade-42.', block])(
   'R26: when every answer of a session quotes what was recalled, no record of it is kept: %s',
-  (quote) => {
+  async (quote) => {
     const change = (recording: Parameters<typeof withPlanted>[0]) => ({
       ...recording,
       answer: answerShowing(recording.dialect, quote),
     });
-    const records = captureRecordings({ change, placements: placed }).flatMap((one) => one.records);
+    const captured = await captureRecordings({ change, placements: placed });
+    const records = captured.flatMap((one) => one.records);
     expect(records.length).toBeGreaterThan(50);
     expect(records.filter(({ text }) => /marmalade|svc-memory/.test(text))).toEqual([]);
   },
 );
 
-test('R26: no secret that stands in prompts, answers and results of tools is in any record', () => {
+test('R26: no secret that stands in prompts, answers and results of tools is in any record', async () => {
   const secrets = plantSecrets(20);
   const more = secrets.map(({ line }) => line).join('\n');
   const change = (recording: Parameters<typeof withPlanted>[0]) => withPlanted(recording, more);
-  const records = captureRecordings({ change }).flatMap((one) => one.records);
+  const records = (await captureRecordings({ change })).flatMap((one) => one.records);
   expect(records.filter(({ text }) => text.includes('[masked: '))).not.toEqual([]);
   const kept = JSON.stringify(records);
   const leaked = secrets.filter(({ secret }) => kept.includes(JSON.stringify(secret).slice(1, -1)));

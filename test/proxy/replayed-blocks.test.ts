@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { estimateTextTokens } from '../../src/core/tokens.ts';
 import {
@@ -18,6 +18,7 @@ import {
   type StoryOptions,
 } from '../support/story.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { wrapped } from '../support/wrapped-memory.ts';
 
 const FACT = 'The staging database of the walrus shop listens on port 6431.';
 const QUESTION = 'On which port does the staging database of the walrus shop listen?';
@@ -26,7 +27,7 @@ const SECOND_QUESTION = 'Who owns the billing dashboard and its Grafana alerts?'
 
 async function teach(story: Story, ...texts: string[]): Promise<void> {
   const records = texts.map((text) => recordOf(text, { space: 'default', conversation: text }));
-  await story.memory.capture(records, AbortSignal.timeout(5_000));
+  await story.memory.capture(records, AbortSignal.timeout(30_000));
 }
 
 async function startTaught(options: Partial<StoryOptions> = {}) {
@@ -73,7 +74,7 @@ test('R26: what another process forgets is not said again, not even in a tool lo
   await story.send(dialect, requestWith(dialect, items), STATED);
   expect(blocksIn(lastBody(provider))[0]).toContain(FACT);
   const other = openEmbeddedStore({ folder, report: () => {} });
-  expect(await other.memory.forget({ words: 'walrus' }, AbortSignal.timeout(5_000))).toBe(2);
+  expect(await other.memory.forget({ words: 'walrus' }, AbortSignal.timeout(30_000))).toBe(2);
   await other.close();
   const longer = [...items, ...toolRound(dialect, 'call_1', 'nothing')];
   const { headers } = await story.send(dialect, requestWith(dialect, longer), STATED);
@@ -308,4 +309,29 @@ test('previous_response_id passes unchanged, and so does the conversation behind
   });
   await story.send('openai_responses', body);
   expect(lastBody(provider)?.toString()).toBe(JSON.stringify(body));
+});
+
+test('R26: what is forgotten while the memory is asked for it is not placed, then or later', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  onTestFinished(() => store.close());
+  let isForgetting = true;
+  const { memory } = store;
+  const slow = wrapped(memory, {
+    recall: async (question, signal) => {
+      const found = await memory.recall(question, signal);
+      if (isForgetting) await memory.forget({ words: 'walrus' }, AbortSignal.timeout(30_000));
+      return found;
+    },
+  });
+  const provider = await startRecordingProvider();
+  const story = await startStory({ provider, memory: slow, ledger: store.ledger, folder });
+  await teach(story, FACT);
+  const items = [said('user', QUESTION)];
+  const ask = () => story.send('anthropic_messages', requestWith('anthropic_messages', items));
+  expect((await ask()).headers['x-svc-memory-state']).toBe('degraded_unavailable');
+  expect(blocksIn(lastBody(provider))).toEqual([]);
+  isForgetting = false;
+  expect((await ask()).headers['x-svc-memory-state']).toBe('empty');
+  expect(blocksIn(lastBody(provider))).toEqual([]);
 });

@@ -33,7 +33,7 @@ interface SpaceState {
   readonly records: Map<string, { readonly text: string; readonly bytes: Buffer }>;
 }
 
-const patience = (): AbortSignal => AbortSignal.timeout(10_000);
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 export class FakeOperations {
   readonly memory = new FakeMemory();

@@ -20,8 +20,9 @@ export interface HostedScene {
 
 export async function openHostedScene(
   options: Partial<HostedMemoryOptions> = {},
+  port = 0,
 ): Promise<HostedScene> {
-  const service = await new FakeService().listen();
+  const service = await new FakeService().listen(port);
   const folder = tempFolder();
   const lines: string[] = [];
   const open: HostedScene['reopen'] = (other = {}) => {
@@ -47,5 +48,5 @@ export function settingsFor(service: FakeService) {
 }
 
 export function patience(): AbortSignal {
-  return AbortSignal.timeout(10_000);
+  return AbortSignal.timeout(30_000);
 }

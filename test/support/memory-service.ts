@@ -17,6 +17,7 @@ import {
 import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
 import type { CallRow, ServiceLimits } from '../../src/hosted/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../../src/hosted/server.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { contractProblem } from './contract-answers.ts';
@@ -31,6 +32,8 @@ export interface TestServiceOptions {
   readonly pepper?: Uint8Array;
   readonly port?: number;
   readonly spaceBytesMax?: number;
+  /** The real one otherwise. */
+  readonly clock?: Clock;
 }
 
 export interface KeyOptions {
@@ -70,7 +73,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   const service = createMemoryService({
     store,
     pepper,
-    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
     newRequestId: () => `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
     randomBytes,
     report: (line) => reports.push(line),

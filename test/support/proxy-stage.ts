@@ -1,3 +1,4 @@
+import type { Handler } from '../../src/proxy/client-request.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/undici-upstream.ts';
@@ -27,6 +28,8 @@ export interface ProxyStage {
   sendTo(method: 'GET' | 'POST', path: string, headers: readonly string[]): Promise<ClientAnswer>;
   /** The body of the newest request as the provider got it. */
   forwarded(): string;
+  /** Resolves when the memory was given what the requests so far had for it: a tool takes longer. */
+  settled(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -56,7 +59,8 @@ export async function openProxyStage({
   const provider = await startScriptedProvider(options);
   const store = openEmbeddedStore({ folder, report: () => undefined });
   const memory = wrap?.(store.memory) ?? store.memory;
-  const proxy = { ...PROXY_SETTINGS, ...settings };
+  // A busy machine opens a store late: only a test of a silent memory may reach its deadline.
+  const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...settings };
   const upstreams = new Map(
     DIALECTS.map((dialect) => [dialect, upstreamOf(dialect, provider.url)]),
   );
@@ -73,7 +77,13 @@ export async function openProxyStage({
     outputFolder: undefined,
     onRow: (row) => rows.push(row),
   });
-  const server = await startServer(handler, settings);
+  const handling = new Set<Promise<void>>();
+  const handle: Handler = (request, outgoing) => {
+    const handled = handler(request, outgoing).finally(() => handling.delete(handled));
+    handling.add(handled);
+    return handled;
+  };
+  const server = await startServer(handle, settings);
   return {
     provider,
     rows,
@@ -101,6 +111,10 @@ export async function openProxyStage({
         ...(method === 'GET' ? {} : { body: Buffer.from('{"messages":[]}') }),
       }),
     forwarded: () => provider.records.at(-1)?.body.toString() ?? '',
+    settled: async () => {
+      await Promise.allSettled(handling);
+      await handler.drain(30_000);
+    },
     stop: async () => {
       await server.close();
       await Promise.all([...upstreams.values()].map(({ upstream }) => upstream.close()));
@@ -121,5 +135,5 @@ function upstreamOf(apiStyle: Dialect, baseUrl: string): ConfiguredUpstream {
     query: {},
     allowPrivate: true,
   };
-  return { settings, upstream: createUpstream(settings, { headersMs: 10_000 }) };
+  return { settings, upstream: createUpstream(settings, { headersMs: 600_000 }) };
 }

@@ -5,6 +5,7 @@ import { AnswerWatch } from '../../src/proxy/answer-watch.ts';
 import type { Placement } from '../../src/core/injections.ts';
 import { readRequest, type Reading } from '../../src/proxy/read-request.ts';
 import { termsOf } from '../../src/core/terms.ts';
+import type { LedgerEntry } from '../../src/ports/ledger.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';
 import { readWithOracle } from './answer-oracle.ts';
 import { golden, type Recording, recordings } from './recordings.ts';
@@ -28,22 +29,28 @@ export interface Replay {
 }
 
 /** Every scenario on its own, from an empty memory: the same words in one space are one record. */
-export function captureRecordings({ change, placements }: Replay = {}): Captured[] {
+export async function captureRecordings({ change, placements }: Replay = {}): Promise<Captured[]> {
   const scenarios = new Map<string, Recording[]>();
   for (const recording of recordings()) {
     const scenario = scenarioOf(recording);
     scenarios.set(scenario, [...(scenarios.get(scenario) ?? []), recording]);
   }
-  return [...scenarios].map(([scenario, recorded]) => {
+  const captured: Captured[] = [];
+  for (const [scenario, recorded] of scenarios) {
     const records = new Map<string, MemoryRecord>();
     const desk = new Desk((record) => records.set(`${record.space} ${record.digest}`, record));
-    for (const recording of recorded) desk.take(change?.(recording) ?? recording, placements);
-    return { scenario, records: [...records.values()] };
-  });
+    for (const recording of recorded) {
+      // oxlint-disable-next-line no-await-in-loop -- A conversation is read in its order.
+      await desk.take(change?.(recording) ?? recording, placements);
+    }
+    captured.push({ scenario, records: [...records.values()] });
+  }
+  return captured;
 }
 
 class Desk {
   readonly #conversations = new Conversations();
+  readonly #entries = new Map<string, LedgerEntry>();
   readonly #keeper: CaptureKeeper;
 
   constructor(keep: (record: MemoryRecord) => void) {
@@ -57,10 +64,17 @@ class Desk {
         },
         flush: async () => undefined,
       },
+      ledger: {
+        generation: () => 0,
+        find: async () => this.#entries,
+        record: (entries) => {
+          for (const entry of entries) this.#entries.set(entry.key, entry);
+        },
+      },
     });
   }
 
-  take(recording: Recording, placementsOf: Replay['placements'] = () => []): void {
+  async take(recording: Recording, placementsOf: Replay['placements'] = () => []): Promise<void> {
     const request = clientRequest(recording);
     const reading = request === undefined ? undefined : readRequest(this.#conversations, request);
     if (request === undefined || reading === undefined) return;
@@ -75,7 +89,11 @@ class Desk {
     watch.data(Buffer.from(answer));
     const isWhole = watch.beforeLast() && !recording.isCut;
     if (!isWhole && recording.isCut) this.#keeper.keepHuman(reading);
-    for (let left = 8; left > 0 && this.#keeper.keepHistory(reading, placements); left -= 1);
+    else if (watch.isCut) this.#keeper.noteCut(reading);
+    for (let left = 8; left > 0; left -= 1) {
+      // oxlint-disable-next-line no-await-in-loop -- One exchange after the other.
+      if (!(await this.#keeper.keepHistory(reading, placements))) break;
+    }
   }
 }
 

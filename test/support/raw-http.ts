@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
+// Only a server that hangs is waited for so long.
+const PATIENCE_MS = 50_000;
+
 /** HTTP as bytes on a real socket: what no HTTP client would send, and exactly what came back. */
 export interface RawAnswer {
   readonly status: number;
@@ -20,7 +23,7 @@ export async function openSocket(port: number): Promise<Socket> {
 export async function exchange(
   port: number,
   request: string | Buffer,
-  ms = 10_000,
+  ms = PATIENCE_MS,
 ): Promise<string> {
   const socket = await openSocket(port);
   const answer = readAll(socket, ms);
@@ -28,7 +31,7 @@ export async function exchange(
   return answer;
 }
 
-export function readAll(socket: Socket, ms = 10_000): Promise<string> {
+export function readAll(socket: Socket, ms = PATIENCE_MS): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
     const timer = setTimeout(() => {

@@ -6,6 +6,25 @@ import { type AnswerWatcher, relay, type RelayEnd } from '../../src/proxy/relay.
 import { startServer } from './sockets.ts';
 import { upstreamSettings } from './upstream.ts';
 
+export const TERMINAL = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+
+/** Writes down what it is shown, and in which order. */
+export function recordingWatcher(log: string[] = []): AnswerWatcher & { readonly seen: Buffer[] } {
+  const seen: Buffer[] = [];
+  return {
+    seen,
+    data(bytes) {
+      log.push('data');
+      seen.push(Buffer.from(bytes));
+    },
+    isTerminal: (bytes) => Buffer.from(bytes).includes('message_stop'),
+    beforeLast() {
+      log.push('beforeLast');
+      return true;
+    },
+  };
+}
+
 export interface Relaying {
   readonly port: number;
   /** How each relay ended, in order. */

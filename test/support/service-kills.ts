@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callService, itemOf } from './memory-service.ts';
 import type { ServiceProcess } from './service-process.ts';
+import { until } from './sockets.ts';
 
 /**
  * Captures without pause against a service that is killed again and again, and then what became of
@@ -11,13 +12,12 @@ export const KILL_SPACE = 'project/kills';
 
 const SAFE: ReadonlySet<string> = new Set(['durable', 'duplicate']);
 
-/** Sends small batches until the connection breaks; notes what was answered as durable. */
-export async function captureUntilGone(
+/** Sends small batches until the connection breaks; notes in `safe` what was answered as durable. */
+async function captureUntilGone(
   service: Pick<ServiceProcess, 'url'>,
   key: string,
-  run: string,
-): Promise<readonly string[]> {
-  const safe: string[] = [];
+  { run, safe }: { readonly run: string; readonly safe: string[] },
+): Promise<void> {
   for (let number = 0; ; number += 1) {
     const texts = [0, 1, 2].map((at) => `Fact ${run} ${number} ${at} about the weather.`);
     try {
@@ -26,25 +26,33 @@ export async function captureUntilGone(
         key,
         body: { space: KILL_SPACE, if_generation: 'new', items: texts.map((text) => itemOf(text)) },
       });
-      if (status !== 200) return safe;
+      if (status !== 200) return;
       const results = json.results as { state: string }[];
       safe.push(...texts.filter((_, at) => SAFE.has(results[at]?.state ?? '')));
     } catch {
-      return safe;
+      return;
     }
   }
 }
 
-/** Kills it after a random moment while two clients capture; what they were told is safe. */
+/**
+ * Kills it `afterMs` later, or that long after something was acknowledged, while two clients capture;
+ * what they were told is safe.
+ */
 export async function killWhileCapturing(
   service: ServiceProcess,
   key: string,
-  run: { readonly name: string; readonly afterMs: number },
+  run: { readonly name: string; readonly afterMs: number; readonly waits: boolean },
 ): Promise<readonly string[]> {
-  const clients = ['a', 'b'].map((one) => captureUntilGone(service, key, `${run.name}${one}`));
+  const safe: string[] = [];
+  const clients = ['a', 'b'].map((one) =>
+    captureUntilGone(service, key, { run: `${run.name}${one}`, safe }),
+  );
+  if (run.waits) await until(() => safe.length > 0);
   await sleep(run.afterMs);
   await service.end('SIGKILL');
-  return (await Promise.all(clients)).flat();
+  await Promise.all(clients);
+  return safe;
 }
 
 /** Every text that the service holds, by its own list. */

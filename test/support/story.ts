@@ -8,6 +8,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/undici-upstream.ts';
 import type { Dialect } from '../../src/core/dialect.ts';
 import type { ProxySettings } from '../../src/core/settings.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { Ledger, LedgerEntry } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
@@ -86,6 +87,8 @@ export interface StoryOptions {
   readonly folder?: string;
   readonly settings?: Partial<ProxySettings>;
   readonly dialects?: readonly Dialect[];
+  /** The real one otherwise. */
+  readonly clock?: Clock;
 }
 
 export interface Story {
@@ -120,13 +123,14 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     ...store.parts,
     version: '0.1.2',
     live: () => ({ proxy, upstreams }),
-    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
     outputFolder: undefined,
     onRow: (row) => rows.push(row),
   });
   const server = await startServer(handler, options.settings);
   const stop = once(async () => {
     await server.close();
+    await handler.drain(30_000);
     await store.close();
     for (const { upstream } of upstreams.values()) await upstream.close();
   });
@@ -149,7 +153,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
         ],
         body: bytesOf(body),
       }),
-    settled: () => store.parts.outbox.flush(10_000),
+    settled: () => store.parts.outbox.flush(30_000),
     stop,
   };
 }

@@ -11,6 +11,8 @@ export interface TmuxSession {
    * that is pressed before its question is there is lost.
    */
   asks(question: string): Promise<void>;
+  /** Waits until the screen is another one. */
+  changes(before: string): Promise<void>;
   /** Types text, and then Enter unless `isEntered` is false. */
   type(text: string, isEntered?: boolean): void;
   /** A key by tmux's name: 'C-c', 'Down', 'Enter'. */
@@ -30,7 +32,7 @@ export function missingTmux(): string | undefined {
   return error === undefined && status === 0 ? undefined : 'tmux is not installed here';
 }
 
-const SHOWN_MS = 30_000;
+const SHOWN_MS = 60_000;
 
 export function openTmux({ command, home, environment = {} }: TmuxStart): TmuxSession {
   // A server of its own: a person's sessions on this machine are not touched.
@@ -60,6 +62,7 @@ export function openTmux({ command, home, environment = {} }: TmuxStart): TmuxSe
       if (isEntered) press('Enter');
     },
     shows: (text) => until((shown) => shown.includes(text), text),
+    changes: (before) => until((shown) => shown !== before, 'anything else'),
     asks: (question) =>
       until(
         (shown) =>

@@ -19,15 +19,20 @@ export function upstreamRequest(changes: Partial<UpstreamRequest> = {}): Upstrea
   return { method: 'POST', target: '/v1/messages', headers: [], body: [], ...changes };
 }
 
-/** Reads a whole answer; says how it ended. */
+/** Reads a whole answer; says how it ended. `onData` is called when some of it came. */
 export async function readAnswer(
   answer: UpstreamAnswer,
+  onData: () => void = () => {},
 ): Promise<{ body: Buffer; end: 'end' | 'cut' }> {
   const chunks: Uint8Array[] = [];
   return await new Promise((resolve) => {
     const finish = (end: 'end' | 'cut'): void => resolve({ body: Buffer.concat(chunks), end });
     const sink: AnswerSink = {
-      data: (bytes) => chunks.push(bytes) > 0,
+      data: (bytes) => {
+        chunks.push(bytes);
+        onData();
+        return true;
+      },
       end: () => finish('end'),
       cut: () => finish('cut'),
     };

@@ -45,9 +45,12 @@ export function open(home: string, environment: Record<string, string> = {}): Se
   };
 }
 
+// A machine that runs many tests at once may take long; only a hang reaches it.
+const PATIENCE = { timeout: 30_000 };
+
 /** Waits until this question is asked; the screen is redrawn on its own time. */
 export async function asked(question: string): Promise<void> {
-  await vi.waitFor(() => expect(prompts.getScreen()).toContain(question), { timeout: 15_000 });
+  await vi.waitFor(() => expect(prompts.getScreen()).toContain(question), PATIENCE);
 }
 
 export async function answer(question: string, text = ''): Promise<void> {
@@ -72,6 +75,6 @@ export async function choose(question: string, entry: string): Promise<void> {
 export async function find(term: string, entry: string): Promise<void> {
   await asked('Which provider?');
   prompts.type(term);
-  await vi.waitFor(() => expect(prompts.getScreen()).toMatch(new RegExp(entry, 'm')));
+  await vi.waitFor(() => expect(prompts.getScreen()).toMatch(new RegExp(entry, 'm')), PATIENCE);
   await choose('Which provider?', entry);
 }

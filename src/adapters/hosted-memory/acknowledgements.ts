@@ -1,3 +1,4 @@
+import { COMMIT_SEQUENCE_MAX } from '../../core/memory-api/limits.ts';
 import { findOrphans, Journal, type JournalOptions } from '../journal.ts';
 
 /**
@@ -40,17 +41,26 @@ export interface AcknowledgementsOptions {
   readonly journal?: { readonly folder: string; readonly name: string };
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Something was forgotten in this space, here or on another machine. */
+  readonly onMoved?: (space: string) => void;
+  /** The service told a lower commit sequence of this space than before; once a space. */
+  readonly onBehind?: (space: string) => void;
 }
 
 export class Acknowledgements {
   readonly #now: () => number;
+  readonly #onMoved: ((space: string) => void) | undefined;
+  readonly #onBehind: ((space: string) => void) | undefined;
+  readonly #behind = new Set<string>();
   readonly #journal: Journal | undefined;
   readonly #spaces = new Map<string, SpaceState>();
   /** By space and text digest, oldest first. */
   readonly #texts = new Map<string, Acknowledged>();
 
-  constructor({ journal, now }: AcknowledgementsOptions) {
+  constructor({ journal, now, onMoved, onBehind }: AcknowledgementsOptions) {
+    this.#onBehind = onBehind;
     this.#now = now;
+    this.#onMoved = onMoved;
     if (journal === undefined) return;
     const options: JournalOptions = { ...journal, bytesMax: JOURNAL_BYTES_MAX };
     this.#journal = new Journal(options);
@@ -77,9 +87,15 @@ export class Acknowledgements {
       this.#clear(space);
       this.#spaces.set(space, { generation, sequence, at: this.#now() });
       this.#write([this.#lineOf(space, [])]);
-      return known === undefined ? 'same' : 'moved';
+      if (known === undefined) return 'same';
+      this.#onMoved?.(space);
+      return 'moved';
     }
-    if (sequence < known.sequence) return 'behind';
+    if (sequence < known.sequence) {
+      if (!this.#behind.has(space)) this.#onBehind?.(space);
+      this.#behind.add(space);
+      return 'behind';
+    }
     known.sequence = sequence;
     known.at = this.#now();
     return 'same';
@@ -186,6 +202,7 @@ function lineFrom(value: unknown): JournalLine | undefined {
     typeof fields.space === 'string' &&
     typeof fields.generation === 'string' &&
     typeof fields.sequence === 'number' &&
+    fields.sequence <= COMMIT_SEQUENCE_MAX &&
     typeof fields.at === 'number' &&
     Array.isArray(fields.texts);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at; svc itself wrote the list.

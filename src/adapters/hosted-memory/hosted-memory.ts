@@ -7,6 +7,7 @@ import {
   CANDIDATES_MAX,
 } from '../../core/memory-api/limits.ts';
 import type { RecallAnswer as WireAnswer, RecallRequest } from '../../core/memory-api/contract.ts';
+import { referenceOf } from '../../core/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/space.ts';
 import type {
   CaptureState,
@@ -42,6 +43,10 @@ import { outgoingOutput, outgoingRecord, passageIn } from './wire.ts';
 
 /** The outputs that were left out of prompts, near at hand: a service that is away hides none. */
 export interface Mirror extends Pick<Memory, 'keepOutputs' | 'retrieve' | 'forget'> {
+  /** Takes all outputs of a space away, without a trace of their having been forgotten. */
+  dropOutputs(space: string): Promise<void>;
+  /** Spaces that have outputs near at hand, used last first. */
+  outputSpaces(limit: number): Promise<readonly string[]>;
   /** Puts them beside the store as files: they are about to be left out. Returns at once. */
   keepFiles(space: string, digests: readonly string[]): void;
   /** Empties the blocks that were placed in conversations and quote one of these texts, or all. */
@@ -59,12 +64,18 @@ export interface HostedMemoryParts {
   readonly recallMs: number;
 }
 
+/** A deletion elsewhere may take so long to be seen in a space in which nobody works. */
+const LOOK_MS = 3_600_000;
+/** One call each; who works in more projects at once has the others looked at when they are used. */
+const LOOK_SPACES_MAX = 32;
+
 const EVERYTHING_BUT_OUTPUTS = ['exchange', 'note', 'fact', 'summary'] as const;
 
 export class HostedMemory implements Memory {
   readonly #parts: HostedMemoryParts;
   readonly #sender: CaptureSender;
   readonly #stored: StoredRecords;
+  #lookedAt = -Infinity;
 
   constructor(parts: HostedMemoryParts) {
     this.#parts = parts;
@@ -105,16 +116,24 @@ export class HostedMemory implements Memory {
     return this.#sender.send(records.map(outgoingRecord), signal);
   }
 
-  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | StoredOutput | undefined> {
+  async retrieve(
+    key: RecordKey,
+    signal: AbortSignal,
+  ): Promise<StoredRecord | StoredOutput | undefined> {
     const { mirror } = this.#parts;
-    return this.#stored.retrieve(key, signal).then(
-      async (found) => found ?? (await mirror?.retrieve(key, signal)),
-      async (error: unknown) => {
-        const found = await mirror?.retrieve(key, signal);
-        if (found === undefined) throw error;
-        return found;
-      },
-    );
+    let found: StoredRecord | StoredOutput | 'purged' | undefined;
+    try {
+      found = await this.#stored.retrieve(key, signal);
+    } catch (error) {
+      const nearby = await mirror?.retrieve(key, signal);
+      if (nearby === undefined) throw error;
+      return nearby;
+    }
+    if (found === undefined) return mirror?.retrieve(key, signal);
+    if (found !== 'purged') return found;
+    // Forgotten on another machine: then here too.
+    await mirror?.forget(forgetKey(key), signal);
+    return undefined;
   }
 
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]> {
@@ -141,8 +160,13 @@ export class HostedMemory implements Memory {
     signal: AbortSignal,
   ): Promise<readonly CaptureState[]> {
     const states = await this.#sender.send(records.map(outgoingOutput), signal);
+    const { mirror } = this.#parts;
     const kept = records.filter((_, at) => states[at] === 'stored' || states[at] === 'duplicate');
-    if (kept.length > 0) await this.#parts.mirror?.keepOutputs(kept, signal);
+    if (kept.length > 0) await mirror?.keepOutputs(kept, signal);
+    for (const [at, record] of records.entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
+      if (states[at] === 'forgotten') await mirror?.forget(forgetKey(record), signal);
+    }
     return states;
   }
 
@@ -171,6 +195,29 @@ export class HostedMemory implements Memory {
       holdings.map(({ digest }) => digest),
     );
     return holdings;
+  }
+
+  /**
+   * Looks where the spaces stand whose outputs are near at hand: in one that is not worked in, nothing
+   * else would tell that something was forgotten there. Once an hour; never rejects.
+   */
+  async lookAround(signal: AbortSignal): Promise<void> {
+    const { mirror, operations, acknowledgements } = this.#parts;
+    const now = performance.now();
+    if (mirror === undefined || now - this.#lookedAt < LOOK_MS) return;
+    this.#lookedAt = now;
+    const spaces = await mirror.outputSpaces(LOOK_SPACES_MAX).catch(() => []);
+    for (const space of spaces.filter(isSpace)) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- Nobody waits for these.
+        const { space_state: state } = await operations.whoAmI(signal, space);
+        if (state?.space !== space) continue;
+        acknowledgements.stands(space, state.generation, state.commit_seq);
+      } catch (error) {
+        // A space that is not for this key says nothing about the others.
+        if (!(error instanceof ServiceFault)) return;
+      }
+    }
   }
 
   distrust(milliseconds: number): void {
@@ -246,6 +293,10 @@ export class HostedMemory implements Memory {
     if (space !== request.space) throw malformed();
     return this.#parts.acknowledgements.stands(space, generation, commit_seq);
   }
+}
+
+function forgetKey(key: RecordKey): ForgetFilter {
+  return 'ref' in key ? { refs: [key.ref] } : { refs: [referenceOf(key.digest)], space: key.space };
 }
 
 interface HeldText {

@@ -15,10 +15,16 @@ const REFRESH_MS = 300_000;
 /** While the service was never heard. */
 const FIRST_MS = 15_000;
 
+export interface KeyIdentityParts {
+  readonly operations: Operations;
+  readonly gate: ServiceGate;
+  report(line: string): void;
+  /** Called each time that the service has answered. Never rejects. */
+  onHeard(signal: AbortSignal): Promise<void>;
+}
+
 export class KeyIdentity {
-  readonly #operations: Operations;
-  readonly #gate: ServiceGate;
-  readonly #report: (line: string) => void;
+  readonly #parts: KeyIdentityParts;
   readonly #closing = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #scopes: { readonly read: boolean; readonly write: boolean } = { read: true, write: true };
@@ -26,11 +32,9 @@ export class KeyIdentity {
   #mayShare = true;
   #wasDenied = false;
 
-  constructor(operations: Operations, gate: ServiceGate, report: (line: string) => void) {
-    this.#operations = operations;
-    this.#gate = gate;
-    this.#report = report;
-    operations.onRefused = (error, access) => this.#refused(error, access);
+  constructor(parts: KeyIdentityParts) {
+    this.#parts = parts;
+    parts.operations.onRefused = (error, access) => this.#refused(error, access);
   }
 
   get supports(): MemorySupport {
@@ -67,12 +71,14 @@ export class KeyIdentity {
 
   /** False when the service gave no answer at all. */
   async #refresh(): Promise<boolean> {
+    const { signal } = this.#closing;
     try {
-      this.#heard(await this.#operations.whoAmI(this.#closing.signal));
-      return true;
+      this.#heard(await this.#parts.operations.whoAmI(signal));
     } catch (error) {
       return error instanceof ServiceFault;
     }
+    void this.#parts.onHeard(signal);
+    return true;
   }
 
   #refused(error: unknown, access: 'read' | 'write'): void {
@@ -87,13 +93,13 @@ export class KeyIdentity {
     const { spaces } = key;
     this.#mayShare = mayUse(spaces === undefined ? {} : { spaces }, GLOBAL_SPACE);
     this.#wasDenied = false;
-    this.#gate.open();
+    this.#parts.gate.open();
   }
 
   #denied(): void {
     if (this.#wasDenied) return;
     this.#wasDenied = true;
-    this.#report(
+    this.#parts.report(
       'The memory service refuses the service key: requests go on without memory. Look with: svc doctor',
     );
   }

@@ -43,12 +43,23 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
   const link = new ServiceLink({ ...settings, ...(trust === undefined ? {} : { trust }) });
   const gate = new ServiceGate(() => performance.now());
   const operations = new Operations(link, gate);
-  const identity = new KeyIdentity(operations, gate, options.report.bind(options));
   const acknowledgements = new Acknowledgements({
     now: () => Date.now(),
+    onBehind: (space) =>
+      options.report(
+        `The memory service lost commits of the space ${space}, or counted wrong: until it has caught up, or something is forgotten there, nothing is left out of prompts.`,
+      ),
+    // What cannot be taken out now is looked at again with the next deletion there.
+    onMoved: (space) => void mirror?.dropOutputs(space).catch(() => undefined),
     ...(folder === undefined ? {} : { journal: { folder, name: nameOf('held', settings) } }),
   });
-  const memory = new HostedMemory({
+  const identity = new KeyIdentity({
+    operations,
+    gate,
+    report: options.report.bind(options),
+    onHeard: (signal) => memory.lookAround(signal),
+  });
+  const memory: HostedMemory = new HostedMemory({
     link,
     operations,
     gate,

@@ -1,6 +1,7 @@
 import { Pool, type Dispatcher } from 'undici';
 import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
 import { parseShape, type Shape } from '../../core/memory-api/shape.ts';
+import { isOwnMachine } from '../../core/own-machine.ts';
 import { VERSION } from '../../core/version.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { type AddressRule, mayResolve } from '../addresses.ts';
@@ -53,7 +54,8 @@ export class ServiceLink {
   constructor({ baseUrl, serviceKey, allowPrivate, trust = {} }: LinkOptions) {
     const url = new URL(baseUrl);
     const rule: AddressRule = { allowPrivate, isSecure: url.protocol === 'https:' };
-    this.#isRefused = !mayResolve(url.hostname, rule) || (!rule.isSecure && !isOwnMachine(url));
+    this.#isRefused =
+      !mayResolve(url.hostname, rule) || (!rule.isSecure && !isOwnMachine(url.hostname));
     this.#basePath = url.pathname.replace(/\/+$/, '');
     this.#authorization = `Bearer ${serviceKey}`;
     // A pool of its own: neither a slow service nor its keep-alive has anything to do with a provider.
@@ -224,10 +226,6 @@ function jsonIn(headers: ReadonlyMap<string, string>, body: Buffer): unknown {
   } catch {
     throw malformed();
   }
-}
-
-function isOwnMachine({ hostname }: URL): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname);
 }
 
 export function late(): MemoryError {

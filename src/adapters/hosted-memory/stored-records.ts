@@ -36,14 +36,15 @@ export class StoredRecords {
     this.#acknowledgements = acknowledgements;
   }
 
-  async retrieve(key: RecordKey, signal: AbortSignal): Promise<Stored | undefined> {
+  /** `purged`: the service held it and was told to forget it. */
+  async retrieve(key: RecordKey, signal: AbortSignal): Promise<Stored | 'purged' | undefined> {
     const [ref, space] = 'ref' in key ? [key.ref, undefined] : [referenceOf(key.digest), key.space];
     if (!REFERENCE.test(ref) || (space !== undefined && !isSpace(space))) return undefined;
-    const found = await this.#fetch([ref], space, signal);
+    const { found, purged } = await this.#fetch([ref], space, signal);
     const isAsked = ({ digest }: Stored): boolean =>
       'ref' in key ? !ref.startsWith('m_') || referenceOf(digest) === ref : digest === key.digest;
     if (!found.every(({ record }) => isAsked(record))) throw malformed();
-    return found[0]?.record;
+    return found[0]?.record ?? (purged.includes(ref) ? 'purged' : undefined);
   }
 
   async list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]> {
@@ -71,7 +72,8 @@ export class StoredRecords {
       for (let at = 0; at < refs.length; at += RETRIEVE_REFS_MAX) {
         const some = refs.slice(at, at + RETRIEVE_REFS_MAX);
         // oxlint-disable-next-line no-await-in-loop
-        for (const { record, digest } of await this.#fetch(some, filter.space, signal)) {
+        const fetched = await this.#fetch(some, filter.space, signal);
+        for (const { record, digest } of fetched.found) {
           found.add({ space: record.space, digest, text: record.text });
         }
       }
@@ -139,7 +141,7 @@ export class StoredRecords {
       if (source === undefined) continue;
       // One at a time: a record may be a megabyte.
       // oxlint-disable-next-line no-await-in-loop
-      const [found] = await this.#fetch([source.digest], source.space, signal);
+      const [found] = (await this.#fetch([source.digest], source.space, signal)).found;
       if (found !== undefined && found.record.role !== 'tool') {
         fetched.set(source.digest, { ...found.record, role: found.record.role });
       }
@@ -156,11 +158,13 @@ export class StoredRecords {
       { ...place, refs, max_bytes: RETRIEVE_BYTES_MAX },
       signal,
     );
-    return answer.objects.map((object) => {
+    const found = answer.objects.map((object) => {
       const record = recordInObject(object);
       if (record === undefined || record.space !== (space ?? record.space)) throw malformed();
       return { record, digest: object.digest };
     });
+    const purged = answer.missing.filter(({ reason }) => reason === 'purged');
+    return { found, purged: purged.map(({ ref }) => ref) };
   }
 }
 

@@ -204,6 +204,10 @@ function explained(error: unknown, file: string): unknown {
     return new FileError(`${file} was made by a later version of svc.`, 'Update svc first.');
   }
   const code = codeOf(error);
+  if (code === 'ENOENT') {
+    const hint = 'Nothing was changed. Name a file in a folder that exists.';
+    return new FileError(`There is no ${file}, or no folder for it.`, hint, { cause: error });
+  }
   const what =
     code === '' || code.startsWith('ERR_SQLITE')
       ? 'is no backup of a service, or cannot be written'

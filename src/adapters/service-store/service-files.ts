@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, rm } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
+import type { Environment } from '../../core/config-values.ts';
 import { dataFolder } from '../data-folder.ts';
 import { codeOf, FileError } from '../file-error.ts';
 import {
@@ -18,8 +19,6 @@ import { replaceFile } from '../replace-file.ts';
  * never in a backup: backups travel, and one without it holds nothing with which a key can be
  * tried. Whoever moves a service to another machine takes the file along, or makes new keys.
  */
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const { O_RDONLY, O_NOFOLLOW } = constants;
 const PEPPER_BYTES = 32;

@@ -21,8 +21,11 @@ const WAITING_MAX = 1024;
 const STARTS_MAX = 5;
 const STARTS_WINDOW_MS = 60_000;
 
-/** A call in progress when the process ends: one transaction with its sync. */
-const EXIT_MS = 1000;
+/**
+ * A call in progress when the process ends. Most take milliseconds; the longest wait 5 s for another
+ * process's lock, or read a file of gigabytes. Only a disk that hangs takes longer.
+ */
+const EXIT_MS = 15_000;
 
 /** A table of calls, each with one input: what StoreCalls is, or another worker's. */
 type CallTable<Calls> = { [Name in keyof Calls]: (input: never) => unknown };
@@ -88,12 +91,14 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     if (worker !== undefined) {
       await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
     }
+    // Also what the driver does not do when it closes: with the thread go its statements, with the last
+    // of them SQLite's hold on the file, and with that the write-ahead log.
     await worker?.terminate();
     process.off('exit', this.#waitForWorker);
   }
 
   // The native driver aborts the whole process (SIGABRT, whatever the exit code was to be) when its
-  // thread is ended inside a call: 1 to 10 % of exits under load. So the call is let finish.
+  // thread is ended inside a call that makes values. So the call is let finish; no other one begins.
   readonly #waitForWorker = (): void => {
     Atomics.store(this.#control, STOPPING, 1);
     if (this.#worker !== undefined) Atomics.wait(this.#control, BUSY, 1, EXIT_MS);

@@ -18,6 +18,8 @@ import { migrate } from './schema.ts';
  */
 
 const FILE_NAME = 'memory.db';
+/** Statements after which a text that was read may be gone, or another one. */
+const TAKES_TEXTS = /^\s*(?:DELETE|UPDATE (?:outputs|records))\b/i;
 /** PRAGMA quick_check reads the whole file: 16 MiB take about 50 ms, larger ones are trusted. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** Another process holds the write lock for one short transaction, on a bad disk for seconds. */
@@ -40,6 +42,7 @@ export interface OpenOptions {
 export class Database {
   readonly #connection: Connection;
   readonly #statements = new Map<string, Statement>();
+  #deletions = 0;
   /** Of the file that was opened: the path may hold another one by now. */
   readonly inode: number;
   readonly sqliteVersion: string;
@@ -82,6 +85,15 @@ export class Database {
 
   exec(sql: string): void {
     this.#connection.exec(sql);
+  }
+
+  /**
+   * Another one as soon as a text that was read may be gone: after each commit of another connection,
+   * which is when SQLite too forgets the pages that it has read, and after each deletion by this one.
+   */
+  generation(): string {
+    const row = this.get<{ data_version: number }>('PRAGMA data_version');
+    return `${row?.data_version ?? 0} ${this.#deletions}`;
   }
 
   /** All or nothing, on disk when it returns. */
@@ -139,6 +151,7 @@ export class Database {
   }
 
   #statement(sql: string): Statement {
+    if (TAKES_TEXTS.test(sql)) this.#deletions += 1;
     const known = this.#statements.get(sql);
     if (known !== undefined) return known;
     const statement = this.#connection.prepare(sql);

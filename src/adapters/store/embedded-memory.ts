@@ -26,14 +26,23 @@ import type { OutputMirror } from './output-mirror.ts';
 const BATCH_RECORDS_MAX = 16;
 const BATCH_CHARS_MAX = 32_768;
 
+export interface EmbeddedMemoryParts {
+  readonly client: StoreClient;
+  readonly mirror: OutputMirror;
+  /** Captures on their way, in this process or another, that the filter means. */
+  readonly waiting: (filter: ForgetFilter) => Promise<readonly MemoryRecord[]>;
+}
+
 export class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
   readonly #client: StoreClient;
   readonly #mirror: OutputMirror;
+  readonly #waiting: EmbeddedMemoryParts['waiting'];
 
-  constructor(client: StoreClient, mirror: OutputMirror) {
+  constructor({ client, mirror, waiting }: EmbeddedMemoryParts) {
     this.#client = client;
     this.#mirror = mirror;
+    this.#waiting = waiting;
   }
 
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
@@ -60,9 +69,11 @@ export class EmbeddedMemory implements Memory {
   }
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
-    const forgotten = await this.#client.call('forget', filter, signal);
+    const waiting = await this.#waiting(filter);
+    const buried = waiting.length === 0 ? 0 : await this.#client.call('bury', waiting, signal);
+    const forgotten = buried + (await this.#client.call('forget', filter, signal));
     try {
-      if (forgotten > 0) await this.#mirror.sweep();
+      await this.#mirror.sweep();
     } catch (cause) {
       const message = 'The memory forgot, but could not remove its file of a tool output.';
       throw new MemoryError('unavailable', message, { cause });
@@ -88,6 +99,21 @@ export class EmbeddedMemory implements Memory {
     const digests = holdings.map(({ digest }) => digest);
     this.keepFiles(question.space, digests);
     return holdings;
+  }
+
+  /** Of outputs that are held elsewhere, where something was forgotten: maybe one of these. */
+  async dropOutputs(space: string): Promise<void> {
+    await this.#client.call('dropOutputs', space);
+    await this.sweepFiles();
+  }
+
+  outputSpaces(limit: number): Promise<readonly string[]> {
+    return this.#client.call('outputSpaces', limit);
+  }
+
+  /** Removes files whose output is not held any more: a kill may come between the two. */
+  sweepFiles(): Promise<void> {
+    return this.#mirror.sweep();
   }
 
   /** Writes these outputs as files for shells that may only read. Returns at once. */

@@ -1,10 +1,11 @@
 import { JournalLedger } from '../ledger.ts';
-import { JournalOutbox } from '../outbox.ts';
+import { JournalOutbox, OUTBOX_NAME } from '../outbox.ts';
 import { BatchedRequestLog } from '../request-log.ts';
 import { StoreClient } from './client.ts';
 import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';
 import type { StoreHealth } from './protocol.ts';
+import { waitingRecords } from './waiting-records.ts';
 
 /**
  * Everything svc remembers on this machine, in one folder: memories, ledger, outbox, request log.
@@ -51,7 +52,15 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     textOf: async (key) => (await client.call('retrieve', key))?.text,
     heldOf: (refs) => client.call('heldOutputs', refs),
   });
-  const memory = new EmbeddedMemory(client, mirror);
+  const memory = new EmbeddedMemory({
+    client,
+    mirror,
+    waiting: async (filter) => {
+      // What a dead process left is taken in first: it must not come back after the forgetting.
+      await outbox.flush(CLOSE_FLUSH_MS);
+      return waitingRecords({ folder, name: OUTBOX_NAME }, filter);
+    },
+  });
   const outbox = new JournalOutbox({ folder, target: memory, report });
   const ledger = new JournalLedger({
     folder,

@@ -1,16 +1,15 @@
-import { outputProof } from '../../core/proofs.ts';
+import { textBytes } from '../../core/proofs.ts';
 import { isDigest, referenceOf } from '../../core/reference.ts';
 import { termsOf } from '../../core/terms.ts';
 import type {
   CaptureState,
   ForgetFilter,
-  Holding,
-  HoldQuestion,
   OutputRecord,
   RecordKey,
   StoredOutput,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
+import type { Holder, StoredBytes } from './possessions.ts';
 import { isName, listTerms, RECORD_CHARS_MAX, spaceId } from './records.ts';
 import { textOf } from './text.ts';
 
@@ -36,7 +35,7 @@ interface OutputRow {
   readonly used: number;
 }
 
-export class Outputs {
+export class Outputs implements Holder {
   readonly #database: Database;
   #writes = 0;
 
@@ -53,8 +52,8 @@ export class Outputs {
     });
   }
 
-  /** Reads every byte that it proves. */
-  hold({ space, digests, nonce }: HoldQuestion, now: number): Holding[] {
+  /** Notes that they are used. */
+  bytesOf(space: string, digests: readonly string[], now: number): StoredBytes[] {
     const rows = this.#database.all<OutputRow>(
       `SELECT o.id, o.digest, o.text, o.used FROM outputs o JOIN spaces s ON s.id = o.space
        WHERE s.name = ? AND o.digest IN (SELECT value FROM json_each(?))`,
@@ -67,8 +66,8 @@ export class Outputs {
       this.#database.run(sql, now, JSON.stringify(old));
     }
     return rows.flatMap(({ digest, text }) => {
-      const proof = outputProof(nonce, Buffer.from(text).toString('utf8'));
-      return proof === undefined ? [] : [{ digest, proof }];
+      const bytes = textBytes('tool', textOf({ text, is_utf16: 0 }));
+      return bytes === undefined ? [] : [{ digest, bytes }];
     });
   }
 
@@ -130,6 +129,23 @@ export class Outputs {
       );
       return this.#database.run(`DELETE FROM outputs AS o WHERE ${where}`, ...values);
     });
+  }
+
+  /** The number of outputs that were in the space. */
+  drop(space: string): number {
+    const sql = 'DELETE FROM outputs WHERE space = (SELECT id FROM spaces WHERE name = ?)';
+    return this.#database.run(sql, space);
+  }
+
+  /** Used last first. */
+  spaces(limit: number): string[] {
+    return this.#database
+      .all<{ readonly name: string }>(
+        `SELECT s.name FROM outputs o JOIN spaces s ON s.id = o.space
+         GROUP BY s.name ORDER BY max(o.used) DESC LIMIT ?`,
+        limit,
+      )
+      .map(({ name }) => name);
   }
 
   // Outputs are in no index: they are read one by one, before anything is locked.

@@ -45,12 +45,18 @@ export interface StoreCalls {
   retrieve(key: RecordKey): StoredRecord | StoredOutput | undefined;
   list(filter: ListFilter): readonly StoredRecord[];
   forget(filter: ForgetFilter): number;
+  /** Keeps records out that are not held yet. Returns how many of them are new to it. */
+  bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[]): number;
   /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */
   forgetPlaced(texts: readonly string[] | 'all'): number;
   keepOutputs(records: readonly OutputRecord[]): readonly CaptureState[];
   hold(question: HoldQuestion): readonly Holding[];
   /** Those of the references that stand for a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
+  /** Takes the outputs of a space out, without tombstones: where they belong they may be held on. */
+  dropOutputs(space: string): void;
+  /** Spaces that have outputs, used last first. */
+  outputSpaces(limit: number): readonly string[];
   findEntries(keys: readonly string[]): readonly LedgerEntry[];
   recordEntries(entries: readonly LedgerEntry[]): void;
   addRequests(rows: readonly RequestRow[]): void;

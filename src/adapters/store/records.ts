@@ -1,4 +1,4 @@
-import { textProof } from '../../core/proofs.ts';
+import { textBytes } from '../../core/proofs.ts';
 import { quoteOf } from '../../core/recall-block.ts';
 import { standingIn } from '../../core/standing.ts';
 import { isDigest, referenceOf } from '../../core/reference.ts';
@@ -6,8 +6,6 @@ import { termsOf } from '../../core/terms.ts';
 import type {
   CaptureState,
   ForgetFilter,
-  Holding,
-  HoldQuestion,
   ListFilter,
   MemoryRecord,
   RecordKey,
@@ -15,6 +13,7 @@ import type {
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { type AddText, PassageIndex } from './passage-index.ts';
+import type { Holder, StoredBytes } from './possessions.ts';
 import { SPACES_MAX } from './schema.ts';
 import { bytesOf, type StoredText, textOf } from './text.ts';
 
@@ -39,7 +38,7 @@ const RECORD_COLUMNS = `r.digest, s.name AS space, r.role, r.text, r.is_utf16, r
   r.fingerprint, r.exchange, r.branch, r.ref`;
 const RECORDS = 'FROM records r JOIN spaces s ON s.id = r.space';
 
-export class Records {
+export class Records implements Holder {
   readonly #database: Database;
   readonly #index: PassageIndex;
 
@@ -54,8 +53,7 @@ export class Records {
     );
   }
 
-  /** Reads every byte that it proves. */
-  hold({ space, digests, nonce }: HoldQuestion): Holding[] {
+  bytesOf(space: string, digests: readonly string[]): StoredBytes[] {
     const rows = this.#database.all<Pick<RecordRow, 'digest' | 'role'> & StoredText>(
       `SELECT r.digest, r.role, r.text, r.is_utf16 ${RECORDS}
        WHERE s.name = ? AND r.digest IN (SELECT value FROM json_each(?))`,
@@ -63,8 +61,8 @@ export class Records {
       JSON.stringify(digests),
     );
     return rows.flatMap(({ digest, role, ...stored }) => {
-      const proof = textProof(nonce, role, textOf(stored));
-      return proof === undefined ? [] : [{ digest, proof }];
+      const bytes = textBytes(role, textOf(stored));
+      return bytes === undefined ? [] : [{ digest, bytes }];
     });
   }
 
@@ -118,6 +116,24 @@ export class Records {
       count += batch;
       if (batch < FORGET_BATCH) return { count, quotes };
     }
+  }
+
+  /** Tombstones for what is on its way; a record that is held is the business of `forget`. */
+  bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[], at: number): number {
+    return this.#database.transaction(() => {
+      let buried = 0;
+      for (const { space: name, digest } of records) {
+        const space = spaceId(this.#database, name);
+        if (space === undefined || this.#has('records', space, digest)) continue;
+        buried += this.#database.run(
+          'INSERT OR IGNORE INTO tombstones (space, digest, at) VALUES (?, ?, ?)',
+          space,
+          digest,
+          at,
+        );
+      }
+      return buried;
+    });
   }
 
   #captureOne(record: MemoryRecord, add: AddText): CaptureState {

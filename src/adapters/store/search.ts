@@ -4,16 +4,16 @@ import { type Question, readQuestion } from '../../core/question.ts';
 import { estimateTextTokens } from '../../core/tokens.ts';
 import type { QuestionTerm } from '../../core/ranked.ts';
 import { orderParts, rankCandidates } from '../../core/ranking.ts';
-import { keepRelevant, rarityOf } from '../../core/relevance.ts';
+import { keepRelevant, rarerNames, rarityOf } from '../../core/relevance.ts';
 import { valueOf } from '../../core/term-value.ts';
-import { Tally } from '../../core/top.ts';
+import { Tally } from '../../core/tally.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { Postings, POSTINGS_MAX, rangeOf, type Space, type SpacePostings } from './postings.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 import { standingInstructions } from './standing.ts';
 import { type StoredText, textOf } from './text.ts';
-import { type Found, readUnits } from './units.ts';
+import { type Found, UnitReader } from './units.ts';
 
 /**
  * Recall: candidates from the full-text index of one space and of 'global', ordered and judged by
@@ -60,10 +60,12 @@ interface ScoredPassage {
 export class Search {
   readonly #database: Database;
   readonly #postings: Postings;
+  readonly #units: UnitReader;
 
   constructor(database: Database) {
     this.#database = database;
     this.#postings = new Postings(database);
+    this.#units = new UnitReader(database);
   }
 
   /** Looks in the question's space and in `others`, nowhere else. */
@@ -76,7 +78,7 @@ export class Search {
     const terms = weigh(asked, postings, passages);
     const given = { terms, passages, excluded: question.excludeDigests };
     const found = postings.map((space) => this.#candidates(space, given));
-    const units = readUnits(this.#database, {
+    const units = this.#units.read({
       ids: [
         ...found.flatMap(({ ids }) => ids),
         ...spaces.flatMap((space) => this.#saidIn(space, asked.span)),
@@ -242,7 +244,12 @@ function weigh(
     return { term, weight, frequency, rarity: proves * rarityOf(term, frequency, passages) };
   };
   for (const space of spaces) space.count([...asked.human, ...asked.humanWholes]);
-  const human = asked.human.map((term) => weighed(term, 1, asked.dateTerms.has(term) ? 0 : 1));
+  const isUnproving = (term: string): boolean =>
+    asked.dateTerms.has(term) || asked.asking.has(term);
+  const human = rarerNames(
+    asked.human.map((term) => weighed(term, 1, isUnproving(term) ? 0 : 1)),
+    asked.names,
+  );
   const wholes = asked.humanWholes.map((term) => weighed(term, 1, 0));
   const rarity = human.reduce((sum, term) => sum + term.rarity, 0);
   if (rarity >= HUMAN_RARITY_ENOUGH) return [...human, ...wholes];

@@ -14,6 +14,7 @@ import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
 import { quoteOf } from '../../core/recall-block.ts';
 import { markForgotten } from '../forgotten.ts';
 import { Outputs } from './outputs.ts';
+import { Possessions } from './possessions.ts';
 import { Records } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { Search } from './search.ts';
@@ -91,6 +92,7 @@ export class Store {
   #callsOn(database: Database): StoreCalls {
     const records = new Records(database);
     const outputs = new Outputs(database);
+    const possessions = new Possessions(database, [outputs, records]);
     const search = new Search(database);
     const ledger = new LedgerTable(database);
     const requests = new RequestTable(database);
@@ -101,10 +103,15 @@ export class Store {
       retrieve: (key) => records.retrieve(key) ?? outputs.retrieve(key),
       list: (filter) => records.list(filter),
       forget: (filter) => this.#forget({ database, records, outputs, ledger }, filter),
+      bury: (given) => records.bury(given, Date.now()),
       forgetPlaced: (texts) => this.#forgetPlaced({ database, ledger }, texts),
       keepOutputs: (given) => outputs.keep(given, Date.now()),
-      hold: (question) => [...outputs.hold(question, Date.now()), ...records.hold(question)],
+      hold: (question) => possessions.hold(question, Date.now()),
       heldOutputs: (refs) => outputs.heldRefs(refs),
+      dropOutputs: (space) => {
+        if (outputs.drop(space) > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      },
+      outputSpaces: (limit) => outputs.spaces(limit),
       findEntries: (keys) => ledger.find(keys),
       recordEntries: (entries) => ledger.record(entries),
       addRequests: (rows) => requests.add(rows),
@@ -122,9 +129,8 @@ export class Store {
     const now = Date.now();
     const outputCount = outputs.forget(filter, now);
     const { count, quotes } = records.forget(filter, now);
-    const blocks = quotes.size === 0 ? 0 : ledger.forget((quote) => quotes.has(quote), now);
+    if (quotes.size > 0) this.#emptyBlocks(ledger, (quote) => quotes.has(quote));
     if (outputCount + count > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    if (blocks > 0) markForgotten(this.#options.folder);
     return outputCount + count;
   }
 
@@ -134,11 +140,15 @@ export class Store {
     texts: readonly string[] | 'all',
   ): number {
     const all = texts === 'all' ? '' : texts.map(quoteOf).join('\0');
-    const blocks = ledger.forget((quote) => texts === 'all' || all.includes(quote), Date.now());
-    if (blocks === 0) return 0;
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    markForgotten(this.#options.folder);
+    const isForgotten = (quote: string): boolean => texts === 'all' || all.includes(quote);
+    const blocks = texts.length === 0 ? 0 : this.#emptyBlocks(ledger, isForgotten);
+    if (blocks > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     return blocks;
+  }
+
+  /** Told to the other processes even where no row had such a block: theirs may be on its way. */
+  #emptyBlocks(ledger: LedgerTable, isForgotten: (quote: string) => boolean): number {
+    return ledger.forget(isForgotten, () => markForgotten(this.#options.folder));
   }
 
   #health(database: Database): StoreHealth {

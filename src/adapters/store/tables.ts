@@ -19,6 +19,10 @@ const REQUEST_LIST_MAX = 100_000;
 const WRITES_PER_PRUNE = 256;
 /** Ledger rows that are read at once: 2 MB. */
 const FORGET_ROWS = 1000;
+/** The row that says when something was last forgotten. No key of an entry is without a colon. */
+const FORGOTTEN_KEY = 'forgotten';
+/** Looking through 200,000 rows takes some 2 s; what comes meanwhile may be behind the look. */
+const LOOKING_MS = 10_000;
 
 interface LedgerRow extends Omit<LedgerEntry, 'dropsEarlier' | 'form'> {
   readonly form: 'text' | 'part';
@@ -45,21 +49,15 @@ export class LedgerTable {
 
   /**
    * A later entry for the same key wins, in whatever order they arrive. Without an entry that a power
-   * cut takes, a request is a little dearer.
+   * cut takes, a request is a little dearer. What was placed before something was forgotten and comes
+   * after it (out of a journal, from another process) was not looked at then: its block stays out.
    */
   record(entries: readonly LedgerEntry[]): void {
     this.#database.unsyncedTransaction(() => {
-      for (const { key, block, form, dropsEarlier, at } of entries) {
-        this.#database.run(
-          `INSERT INTO ledger (key, block, form, drops_earlier, at) VALUES (?, ?, ?, ?, ?)
-           ON CONFLICT (key) DO UPDATE SET block = excluded.block, form = excluded.form,
-             drops_earlier = excluded.drops_earlier, at = excluded.at WHERE excluded.at >= ledger.at`,
-          key,
-          block,
-          form,
-          dropsEarlier ? 1 : 0,
-          at,
-        );
+      const forgottenAt = this.find([FORGOTTEN_KEY])[0]?.at ?? -Infinity;
+      for (const entry of entries) {
+        const isLate = entry.at <= forgottenAt && quotesIn(entry.block).length > 0;
+        this.#put(isLate ? { ...entry, block: '' } : entry);
       }
       this.#writes += 1;
       if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune();
@@ -69,9 +67,24 @@ export class LedgerTable {
   /**
    * Empties the blocks that quote what `isForgotten` knows, and returns how many. What was forgotten
    * must not be said again, though the provider's cache breaks there once: an entry without a block
-   * keeps its prompt from being recalled for anew.
+   * keeps its prompt from being recalled for anew. `tell`: from then on no other process places what
+   * it found, or placed, before.
    */
-  forget(isForgotten: (quote: string) => boolean, at: number): number {
+  forget(isForgotten: (quote: string) => boolean, tell: () => void): number {
+    this.#mark(Date.now() + LOOKING_MS);
+    const forgotten = this.#empty(isForgotten, Date.now());
+    tell();
+    this.#mark(Date.now());
+    return forgotten;
+  }
+
+  #mark(at: number): void {
+    const sql = `INSERT OR REPLACE INTO ledger (key, block, form, drops_earlier, at)
+      VALUES (?, '', 'text', 0, ?)`;
+    this.#database.transaction(() => this.#database.run(sql, FORGOTTEN_KEY, at));
+  }
+
+  #empty(isForgotten: (quote: string) => boolean, at: number): number {
     let forgotten = 0;
     let after = '';
     for (;;) {
@@ -89,6 +102,19 @@ export class LedgerTable {
       after = rows.at(-1)?.key ?? '';
       if (rows.length < FORGET_ROWS) return forgotten;
     }
+  }
+
+  #put({ key, block, form, dropsEarlier, at }: LedgerEntry): void {
+    this.#database.run(
+      `INSERT INTO ledger (key, block, form, drops_earlier, at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET block = excluded.block, form = excluded.form,
+         drops_earlier = excluded.drops_earlier, at = excluded.at WHERE excluded.at >= ledger.at`,
+      key,
+      block,
+      form,
+      dropsEarlier ? 1 : 0,
+      at,
+    );
   }
 
   #prune(): void {

@@ -24,8 +24,7 @@ interface Passage {
   readonly record: number;
   readonly position: number;
   readonly chars: number;
-  /** Separated by blanks. */
-  readonly terms: string;
+  readonly terms: readonly string[];
 }
 
 export interface Unit extends Candidate {
@@ -46,23 +45,78 @@ export interface Found {
   readonly excluded: ReadonlySet<number>;
 }
 
-/** Best first, then their neighbours; every passage is in one unit at most. */
-export function readUnits(database: Database, { ids, excluded }: Found): Unit[] {
-  const windows = readWindows(database, ids);
-  const passages = readPassages(database, windows);
-  const maker = new UnitMaker(excluded);
-  const beside: (() => void)[] = [];
-  for (const [place, { id, around }] of windows.entries()) {
-    const own = passages.get(id);
-    if (own === undefined || !maker.isFree(own)) continue;
-    const said = around.flatMap((one) => passages.get(one) ?? []);
-    const { first, last } = maker.makeAt(said, said.indexOf(own));
-    if (place >= NEIGHBOURS_OF) continue;
-    beside.push(() => maker.makeBeside(said, first - 1));
-    beside.push(() => maker.makeBeside(said, last + 1));
+/**
+ * Passages that are remembered, with their terms: about 2 kB each. The questions of a project find the
+ * same ones again and again, and reading them anew is a fifth of a recall.
+ */
+const PASSAGES_MAX = 4096;
+
+/** Reads units, and remembers what it read as long as nothing can have been deleted since. */
+export class UnitReader {
+  readonly #database: Database;
+  #generation = '';
+  readonly #passages = new Map<number, Passage>();
+  /** When it was said, by record. */
+  readonly #times = new Map<number, number>();
+
+  constructor(database: Database) {
+    this.#database = database;
   }
-  for (const make of beside) make();
-  return withTimes(database, maker.drafts);
+
+  /** Best first, then their neighbours; every passage is in one unit at most. */
+  read({ ids, excluded }: Found): Unit[] {
+    this.#dropStale();
+    const windows = readWindows(this.#database, ids);
+    this.#readPassages(windows);
+    const maker = new UnitMaker(excluded);
+    const beside: (() => void)[] = [];
+    for (const [place, { id, around }] of windows.entries()) {
+      const own = this.#passages.get(id);
+      if (own === undefined || !maker.isFree(own)) continue;
+      const said = around.flatMap((one) => this.#passages.get(one) ?? []);
+      const { first, last } = maker.makeAt(said, said.indexOf(own));
+      if (place >= NEIGHBOURS_OF) continue;
+      beside.push(() => maker.makeBeside(said, first - 1));
+      beside.push(() => maker.makeBeside(said, last + 1));
+    }
+    for (const make of beside) make();
+    return this.#withTimes(maker.drafts);
+  }
+
+  #dropStale(): void {
+    const generation = this.#database.generation();
+    const isFull = this.#passages.size > PASSAGES_MAX || this.#times.size > PASSAGES_MAX;
+    if (generation === this.#generation && !isFull) return;
+    this.#generation = generation;
+    this.#passages.clear();
+    this.#times.clear();
+  }
+
+  #readPassages(windows: readonly Window[]): void {
+    const ids = new Set<number>();
+    for (const { around } of windows) {
+      for (const id of around) if (!this.#passages.has(id)) ids.add(id);
+    }
+    if (ids.size === 0) return;
+    const row = this.#database.get<{ lines: string | null }>(PASSAGES, JSON.stringify([...ids]));
+    for (const line of row?.lines?.split('\n') ?? []) {
+      const passage = passageOf(line);
+      this.#passages.set(passage.id, passage);
+    }
+  }
+
+  #withTimes(drafts: readonly Draft[]): Unit[] {
+    const records = [...new Set(drafts.map(({ record }) => record))];
+    const unknown = records.filter((record) => !this.#times.has(record));
+    if (unknown.length > 0) {
+      const row = this.#database.get<{ times: string | null }>(TIMES, JSON.stringify(unknown));
+      const times = row?.times?.split(',') ?? [];
+      for (const [place, record] of unknown.entries()) {
+        this.#times.set(record, Number(times[place] ?? 0));
+      }
+    }
+    return drafts.map((draft) => ({ ...draft, at: this.#times.get(draft.record) ?? 0 }));
+  }
 }
 
 type Draft = Omit<Unit, 'at'>;
@@ -71,7 +125,6 @@ class UnitMaker {
   readonly #excluded: ReadonlySet<number>;
   readonly #drafts: Draft[] = [];
   readonly #taken = new Set<number>();
-  readonly #terms = new Map<number, readonly string[]>();
   /** Of a passage and the one that belongs to it, by the first. */
   readonly #joined = new Map<number, readonly string[]>();
 
@@ -125,7 +178,7 @@ class UnitMaker {
       terms: this.#termsOf(parts),
       parts: parts.map((part) => ({
         role: isUsers(part) ? 'user' : 'assistant',
-        terms: this.#split(part),
+        terms: part.terms,
       })),
       ...around,
     });
@@ -140,21 +193,12 @@ class UnitMaker {
   #termsOf(parts: readonly Passage[]): readonly string[] {
     const [first, second] = parts;
     if (first === undefined) return [];
-    if (second === undefined) return this.#split(first);
+    if (second === undefined) return first.terms;
     // One list for all who read it: the ranking counts in it once.
     const known = this.#joined.get(first.id);
     if (known !== undefined) return known;
-    const made = this.#split(first).concat(this.#split(second));
+    const made = first.terms.concat(second.terms);
     this.#joined.set(first.id, made);
-    return made;
-  }
-
-  // A passage is in the windows of its neighbours too.
-  #split({ id, terms }: Passage): readonly string[] {
-    const known = this.#terms.get(id);
-    if (known !== undefined) return known;
-    const made = terms === '' ? [] : terms.split(' ');
-    this.#terms.set(id, made);
     return made;
   }
 }
@@ -189,13 +233,6 @@ const PASSAGES = `SELECT group_concat(p.id || ' ' || p.record || ' ' || p.positi
     (p.end - p.start) || ' ' || p.terms, char(10)) AS lines
   FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value`;
 
-function readPassages(database: Database, windows: readonly Window[]): Map<number, Passage> {
-  const ids = [...new Set(windows.flatMap(({ around }) => around))];
-  const row = database.get<{ lines: string | null }>(PASSAGES, JSON.stringify(ids));
-  const lines = row?.lines?.split('\n') ?? [];
-  return new Map(lines.map((line) => passageOf(line)).map((passage) => [passage.id, passage]));
-}
-
 function passageOf(line: string): Passage {
   let from = 0;
   const next = (): number => {
@@ -204,20 +241,14 @@ function passageOf(line: string): Passage {
     from = end + 1;
     return number;
   };
-  return { id: next(), record: next(), position: next(), chars: next(), terms: line.slice(from) };
+  const [id, record, position, chars] = [next(), next(), next(), next()];
+  const terms = line.slice(from);
+  return { id, record, position, chars, terms: terms === '' ? [] : terms.split(' ') };
 }
 
 // Every id has its place in the list.
 const TIMES = `SELECT group_concat(coalesce(r.at, 0)) AS times
   FROM json_each(?) e LEFT JOIN records r ON r.id = e.value`;
-
-function withTimes(database: Database, drafts: readonly Draft[]): Unit[] {
-  const records = [...new Set(drafts.map(({ record }) => record))];
-  const row = database.get<{ times: string | null }>(TIMES, JSON.stringify(records));
-  const times = row?.times?.split(',') ?? [];
-  const byRecord = new Map(records.map((record, place) => [record, Number(times[place] ?? 0)]));
-  return drafts.map((draft) => ({ ...draft, at: byRecord.get(draft.record) ?? 0 }));
-}
 
 interface Range {
   readonly first: number;

@@ -1,5 +1,5 @@
-import { DialectAnswer, type Fields } from './dialect-answer.ts';
-import { asCount, asList, asRecord, asText, hasAt, isRecord } from './shape.ts';
+import { DialectAnswer } from './dialect-answer.ts';
+import { asCount, asList, asRecord, asText, hasAt, isRecord, type Fields } from '../json-fields.ts';
 
 /** Answers of Messages. Thinking, signatures and tool arguments pass by unread. */
 export class MessagesAnswer extends DialectAnswer {

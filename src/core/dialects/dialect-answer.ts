@@ -1,8 +1,6 @@
 import type { Answer, Usage } from '../answer.ts';
 import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
-import { asRecord, parseJson } from './shape.ts';
-
-export type Fields = Readonly<Record<string, unknown>>;
+import { asRecord, type Fields, parseJson } from '../json-fields.ts';
 
 /** How the text deltas of a dialect are told from its other events. As DeltaTemplate takes it. */
 export interface DeltaForm {

@@ -1,11 +1,9 @@
 import { readUserText } from '../human-text.ts';
 import { projectInUser } from '../stated-project.ts';
 import type { ItemTraits, ToolCall } from '../view.ts';
-import { asList, asRecord, asText, isRecord } from './shape.ts';
+import { asList, asRecord, asText, isRecord, type Fields } from '../json-fields.ts';
 import { readSystemItem, textsOf } from './system-text.ts';
 import { NO_TRAITS, toolCall } from './traits.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Chat Completions: one message an item; calls are fields of the assistant's message. */
 export function readChatItem(value: unknown): ItemTraits {

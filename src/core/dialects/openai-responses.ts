@@ -1,11 +1,9 @@
 import { readUserText, type UserText } from '../human-text.ts';
 import { projectInUser } from '../stated-project.ts';
 import type { ItemTraits } from '../view.ts';
-import { asRecord, asText } from './shape.ts';
+import { asRecord, asText, type Fields } from '../json-fields.ts';
 import { readSystemItem, textsOf } from './system-text.ts';
 import { NO_TRAITS, toolCall } from './traits.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Responses: typed items, messages among them. `input` may also be one string: the person's. */
 export function readResponsesItem(value: unknown): ItemTraits {

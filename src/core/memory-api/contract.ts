@@ -1,6 +1,7 @@
 import {
   CANDIDATES_MAX,
   CAPTURE_ITEMS_MAX,
+  COMMIT_SEQUENCE_MAX,
   EXCLUDED_MAX,
   PAGE_MAX,
   PURGE_DIGESTS_MAX,
@@ -41,7 +42,7 @@ export const reference = text({ pattern: /^(?:ex|to|nt)_[a-z2-7]{16}$/ });
 const textReference = text({ pattern: /^m_[a-z2-7]{16}$/ });
 export const generation = text({ pattern: /^g[0-9A-Za-z]{1,24}\.[0-9]{1,15}$/ });
 const hash = text({ pattern: /^[A-Za-z0-9_-]{43}$/ });
-const commitSequence = integer(0);
+const commitSequence = integer(0, COMMIT_SEQUENCE_MAX);
 const itemKind = oneOf('exchange', 'tool_output', 'note', 'fact', 'summary');
 const name = text({ max: 128 });
 const program = text({ max: 64 });

@@ -34,5 +34,8 @@ export const RECENT_CHARS_MAX = 2048;
 export const RECALL_TOKENS_MAX = 8192;
 export const RECALL_ITEMS_MAX = 50;
 
+/** A thousand commits a second for 34 years. */
+export const COMMIT_SEQUENCE_MAX = 2 ** 40;
+
 /** Milliseconds of the header x-svc-deadline-ms. */
 export const DEADLINE_MS = { min: 10, max: 10_000, fallback: 2000 } as const;

@@ -9,6 +9,7 @@ import {
   such,
   text,
 } from '../memory-api/shape.ts';
+import { isOwnMachine } from '../own-machine.ts';
 
 /** The service's own settings: service.json in its folder. No secret is among them. */
 
@@ -36,7 +37,7 @@ const serviceSettings = such(
     },
     { closed: true },
   ),
-  ({ host, tls, behindProxy }) => tls !== undefined || behindProxy === true || isLoopback(host),
+  ({ host, tls, behindProxy }) => tls !== undefined || behindProxy === true || isOwnMachine(host),
   'needs tls, or behindProxy, to listen beyond loopback',
 );
 export type ServiceSettings = Infer<typeof serviceSettings>;
@@ -52,9 +53,4 @@ export function parseServiceSettings(value: unknown): {
   return parsed.problems === undefined
     ? { settings: parsed.value, problems: [] }
     : { problems: parsed.problems };
-}
-
-/** An address that only programs on this machine reach. */
-export function isLoopback(host: string): boolean {
-  return host === '127.0.0.1' || host === '::1' || host === 'localhost';
 }

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { isAlive } from '../../../src/adapters/processes.ts';
 
 /**
  * Real clients, from the npm registry alone, in exact versions, each in a folder of its own. They
@@ -36,6 +38,7 @@ export interface InstalledClient {
 const root = join(import.meta.dirname, '..', '..', '..');
 // The largest client is 140 MB packed: minutes on a slow line.
 const INSTALL_MS = 600_000;
+const LOOK_MS = 200;
 
 /**
  * Installs the client unless its exact version is there; an optional one is used where it is, and
@@ -53,12 +56,37 @@ export async function installedClient(
     return { folder, missing };
   }
   try {
-    await install(name, folder);
+    await alone(`${folder}.lock`, async () => {
+      if (!hasExactVersions(name, folder)) await install(name, folder);
+    });
     return { folder, missing: undefined };
   } catch (error) {
     const missing = `${name} cannot be installed here: ${reasonOf(error)}`;
     process.stderr.write(`SKIPPED ALOUD: ${missing}\n`);
     return { folder, missing };
+  }
+}
+
+/** Files of tests run at the same time, and several want the same client. */
+async function alone(lock: string, work: () => Promise<void>): Promise<void> {
+  mkdirSync(dirname(lock), { recursive: true });
+  while (!isTaken(lock)) await sleep(LOOK_MS);
+  try {
+    await work();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+/** The lock is ours now; one that a killed run has left behind goes. */
+function isTaken(lock: string): boolean {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch {
+    const owner = existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : 0;
+    if (owner > 0 && !isAlive(owner)) rmSync(lock, { force: true });
+    return false;
   }
 }
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DIALECTS } from '../../../src/core/dialect.ts';
+import { freePort } from '../../support/free-port.ts';
 import { type Program, runProgram } from './program.ts';
 
 /** The product as a user has it: `svc start` of the built files, in a home folder of its own. */
@@ -41,7 +40,7 @@ interface ConfigFile {
 }
 
 export const PROVIDER_KEY = 'provider-key-of-the-tests';
-const START_MS = 20_000;
+const START_MS = 60_000;
 /** SVC_TEST_PROGRAM names another one, say of an installed package. */
 const SVC_PROGRAM =
   process.env['SVC_TEST_PROGRAM'] ?? join(import.meta.dirname, '..', '..', '..', 'bin', 'svc.js');
@@ -53,7 +52,9 @@ export async function startSvc(options: SvcOptions): Promise<RunningSvc> {
   const file = join(configFolder, 'config.json');
   if (!existsSync(file)) {
     mkdirSync(configFolder, { recursive: true, mode: 0o700 });
-    const config = newConfig(upstreamUrl, { port: await freePort(), ...settings }, memory);
+    // A machine that runs many tests at once may need longer than a person should wait.
+    const patient = { port: await freePort(), recallMs: 10_000 };
+    const config = newConfig(upstreamUrl, { ...patient, ...settings }, memory);
     writeFileSync(file, JSON.stringify(config, undefined, 2), { mode: 0o600 });
   }
   const { proxy, localToken } = JSON.parse(readFileSync(file, 'utf8')) as ConfigFile;
@@ -110,16 +111,6 @@ function svcEnvironment(
     SVC_DATA_HOME: folders.dataFolder,
     NO_COLOR: '1',
   };
-}
-
-/** The port may be taken by another process before svc binds it: then the start fails and says so. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function untilAlive(url: string, program: Program): Promise<void> {

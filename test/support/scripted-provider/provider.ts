@@ -83,7 +83,10 @@ export class ScriptedProvider {
   }
 
   /** Resolves as soon as the records say so; rejects after `ms`. */
-  async until(isTrue: (records: readonly ProviderRecord[]) => boolean, ms = 60_000): Promise<void> {
+  async until(
+    isTrue: (records: readonly ProviderRecord[]) => boolean,
+    ms = 120_000,
+  ): Promise<void> {
     const signal = AbortSignal.timeout(ms);
     while (!isTrue(this.records)) await once(this.#changes, 'change', { signal });
   }

@@ -1,15 +1,18 @@
 /**
- * Reads fields out of parsed JSON that a client or a provider wrote. Nothing here trusts a type: a
- * field of an unexpected type reads as if it were absent, so that a new client never breaks us.
+ * Reads fields out of parsed JSON that a client, a provider or a person wrote. Nothing here trusts a
+ * type: a field of an unexpected type reads as if it were absent, so that a new client never breaks us.
  */
 
-const NO_FIELDS: Readonly<Record<string, unknown>> = Object.freeze({});
+/** Any JSON object. */
+export type Fields = Readonly<Record<string, unknown>>;
 
-export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+const NO_FIELDS: Fields = Object.freeze({});
+
+export function asRecord(value: unknown): Fields {
   return isRecord(value) ? value : NO_FIELDS;
 }
 
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

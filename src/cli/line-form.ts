@@ -1,0 +1,29 @@
+import { CliError } from './cli-error.ts';
+import type { Terminal } from './terminal.ts';
+
+/** How a listener shows what it answers: a line for a person, a line of JSON, or nothing. */
+
+const FORMS = ['text', 'json', 'off'] as const;
+
+export interface LineOptions {
+  /** As typed after --log. */
+  readonly log?: string;
+  readonly quiet?: boolean;
+  /** Whose help names the forms. */
+  readonly command: string;
+}
+
+/** Text where a person looks, unless told. Throws CliError for a form that does not exist. */
+export function lineForm(
+  { log, quiet, command }: LineOptions,
+  terminal: Terminal,
+): (typeof FORMS)[number] {
+  const form = log === undefined ? undefined : FORMS.find((known) => known === log);
+  if (log !== undefined && form === undefined) {
+    const expected = `--log: expected one of ${FORMS.join(', ')}.`;
+    throw new CliError(expected, `See: ${command} --help`, 2);
+  }
+  if (form === 'json') return form;
+  const isShown = form === 'text' || (form === undefined && terminal.areNotesWatched);
+  return isShown && quiet !== true ? 'text' : 'off';
+}

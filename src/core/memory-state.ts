@@ -1,0 +1,13 @@
+/** What became of asking the memory for one request, as `x-svc-memory-state` tells it. */
+export type MemoryState =
+  | 'off'
+  | 'write_only'
+  | 'recalled'
+  | 'empty'
+  | 'skipped_side_call'
+  | 'skipped_unsupported'
+  | 'degraded_timeout'
+  | 'degraded_unavailable'
+  | 'degraded_denied'
+  | 'degraded_rate_limited'
+  | 'degraded_invalid';

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import * as fc from 'fast-check';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/adapters/store/database.ts';
+import { type Driver, loadDriver } from '../../src/adapters/store/driver.ts';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { Outputs } from '../../src/adapters/store/outputs.ts';
+import { Possessions } from '../../src/adapters/store/possessions.ts';
+import { Records } from '../../src/adapters/store/records.ts';
+import { outputProof, textProof } from '../../src/core/proofs.ts';
+import { referenceOf } from '../../src/core/reference.ts';
+import type { Holding } from '../../src/ports/memory.ts';
+import { outputRecordOf, recordOf } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const NOW = 1_800_000_000_000;
+const DAY_MS = 24 * 3600 * 1000;
+const SPACE = 'project';
+
+let driver: Driver;
+beforeAll(async () => {
+  driver = await loadDriver();
+});
+
+/** A process's own connection to the folder's database, and what it says of it. */
+function open(folder: string) {
+  const database = openDatabase({ folder, driver, now: NOW, report: () => undefined });
+  onTestFinished(() => database.close());
+  const [outputs, records] = [new Outputs(database), new Records(database)];
+  const possessions = new Possessions(database, [outputs, records]);
+  const holds = (digests: readonly string[], now = NOW): Holding[] =>
+    possessions.hold({ space: SPACE, digests, nonce: randomBytes(32) }, now);
+  return { database, outputs, records, possessions, holds };
+}
+
+test('law 2: what another process forgets is not proven any more, though it was proven just before', async () => {
+  const folder = tempFolder();
+  const [proxy, commandLine] = [0, 1].map(() => {
+    const store = openEmbeddedStore({ folder, report: () => undefined });
+    onTestFinished(() => store.close());
+    return store.memory;
+  });
+  const patience = AbortSignal.timeout(30_000);
+  const [gone, kept] = [outputRecordOf('the first log'), outputRecordOf('the second log')];
+  await proxy?.keepOutputs([gone, kept], patience);
+  const digests = [gone.digest, kept.digest];
+  const held = async () => {
+    const question = { space: SPACE, digests, nonce: randomBytes(32) };
+    return (await proxy?.hold(question, patience))?.map(({ digest }) => digest);
+  };
+  expect(await held()).toHaveLength(2);
+  expect(await held()).toHaveLength(2);
+  await commandLine?.forget({ refs: [referenceOf(gone.digest)] }, patience);
+  expect(await held()).toEqual([kept.digest]);
+});
+
+test('law 2: each proof is of its own nonce, also of bytes that were read before', () => {
+  const { outputs, records, possessions } = open(tempFolder());
+  const [output, record] = [outputRecordOf('a log'), recordOf('A fact about ports.')];
+  outputs.keep([output], NOW);
+  records.capture([record]);
+  for (const nonce of [randomBytes(32), randomBytes(32)]) {
+    const digests = [output.digest, record.digest, output.digest];
+    expect(possessions.hold({ space: SPACE, digests, nonce }, NOW)).toEqual([
+      { digest: output.digest, proof: outputProof(nonce, output.text) },
+      { digest: record.digest, proof: textProof(nonce, 'user', record.text) },
+    ]);
+  }
+  const nonce = randomBytes(32);
+  expect(possessions.hold({ space: 'other', digests: [output.digest], nonce }, NOW)).toEqual([]);
+});
+
+test('law 2: an output that was proven at every request is pruned neither early nor unseen', () => {
+  const { outputs, holds } = open(tempFolder());
+  const [used, idle] = [outputRecordOf('used'), outputRecordOf('idle')];
+  outputs.keep([used, idle], NOW);
+  const digests = [used.digest];
+  expect(holds([...digests, idle.digest])).toHaveLength(2);
+  for (let day = 1; day <= 40; day += 1) expect(holds(digests, NOW + day * DAY_MS)).toHaveLength(1);
+  // One write in so many prunes.
+  const later = NOW + 40 * DAY_MS;
+  for (let nth = 0; nth < 256; nth += 1) outputs.keep([outputRecordOf(`log ${nth}`)], later);
+  expect(holds([...digests, idle.digest], later).map(({ digest }) => digest)).toEqual(digests);
+});
+
+const TEXTS = Array.from({ length: 6 }, (_, nth) => `Text number ${nth} of the history.`);
+
+/** What is stored at this moment. */
+function truth({ database }: { database: Database }, nonce: Uint8Array): Holding[] {
+  const rows = database.all<{ digest: string; text: Uint8Array; role: 'tool' | 'user' }>(
+    `SELECT digest, text, 'tool' AS role FROM outputs UNION ALL SELECT digest, text, role FROM records`,
+  );
+  return rows.map(({ digest, text, role }) => ({
+    digest,
+    proof: textProof(nonce, role, Buffer.from(text).toString('utf8')) ?? '',
+  }));
+}
+
+test('law 2: whatever several processes do in turn, a store claims what the file holds, and no more', () => {
+  const nth = fc.nat(TEXTS.length - 1);
+  const step = fc.record({
+    who: fc.nat(1),
+    what: fc.constantFrom('keep', 'capture', 'forget', 'forget all', 'rewrite', 'roll back'),
+    nth,
+  });
+  const digests = TEXTS.flatMap((text) => [outputRecordOf(text).digest, recordOf(text).digest]);
+  const folder = tempFolder();
+  const opened = [open(folder), open(folder)];
+  const witness = open(folder);
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+      witness.outputs.forget({ space: SPACE }, NOW);
+      witness.records.forget({ space: SPACE }, NOW);
+      witness.database.run('DELETE FROM tombstones');
+      for (const { who, what, nth: at } of steps) {
+        const one = opened[who];
+        if (one === undefined) continue;
+        act(one, what, TEXTS[at] ?? '');
+        for (const { possessions } of opened) {
+          const nonce = randomBytes(32);
+          const held = possessions.hold({ space: SPACE, digests, nonce }, NOW);
+          expect(sorted(held)).toEqual(sorted(truth(witness, nonce)));
+        }
+      }
+    }),
+  );
+});
+
+function act(
+  one: { database: Database; outputs: Outputs; records: Records },
+  what: string,
+  text: string,
+): void {
+  const { database, outputs, records } = one;
+  const { digest } = outputRecordOf(text);
+  if (what === 'keep') outputs.keep([outputRecordOf(text)], NOW);
+  if (what === 'capture') records.capture([recordOf(text)]);
+  if (what === 'forget') outputs.forget({ refs: [referenceOf(digest)] }, NOW);
+  if (what === 'forget all') records.forget({ space: SPACE }, NOW);
+  const change = (): void => {
+    const other = Buffer.from(`${text} Or not.`);
+    database.run('UPDATE outputs SET text = ? WHERE digest = ?', other, digest);
+  };
+  if (what === 'rewrite') change();
+  if (what !== 'roll back') return;
+  const undone = (): void =>
+    database.transaction(() => {
+      change();
+      database.run('DELETE FROM outputs');
+      throw new Error('undone');
+    });
+  expect(undone).toThrow('undone');
+}
+
+function sorted(holdings: readonly Holding[]): readonly Holding[] {
+  return holdings.toSorted((one, other) => one.digest.localeCompare(other.digest));
+}

@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { BIN, runCli } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+
+// Many processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+const config = { ...validConfig(), proxy: { port: 0 } };
+
+function place(value: unknown = config) {
+  const home = homeWith(value);
+  return { home, env: { SVC_DATA_HOME: join(home, 'data') } };
+}
+
+test('wrong usage points to the help of the command that was meant', async () => {
+  const { stderr } = await runCli(['memory', 'get'], place());
+  expect(stderr).toContain('See: svc memory get --help');
+  const nested = await runCli(['service', 'keys', 'bogus'], place());
+  expect(nested.stderr).toContain('See: svc service keys --help');
+});
+
+test('a client that is not installed starts no proxy', async () => {
+  const { home, env } = place();
+  // Nothing is on this path but the shell that starts svc.
+  const bin = join(home, 'bin');
+  mkdirSync(bin);
+  symlinkSync('/bin/sh', join(bin, 'sh'));
+  const { code, stderr } = await runCli(['run', 'claude'], { home, env: { ...env, PATH: bin } });
+  expect([code, stderr]).toEqual([1, expect.stringContaining('claude is not installed here.')]);
+  expect(readdirSync(home)).not.toContain('data');
+});
+
+test('without a home folder it is HOME that is named, not a variable that nobody has set', async () => {
+  const { home } = place();
+  const { stderr } = await runCli(['requests'], { home, env: { HOME: 'relative' } });
+  expect(stderr).toContain('HOME is not an absolute path.');
+  expect(stderr).not.toContain('XDG');
+});
+
+test('stop names the port that nothing was stopped on, and refuses one that is none', async () => {
+  const none = await runCli(['stop', '--port', '9000'], place());
+  expect([none.code, none.stderr]).toEqual([0, 'svc is not running on port 9000.\n']);
+  const wrong = await runCli(['stop', '--port', 'abc'], place());
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--port: expected')]);
+});
+
+test('a configuration that cannot be read may say that memories are elsewhere: none are shown', async () => {
+  const { stdout, stderr, code } = await runCli(['memory', 'list'], place('{'));
+  expect([stdout, code]).toEqual(['', 1]);
+  expect(stderr).toContain('config.json is not valid JSON');
+});
+
+test('a broken store is set aside aloud, by whichever command meets it, and doctor remembers', async () => {
+  const where = place();
+  await runCli(['memory', 'add', 'Tests need Docker.'], where);
+  const file = join(where.env.SVC_DATA_HOME, 'memory.db');
+  writeFileSync(file, Buffer.alloc(statSync(file).size, 'x'));
+  const { stderr } = await runCli(['memory', 'list'], where);
+  expect(stderr).toContain("warning: The memory's file was broken. It is kept as");
+  const doctor = await runCli(['doctor', '--offline'], where);
+  expect(doctor.stdout).toContain('was broken and set aside: its memories are not in use');
+});
+
+// Where every write fails as on a full disk.
+test.skipIf(!existsSync('/dev/full'))('a log that cannot be written ends no proxy', async () => {
+  const { home, env } = place();
+  // Warns at its start: the data folder is none.
+  writeFileSync(env.SVC_DATA_HOME, '');
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, [BIN, 'start', '--json'], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, ...env },
+    stdio: ['ignore', 'pipe', full],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await vi.waitFor(() => expect(said).toContain('"url"'), { timeout: 20_000 });
+  const { url } = JSON.parse(said) as { url: string };
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+  const ended = once(child, 'close');
+  child.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+});
+
+test('what was asked of the memory in vain is not told as done', async () => {
+  const where = place();
+  const added = await runCli(['memory', 'add', 'Tests need Docker.'], where);
+  const ref = added.stdout.trim();
+  const beyond = await runCli(['memory', 'get', ref, '--lines', '5-9'], where);
+  expect([beyond.code, beyond.stderr]).toEqual([
+    1,
+    expect.stringContaining('It has 1 line and no more.'),
+  ]);
+  const forgotten = await runCli(['memory', 'forget', 'm_0000000000000000'], where);
+  expect(forgotten.stderr).not.toContain('It is not captured again');
+  const moved = await runCli(['memory', 'move', ref, '--to', 'Bad Space'], where);
+  expect(moved.stderr).toContain('--to: expected');
+  writeFileSync(join(where.home, 'garbage'), 'no memory\n');
+  const garbage = join(where.home, 'garbage');
+  for (const more of [[], ['--dry-run']]) {
+    const { stderr } = await runCli(['memory', 'import', garbage, ...more], where);
+    expect(stderr).toContain('Lines that hold no memory: 1 of 1.');
+    expect(stderr).not.toContain('The others were imported');
+  }
+});

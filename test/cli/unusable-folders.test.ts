@@ -1,0 +1,63 @@
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { runCli } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { freePort } from '../support/free-port.ts';
+import { homeWith } from '../support/home.ts';
+
+// Each starts a real proxy in a process of its own, on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Root may write everywhere: where the tests run as root, the commands run as nobody. */
+const uid = process.getuid?.() === 0 ? 65_534 : undefined;
+
+/** A home whose folders belong to whoever runs the commands. */
+async function homeOfUser(): Promise<{ home: string; data: string; port: number }> {
+  const port = await freePort();
+  const home = homeWith({ ...validConfig(), proxy: { port } });
+  const data = join(home, 'data');
+  if (uid !== undefined) own(home, uid);
+  return { home, data, port };
+}
+
+function own(path: string, user: number): void {
+  chownSync(path, user, user);
+  if (!lstatSync(path).isDirectory()) return;
+  for (const name of readdirSync(path)) own(join(path, name), user);
+}
+
+function run(args: readonly string[], { home, data }: { home: string; data: string }) {
+  const user = uid === undefined ? {} : { uid };
+  return runCli(args, { home, env: { SVC_DATA_HOME: data }, ...user });
+}
+
+test('a proxy in the background serves from a data folder that cannot be written, and is found', async () => {
+  const place = await homeOfUser();
+  mkdirSync(place.data, { mode: 0o700 });
+  if (uid !== undefined) own(place.data, uid);
+  chmodSync(place.data, 0o500);
+  writeFileSync(join(place.data, 'proxy.log'), '', { mode: 0o600 });
+  if (uid !== undefined) own(join(place.data, 'proxy.log'), uid);
+  const doctor = await run(['doctor', '--offline'], place);
+  expect(doctor.stdout).toContain(`${place.data} is not yours to write, so nothing is kept`);
+  const started = await run(['start', '--detach'], place);
+  expect([started.code, started.stderr]).toEqual([
+    0,
+    expect.stringContaining(`svc listens on http://127.0.0.1:${place.port}`),
+  ]);
+  const stopped = await run(['stop'], place);
+  expect(stopped.stderr).toContain('Stopped');
+});
+
+test('a data folder that is none is told by its name, with the variable that moves it', async () => {
+  const place = await homeOfUser();
+  writeFileSync(place.data, 'a file');
+  const { code, stderr } = await run(['start', '--detach'], place);
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`${place.data} is not a folder.`)]);
+  expect(stderr).not.toContain('unexpected');
+  const nowhere = { ...place, data: join(place.data, 'in', 'a', 'file') };
+  const refused = await run(['start', '--detach'], nowhere);
+  expect(refused.stderr).not.toContain('unexpected');
+  expect(refused.stderr).toContain(dirname(nowhere.data));
+});

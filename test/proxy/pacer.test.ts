@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Hands, Pacer } from '../../src/proxy/pacer.ts';
+
+const STEP_MS = 100;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const placeOf = (conversation: string) => ({ space: 'default', conversation });
+
+function open(pieces: Record<string, number>) {
+  const done: string[] = [];
+  const hands = new Hands();
+  const pacer = new Pacer(hands, STEP_MS);
+  const add = (conversation: string, times: number): void =>
+    pacer.add(placeOf(conversation), {
+      times,
+      doOne: () => {
+        const left = pieces[conversation] ?? 0;
+        if (left === 0) return false;
+        pieces[conversation] = left - 1;
+        done.push(conversation);
+        return true;
+      },
+    });
+  return { done, hands, pacer, add };
+}
+
+test('one piece a step, no more than asked for, and conversations take turns', async () => {
+  const { done, add } = open({ a: 9, b: 1 });
+  add('a', 3);
+  add('b', 3);
+  expect(done).toEqual([]);
+  await vi.advanceTimersByTimeAsync(STEP_MS);
+  expect(done).toEqual(['a']);
+  await vi.advanceTimersByTimeAsync(20 * STEP_MS);
+  expect(done).toEqual(['a', 'b', 'a', 'a']);
+});
+
+test('a later request of the conversation takes the place of the earlier one', async () => {
+  const { done, add } = open({ a: 9 });
+  add('a', 8);
+  add('a', 2);
+  add('none', 0);
+  await vi.advanceTimersByTimeAsync(20 * STEP_MS);
+  expect(done).toEqual(['a', 'a']);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('a piece that cannot be done ends nothing, and does not hold up the others', async () => {
+  const { done, pacer, add } = open({ a: 9 });
+  const doOne = (): boolean => {
+    throw new RangeError('Maximum call stack size exceeded');
+  };
+  pacer.add(placeOf('broken'), { doOne, times: 8 });
+  add('a', 2);
+  await vi.advanceTimersByTimeAsync(20 * STEP_MS);
+  expect(done).toEqual(['a', 'a']);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('what waits at the end is done at once, also what is being done just then', async () => {
+  const { done, pacer, add } = open({ a: 9, b: 9 });
+  add('a', 3);
+  add('b', 2);
+  vi.advanceTimersByTime(STEP_MS);
+  await pacer.drain(60_000);
+  expect(done.toSorted()).toEqual(['a', 'a', 'a', 'b', 'b']);
+});
+
+test('a memory that does not answer holds up the end for a moment only', async () => {
+  vi.useRealTimers();
+  let count = 0;
+  const pacer = new Pacer(new Hands(), STEP_MS);
+  const doOne = async (): Promise<boolean> => {
+    count += 1;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return true;
+  };
+  pacer.add(placeOf('a'), { doOne, times: 1000 });
+  await pacer.drain(500);
+  expect(count).toBeGreaterThan(0);
+  expect(count).toBeLessThan(10);
+});
+
+test('nothing is done while a request is in hand', async () => {
+  const { done, hands, add } = open({ a: 9 });
+  const [letGo, letOtherGo] = [hands.hold(), hands.hold()];
+  add('a', 1);
+  await vi.advanceTimersByTimeAsync(3 * STEP_MS);
+  letGo();
+  letGo();
+  await vi.advanceTimersByTimeAsync(3 * STEP_MS);
+  expect(done).toEqual([]);
+  letOtherGo();
+  await vi.advanceTimersByTimeAsync(STEP_MS);
+  expect(done).toEqual(['a']);
+});
+
+test('of many conversations the latest few wait', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const { done, add } = open(Object.fromEntries(names.map((name) => [name, 1])));
+  for (const name of names) add(name, 1);
+  await vi.advanceTimersByTimeAsync(20 * STEP_MS);
+  expect(done).toEqual(['c', 'd', 'e', 'f']);
+});
