@@ -105,6 +105,13 @@ test('every path that a document names exists', () => {
   expect(broken).toEqual([]);
 });
 
+test.each(['cli', 'adapters', 'core'])('every file of src/%s is on the map', (room) => {
+  const names = namesOf(room);
+  const files = readdirSync(join(root, 'src', room)).map((file) => file.replace(/\.\w+$/, ''));
+  expect(files.filter((file) => !names.some((name) => name.test(file)))).toEqual([]);
+  expect(names.filter((name) => !files.some((file) => name.test(file)))).toEqual([]);
+});
+
 /** The files over which a file imports itself; undefined when it does not. */
 function wayBack(start: string): readonly string[] | undefined {
   const seen = new Set<string>();
@@ -119,6 +126,16 @@ function wayBack(start: string): readonly string[] | undefined {
     }
   }
   return undefined;
+}
+
+/** The names of files and folders that ARCHITECTURE.md has for one room; `*` stands for any of a name. */
+function namesOf(room: string): readonly RegExp[] {
+  const rows = read('ARCHITECTURE.md').split(`| \`src/${room}/\` | |\n|---|---|\n`)[1] ?? '';
+  const cells = rows.split('\n\n')[0]?.split('\n') ?? [];
+  const names = cells.flatMap((row) => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)]);
+  return names.map(
+    ([, name = '']) => new RegExp(`^${name.replace('/', '').replaceAll('*', '.*')}$`),
+  );
 }
 
 function mayImport(path: string, source: string): boolean {

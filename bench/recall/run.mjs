@@ -200,7 +200,7 @@ function rowOf({ what, value, bar, isMet }) {
   return [what, value, bar, isMet ? 'met' : 'MISSED'];
 }
 
-function judge({ evidence, silence, speed }) {
+function judge({ evidence, dialogues, silence, speed }) {
   const atLeast = (what, value, bar) => ({ what, value, bar: `>= ${bar}`, isMet: value >= bar });
   const atMost = (what, value, bar) => ({ what, value, bar: `<= ${bar}`, isMet: value <= bar });
   const bars = [];
@@ -208,6 +208,12 @@ function judge({ evidence, silence, speed }) {
     bars.push(atLeast('LoCoMo evidence in 512 tokens, %', 100 * evidence.svc.share, 76));
     // As it is published: all categories.
     bars.push(atLeast('LoCoMo dialog R@10, c1-5, %', 100 * evidence.svc.dialog10Published, 75));
+    bars.push(atMost('LoCoMo blocks over 512 tokens, %', 100 * evidence.svc.over, 0));
+  }
+  if (dialogues !== undefined) {
+    const { newest, updates, over } = dialogues;
+    bars.push(atLeast('dialogues, newest first, %', (100 * newest) / updates, 80));
+    bars.push(atMost('dialogues, blocks over 512 tokens, %', 100 * over, 0));
   }
   for (const [name, { foreign, prompts }] of Object.entries(silence ?? {})) {
     bars.push(atMost(`answered to others, ${name}, %`, 100 * foreign, 15));

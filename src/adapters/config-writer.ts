@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ConfigFile, configPath, readConfigFile } from './config-file.ts';
-import { codeOf, FileError, OTHER_FOLDER } from './file-error.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
 import { withFileLock } from './file-lock.ts';
 import {
   ensurePrivateFolder,
@@ -130,5 +130,7 @@ async function removeStaged(folder: string): Promise<readonly string[]> {
 function explained(error: unknown, folder: string): unknown {
   const code = codeOf(error);
   if (error instanceof FileError || code === '') return error;
-  return new FileError(`${folder} cannot be written (${code}).`, OTHER_FOLDER, { cause: error });
+  return new FileError(`${folder} cannot be written (${code}).`, folderHint(code), {
+    cause: error,
+  });
 }

@@ -11,6 +11,8 @@ import { databaseFile } from './store/database.ts';
 /** A folder: nobody gets at the files in it while it is private. */
 const OUTPUTS = 'outputs';
 const OWN_NAME = /^(?:memory\.db|(?:outbox|ledger)-.*\.journal$|proxy-\d+\.json$)/;
+/** Without the `-wal` and `-shm` that go with it. */
+const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
 /** A folder with more has journals of many killed processes: the first ones tell the story. */
 const FILES_MAX = 1000;
 
@@ -26,6 +28,12 @@ export async function looseDataFiles(folder: string): Promise<readonly LooseMode
     loose.push({ path, mode: stat.mode & 0o777 });
   }
   return loose;
+}
+
+/** Databases that were broken, and set aside for new ones. */
+export async function findSetAside(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names.filter((name) => SET_ASIDE.test(name)).map((name) => join(folder, name));
 }
 
 /** What stands in the way of writing there: a file, the folder, or the one that it would be made in. */

@@ -13,9 +13,13 @@ export class FileError extends Error {
   }
 }
 
-/** The hint for a folder that cannot be used, whichever of svc's it is. */
-export const OTHER_FOLDER =
-  'Make it writable for you, or name another folder: SVC_CONFIG_HOME for the configuration, SVC_DATA_HOME for everything else.';
+/** What to do about a folder that cannot be used, whichever of svc's it is. `code` is the system's. */
+export function folderHint(code: string): string {
+  const mend = FULL.includes(code) ? 'Make room on its disk' : 'Make it writable for you';
+  return `${mend}, or name another folder: SVC_CONFIG_HOME for the configuration, SVC_DATA_HOME for everything else.`;
+}
+
+const FULL: readonly string[] = ['ENOSPC', 'EDQUOT'];
 
 /** The system's code of an error ('EACCES'), or '' for anything else. */
 export function codeOf(error: unknown): string {

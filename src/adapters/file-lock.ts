@@ -3,7 +3,7 @@ import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shellQuote } from '../core/shell-quote.ts';
-import { codeOf, FileError, OTHER_FOLDER } from './file-error.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
 import { isAlive } from './processes.ts';
 
 /**
@@ -47,7 +47,7 @@ async function create(path: string, mark: string): Promise<boolean> {
     const code = codeOf(error);
     if (code === 'EEXIST') return false;
     const message = `${dirname(path)} cannot be written (${code || 'unknown error'}).`;
-    throw new FileError(message, OTHER_FOLDER, { cause: error });
+    throw new FileError(message, folderHint(code), { cause: error });
   }
 }
 

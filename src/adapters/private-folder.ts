@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
-import { codeOf, FileError, OTHER_FOLDER } from './file-error.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
 import { shellQuote } from '../core/shell-quote.ts';
 
 /**
@@ -116,7 +116,7 @@ export function linkError(path: string): FileError {
 }
 
 export function foreignError(path: string): FileError {
-  return new FileError(`${path} belongs to another user.`, OTHER_FOLDER);
+  return new FileError(`${path} belongs to another user.`, folderHint(''));
 }
 
 /** What the system said of a folder, for people. */
@@ -130,5 +130,5 @@ export function folderError(path: string, cause: unknown): FileError {
     });
   }
   const message = `${path} cannot be used (${code || 'unknown error'}).`;
-  return new FileError(message, OTHER_FOLDER, { cause });
+  return new FileError(message, folderHint(code), { cause });
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asRecord, parseJson } from '../core/json-fields.ts';
-import { codeOf, FileError, OTHER_FOLDER } from './file-error.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
 import { ensurePrivateFolder, tightenFolder } from './private-folder.ts';
 import { isAlive } from './processes.ts';
 import { replaceFile } from './replace-file.ts';
@@ -37,7 +37,7 @@ export async function writeRunFile(folder: string, run: RunFile): Promise<void> 
   } catch (error) {
     if (error instanceof FileError) throw error;
     const message = `${folder} cannot be written (${codeOf(error) || 'unknown error'}).`;
-    throw new FileError(message, OTHER_FOLDER, { cause: error });
+    throw new FileError(message, folderHint(codeOf(error)), { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, FileError, OTHER_FOLDER } from './file-error.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
 import { withFileLock } from './file-lock.ts';
 import { ensurePrivateFolder, syncFolder, tightenFolder } from './private-folder.ts';
 import { replaceFile } from './replace-file.ts';
@@ -75,7 +75,7 @@ export class UndoRecords {
       await syncFolder(this.#folder);
     } catch (cause) {
       const code = codeOf(cause) || 'unknown error';
-      throw new FileError(`${path} cannot be written (${code}).`, OTHER_FOLDER, { cause });
+      throw new FileError(`${path} cannot be written (${code}).`, folderHint(code), { cause });
     }
   }
 }

@@ -97,7 +97,8 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     runtime.warm();
     void store.warm();
     void store.memory.sweepFiles().catch(() => undefined);
-    warmUp();
+    const [dialect] = runtime.live.upstreams.keys();
+    if (dialect !== undefined) void warmUp(dialect).catch(() => {});
     // Requests go on without a memory, so nobody would notice.
     store.health().catch(() => {
       terminal.warn('The memory cannot be used: requests go on without it. Look with: svc doctor');

@@ -1,6 +1,6 @@
-import { findUnwritable, looseDataFiles } from '../adapters/data-files.ts';
+import { findSetAside, findUnwritable, looseDataFiles } from '../adapters/data-files.ts';
 import { dataFolder } from '../adapters/data-folder.ts';
-import { FileError, OTHER_FOLDER } from '../adapters/file-error.ts';
+import { FileError, folderHint } from '../adapters/file-error.ts';
 import { folderMode, isPrivate } from '../adapters/private-folder.ts';
 import type { Environment } from '../core/config-values.ts';
 import { MemoryError } from '../ports/memory.ts';
@@ -20,14 +20,15 @@ export async function checkStore(
     const unwritable = await findUnwritable(folder);
     if (unwritable !== undefined) {
       const wrong = `${unwritable} is not yours to write, so nothing is kept`;
-      return [...loose, { level: 'problem', subject, found: wrong, fix: OTHER_FOLDER }];
+      return [...loose, { level: 'problem', subject, found: wrong, fix: folderHint('') }];
     }
+    const aside = await checkSetAside(folder);
     const found = await inspect(folder);
     if (found === undefined) {
       const nothing = { level: 'ok', subject, found: `${folder}, nothing stored yet` } as const;
       return loose.length > 0 ? loose : [nothing];
     }
-    return [...loose, fileCheck(found), ...useChecks(found)];
+    return [...loose, ...aside, fileCheck(found), ...useChecks(found)];
   } catch (error) {
     if (error instanceof FileError) {
       return [{ level: 'problem', subject, found: error.message, fix: error.hint }];
@@ -51,6 +52,16 @@ async function checkModes(folder: string): Promise<readonly Check[]> {
     subject: 'Store',
     found: `${one.path} is open to others (mode 0${one.mode.toString(8)})`,
     fix: 'svc doctor --fix',
+  }));
+}
+
+/** Whoever opened the store then was told; this is for the person who was not. */
+async function checkSetAside(folder: string): Promise<readonly Check[]> {
+  return (await findSetAside(folder)).map((path) => ({
+    level: 'warning',
+    subject: 'Store',
+    found: `${path} was broken and set aside: its memories are not in use`,
+    fix: 'Put a copy of memory.db from before in place of the new one, or remove what was set aside.',
   }));
 }
 

@@ -46,25 +46,37 @@ export function settingsOf(
 
 /** Every problem on a line of its own. A wrong flag alone is wrong usage. */
 export function configError(path: string, problems: readonly Problem[]): CliError {
-  const isUsage = problems.every(({ origin }) => origin?.startsWith('--') === true);
+  const isUsage = problems.every(isOfFlag);
   return new CliError(problems.map(problemText), hintFor(path, problems), isUsage ? 2 : 1);
 }
 
 /** What mends all of them; the environment is named where the file itself is right. */
 function hintFor(path: string, problems: readonly Problem[]): string {
-  const origins = unique(problems.map(({ origin }) => origin));
-  if (origins.every((origin) => origin?.startsWith('--') === true)) return 'See: svc start --help';
-  const overrides = origins.filter((origin) => origin !== undefined && !origin.startsWith('--'));
-  if (overrides.length === origins.length) return `Correct it, or: unset ${overrides.join(' ')}`;
-  const variables = unique(problems.map(({ variable }) => variable));
-  if (variables.every((variable) => variable !== undefined)) {
-    return `Set ${variables.join(' and ')} where svc runs, or put the key into the file: ${keyCommand(problems)}`;
-  }
-  return `Correct ${path}, then check it with: svc doctor`;
+  if (problems.every(isOfFlag)) return 'See: svc start --help';
+  if (!problems.every(isOfEnvironment)) return `Correct ${path}, then check it with: svc doctor`;
+  const overrides = unique(problems.flatMap(({ origin }) => origin ?? []));
+  const variables = unique(problems.flatMap(({ variable }) => variable ?? []));
+  return [
+    ...(overrides.length === 0 ? [] : [`Correct it, or: unset ${overrides.join(' ')}`]),
+    ...(variables.length === 0
+      ? []
+      : [
+          `Set ${variables.join(' and ')} where svc runs, or put the key into the file: ${keyCommand(problems)}`,
+        ]),
+  ].join('; ');
+}
+
+function isOfFlag({ origin }: Problem): boolean {
+  return origin?.startsWith('--') === true;
+}
+
+function isOfEnvironment(problem: Problem): boolean {
+  return problem.variable !== undefined || (problem.origin !== undefined && !isOfFlag(problem));
 }
 
 function keyCommand(problems: readonly Problem[]): string {
-  return problems.every(({ path }) => path === 'memory.serviceKey')
+  const keys = problems.filter(({ variable }) => variable !== undefined);
+  return keys.every(({ path }) => path === 'memory.serviceKey')
     ? 'svc setup --yes --memory hosted --service-key-stdin'
     : 'svc setup --yes --upstream NAME --key-stdin';
 }

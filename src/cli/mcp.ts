@@ -42,7 +42,8 @@ export async function serveMcp(
 ): Promise<void> {
   // Not before the first question: most clients start every server that they know, and ask nothing.
   let store: Promise<CliStore> | undefined;
-  const open = (): Promise<CliStore> => (store ??= openStore(dataFolder(environment), environment));
+  const open = (): Promise<CliStore> =>
+    (store ??= openStore(dataFolder(environment), { environment, report: () => undefined }));
   const ended = Promise.race([once(stdin, 'end'), once(stdin, 'close')]);
   const transport = new StdioServerTransport(stdin, process.stdout, {
     maxBufferSize: MESSAGE_BYTES_MAX,

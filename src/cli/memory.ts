@@ -135,11 +135,12 @@ function forgetFilter(
 }
 
 export async function withStore<T>(
-  { environment }: CommandContext,
+  { environment, terminal }: CommandContext,
   openStore: OpenStore,
   work: (store: CliStore) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(dataFolder(environment), environment);
+  const report = (line: string): void => terminal.warn(line);
+  const store = await openStore(dataFolder(environment), { environment, report });
   try {
     return await work(store);
   } catch (error) {

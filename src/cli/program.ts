@@ -18,7 +18,7 @@ export type Declare = (program: Command, context: CommandContext, finish: Finish
 /** Runs one command line (without node and script) and resolves with the exit code. */
 export async function runProgram(argv: readonly string[], declare: Declare): Promise<number> {
   const { env: environment, stdout, stderr } = process;
-  endQuietlyWithoutReader();
+  bearBrokenOutput();
   const terminal = new Terminal({ stdout, stderr, environment });
   let code = 0;
   const finish = (end: number): void => {
@@ -77,8 +77,10 @@ Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
   );
 }
 
-// `svc requests | head` closes the pipe early: that is no failure.
-function endQuietlyWithoutReader(): void {
+// `svc requests | head` closes the pipe early: that is no failure. Nor is a full disk, where the log of a
+// proxy in the background is its stderr: what cannot be said must not end its requests.
+function bearBrokenOutput(): void {
+  process.stderr.on('error', () => undefined);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });

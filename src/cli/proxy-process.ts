@@ -79,14 +79,22 @@ async function untilServing(
   return (await findProxies(folder, access)).own.find(({ port }) => port === access.port);
 }
 
+/** How Terminal.error begins a line; the hint is the line after the last one. */
+const ERROR = 'svc: ';
+/** More than a screen of wrong settings is told by svc doctor. */
+const ERRORS_MAX = 8;
+
 // What `svc start` says is made of constants and addresses, never of secrets.
 function startError(background: Background, log: string): CliError {
-  const said = background.said().trim().split('\n').slice(-4);
-  const lines = said.map((line) => line.replace(/^svc: /, '').trim()).filter((line) => line !== '');
+  const said = background.said().trim().split('\n');
+  const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);
   const what = background.isRunning()
     ? `svc start does not answer after ${START_MS / 1000} seconds.`
     : 'The proxy could not be started.';
-  return new CliError([what, ...lines], `Try it in sight: svc start. Its log: ${log}`);
+  // What it said to do is what is to be done; without a word there is only looking.
+  const hint = lines.length === 0 ? 'Try it in sight: svc start.' : (said.at(-1) ?? '').trim();
+  const errors = lines.map((line) => line.slice(ERROR.length));
+  return new CliError([what, ...errors], `${hint} (its log: ${log})`);
 }
 
 function asVariables(flags: ProxyFlags): Record<string, string> {

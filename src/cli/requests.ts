@@ -23,7 +23,8 @@ export async function listRequests(
   openStore: OpenStore,
 ): Promise<void> {
   const limit = limitOf(options.limit, LIMIT);
-  const store = await openStore(dataFolder(environment));
+  const report = (line: string): void => terminal.warn(line);
+  const store = await openStore(dataFolder(environment), { report });
   try {
     const filter = options.id === undefined ? { limit } : { limit, id: options.id };
     const rows = await store.requests.list(filter);

@@ -34,7 +34,8 @@ export async function showStats(
   const days = limitOf(options.days, DAYS);
   // Whole days, today being one of them: half a day would look like a quiet one.
   const today = new Date().setHours(0, 0, 0, 0);
-  const store = await openStore(dataFolder(environment));
+  const report = (line: string): void => terminal.warn(line);
+  const store = await openStore(dataFolder(environment), { report });
   try {
     const sums = await store.requests.sum({ since: today - (days - 1) * DAY_MS });
     const total = totalOf(sums);

@@ -19,16 +19,23 @@ export interface CliStore {
   close(): Promise<void>;
 }
 
-/** `environment` names the configuration that says where memories are; absent: on this machine. */
-export type OpenStore = (dataFolder: string, environment?: Environment) => Promise<CliStore>;
+export interface StoreOptions {
+  /** Names the configuration that says where memories are; absent: on this machine. */
+  readonly environment?: Environment;
+  /** What a person must know though the command goes on: a broken file was set aside. */
+  readonly report: (line: string) => void;
+}
+
+export type OpenStore = (dataFolder: string, options: StoreOptions) => Promise<CliStore>;
 
 export async function openStoreForCli(
   dataFolder: string,
-  environment?: Environment,
+  { environment, report }: StoreOptions,
 ): Promise<CliStore> {
   const settings = environment === undefined ? undefined : await memorySettings(environment);
-  const store = openEmbeddedStore({ folder: dataFolder, report: ignore });
-  const hosted = settings?.kind === 'hosted' ? await openHosted(settings, store) : undefined;
+  const store = openEmbeddedStore({ folder: dataFolder, report });
+  const hosted =
+    settings?.kind === 'hosted' ? await openHosted(settings, store, report) : undefined;
   return {
     memory: hosted?.memory ?? store.memory,
     requests: store.requestLog,
@@ -43,9 +50,13 @@ export async function openStoreForCli(
 /** A person waits at the command line, not a model request. */
 const PATIENCE_MS = 10_000;
 
-async function openHosted(settings: HostedSettings, { memory: mirror }: EmbeddedStore) {
+async function openHosted(
+  settings: HostedSettings,
+  { memory: mirror }: EmbeddedStore,
+  report: StoreOptions['report'],
+) {
   const { openHostedMemory } = await import('../adapters/hosted-memory/open-hosted-memory.ts');
-  return openHostedMemory({ settings, recallMs: PATIENCE_MS, mirror, report: ignore });
+  return openHostedMemory({ settings, recallMs: PATIENCE_MS, mirror, report });
 }
 
 /**
@@ -59,6 +70,3 @@ async function memorySettings(environment: Environment): Promise<MemorySettings 
   if (memory === undefined) throw configError(file.path, problems);
   return memory;
 }
-
-// A command that lists memories fails with its own error when the store cannot be used.
-function ignore(): void {}

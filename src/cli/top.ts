@@ -51,7 +51,7 @@ export async function top(
   const seconds = limitOf(options.interval, INTERVAL);
   const access = await loadAccess(environment);
   const folder = dataFolder(environment);
-  const store = await openStore(folder);
+  const store = await openStore(folder, { report: (line) => terminal.warn(line) });
   try {
     const look = (): Promise<Activity> => activityNow(store, folder, access);
     if (options.json === true) terminal.json(await look());

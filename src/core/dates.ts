@@ -57,6 +57,11 @@ export function asksForTime(text: string): boolean {
   );
 }
 
+/** No word of the past, and nothing that only might be. */
+export function asksForNow(text: string): boolean {
+  return !/\b(?:did|was|were|had|has|have|ago|yesterday|would|could|might)\b/i.test(text);
+}
+
 /** Milliseconds since 1970; `to` is the end, excluded. */
 export interface Span {
   readonly from: number;

@@ -1,4 +1,4 @@
-import type { Candidate, Ranked } from './ranked.ts';
+import type { Candidate, Ranked, RankedQuestion } from './ranked.ts';
 import type { RankingWeights } from './ranking-weights.ts';
 
 /**
@@ -7,9 +7,11 @@ import type { RankingWeights } from './ranking-weights.ts';
  */
 export function diversify<Kind extends Candidate>(
   scored: readonly Ranked<Kind>[],
+  { asksForNow }: Pick<RankedQuestion, 'asksForNow'>,
   weights: RankingWeights,
 ): Ranked<Kind>[] {
   const likeness = new Likeness();
+  const change = asksForNow ? weights.changeNow : weights.change;
   const waiting = scored
     .toSorted(
       (a, b) =>
@@ -26,7 +28,7 @@ export function diversify<Kind extends Candidate>(
   while (waiting.length > 0) {
     const { best, bestScore } = bestOf(waiting, weights);
     likeness.mark(waiting[best]?.words ?? []);
-    const latest = latestOf(waiting, best, { weights, likeness });
+    const latest = latestOf(waiting, best, { change, likeness });
     const [taken] = waiting.splice(latest, 1);
     if (taken === undefined) break;
     chosen.push({ ...taken.one, score: bestScore });
@@ -62,7 +64,7 @@ function bestOf(waiting: readonly Waiting[], weights: RankingWeights) {
 }
 
 interface Comparing {
-  readonly weights: RankingWeights;
+  readonly change: RankingWeights['change'];
   readonly likeness: Likeness;
 }
 
@@ -70,18 +72,18 @@ interface Comparing {
 function latestOf(
   waiting: readonly Waiting[],
   best: number,
-  { weights, likeness }: Comparing,
+  { change, likeness }: Comparing,
 ): number {
   const first = waiting[best];
   if (first === undefined) return best;
   let latest = best;
   let at = first.one.candidate.at;
   for (const [index, { one, words }] of waiting.entries()) {
-    if (one.score < weights.nearlyAsGood * first.one.score) break;
+    if (one.score < change.nearlyAsGood * first.one.score) break;
     const { role, at: saidAt } = one.candidate;
     const outranks = saidAt > at && (role === 'user' || first.one.candidate.role === 'assistant');
     if (!outranks) continue;
-    if (likeness.of(words) < weights.sameThing) continue;
+    if (likeness.of(words) < change.sameThing) continue;
     latest = index;
     at = saidAt;
   }

@@ -22,6 +22,7 @@ import {
 } from './json-scan.ts';
 import { hasPrivate } from './redaction.ts';
 import { REFERENCES } from './reference.ts';
+import { filesPrinted } from './shell-reads.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from './tokens.ts';
 import type { Item, RequestView, Span } from './view.ts';
@@ -52,6 +53,8 @@ export interface ItemCall {
   readonly tool: string;
   /** The file that it names; '' when none. */
   readonly path: string;
+  /** The files that it has a shell print, as it names them. */
+  readonly prints: readonly string[];
   /** References of elided outputs that it mentions: it reads them again. */
   readonly references: readonly string[];
 }
@@ -202,7 +205,9 @@ function readCalls({ bytes, dialect }: RequestView, item: Item): readonly ItemCa
   return ARGUMENTS[dialect](value).map(([id, args]) => {
     const tool = item.toolCalls.find((call) => call.id === id)?.name ?? '';
     const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
-    return { id, tool, path: pathIn(args), references: text.match(REFERENCES) ?? [] };
+    const fields = typeof args === 'string' ? parsedFields(args) : asRecord(args);
+    const prints = filesPrinted(commandIn(fields));
+    return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
   });
 }
 
@@ -229,9 +234,16 @@ const ARGUMENTS: Readonly<Record<Dialect, (item: Fields) => Arguments[]>> = {
 
 const PATH_FIELDS = ['file_path', 'path', 'filePath', 'absolute_path'] as const;
 
-function pathIn(args: unknown): string {
-  const fields = typeof args === 'string' ? parsedFields(args) : asRecord(args);
+function pathIn(fields: Fields): string {
   return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
+}
+
+/** What a shell is asked to run: one text, or words of which the last is what a shell within runs. */
+function commandIn(fields: Fields): string {
+  const command = fields['command'] ?? fields['cmd'];
+  if (typeof command === 'string') return command;
+  const words = asList(command).map(asText);
+  return words.includes('-lc') || words.includes('-c') ? (words.at(-1) ?? '') : words.join(' ');
 }
 
 function parsedFields(text: string): Fields {

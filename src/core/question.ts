@@ -1,4 +1,5 @@
-import { asksForTime, datesIn, type Span, spanIn } from './dates.ts';
+import { asksForNow, asksForTime, datesIn, isTimeWord, type Span, spanIn } from './dates.ts';
+import { asksWithoutSign, isGrammar, readWording } from './language.ts';
 import { readTerms, termsOf } from './terms.ts';
 
 /**
@@ -15,11 +16,17 @@ export interface Question {
   /** Neighbouring words of the human text, `first second`. */
   readonly pairs: ReadonlySet<string>;
   readonly asksWhen: boolean;
+  /** How things are, not how they were. */
+  readonly asksForNow: boolean;
   readonly dates: readonly string[];
   /** The days that it names. */
   readonly span: Span | undefined;
   /** Terms that name a date: they say when, not what. */
   readonly dateTerms: ReadonlySet<string>;
+  /** Terms that only ask: they prove nothing. */
+  readonly asking: ReadonlySet<string>;
+  /** Terms of proper names, dates apart. */
+  readonly names: ReadonlySet<string>;
   /** It wants to know something; an order ("fix the test") wants something done. */
   readonly isQuestion: boolean;
 }
@@ -38,6 +45,8 @@ export function readQuestion(humanText: string, assistantText: string, now: numb
   const known = new Set([...human, ...wholes]);
   const span = spanIn(text, now);
   const dates = datesIn(human);
+  const { asking, names } = readWording(text);
+  const onlyAsking = human.filter((term) => asking.has(term) || isGrammar(term));
   const said = distinct(readTerms(endsOf(assistantText)).words);
   return {
     human,
@@ -47,9 +56,12 @@ export function readQuestion(humanText: string, assistantText: string, now: numb
     assistant: said.filter((term) => !known.has(term)).slice(-ASSISTANT_TERMS_MAX),
     pairs: new Set(words.slice(1).map((word, index) => `${words[index] ?? ''} ${word}`)),
     asksWhen: asksForTime(text),
+    asksForNow: asksForNow(text),
     dates,
     span,
     dateTerms: new Set([...dates, ...termsOf(span?.words ?? '')]),
+    asking: onlyAsking.length < human.length ? new Set(onlyAsking) : new Set(),
+    names: new Set(human.filter((term) => names.has(term) && !isTimeWord(term))),
     isQuestion: asksToKnow(text),
   };
 }
@@ -58,7 +70,7 @@ const ASKING =
   /[?？]|^\W*(?:who|whose|what|when|where|which|why|how|did|do|does|is|are|was|were|has|have|had|tell|remind|remember|recall|explain|describe|summari[sz]e|list|show)\b/i;
 
 function asksToKnow(text: string): boolean {
-  return ASKING.test(text);
+  return ASKING.test(text) || asksWithoutSign(text);
 }
 
 function endsOf(text: string): string {

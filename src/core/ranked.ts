@@ -31,7 +31,7 @@ export interface QuestionTerm {
   readonly weight: number;
   /** Passages that hold it, in the spaces that are searched. */
   readonly frequency: number;
-  /** How much finding it proves, from 0 to 1. */
+  /** How much finding it proves, from 0 to 1; more for a name that the memory does not know. */
   readonly rarity: number;
 }
 
@@ -41,6 +41,7 @@ export interface RankedQuestion {
   /** Neighbouring words of what the person asked, as `first second`. */
   readonly pairs: ReadonlySet<string>;
   readonly asksWhen: boolean;
+  readonly asksForNow: boolean;
   /** Words of dates that the question names: '2024', 'may'. */
   readonly dates: readonly string[];
   /** The days that it names. */
@@ -67,7 +68,6 @@ export interface Evidence {
   readonly held: number;
   /** The same sum over all words of the question. */
   readonly asked: number;
-  /** How many of the question's words were found in the unit itself, and beside it. */
-  readonly words: number;
-  readonly wordsBeside: number;
+  /** The score as a share of what a passage gets by its words that says all that counts once. */
+  readonly strength: number;
 }

@@ -18,7 +18,7 @@ export function rankCandidates<Kind extends Candidate>(
 ): Ranked<Kind>[] {
   const scorer = new Scorer(question, corpus, RANKING);
   const scored = candidates.map((candidate) => ({ candidate, ...scorer.score(candidate) }));
-  return diversify(scored, RANKING);
+  return diversify(scored, question, RANKING);
 }
 
 /** The parts of what was ranked, best first: of a question and its answer one may say it all. */
@@ -41,6 +41,8 @@ class Scorer {
   /** Weight times damped inverse document frequency. */
   readonly #values: readonly number[];
   readonly #asked: number;
+  /** What a passage gets that says every word that proves something once. */
+  readonly #worth: number;
   /** First words of the question's pairs: most words begin none. */
   readonly #firsts: ReadonlySet<string>;
   /** By the list itself: what is said before one passage is said in another, or after it. */
@@ -52,6 +54,11 @@ class Scorer {
     this.#averageTerms = Math.max(1, corpus.averageTerms);
     this.#values = question.terms.map((term) => valueOf(term, corpus.passages));
     this.#asked = question.terms.reduce((sum, { rarity }) => sum + rarity, 0);
+    this.#worth = question.terms.reduce(
+      (sum, { rarity }, place) =>
+        rarity === 0 ? sum : sum + Math.max(1, rarity) * (this.#values[place] ?? 0),
+      0,
+    );
     this.#firsts = new Set(Array.from(question.pairs, (pair) => pair.slice(0, pair.indexOf(' '))));
     for (const [place, { term }] of question.terms.entries()) this.#places.set(term, place);
   }
@@ -70,7 +77,14 @@ class Scorer {
     score += furtherScore * this.#plainScoreOf(candidate.later);
     score *= this.#factor(candidate);
     const shares = this.#sharesOf(candidate);
-    return { score, shares, evidence: this.#evidence(candidate, { own, before, after }) };
+    const evidence = this.#evidence(candidate, { own, before, after });
+    return { score, shares, evidence: { ...evidence, strength: this.#strength(evidence, score) } };
+  }
+
+  /** Who only asks what was said on a day is answered by what was said then. */
+  #strength({ held }: Pick<Evidence, 'held'>, score: number): number {
+    if (this.#worth > 0) return score / this.#worth;
+    return held > 0 ? 1 : 0;
   }
 
   #sharesOf({ role, parts }: Candidate): number[] {
@@ -187,23 +201,19 @@ class Scorer {
     return dates.every((word) => said.has(word) || own.has(word));
   }
 
-  #evidence(candidate: Candidate, { own, before, after }: Fields): Evidence {
+  #evidence(candidate: Candidate, { own, before, after }: Fields): Omit<Evidence, 'strength'> {
     const isDated = this.#question.dates.length > 0 || this.#question.span !== undefined;
     const isOfTheDate = isDated && this.#isOfTheDate(candidate);
     let held = isOfTheDate ? DATE_RARITY : 0;
-    let words = isOfTheDate ? 1 : 0;
-    let wordsBeside = 0;
     for (const [place, { rarity }] of this.#question.terms.entries()) {
       if (rarity === 0) continue;
       if ((own.times[place] ?? 0) > 0) {
-        words += 1;
         held += rarity;
       } else if ((before.times[place] ?? 0) + (after.times[place] ?? 0) > 0) {
-        wordsBeside += 1;
         held += rarity * this.#weights.neighbourCoverage;
       }
     }
-    return { held, asked: this.#asked + (isDated ? DATE_RARITY : 0), words, wordsBeside };
+    return { held, asked: this.#asked + (isDated ? DATE_RARITY : 0) };
   }
 }
 

@@ -1,5 +1,6 @@
 import { type ItemCall, type ItemTools, readItemTools, type ToolOutput } from './outputs.ts';
 import { referenceOf } from './reference.ts';
+import { isSameFile } from './shell-reads.ts';
 import type { Item, RequestView } from './view.ts';
 
 /**
@@ -10,8 +11,8 @@ export interface Rereads {
   /** Left-out outputs that were read again by their reference, in whatever way. */
   readonly outputs: number;
   /**
-   * Files that were read again with the same tool after what they held was left out. An upper bound:
-   * a model also reads a file again because it has changed.
+   * Files that were read again, with the same tool or through a shell, after what they held was left
+   * out. An upper bound: a model also reads a file again because it has changed.
    */
   readonly files: number;
 }
@@ -27,19 +28,32 @@ export function countRereads(
   if (elided.length === 0) return NO_REREADS;
   const newest = newestCalls(view.items, toolsOf);
   const reading = newest.filter(({ references }) => references.length > 0);
-  const naming = newest.filter(({ path }) => path !== '');
+  const naming = newest.filter(({ path, prints }) => path !== '' || prints.length > 0);
   if (reading.length + naming.length === 0) return NO_REREADS;
   const refs = new Set(reading.length === 0 ? [] : elided.map(({ digest }) => referenceOf(digest)));
   const ids = new Set(elided.map(({ callId }) => callId));
-  const read = naming.length === 0 ? [] : callsWith(view.items, ids, toolsOf);
-  const files = new Set(read.filter(({ path }) => path !== '').map(fileOf));
+  const gone = naming.length === 0 ? [] : callsWith(view.items, ids, toolsOf);
+  const readsAgain = (call: ItemCall): boolean => gone.some((earlier) => readSame(call, earlier));
   return {
     outputs: reading.filter(({ references }) => references.some((ref) => refs.has(ref))).length,
-    files: naming.filter((call) => !ids.has(call.id) && files.has(fileOf(call))).length,
+    files: naming.filter((call) => !ids.has(call.id) && readsAgain(call)).length,
   };
 }
 
 type ToolsOf = (item: Item) => ItemTools;
+
+/** Tools that give a file's text and do not change it, by the names that clients have for them. */
+const READING_TOOL = /read|view|open/i;
+
+function readSame(one: ItemCall, other: ItemCall): boolean {
+  if (one.path !== '' && one.path === other.path && one.tool === other.tool) return true;
+  const files = filesRead(other);
+  return filesRead(one).some((file) => files.some((earlier) => isSameFile(file, earlier)));
+}
+
+function filesRead({ tool, path, prints }: ItemCall): readonly string[] {
+  return path !== '' && READING_TOOL.test(tool) ? [path] : prints;
+}
 
 /** The calls that the end of the request answers; none when it ends with what a person said. */
 function newestCalls(items: readonly Item[], toolsOf: ToolsOf): readonly ItemCall[] {
@@ -63,8 +77,4 @@ function callsWith(
     for (const call of toolsOf(item).calls) if (ids.has(call.id)) calls.push(call);
   }
   return calls;
-}
-
-function fileOf({ tool, path }: ItemCall): string {
-  return `${tool} ${path}`;
 }

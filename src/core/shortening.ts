@@ -84,20 +84,26 @@ export function isElidable(output: ToolOutput, reread: ReadonlySet<string>): boo
 
 /** Elidable outputs of rounds older than the last `keepRounds`. */
 export function findCandidates(facts: ShorteningFacts): readonly ToolOutput[] {
-  const rounds = facts.exchanges.flatMap((exchange) => exchange.rounds);
-  const answered = rounds.flatMap(({ results }) =>
-    results.length > 0 ? [Math.min(...results)] : [],
-  );
+  const answered = answeredRounds(facts);
   // Keeping none, everything but the newest item may go: the model has not seen that one yet.
   const endBefore = (kept: number): number =>
     Math.min(facts.items.length - 1, ...answered.slice(Math.max(0, answered.length - kept)));
   const before = endBefore(facts.keepRounds);
   const lateBefore = endBefore(Math.max(facts.keepRounds, LATE_ROUNDS));
   return facts.outputs.filter((output) => {
-    const isLate = LATE_TOOLS.has(output.tool.toLowerCase());
-    const isOld = output.item < (isLate ? lateBefore : before);
+    const isOld = output.item < (isLate(output) ? lateBefore : before);
     return isOld && !facts.repeated.has(output) && isElidable(output, facts.reread);
   });
+}
+
+function isLate({ tool }: ToolOutput): boolean {
+  return LATE_TOOLS.has(tool.toLowerCase());
+}
+
+/** For each round that is answered, the item where its answers begin. */
+function answeredRounds({ exchanges }: ShorteningFacts): readonly number[] {
+  const rounds = exchanges.flatMap((exchange) => exchange.rounds);
+  return rounds.flatMap(({ results }) => (results.length > 0 ? [Math.min(...results)] : []));
 }
 
 const NOTHING = { repeated: [], omitted: [], batch: [], omissions: [] } as const;
@@ -198,8 +204,21 @@ function isBatch(facts: ShorteningFacts, { batch, omissions }: Batch): boolean {
   const { exchanges, prices, fill } = facts;
   const requests = exchanges.length + sum(exchanges.map(({ rounds }) => rounds.length));
   const { growthLeft } = fill;
-  const comingBack = facts.repeated.size + facts.omitted.length === 0 ? whole : 0;
-  return batchProfit({ gain, messages, requests, growthLeft, comingBack, prices }) > 0;
+  const isFirst = facts.repeated.size + facts.omitted.length === 0;
+  const comingBack = isFirst ? whole : 0;
+  const waited = isFirst ? undefined : waitedTokens(facts, batch);
+  return batchProfit({ gain, messages, requests, growthLeft, comingBack, waited, prices }) > 0;
+}
+
+/** Tokens times rounds for which these outputs could have been left out, and were sent. */
+function waitedTokens(facts: ShorteningFacts, batch: readonly ToolOutput[]): number {
+  const answered = answeredRounds(facts);
+  const roundsWaited = (output: ToolOutput): number => {
+    const since = answered.filter((item) => item > output.item).length;
+    const kept = isLate(output) ? Math.max(facts.keepRounds, LATE_ROUNDS) : facts.keepRounds;
+    return Math.max(0, since - kept);
+  };
+  return sum(batch.map((output) => savedTokens(output) * roundsWaited(output)));
 }
 
 function sum(numbers: readonly number[]): number {

@@ -1,4 +1,5 @@
 import { stem } from './stemming.ts';
+import { WORD_FORMS } from './word-forms.ts';
 
 /**
  * Text to terms: the same for what is stored and for what is asked, or nothing would ever match.
@@ -101,8 +102,9 @@ function addSpaced(word: string, terms: string[], wholes: string[]): void {
 }
 
 function addTerm(piece: string, terms: string[]): void {
-  const word = piece.toLowerCase();
-  if (STOP_WORDS.has(word) || /^[a-z]$/.test(word)) return;
+  const said = piece.toLowerCase();
+  if (STOP_WORDS.has(said) || /^[a-z]$/.test(said)) return;
+  const word = WORD_FORMS.get(said) ?? said;
   const isEnglish = word.length <= IDENTIFIER_CHARS_MAX && ASCII_WORD.test(word);
   terms.push(isEnglish ? stem(word) : word);
 }
@@ -119,7 +121,7 @@ function addPairs(run: string, terms: string[]): void {
  * Words that say nothing about what a text is about: English function words, and what people and
  * assistants say to each other around the matter (greetings, thanks, "please").
  */
-const STOP_WORDS: ReadonlySet<string> = new Set(
+export const STOP_WORDS: ReadonlySet<string> = new Set(
   `a about above after again against all also am an and any are aren arent as at be because been
   before being below between both but by can cannot cant could couldn couldnt did didn didnt do does
   doesn doesnt doing don dont down during each else ever few for from further had hadn hadnt has hasn
@@ -128,6 +130,6 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
   ours ourselves out over own per really same she should shouldn shouldnt so some such than that the
   their theirs them themselves then there these they this those through to too under until up upon us
   very was wasn wasnt we were weren werent what when where whether which while who whom whose why will
-  with within without won wont would wouldn wouldnt yes you your yours yourself yourselves
+  with within without wont would wouldn wouldnt yes you your yours yourself yourselves
   hello hi hey ok okay please thank thanks sure yeah yep nope bye`.split(/\s+/),
 );

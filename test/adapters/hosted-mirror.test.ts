@@ -46,7 +46,7 @@ async function machineWithOutputs(service: Service) {
     const question = { space, digests: [digest], nonce: randomBytes(32) };
     expect(await here.memory.hold(question, patience())).toHaveLength(1);
   }
-  await expect.poll(() => outputFileRefs(here.folder), { timeout: 10_000 }).toHaveLength(2);
+  await expect.poll(() => outputFileRefs(here.folder)).toHaveLength(2);
   return here;
 }
 
@@ -69,7 +69,7 @@ async function forgetElsewhere(service: Service): Promise<void> {
 
 async function expectForgotten(here: Awaited<ReturnType<typeof machine>>): Promise<void> {
   const other = [referenceOf(OTHER.digest)];
-  await expect.poll(() => outputFileRefs(here.folder), { timeout: 10_000 }).toEqual(other);
+  await expect.poll(() => outputFileRefs(here.folder)).toEqual(other);
   expect(await here.near.retrieve(OUTPUT, patience())).toBeUndefined();
   expect((await here.near.retrieve(OTHER, patience()))?.text).toBe(OTHER.text);
   expect(bytesIn(here.folder)).not.toContain('zebrafishlantern');

@@ -21,8 +21,8 @@ test('a closed store leaves one file: the write-ahead log, which holds every wor
   const folder = tempFolder();
   const store = openEmbeddedStore({ folder, report: () => undefined });
   store.outbox.keep([recordOf('The passphrase is zebrafishlantern.')]);
-  await store.outbox.flush(10_000);
-  await store.memory.list({ limit: 10, words: 'passphrase' }, AbortSignal.timeout(10_000));
+  await store.outbox.flush(30_000);
+  await store.memory.list({ limit: 10, words: 'passphrase' }, AbortSignal.timeout(30_000));
   expect(readdirSync(folder)).toContain('memory.db-wal');
   await store.close();
   expect(readdirSync(folder)).toEqual(['memory.db']);

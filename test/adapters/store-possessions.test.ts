@@ -40,7 +40,7 @@ test('law 2: what another process forgets is not proven any more, though it was 
     onTestFinished(() => store.close());
     return store.memory;
   });
-  const patience = AbortSignal.timeout(10_000);
+  const patience = AbortSignal.timeout(30_000);
   const [gone, kept] = [outputRecordOf('the first log'), outputRecordOf('the second log')];
   await proxy?.keepOutputs([gone, kept], patience);
   const digests = [gone.digest, kept.digest];

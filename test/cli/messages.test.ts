@@ -1,7 +1,17 @@
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
-import { runCli } from '../support/cli.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { BIN, runCli } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -51,6 +61,38 @@ test('a configuration that cannot be read may say that memories are elsewhere: n
   const { stdout, stderr, code } = await runCli(['memory', 'list'], place('{'));
   expect([stdout, code]).toEqual(['', 1]);
   expect(stderr).toContain('config.json is not valid JSON');
+});
+
+test('a broken store is set aside aloud, by whichever command meets it, and doctor remembers', async () => {
+  const where = place();
+  await runCli(['memory', 'add', 'Tests need Docker.'], where);
+  const file = join(where.env.SVC_DATA_HOME, 'memory.db');
+  writeFileSync(file, Buffer.alloc(statSync(file).size, 'x'));
+  const { stderr } = await runCli(['memory', 'list'], where);
+  expect(stderr).toContain("warning: The memory's file was broken. It is kept as");
+  const doctor = await runCli(['doctor', '--offline'], where);
+  expect(doctor.stdout).toContain('was broken and set aside: its memories are not in use');
+});
+
+// Where every write fails as on a full disk.
+test.skipIf(!existsSync('/dev/full'))('a log that cannot be written ends no proxy', async () => {
+  const { home, env } = place();
+  // Warns at its start: the data folder is none.
+  writeFileSync(env.SVC_DATA_HOME, '');
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, [BIN, 'start', '--json'], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, ...env },
+    stdio: ['ignore', 'pipe', full],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await vi.waitFor(() => expect(said).toContain('"url"'), { timeout: 20_000 });
+  const { url } = JSON.parse(said) as { url: string };
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+  const ended = once(child, 'close');
+  child.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
 });
 
 test('what was asked of the memory in vain is not told as done', async () => {

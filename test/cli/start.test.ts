@@ -200,6 +200,8 @@ test('where the file is right, the hint names the variable and leaves the file a
   const env = { WORK_KEY: PROVIDER_KEY, SVC_PORT: 'eight' };
   const garbage = await runCli(['start'], { home, env });
   expect(garbage.stderr).toContain('unset SVC_PORT');
+  const both = await runCli(['start'], { home, env: { SVC_PORT: 'eight' } });
+  expect(both.stderr).toContain('unset SVC_PORT; Set WORK_KEY where svc runs');
 });
 
 test('a wrong flag is wrong usage', async () => {

@@ -3,7 +3,7 @@ import { asksForTime, datesIn, datesOf, isTimeWord, spanIn, wasIn } from '../../
 import { readQuestion } from '../../src/core/question.ts';
 import type { Candidate, Evidence } from '../../src/core/ranked.ts';
 import { orderParts, rankCandidates } from '../../src/core/ranking.ts';
-import { keepRelevant, rarityOf } from '../../src/core/relevance.ts';
+import { keepRelevant, rarerNames, rarityOf } from '../../src/core/relevance.ts';
 import { inverseFrequency } from '../../src/core/term-value.ts';
 import { isDigest, referenceOf } from '../../src/core/reference.ts';
 import { termsOf } from '../../src/core/terms.ts';
@@ -19,8 +19,8 @@ function candidate(id: number, text: string, other: Partial<Candidate> = {}): Ca
 
 const NOTHING = { question: false, order: false };
 
-function evidence(held: number, asked: number, words: number): Evidence {
-  return { held, asked, words, wordsBeside: 0 };
+function evidence(held: number, asked: number, strength: number): Evidence {
+  return { held, asked, strength };
 }
 
 function order(question: string, candidates: readonly Candidate[]): number[] {
@@ -53,6 +53,13 @@ test('a later word of the assistant does not come before what the person said', 
   const theirs = candidate(1, 'staging port 6432', { at: 1000 });
   const answer = candidate(2, 'staging port 7432', { at: 2000, role: 'assistant' });
   expect(order('staging port', [theirs, answer])).toEqual([1, 2]);
+});
+
+test('of what is, the later statement may say it in other words; of what was, it may not', () => {
+  const earlier = candidate(1, 'staging port 6432 for the connection pool', { at: 1000 });
+  const later = candidate(2, 'the pool on staging listens at 7432', { at: 2000 });
+  expect(order('What is the staging port of the pool?', [earlier, later])).toEqual([2, 1]);
+  expect(order('What was the staging port of the pool?', [earlier, later])).toEqual([1, 2]);
 });
 
 test('what is later but about something else does not come first', () => {
@@ -100,24 +107,35 @@ test('a word is never worthless, and rarer ones are worth more, in the smallest 
 });
 
 test.each<[string, Evidence, { question: boolean; order: boolean }]>([
-  ['all of a short one', evidence(1, 1, 1), { question: true, order: true }],
-  ['half of it, by one word', evidence(1, 2, 1), { question: true, order: true }],
-  ['a third of it, by one word', evidence(1, 3, 1), { question: false, order: false }],
-  ['a third of it, by two words', evidence(1, 3, 2), { question: true, order: true }],
-  ['a fifth of it, by two words', evidence(1, 5, 2), { question: true, order: false }],
-  [
-    'a fifth of it, one word beside',
-    { ...evidence(1, 5, 1), wordsBeside: 1 },
-    { question: false, order: false },
-  ],
-  ['a tenth of it', evidence(1, 10, 3), { question: false, order: false }],
-  ['all of it, but words that are everywhere', evidence(0.2, 0.2, 2), NOTHING],
+  ['all of it', evidence(1, 1, 1), { question: true, order: true }],
+  ['a third of it, well said', evidence(1, 3, 0.6), { question: true, order: true }],
+  ['a third of it', evidence(1, 3, 0.4), { question: true, order: false }],
+  ['a third of it, by the way', evidence(1, 3, 0.3), NOTHING],
+  ['a sixth of it, among neighbours that say more', evidence(1, 6, 0.9), NOTHING],
+  ['all of it, but words that are everywhere', evidence(0.2, 0.2, 1), NOTHING],
   ['nothing', evidence(0, 0, 0), NOTHING],
 ])('relevance: %s', (_, held, expected) => {
   for (const [kind, isRelevant] of Object.entries(expected)) {
     const kept = keepRelevant([{ evidence: held }], { isQuestion: kind === 'question' });
     expect(kept).toHaveLength(isRelevant ? 1 : 0);
   }
+});
+
+test('a name of which nobody heard outweighs the rest, unless another one is known', () => {
+  const ask = (text: string, known: readonly string[]) => {
+    const { human, names } = readQuestion(text, '', NOW);
+    const terms = human.map((term) => {
+      return { term, weight: 1, frequency: known.includes(term) ? 3 : 0, rarity: 0.9 };
+    });
+    return rarerNames(terms, names).map(({ term, rarity }) => [term, rarity > 1]);
+  };
+  expect(ask('What does Priya like about rowing?', ['row'])).toEqual([
+    ['priya', true],
+    ['like', false],
+    ['row', false],
+  ]);
+  const known = ask('What does Priya like about the Thames?', ['priya']);
+  expect(known.some(([, isRarer]) => isRarer)).toBe(false);
 });
 
 test('the words of time are terms as the tokeniser makes them', () => {
@@ -214,6 +232,11 @@ test.each([
   ['Explain the retry rule', true],
   ['fix the failing test', false],
   ['Add a flag and document it', false],
+  ['最低SDKはいくつですか。', true],
+  ['这个接口用的是哪个端口呢', true],
+  ['wie heißt der Port', true],
+  ['cuándo sale la versión', true],
+  ['проверь порт', false],
 ])('who asks wants to know, who orders wants something done: %s', (text, isQuestion) => {
   expect(readQuestion(text, '', NOW).isQuestion).toBe(isQuestion);
 });

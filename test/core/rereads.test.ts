@@ -58,6 +58,25 @@ test.each(DIALECTS)('%s: a file that is read again after its output is gone coun
   expect(countRereads(view2, outputs(view2).slice(0, 1)).files).toBe(0);
 });
 
+test.each(DIALECTS)('%s: a file that a shell prints again counts, whoever read it', (dialect) => {
+  const printed = (id: string, command: unknown): Round => ({ ...SHELL, id, args: { command } });
+  const filesAfter = (first: Round, again: Round): number => {
+    const view = viewAfter(dialect, [first, { ...SHELL, id: 'between' }, again]);
+    return countRereads(view, outputs(view).slice(0, 1)).files;
+  };
+  expect(filesAfter(READ, printed('c3', 'cd /a && cat parser.ts | head -40'))).toBe(1);
+  expect(filesAfter(printed('c1', "sed -n '1,80p' a/parser.ts"), { ...READ, id: 'c3' })).toBe(1);
+  const words = ['bash', '-lc', 'nl -ba ./a/parser.ts'];
+  expect(filesAfter(printed('c1', 'cat a/parser.ts'), printed('c3', words))).toBe(1);
+  const cmd = { ...SHELL, id: 'c3', tool: 'exec_command', args: { cmd: 'tail -n 20 a/parser.ts' } };
+  expect(filesAfter(READ, cmd)).toBe(1);
+  // Another file, a change of it, and one that is written.
+  expect(filesAfter(READ, printed('c3', 'cat /b/parser.ts xparser.ts'))).toBe(0);
+  expect(filesAfter(READ, printed('c3', "sed -i 's/a/b/' /a/parser.ts"))).toBe(0);
+  expect(filesAfter(READ, printed('c3', 'cat > /a/parser.ts <<E\ncat /a/parser.ts\nE'))).toBe(0);
+  expect(filesAfter({ ...READ, tool: 'Edit' }, printed('c3', 'cat /a/parser.ts'))).toBe(0);
+});
+
 test('a request that ends with what a person said counts nothing', () => {
   const again = { ...READ, id: 'c3' };
   const human = [{ role: 'user', content: 'And now the tests.' }];

@@ -177,6 +177,24 @@ test('a batch of half of the messages goes after many requests, and not after a 
   expect(batchOf(sessionOf(40, 500), { ...ROOMY, growthLeft: 0.05 })).toEqual([]);
 });
 
+test('after a first batch the next one goes the sooner, the longer its outputs have waited', () => {
+  const batchAfter = (later: number): number => {
+    const sizes = [
+      ...Array.from({ length: 30 }, () => 500),
+      ...Array.from({ length: 8 }, () => 1_600),
+      ...Array.from({ length: later }, () => 1),
+      ...Array.from({ length: 4 }, () => 4_000),
+    ];
+    const list = sizes.map((size, at): Round => {
+      return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, size) };
+    });
+    const facts = factsOf(viewOfRounds('anthropic_messages', list), { isCacheCold: false });
+    return wantedOutputs({ ...facts, repeated: new Set(facts.outputs.slice(0, 30)) }).batch.length;
+  };
+  expect(batchAfter(0)).toBe(0);
+  expect(batchAfter(60)).toBe(8);
+});
+
 test('above four fifths of the window nothing more is left out, and what is out stays out', () => {
   const view = sessionOf(40, 500);
   const fill = { ...ROOMY, hasRoom: false };

@@ -36,7 +36,7 @@ test.skipIf(process.platform === 'win32')(
     child.stdout.on('data', (chunk: Buffer) => {
       output += chunk.toString();
     });
-    await expect.poll(() => output, { timeout: 20_000 }).toMatch(/^\d+\n/);
+    await expect.poll(() => output).toMatch(/^\d+\n/);
     const port = Number.parseInt(output, 10);
 
     const sockets: Socket[] = await Promise.all(
@@ -44,13 +44,13 @@ test.skipIf(process.platform === 'win32')(
     );
     // The kernel took them all; the process had to give most of them back.
     const refused = (): number => sockets.filter(({ destroyed }) => destroyed).length;
-    await expect.poll(refused, { timeout: 20_000 }).toBeGreaterThan(100);
+    await expect.poll(refused).toBeGreaterThan(100);
     expect(child.exitCode).toBeNull();
     for (const socket of sockets) socket.destroy();
 
     const ask = async (): Promise<number> =>
       parseAnswer(await exchange(port, HEALTH.replace('PORT', String(port)), 2_000)).status;
-    await expect.poll(ask, { timeout: 20_000 }).toBe(200);
+    await expect.poll(ask).toBe(200);
     expect(output.split('\n').length - 2).toBeLessThanOrEqual(1);
 
     child.kill();

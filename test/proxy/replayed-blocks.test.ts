@@ -320,7 +320,7 @@ test('R26: what is forgotten while the memory is asked for it is not placed, the
   const slow = wrapped(memory, {
     recall: async (question, signal) => {
       const found = await memory.recall(question, signal);
-      if (isForgetting) await memory.forget({ words: 'walrus' }, AbortSignal.timeout(5_000));
+      if (isForgetting) await memory.forget({ words: 'walrus' }, AbortSignal.timeout(30_000));
       return found;
     },
   });

@@ -4,7 +4,7 @@ import { type Question, readQuestion } from '../../core/question.ts';
 import { estimateTextTokens } from '../../core/tokens.ts';
 import type { QuestionTerm } from '../../core/ranked.ts';
 import { orderParts, rankCandidates } from '../../core/ranking.ts';
-import { keepRelevant, rarityOf } from '../../core/relevance.ts';
+import { keepRelevant, rarerNames, rarityOf } from '../../core/relevance.ts';
 import { valueOf } from '../../core/term-value.ts';
 import { Tally } from '../../core/tally.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
@@ -244,7 +244,12 @@ function weigh(
     return { term, weight, frequency, rarity: proves * rarityOf(term, frequency, passages) };
   };
   for (const space of spaces) space.count([...asked.human, ...asked.humanWholes]);
-  const human = asked.human.map((term) => weighed(term, 1, asked.dateTerms.has(term) ? 0 : 1));
+  const isUnproving = (term: string): boolean =>
+    asked.dateTerms.has(term) || asked.asking.has(term);
+  const human = rarerNames(
+    asked.human.map((term) => weighed(term, 1, isUnproving(term) ? 0 : 1)),
+    asked.names,
+  );
   const wholes = asked.humanWholes.map((term) => weighed(term, 1, 0));
   const rarity = human.reduce((sum, term) => sum + term.rarity, 0);
   if (rarity >= HUMAN_RARITY_ENOUGH) return [...human, ...wholes];

@@ -1,0 +1,47 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { batchProfit, type BatchPrice, cachePrices } from '../../src/core/pricing.ts';
+
+const prices = cachePrices('anthropic_messages', false);
+
+const batches = fc.record({
+  gain: fc.integer({ min: 1, max: 200_000 }),
+  messages: fc.integer({ min: 1, max: 400_000 }),
+  requests: fc.integer({ min: 1, max: 300 }),
+  growthLeft: fc.oneof(fc.constant(Infinity), fc.double({ min: 0, max: 20, noNaN: true })),
+  comingBack: fc.constant(0),
+});
+
+function profit(batch: Omit<BatchPrice, 'prices' | 'waited'>, waited?: number): number {
+  return batchProfit({ ...batch, waited, prices });
+}
+
+test('a later batch counts on no more than a first one, and the longer it waited the more it pays', () => {
+  fc.assert(
+    fc.property(batches, fc.nat(1e7), fc.nat(1e7), (batch, waited, more) => {
+      expect(profit(batch, 0)).toBeLessThanOrEqual(profit(batch));
+      expect(profit(batch, waited + more)).toBeGreaterThanOrEqual(profit(batch, waited));
+    }),
+  );
+});
+
+test('waiting makes no batch pay more than a share of what it has cost', () => {
+  fc.assert(
+    fc.property(batches, fc.nat(1e7), (batch, waited) => {
+      const share = profit(batch, waited) - profit(batch, 0);
+      expect(share).toBeLessThanOrEqual(prices.read * waited);
+    }),
+  );
+});
+
+test('with more to leave out, or less to write again, a batch pays more', () => {
+  fc.assert(
+    fc.property(batches, fc.nat(50_000), fc.option(fc.nat(1e7)), (batch, more, waited) => {
+      const given = waited ?? undefined;
+      const larger = { ...batch, gain: batch.gain + more };
+      const longer = { ...batch, messages: batch.messages + more };
+      expect(profit(larger, given)).toBeGreaterThanOrEqual(profit(batch, given));
+      expect(profit(longer, given)).toBeLessThanOrEqual(profit(batch, given));
+    }),
+  );
+});
