@@ -17,6 +17,11 @@ export class SessionBodies {
     this.#pieces = groups.map(({ items }) => Buffer.from(messageOf(session, items)));
   }
 
+  /** Where the session's items of each item of such a body begin, and the end of the last one. */
+  startsOf(a: number, b: number): readonly number[] {
+    return [...this.#starts.filter((start) => start >= a && start < b), b];
+  }
+
   /** The body of a call that saw the items from `a` to `b`. */
   body(a: number, b: number): Buffer {
     const key = this.#session.kind === 'codex' ? 'input' : 'messages';

@@ -77,6 +77,8 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
   const stubs = planners.flatMap((planner) => planner.stubs);
   const mean = stubs.reduce((sum, tokens) => sum + tokens, 0) / Math.max(1, stubs.length);
   print(`A stub is ${mean.toFixed(1)} tokens of o200k on average.`);
+  const exchanges = planners.reduce((sum, planner) => sum + planner.exchanges, 0);
+  print(`Whole exchanges that were left out: ${exchanges}.`);
 }
 
 interface Replay {

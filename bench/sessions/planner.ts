@@ -2,11 +2,19 @@ import {
   elisionEntries,
   elisionKeys,
   isWholeAgain,
+  repeatedOmissions,
   repeatedOutputs,
   wholeEntries,
 } from '../../src/core/elisions.ts';
 import { groupExchanges } from '../../src/core/exchanges.ts';
 import type { InjectionEntry } from '../../src/core/injections.ts';
+import {
+  findOmissions,
+  isOmitted,
+  type Omission,
+  readExchangeTexts,
+  writeOmissionNote,
+} from '../../src/core/omissions.ts';
 import {
   type ItemTools,
   outputsOf,
@@ -49,11 +57,18 @@ const ANSWER_TOKENS = { 'claude-code': 32_000, codex: undefined } as const;
 // As long as the real ones are.
 const OUTPUT_FOLDER = '/home/someone/.local/share/svc/outputs';
 
+/** Outputs, and whole exchanges of plain text, by the session's items. */
+interface Left {
+  readonly elided: readonly ToolOutput[];
+  readonly omitted: readonly Omission[];
+}
+
 const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
 
 /**
  * What each call of a session leaves out: the same functions as in the proxy, on the same bodies, with
- * a memory that holds everything it was given and a ledger that forgets nothing.
+ * a memory that holds everything it was given, recalls something for each prompt, and a ledger that
+ * forgets nothing.
  */
 export class SessionPlanner {
   /** Estimated tokens of each output's stub, the note behind the first of a request not counted. */
@@ -61,11 +76,18 @@ export class SessionPlanner {
     return [...this.#stubTokens.values()];
   }
 
+  /** How many whole exchanges some request left out. */
+  get exchanges(): number {
+    return this.#omitted.size;
+  }
+
   readonly #session: Session;
   readonly #bodies: SessionBodies;
   readonly #tools = new WeakMap<Item, ItemTools>();
   readonly #indexById: ReadonlyMap<string, number>;
   readonly #stubTokens = new Map<string, number>();
+  /** Fingerprints. */
+  readonly #omitted = new Set<string>();
   readonly #maskedDigests = new Map<string, boolean>();
   readonly #views: readonly (RequestView | undefined)[];
 
@@ -95,33 +117,36 @@ export class SessionPlanner {
       const view = this.#views[call];
       if (view === undefined) return new Map();
       if (leaves === 'before-compaction' && this.#isLastOfHistory(call)) return new Map();
-      const elided = this.#planCall(view, run, isCacheCold);
+      const left = this.#planCall(view, run, isCacheCold);
+      const elided = this.#saved(call, view, left);
       run.measure = this.#count(call, view, elided);
       return elided;
     });
   }
 
-  #planCall(view: RequestView, run: Run, isCacheCold: boolean): Elided {
+  #planCall(view: RequestView, run: Run, isCacheCold: boolean): Left {
     const toolsOf = (item: Item): ItemTools => this.#toolsOf(view, item);
     const outputs = outputsOf(view, toolsOf);
     const known = elisionKeys(view, 'bench', 'real').flatMap((key) => run.ledger.get(key) ?? []);
     const prices = cachePrices(view.dialect, false);
     const tokens = this.#estimate(view);
-    if (tokens <= INPUT_BUDGET) return new Map();
+    if (tokens <= INPUT_BUDGET) return { elided: [], omitted: [] };
     const { model, kind } = this.#session;
     const { measure, leaves } = run;
     const { tokenRatio } = prices;
     const answerTokens = ANSWER_TOKENS[kind];
     const window = { model, answerTokens, isLong: false, tokens, tokenRatio };
+    const exchanges = groupExchanges(view.items);
+    const omissions = findOmissions(view, exchanges, (it) => readExchangeTexts(view, it));
+    const omitted = repeatedOmissions(omissions, known);
     const facts: ShorteningFacts = {
       items: view.items,
-      exchanges: groupExchanges(view.items),
+      exchanges,
       outputs,
       reread: referencesRead(view, toolsOf),
       repeated: repeatedOutputs(outputs, known),
-      // A session of tools: its exchanges hold calls and stay.
-      omittable: [],
-      omitted: [],
+      omittable: omissions.filter((omission) => !omitted.has(omission)),
+      omitted: [...omitted],
       isStored: (digest) => run.stored.has(digest),
       isCacheCold,
       keepRounds: KEEP_ROUNDS,
@@ -131,22 +156,24 @@ export class SessionPlanner {
       isCompaction: false,
     };
     const own = wantedOutputs(facts);
-    const wanted = run.rule === productRule ? own : { ...own, batch: run.rule(facts) };
-    const proven = new Set([...wanted.repeated, ...wanted.batch].map(({ digest }) => digest));
-    const chosen =
-      run.rule === productRule
-        ? chooseOutputs(facts, wanted, proven)
-        : { elided: [...wanted.repeated, ...wanted.batch], batch: wanted.batch };
+    const isOwn = run.rule === productRule;
+    const wanted = isOwn ? own : { ...own, batch: run.rule(facts), omissions: [], omitted: [] };
+    const asked = [...wanted.repeated, ...wanted.batch];
+    const texts = [...wanted.omitted, ...wanted.omissions].flatMap((it) => it.texts);
+    const proven = new Set([...asked, ...texts].map(({ digest }) => digest));
+    const chosen = isOwn
+      ? chooseOutputs(facts, wanted, proven)
+      : { elided: asked, batch: wanted.batch, omitted: [], omissions: [] };
     const place = { view, space: 'bench', kind: 'real' } as const;
     const entries = [
       ...(wanted.comesBack ? wholeEntries(place, 0) : []),
-      ...(chosen.batch.length > 0
-        ? elisionEntries({ batch: chosen.batch, omissions: [] }, place, 0)
+      ...(chosen.batch.length + chosen.omissions.length > 0
+        ? elisionEntries(chosen, place, 0)
         : []),
     ];
     for (const entry of entries) run.ledger.set(entry.key, entry);
     this.#capture(facts, run.stored);
-    return this.#saved(chosen.elided, tokenRatio);
+    return chosen;
   }
 
   /** The next call begins with a summary of this one's history. */
@@ -191,17 +218,39 @@ export class SessionPlanner {
     return isMasked;
   }
 
-  #saved(elided: readonly ToolOutput[], tokenRatio: number): Elided {
+  #saved(call: number, view: RequestView, { elided, omitted }: Left): Elided {
     const { position } = this.#session;
-    return new Map(
-      replacementsOf(elided, OUTPUT_FOLDER).flatMap(({ output, text }): [number, number][] => {
-        const index = this.#indexById.get(output.callId);
-        if (index === undefined) return [];
-        const tokens = (position[index + 1] ?? 0) - (position[index] ?? 0);
-        this.#stubTokens.set(output.callId, stubTokens(output));
-        return [[index, Math.max(0, tokens - Math.ceil(estimateTextTokens(text) * tokenRatio))]];
-      }),
-    );
+    const { tokenRatio } = cachePrices(view.dialect, false);
+    const saved = new Map<number, number>();
+    const note = (index: number, text: string): void => {
+      const tokens = (position[index + 1] ?? 0) - (position[index] ?? 0);
+      saved.set(index, Math.max(0, tokens - Math.ceil(estimateTextTokens(text) * tokenRatio)));
+    };
+    for (const { output, text } of replacementsOf(elided, OUTPUT_FOLDER)) {
+      const index = this.#indexById.get(output.callId);
+      if (index === undefined) continue;
+      this.#stubTokens.set(output.callId, stubTokens(output));
+      note(index, text);
+    }
+    for (const { fingerprint } of omitted) this.#omitted.add(fingerprint);
+    const gone = this.#itemsOf(call, view, omitted);
+    // The note stands elsewhere in the request; its tokens are the same.
+    for (const [at, index] of gone.entries()) {
+      note(index, at === 0 ? writeOmissionNote(omitted.length) : '');
+    }
+    return saved;
+  }
+
+  /** The session's items that these exchanges hold, ascending. */
+  #itemsOf(call: number, view: RequestView, omitted: readonly Omission[]): readonly number[] {
+    const made = this.#session.calls[call];
+    if (made === undefined || omitted.length === 0) return [];
+    const starts = this.#bodies.startsOf(made.a, made.b);
+    return view.items.flatMap((item, at) => {
+      const [start = 0, end = 0] = starts.slice(at);
+      const isGone = isOmitted(item, omitted);
+      return isGone ? Array.from({ length: end - start }, (_, index) => start + index) : [];
+    });
   }
 
   #toolsOf(view: RequestView, item: Item): ItemTools {

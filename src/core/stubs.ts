@@ -11,6 +11,9 @@ import { estimateTextTokens } from './tokens.ts';
 const FIRST_LINE_CHARS = 40;
 // Blank lines above the first one are few.
 const START_CHARS = 1_024;
+// What Codex writes above an output says nothing of it.
+const HEADER =
+  /^(?:(?:Chunk ID|Exit code|Wall time|Original token count): [^\n]*\n|Process [^\n]*\n)+Output:\n(?:Total output lines: [^\n]*\n)?/;
 // Names of tools are chosen by clients and servers of theirs: as long as a name, and no longer.
 const TOOL_CHARS = 64;
 
@@ -84,7 +87,8 @@ export function isStub(text: string): boolean {
 }
 
 function firstLine(text: string): string {
-  const line = /[^\s][^\n]*/.exec(text.slice(0, START_CHARS))?.[0] ?? '';
+  const said = text.slice(0, START_CHARS).replace(HEADER, '');
+  const line = /[^\s][^\n]*/.exec(said)?.[0] ?? '';
   return plain(line.slice(0, 4 * FIRST_LINE_CHARS))
     .slice(0, FIRST_LINE_CHARS)
     .trim();

@@ -118,7 +118,9 @@ export class Shortener {
     const sought = await call.sought;
     if (sought.state !== undefined) return leavesNothing(sought.state);
     const { facts, wanted } = sought;
-    if (wanted.omissions.length === 0) return this.#choose(call, sought);
+    // In shadow nothing is recalled: it measures what could be left out were something.
+    const isMeasured = call.modes.compression === 'shadow';
+    if (wanted.omissions.length === 0 || isMeasured) return this.#choose(call, sought);
     const without = stateWithoutRecall(await call.recalled, wanted.omissions);
     if (without === undefined) return this.#choose(call, sought);
     const fewer = { ...facts, omittable: [] };
@@ -259,10 +261,9 @@ export class Shortener {
     // Shadow stores nothing: it measures what could be left out were all of it stored.
     const isMeasured = modes.compression === 'shadow';
     const exchanges = groupExchanges(view.items);
-    // Nothing is recalled in shadow, and only what is recalled can stand for an exchange.
-    const omissions = isMeasured
-      ? []
-      : findOmissions(view, exchanges, (exchange) => this.#read.textsOf(view, exchange));
+    const omissions = findOmissions(view, exchanges, (exchange) =>
+      this.#read.textsOf(view, exchange),
+    );
     const omitted = repeatedOmissions(omissions, known.values());
     return {
       items: view.items,

@@ -29,6 +29,8 @@ test('a closed store leaves one file: the write-ahead log, which holds every wor
 });
 
 test('a process that ends while its store is at work for seconds ends with its own exit code', () => {
-  const { status, signal, stderr } = spawnSync(process.execPath, [child], { encoding: 'utf8' });
+  const { status, signal, stderr } = spawnSync(process.execPath, [child, tempFolder()], {
+    encoding: 'utf8',
+  });
   expect([status, signal, stderr]).toEqual([3, null, '']);
 }, 60_000);

@@ -142,6 +142,22 @@ test('a stub is a function of the output, short, one line, and names its referen
   );
 });
 
+test.each([
+  [
+    'Chunk ID: 06\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n\nfive ok',
+    'five ok',
+  ],
+  [
+    'Exit code: 1\nWall time: 2 seconds\nOutput:\nTotal output lines: 9\n\nno such file',
+    'no such file',
+  ],
+  ['Wall time: 0.1 seconds\nOutput:\n', ''],
+  ['Output:\na', 'Output:'],
+  ['\n  1→package cli\n', '1→package cli'],
+])('of %j a stub shows %j', (text, line) => {
+  expect(gistOf(text).firstLine).toBe(line);
+});
+
 test('without a cold cache a small batch waits, and with one it goes', () => {
   const list = Array.from({ length: 8 }, (_, at): Round => {
     return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };

@@ -113,6 +113,22 @@ test.each(DIALECTS)(
   60_000,
 );
 
+test('[3.2-shadow] shadow measures the exchanges that could be left out, and forwards them', async () => {
+  const dialect = 'anthropic_messages';
+  const stage = await openStage({ settings: { compressionMode: 'shadow', memoryMode: 'off' } });
+  const body = wholeBody(dialect);
+  await stage.send(dialect, body);
+  stage.setClockAhead(301_000);
+  const answer = await stage.send(dialect, body);
+  expect(stage.forwarded()).toBe(JSON.stringify(body));
+  expect(answer.headers).toMatchObject({
+    'x-svc-continuity-state': 'shadow_only',
+    'x-svc-elided-items': String(2 * OLD),
+    'x-svc-forwarded-input-tokens': answer.headers['x-svc-original-input-tokens'],
+  });
+  expect(Number(answer.headers['x-svc-elided-tokens'])).toBeGreaterThan(1_024);
+});
+
 function withHold(change: (hold: Memory['hold']) => Memory['hold']): (memory: Memory) => Memory {
   return (memory) =>
     wrapped(memory, { hold: change((asked, signal) => memory.hold(asked, signal)) });
