@@ -66,8 +66,8 @@ export default defineConfig([
   {
     ...common,
     entry: {
-      quick: 'src/cli/quick.ts',
-      start: 'src/cli/quick-start.ts',
+      quick: 'src/cli/program/quick.ts',
+      start: 'src/cli/program/quick-start.ts',
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/worker.ts',
       'service-store-worker': 'src/adapters/service-store/worker.ts',

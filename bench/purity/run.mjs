@@ -10,7 +10,7 @@ const { values: options } = parseArgs({ options: { gate: { type: 'boolean', defa
 const MODULES = {
   store: 'src/adapters/store/embedded-store.ts',
   'store-worker': 'src/adapters/store/worker.ts',
-  block: 'src/core/recall-block.ts',
+  block: 'src/core/recall/recall-block.ts',
   purity: 'test/support/purity.ts',
   secrets: 'test/support/planted-secrets.ts',
 };

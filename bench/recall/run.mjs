@@ -25,10 +25,10 @@ const { values: options } = parseArgs({
 const MODULES = {
   store: 'src/adapters/store/embedded-store.ts',
   'store-worker': 'src/adapters/store/worker.ts',
-  block: 'src/core/recall-block.ts',
-  passages: 'src/core/passages.ts',
-  standing: 'src/core/standing.ts',
-  terms: 'src/core/terms.ts',
+  block: 'src/core/recall/recall-block.ts',
+  passages: 'src/core/recall/passages.ts',
+  standing: 'src/core/recall/standing.ts',
+  terms: 'src/core/recall/terms.ts',
 };
 
 process.exitCode = await run();

@@ -3,7 +3,7 @@
  * nothing. See README.md. Without the sessions it says so and ends well.
  */
 import { parseArgs } from 'node:util';
-import { findCandidates, savedTokens } from '../../src/core/shortening.ts';
+import { findCandidates, savedTokens } from '../../src/core/shortening/shortening.ts';
 import { type Cost, priceSession } from './cost.ts';
 import { type Leaving, productRule, type Rule, SessionPlanner } from './planner.ts';
 import { loadSessions, type Session, type SessionKind } from './sessions.ts';

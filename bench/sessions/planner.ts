@@ -5,37 +5,37 @@ import {
   repeatedOmissions,
   repeatedOutputs,
   wholeEntries,
-} from '../../src/core/elisions.ts';
-import { groupExchanges } from '../../src/core/exchanges.ts';
-import type { InjectionEntry } from '../../src/core/injections.ts';
+} from '../../src/core/shortening/elisions.ts';
+import { groupExchanges } from '../../src/core/request/exchanges.ts';
+import type { InjectionEntry } from '../../src/core/recall/injections.ts';
 import {
   findOmissions,
   isOmitted,
   type Omission,
   readExchangeTexts,
   writeOmissionNote,
-} from '../../src/core/omissions.ts';
+} from '../../src/core/shortening/omissions.ts';
 import {
   type ItemTools,
   outputsOf,
   readItemTools,
   referencesRead,
   type ToolOutput,
-} from '../../src/core/outputs.ts';
-import { cachePrices } from '../../src/core/pricing.ts';
-import { maskSecrets } from '../../src/core/redaction.ts';
-import { viewRequest } from '../../src/core/request-view.ts';
+} from '../../src/core/shortening/outputs.ts';
+import { cachePrices } from '../../src/core/shortening/pricing.ts';
+import { maskSecrets } from '../../src/core/redaction/redaction.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import {
   chooseOutputs,
   isElidable,
   replacementsOf,
   type ShorteningFacts,
   wantedOutputs,
-} from '../../src/core/shortening.ts';
-import { stubTokens } from '../../src/core/stubs.ts';
-import { estimateTextTokens } from '../../src/core/tokens.ts';
-import type { Item, RequestView } from '../../src/core/view.ts';
-import { type Fill, fillOf, type Measure } from '../../src/core/window.ts';
+} from '../../src/core/shortening/shortening.ts';
+import { stubTokens } from '../../src/core/shortening/stubs.ts';
+import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
+import type { Item, RequestView } from '../../src/core/request/view.ts';
+import { type Fill, fillOf, type Measure } from '../../src/core/shortening/window.ts';
 import { SessionBodies } from './bodies.ts';
 import type { Session } from './sessions.ts';
 

@@ -1,5 +1,5 @@
 import { brotliDecompress, type BrotliOptions, gunzip, inflate, type ZlibOptions } from 'node:zlib';
-import { ProxyError } from '../core/errors.ts';
+import { ProxyError } from '../core/gate/errors.ts';
 import type { BodyDecoder, DecodeLimits } from '../ports/body-decoder.ts';
 import { decodeZstdNatively, hasNativeZstd } from './native-zstd.ts';
 import { ZstdThread } from './zstd-thread.ts';

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type CatalogEntries, parseEntries } from '../core/catalog-entries.ts';
-import { isRecord } from '../core/json-fields.ts';
+import { type CatalogEntries, parseEntries } from '../core/settings/catalog-entries.ts';
+import { isRecord } from '../core/bytes/json-fields.ts';
 import { readEtag } from './catalog-feed.ts';
 import { ensurePrivateFolder, isOwn, tightenFolder } from './private-folder.ts';
 import { replaceFile } from './replace-file.ts';

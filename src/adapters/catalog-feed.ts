@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { type CatalogEntries, parseEntries } from '../core/catalog-entries.ts';
-import { isOwnMachineUrl } from '../core/own-machine.ts';
-import { headerOf } from '../core/header-rules.ts';
-import type { UpstreamSettings } from '../core/settings.ts';
+import { type CatalogEntries, parseEntries } from '../core/settings/catalog-entries.ts';
+import { isOwnMachineUrl } from '../core/settings/own-machine.ts';
+import { headerOf } from '../core/plan/header-rules.ts';
+import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { wholeBody } from './whole-answer.ts';
 

@@ -1,6 +1,6 @@
-import { type CatalogEntries, parseEntries } from '../core/catalog-entries.ts';
-import { isOwnMachineUrl } from '../core/own-machine.ts';
-import { type Provider, providersOf } from '../core/catalog.ts';
+import { type CatalogEntries, parseEntries } from '../core/settings/catalog-entries.ts';
+import { isOwnMachineUrl } from '../core/settings/own-machine.ts';
+import { type Provider, providersOf } from '../core/settings/catalog.ts';
 import { type CachedCatalog, readCatalogCache, writeCatalogCache } from './catalog-cache.ts';
 import { CATALOG_URL, type Fetched, fetchCatalog, type OpenUpstream } from './catalog-feed.ts';
 

@@ -1,6 +1,6 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
-import type { Environment } from '../core/config-values.ts';
+import type { Environment } from '../core/settings/config-values.ts';
 
 /**
  * What coding agents have in the user's home: read to tell whether they point at the proxy, never

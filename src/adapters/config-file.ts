@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { shellQuote } from '../core/shell-quote.ts';
+import { shellQuote } from '../core/foreign/shell-quote.ts';
 import { codeOf, FileError } from './file-error.ts';
 import {
   FILE_MODE,

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import type { Environment } from '../core/config-values.ts';
+import type { Environment } from '../core/settings/config-values.ts';
 import { FileError } from './file-error.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import envPaths from 'env-paths';
-import type { Environment } from '../core/config-values.ts';
+import type { Environment } from '../core/settings/config-values.ts';
 import { absolute } from './config-folder.ts';
 import { FileError } from './file-error.ts';
 

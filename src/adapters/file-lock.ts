@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shellQuote } from '../core/shell-quote.ts';
+import { shellQuote } from '../core/foreign/shell-quote.ts';
 import { codeOf, FileError, folderHint } from './file-error.ts';
 import { isAlive } from './processes.ts';
 

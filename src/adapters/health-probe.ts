@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { get, type IncomingMessage, request } from 'node:http';
-import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../core/proxy-proof.ts';
+import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../core/gate/proxy-proof.ts';
 import { codeOf } from './file-error.ts';
 
 /**

@@ -1,6 +1,6 @@
 import * as zlib from 'node:zlib';
-import { ProxyError } from '../core/errors.ts';
-import { readZstdFrames, WINDOW_BYTES_MAX } from '../core/zstd-frame.ts';
+import { ProxyError } from '../core/gate/errors.ts';
+import { readZstdFrames, WINDOW_BYTES_MAX } from '../core/bytes/zstd-frame.ts';
 import type { DecodeLimits } from '../ports/body-decoder.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { get, type IncomingMessage } from 'node:http';
-import { isRecord } from '../core/json-fields.ts';
-import { OPEN_REQUESTS_PATH } from '../core/routes.ts';
+import { isRecord } from '../core/bytes/json-fields.ts';
+import { OPEN_REQUESTS_PATH } from '../core/gate/routes.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { ProxyAddress } from './health-probe.ts';
 

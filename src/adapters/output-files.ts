@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { lstat, readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { REFERENCES, referenceOf } from '../core/reference.ts';
+import { REFERENCES, referenceOf } from '../core/answer/reference.ts';
 import { makePrivateFolder } from './private-files.ts';
 import { replaceFile } from './replace-file.ts';
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { codeOf, FileError, folderHint } from './file-error.ts';
-import { shellQuote } from '../core/shell-quote.ts';
+import { shellQuote } from '../core/foreign/shell-quote.ts';
 
 /**
  * Folders and files that only their owner may read (R28). Modes are set when something is made; a

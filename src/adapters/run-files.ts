@@ -1,6 +1,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asRecord, parseJson } from '../core/json-fields.ts';
+import { asRecord, parseJson } from '../core/bytes/json-fields.ts';
 import { codeOf, FileError, folderHint } from './file-error.ts';
 import { ensurePrivateFolder, tightenFolder } from './private-folder.ts';
 import { isAlive } from './processes.ts';

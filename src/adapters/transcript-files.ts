@@ -5,7 +5,7 @@ import {
   type TranscriptClient,
   TranscriptReader,
   type TranscriptRecord,
-} from '../core/transcripts.ts';
+} from '../core/answer/transcripts.ts';
 
 /**
  * The transcripts that clients keep in the person's home. They are read and never written; links

@@ -1,7 +1,7 @@
 import { Pool, type Dispatcher } from 'undici';
-import { ProxyError } from '../core/errors.ts';
-import type { UpstreamSettings } from '../core/settings.ts';
-import { joinTarget, parseUpstreamBase, type UpstreamBase } from '../core/upstream-target.ts';
+import { ProxyError } from '../core/gate/errors.ts';
+import type { UpstreamSettings } from '../core/settings/settings.ts';
+import { joinTarget, parseUpstreamBase, type UpstreamBase } from '../core/plan/upstream-target.ts';
 import type { AnswerSink, Upstream, UpstreamAnswer, UpstreamRequest } from '../ports/upstream.ts';
 import { mayResolve } from './addresses.ts';
 import { AddressRefusedError, pinnedConnector, type Trust } from './pinned-connector.ts';

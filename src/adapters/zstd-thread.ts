@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { ProxyError } from '../core/errors.ts';
-import { readZstdFrames } from '../core/zstd-frame.ts';
+import { ProxyError } from '../core/gate/errors.ts';
+import { readZstdFrames } from '../core/bytes/zstd-frame.ts';
 import type { DecodeLimits } from '../ports/body-decoder.ts';
 import { workerFile } from './worker-file.ts';
 import type { ZstdJob, ZstdResult } from './zstd-worker.ts';

@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import { decompress } from 'fzstd';
-import { type ErrorCode, ProxyError } from '../core/errors.ts';
-import { xxh64Low } from '../core/xxh64.ts';
-import { type FrameMeasure, measureZstdFrame } from '../core/zstd-blocks.ts';
-import { readZstdFrames, type ZstdFrame } from '../core/zstd-frame.ts';
+import { type ErrorCode, ProxyError } from '../core/gate/errors.ts';
+import { xxh64Low } from '../core/bytes/xxh64.ts';
+import { type FrameMeasure, measureZstdFrame } from '../core/bytes/zstd-blocks.ts';
+import { readZstdFrames, type ZstdFrame } from '../core/bytes/zstd-frame.ts';
 
 /**
  * Decodes zstd with fzstd in a thread of its own, which the main thread ends when it takes too long.

@@ -1,4 +1,4 @@
-import type { Environment } from '../core/config-values.ts';
+import type { Environment } from '../core/settings/config-values.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What every command is handed: it touches neither process.env nor a stream by itself. */

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { CommandContext } from './context.ts';
-import { runProgram } from './program.ts';
-import { addClientConfigCommands } from './program-client-config.ts';
-import { addConfigCommands } from './program-config.ts';
-import { addMemoryCommands } from './program-memory.ts';
-import { addProxyCommands } from './program-proxy.ts';
-import { addServiceCommands } from './program-service.ts';
+import { runProgram } from './program/program.ts';
+import { addClientConfigCommands } from './program/program-client-config.ts';
+import { addConfigCommands } from './program/program-config.ts';
+import { addMemoryCommands } from './program/program-memory.ts';
+import { addProxyCommands } from './program/program-proxy.ts';
+import { addServiceCommands } from './program/program-service.ts';
 
 /**
  * The command line. Commands load their own code when they run: looking at the status must not load
@@ -38,7 +38,7 @@ Examples:
   $ svc completion fish > ~/.config/fish/completions/svc.fish`,
     )
     .action(async (shell: string) => {
-      const { printCompletion } = await import('./completion.ts');
+      const { printCompletion } = await import('./program/completion.ts');
       printCompletion(shell, program, terminal);
     });
 }

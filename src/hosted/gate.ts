@@ -1,7 +1,7 @@
-import { headerCount, headerOf } from '../core/header-rules.ts';
-import type { RawHeaders } from '../core/headers.ts';
+import { headerCount, headerOf } from '../core/plan/header-rules.ts';
+import type { RawHeaders } from '../core/plan/headers.ts';
 import { DEADLINE_MS } from '../core/memory-api/limits.ts';
-import type { ExpectedBody } from '../core/gate.ts';
+import type { ExpectedBody } from '../core/gate/gate.ts';
 import { ServiceFault } from './fault.ts';
 
 /** What can be said about a call from its head, before one byte of its body is read. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ProxyError } from '../core/errors.ts';
-import { headerOf } from '../core/header-rules.ts';
+import { ProxyError } from '../core/gate/errors.ts';
+import { headerOf } from '../core/plan/header-rules.ts';
 import { findRoute, healthPath, type ServiceRoute } from '../core/service/routes.ts';
 import { describeFault } from '../http/faults.ts';
 import { dropBody } from '../http/connections.ts';

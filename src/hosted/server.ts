@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { isOwnMachine } from '../core/own-machine.ts';
+import { isOwnMachine } from '../core/settings/own-machine.ts';
 import { Connections, endRaw } from '../http/connections.ts';
 import { erase } from './operations/purges.ts';
 import type { ServiceParts } from './parts.ts';

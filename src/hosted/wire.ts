@@ -7,7 +7,7 @@ import type {
   StoredObject as WireObject,
 } from '../core/memory-api/contract.ts';
 import type { ContentRecord } from '../core/memory-api/records.ts';
-import { estimateTextTokens } from '../core/tokens.ts';
+import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type {
   Coverage,
   Origin,

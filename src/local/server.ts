@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ProxyError } from '../core/errors.ts';
+import { ProxyError } from '../core/gate/errors.ts';
 import {
   type Admission,
   admit,
@@ -12,11 +12,11 @@ import {
   isAnthropic,
   pathOf,
   type RequestHead,
-} from '../core/gate.ts';
-import { headerOf } from '../core/header-rules.ts';
-import { CHALLENGE_HEADER, makeProof } from '../core/proxy-proof.ts';
-import { errorDialect } from '../core/routes.ts';
-import type { ProxySettings } from '../core/settings.ts';
+} from '../core/gate/gate.ts';
+import { headerOf } from '../core/plan/header-rules.ts';
+import { CHALLENGE_HEADER, makeProof } from '../core/gate/proxy-proof.ts';
+import { errorDialect } from '../core/gate/routes.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';

@@ -1,4 +1,4 @@
-import type { InjectionEntry } from '../core/injections.ts';
+import type { InjectionEntry } from '../core/recall/injections.ts';
 
 /**
  * What svc did to a conversation, so that it does the same again: after a restart, a resume, a

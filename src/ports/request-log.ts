@@ -1,7 +1,7 @@
-import type { Dialect } from '../core/dialect.ts';
-import type { Usage } from '../core/answer.ts';
-import type { Price, Verdict } from '../core/meter.ts';
-import type { Rereads } from '../core/rereads.ts';
+import type { Dialect } from '../core/request/dialect.ts';
+import type { Usage } from '../core/answer/answer.ts';
+import type { Price, Verdict } from '../core/shortening/meter.ts';
+import type { Rereads } from '../core/shortening/rereads.ts';
 
 /** One row a request: no text, no key. It is what a hosted receipt would be. */
 export interface RequestLog {

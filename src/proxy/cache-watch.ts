@@ -1,4 +1,4 @@
-import type { Item, Shell } from '../core/view.ts';
+import type { Item, Shell } from '../core/request/view.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reading } from './read-request.ts';
 

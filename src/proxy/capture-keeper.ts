@@ -1,7 +1,12 @@
-import type { Answer } from '../core/answer.ts';
-import { captureAssistant, type CapturedText, captureHuman, closedText } from '../core/captures.ts';
-import { currentExchange, type Exchange, exchangeBefore } from '../core/exchanges.ts';
-import type { Placement } from '../core/injections.ts';
+import type { Answer } from '../core/answer/answer.ts';
+import {
+  captureAssistant,
+  type CapturedText,
+  captureHuman,
+  closedText,
+} from '../core/answer/captures.ts';
+import { currentExchange, type Exchange, exchangeBefore } from '../core/request/exchanges.ts';
+import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';

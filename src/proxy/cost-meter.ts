@@ -1,6 +1,6 @@
-import { meter, type MeterState, paidFor, type Verdict } from '../core/meter.ts';
-import type { Modes } from '../core/modes.ts';
-import { cachePrices } from '../core/pricing.ts';
+import { meter, type MeterState, paidFor, type Verdict } from '../core/shortening/meter.ts';
+import type { Modes } from '../core/gate/modes.ts';
+import { cachePrices } from '../core/shortening/pricing.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import { cacheMsOf } from './cache-watch.ts';
 import { withinDeadline } from './memory-deadline.ts';

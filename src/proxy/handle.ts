@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { answerHeaders } from '../core/header-rules.ts';
-import type { Placement } from '../core/injections.ts';
-import type { Verdict } from '../core/meter.ts';
-import { decideModes, type Modes } from '../core/modes.ts';
-import { makePlan, untouchedPlan } from '../core/plan.ts';
-import type { ProxySettings } from '../core/settings.ts';
-import { estimateTokens } from '../core/tokens.ts';
+import { answerHeaders } from '../core/plan/header-rules.ts';
+import type { Placement } from '../core/recall/injections.ts';
+import type { Verdict } from '../core/shortening/meter.ts';
+import { decideModes, type Modes } from '../core/gate/modes.ts';
+import { makePlan, untouchedPlan } from '../core/plan/plan.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
+import { estimateTokens } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';

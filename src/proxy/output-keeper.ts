@@ -1,6 +1,6 @@
-import type { ToolOutput } from '../core/outputs.ts';
-import { maskSecrets } from '../core/redaction.ts';
-import { isElidable } from '../core/shortening.ts';
+import type { ToolOutput } from '../core/shortening/outputs.ts';
+import { maskSecrets } from '../core/redaction/redaction.ts';
+import { isElidable } from '../core/shortening/shortening.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, OutputRecord } from '../ports/memory.ts';
 import type { Reading } from './read-request.ts';

@@ -1,5 +1,5 @@
-import type { Dialect } from '../core/dialect.ts';
-import type { ProxySettings, UpstreamSettings } from '../core/settings.ts';
+import type { Dialect } from '../core/request/dialect.ts';
+import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { Memory } from '../ports/memory.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { ByteCache } from '../core/byte-cache.ts';
+import { ByteCache } from '../core/bytes/byte-cache.ts';
 import type { TextRole } from '../core/memory-api/records.ts';
-import { NONCE_BYTES, proofOf, textBytes } from '../core/proofs.ts';
-import type { Wanted } from '../core/shortening.ts';
+import { NONCE_BYTES, proofOf, textBytes } from '../core/shortening/proofs.ts';
+import type { Wanted } from '../core/shortening/shortening.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';

@@ -1,13 +1,13 @@
-import type { Exchange } from '../core/exchanges.ts';
-import { type ExchangeTexts, readExchangeTexts } from '../core/omissions.ts';
+import type { Exchange } from '../core/request/exchanges.ts';
+import { type ExchangeTexts, readExchangeTexts } from '../core/shortening/omissions.ts';
 import {
   type ItemTools,
   outputsOf,
   readItemTools,
   seenOutputsOf,
   type ToolOutput,
-} from '../core/outputs.ts';
-import type { Item, RequestView } from '../core/view.ts';
+} from '../core/shortening/outputs.ts';
+import type { Item, RequestView } from '../core/request/view.ts';
 
 /**
  * Remembers what was read of items and views beyond their traits, as long as their conversation is

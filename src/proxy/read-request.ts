@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
-import { conversationKey, hasProviderState, identify, projectOf } from '../core/identity.ts';
-import { headerOf } from '../core/header-rules.ts';
-import type { ConversationPlace } from '../core/injections.ts';
-import { spaceOf } from '../core/space.ts';
-import type { RequestIdentity, RequestView } from '../core/view.ts';
+import {
+  conversationKey,
+  hasProviderState,
+  identify,
+  projectOf,
+} from '../core/request/identity.ts';
+import { headerOf } from '../core/plan/header-rules.ts';
+import type { ConversationPlace } from '../core/recall/injections.ts';
+import { spaceOf } from '../core/request/space.ts';
+import type { RequestIdentity, RequestView } from '../core/request/view.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Conversations } from './conversations.ts';
 

@@ -1,6 +1,6 @@
-import { questionText } from '../core/captures.ts';
-import type { MemoryState } from '../core/memory-state.ts';
-import { groupExchanges } from '../core/exchanges.ts';
+import { questionText } from '../core/answer/captures.ts';
+import type { MemoryState } from '../core/plan/memory-state.ts';
+import { groupExchanges } from '../core/request/exchanges.ts';
 import {
   entriesFor,
   type HumanItem,
@@ -10,12 +10,12 @@ import {
   replayBlocks,
   roomForBlock,
   unansweredItem,
-} from '../core/injections.ts';
-import { contentForm } from '../core/item-edits.ts';
-import type { Modes } from '../core/modes.ts';
-import { writeRecallBlock } from '../core/recall-block.ts';
-import type { ProxySettings } from '../core/settings.ts';
-import type { Item } from '../core/view.ts';
+} from '../core/recall/injections.ts';
+import { contentForm } from '../core/plan/item-edits.ts';
+import type { Modes } from '../core/gate/modes.ts';
+import { writeRecallBlock } from '../core/recall/recall-block.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
+import type { Item } from '../core/request/view.ts';
 import { HeldDigests } from './held-digests.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';

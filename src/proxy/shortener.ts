@@ -1,4 +1,4 @@
-import type { Usage } from '../core/answer.ts';
+import type { Usage } from '../core/answer/answer.ts';
 import {
   type Batch,
   elisionEntries,
@@ -13,12 +13,12 @@ import {
   repeatedOmissions,
   repeatedOutputs,
   wholeEntries,
-} from '../core/elisions.ts';
-import { groupExchanges } from '../core/exchanges.ts';
-import type { Verdict } from '../core/meter.ts';
-import type { Modes } from '../core/modes.ts';
-import { findOmissions } from '../core/omissions.ts';
-import { referencesRead } from '../core/outputs.ts';
+} from '../core/shortening/elisions.ts';
+import { groupExchanges } from '../core/request/exchanges.ts';
+import type { Verdict } from '../core/shortening/meter.ts';
+import type { Modes } from '../core/gate/modes.ts';
+import { findOmissions } from '../core/shortening/omissions.ts';
+import { referencesRead } from '../core/shortening/outputs.ts';
 import {
   type ContinuityState,
   type Plan,
@@ -26,18 +26,24 @@ import {
   stateBefore,
   stateWithout,
   stateWithoutRecall,
-} from '../core/plan.ts';
-import { type CachePrices, cachePrices } from '../core/pricing.ts';
-import { countRereads, type Rereads } from '../core/rereads.ts';
-import type { ProxySettings } from '../core/settings.ts';
+} from '../core/plan/plan.ts';
+import { type CachePrices, cachePrices } from '../core/shortening/pricing.ts';
+import { countRereads, type Rereads } from '../core/shortening/rereads.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
 import {
   chooseOutputs,
   replacementsOf,
   type ShorteningFacts,
   type Wanted,
   wantedOutputs,
-} from '../core/shortening.ts';
-import { type Fill, fillOf, isHalfFull, type Measure, type WindowFacts } from '../core/window.ts';
+} from '../core/shortening/shortening.ts';
+import {
+  type Fill,
+  fillOf,
+  isHalfFull,
+  type Measure,
+  type WindowFacts,
+} from '../core/shortening/window.ts';
 import type { LedgerEntry } from '../ports/ledger.ts';
 import { asksForHour } from './cache-watch.ts';
 import { OutputKeeper } from './output-keeper.ts';

@@ -1,14 +1,14 @@
-import { captureAssistant, captureHuman } from '../core/captures.ts';
-import type { Dialect } from '../core/dialect.ts';
-import { applyEdits } from '../core/edits.ts';
-import { groupExchanges } from '../core/exchanges.ts';
-import { findOmissions, readExchangeTexts } from '../core/omissions.ts';
-import { readItemTools, referencesRead, seenOutputsOf } from '../core/outputs.ts';
-import { makePlan } from '../core/plan.ts';
-import { cachePrices } from '../core/pricing.ts';
-import { chooseOutputs, replacementsOf, wantedOutputs } from '../core/shortening.ts';
-import type { Item } from '../core/view.ts';
-import { fillOf } from '../core/window.ts';
+import { captureAssistant, captureHuman } from '../core/answer/captures.ts';
+import type { Dialect } from '../core/request/dialect.ts';
+import { applyEdits } from '../core/plan/edits.ts';
+import { groupExchanges } from '../core/request/exchanges.ts';
+import { findOmissions, readExchangeTexts } from '../core/shortening/omissions.ts';
+import { readItemTools, referencesRead, seenOutputsOf } from '../core/shortening/outputs.ts';
+import { makePlan } from '../core/plan/plan.ts';
+import { cachePrices } from '../core/shortening/pricing.ts';
+import { chooseOutputs, replacementsOf, wantedOutputs } from '../core/shortening/shortening.ts';
+import type { Item } from '../core/request/view.ts';
+import { fillOf } from '../core/shortening/window.ts';
 import { Conversations } from './conversations.ts';
 import { type Reading, readRequest } from './read-request.ts';
 

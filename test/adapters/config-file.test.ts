@@ -17,7 +17,7 @@ import { readConfigFile, repairModes } from '../../src/adapters/config-file.ts';
 import { watchConfig } from '../../src/adapters/config-watch.ts';
 import { updateConfigFile } from '../../src/adapters/config-writer.ts';
 import { FileError } from '../../src/adapters/file-error.ts';
-import { isRecord } from '../../src/core/json-fields.ts';
+import { isRecord } from '../../src/core/bytes/json-fields.ts';
 import { tempFolder } from '../support/cli.ts';
 import { PROVIDER_KEY } from '../support/config.ts';
 

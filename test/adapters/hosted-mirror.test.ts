@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openHostedMemoryWithOutbox } from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
 import { outputFileRefs } from '../../src/adapters/output-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { referenceOf } from '../../src/core/reference.ts';
+import { referenceOf } from '../../src/core/answer/reference.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { openHostedScene, patience } from '../support/hosted.ts';
 import { startMemoryService } from '../support/memory-service.ts';

@@ -17,7 +17,7 @@ import {
   writeOutputFile,
 } from '../../src/adapters/output-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { referenceOf } from '../../src/core/reference.ts';
+import { referenceOf } from '../../src/core/answer/reference.ts';
 import { runCli } from '../support/cli.ts';
 import { outputRecordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';

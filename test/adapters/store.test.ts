@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
-import { writeRecallBlock } from '../../src/core/recall-block.ts';
+import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { foundEntries } from '../support/found-entries.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { requestRow } from '../support/request-row.ts';

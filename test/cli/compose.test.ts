@@ -4,8 +4,8 @@ import { outputFileRefs, writeOutputFile } from '../../src/adapters/output-files
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { startProxy } from '../../src/cli/compose.ts';
 import { Terminal } from '../../src/cli/terminal.ts';
-import { referenceOf } from '../../src/core/reference.ts';
-import type { Settings } from '../../src/core/settings.ts';
+import { referenceOf } from '../../src/core/answer/reference.ts';
+import type { Settings } from '../../src/core/settings/settings.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { PROXY_SETTINGS, TOKEN } from '../support/local-server.ts';
 import { outputRecordOf } from '../support/records.ts';

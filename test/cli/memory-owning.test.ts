@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { folderSpace } from '../../src/core/space.ts';
+import { folderSpace } from '../../src/core/request/space.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { CliError, reportError } from '../../src/cli/cli-error.ts';
-import { forgetMemories, getMemory, listMemories } from '../../src/cli/memory.ts';
-import { listRequests } from '../../src/cli/requests.ts';
-import type { CliStore } from '../../src/cli/store-for-cli.ts';
+import { forgetMemories, getMemory, listMemories } from '../../src/cli/memory/memory.ts';
+import { listRequests } from '../../src/cli/requests/requests.ts';
+import type { CliStore } from '../../src/cli/memory/store-for-cli.ts';
 import { oneLine, printable, Terminal } from '../../src/cli/terminal.ts';
 import {
   type ForgetFilter,

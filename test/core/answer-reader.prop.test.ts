@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AnswerReader } from '../../src/core/answer-reader.ts';
-import type { Answer } from '../../src/core/answer.ts';
-import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
+import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
+import type { Answer } from '../../src/core/answer/answer.ts';
+import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
 import { readWithOracle } from '../support/answer-oracle.ts';
 import { recordings } from '../support/recordings.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { AnswerReader } from '../../src/core/answer-reader.ts';
-import type { Answer } from '../../src/core/answer.ts';
-import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
+import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
+import type { Answer } from '../../src/core/answer/answer.ts';
+import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
 import { readItem } from '../../src/core/dialects/items.ts';
 import { recordings, type Recording } from '../support/recordings.ts';
 

@@ -1,6 +1,6 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { expect, test } from 'vitest';
-import { tokensAtMost } from '../../src/core/block-tokens.ts';
+import { tokensAtMost } from '../../src/core/recall/block-tokens.ts';
 
 const REGIONS =
   'US DE JP BR IN RU FR CN EG NG ZA KR MX ID TR IT TH GB PL UA SE NO AR CL PE VN'.split(' ');

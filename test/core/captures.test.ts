@@ -5,8 +5,8 @@ import {
   cleanExchange,
   heldDigests,
   questionText,
-} from '../../src/core/captures.ts';
-import { stripRecallBlocks, writeRecallBlock } from '../../src/core/recall-block.ts';
+} from '../../src/core/answer/captures.ts';
+import { stripRecallBlocks, writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 
 test('what a person typed is kept as it is, once: the same words have the same digest', () => {

@@ -2,9 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, dictionary, jsonValue, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseEntries } from '../../src/core/catalog-entries.ts';
-import { isRoutable, type Provider, providersOf, searchProviders } from '../../src/core/catalog.ts';
-import { parseBaseUrl, UPSTREAM_NAME } from '../../src/core/config-upstreams.ts';
+import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
+import {
+  isRoutable,
+  type Provider,
+  providersOf,
+  searchProviders,
+} from '../../src/core/settings/catalog.ts';
+import { parseBaseUrl, UPSTREAM_NAME } from '../../src/core/settings/config-upstreams.ts';
 
 const path = join(import.meta.dirname, '../../src/adapters/catalog-snapshot.json');
 const SNAPSHOT: unknown = JSON.parse(readFileSync(path, 'utf8'));

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseConfig } from '../../src/core/config-schema.ts';
-import { problemText } from '../../src/core/config-values.ts';
-import { COMPRESSION_MODES, MEMORY_MODES } from '../../src/core/settings.ts';
-import { DIALECTS } from '../../src/core/dialect.ts';
+import { parseConfig } from '../../src/core/settings/config-schema.ts';
+import { problemText } from '../../src/core/settings/config-values.ts';
+import { COMPRESSION_MODES, MEMORY_MODES } from '../../src/core/settings/settings.ts';
+import { DIALECTS } from '../../src/core/request/dialect.ts';
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatServiceKey } from '../../src/core/memory-api/service-key.ts';
-import { parseAccess, parseConfig } from '../../src/core/config-schema.ts';
-import { problemText } from '../../src/core/config-values.ts';
+import { parseAccess, parseConfig } from '../../src/core/settings/config-schema.ts';
+import { problemText } from '../../src/core/settings/config-values.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 
 function upstream(changes: Record<string, unknown>): Record<string, unknown> {

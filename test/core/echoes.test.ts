@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { captureAssistant, cleanExchange, heldDigests } from '../../src/core/captures.ts';
-import { withoutEchoes } from '../../src/core/echoes.ts';
-import { writeRecallBlock } from '../../src/core/recall-block.ts';
+import { captureAssistant, cleanExchange, heldDigests } from '../../src/core/answer/captures.ts';
+import { withoutEchoes } from '../../src/core/answer/echoes.ts';
+import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { FACTS } from '../support/records.ts';
 
 const FACT = 'The deploy code word is marmalade-42, and Marta Lindqvist keeps it.';

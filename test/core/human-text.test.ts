@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { readUserText } from '../../src/core/human-text.ts';
+import { readUserText } from '../../src/core/request/human-text.ts';
 import { readItem } from '../../src/core/dialects/items.ts';
-import { kindOfPath } from '../../src/core/identity.ts';
+import { kindOfPath } from '../../src/core/request/identity.ts';
 import { recordings } from '../support/recordings.ts';
 
 const typedIn = (...texts: string[]): string => readUserText(texts, false).humanText;

@@ -5,8 +5,8 @@ import {
   identify,
   kindOfPath,
   projectOf,
-} from '../../src/core/identity.ts';
-import type { Dialect } from '../../src/core/dialect.ts';
+} from '../../src/core/request/identity.ts';
+import type { Dialect } from '../../src/core/request/dialect.ts';
 import { golden, recordings, type Recording } from '../support/recordings.ts';
 import { viewOf } from '../support/view-of.ts';
 

@@ -7,9 +7,9 @@ import {
   replayBlocks,
   roomForBlock,
   unansweredItem,
-} from '../../src/core/injections.ts';
-import { viewRequest } from '../../src/core/request-view.ts';
-import type { RequestView } from '../../src/core/view.ts';
+} from '../../src/core/recall/injections.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
+import type { RequestView } from '../../src/core/request/view.ts';
 
 const place = { space: 'default', conversation: 'c1', isStated: true };
 const HOUR_MS = 3_600_000;

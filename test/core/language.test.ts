@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readQuestion } from '../../src/core/question.ts';
+import { readQuestion } from '../../src/core/recall/question.ts';
 
 function proving(text: string): string[] {
   const { human, asking } = readQuestion(text, '', Date.UTC(2026, 0, 1));

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { beginningOf, countLines, linesOf, parseLineRange } from '../../src/core/lines.ts';
+import { beginningOf, countLines, linesOf, parseLineRange } from '../../src/core/bytes/lines.ts';
 
 /** Texts with every kind of line end that is none to us, and without one at their end. */
 const texts = fc

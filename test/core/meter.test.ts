@@ -1,7 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { meter, type MeteredRequest, type MeterState, type Verdict } from '../../src/core/meter.ts';
-import { cachePrices } from '../../src/core/pricing.ts';
+import {
+  meter,
+  type MeteredRequest,
+  type MeterState,
+  type Verdict,
+} from '../../src/core/shortening/meter.ts';
+import { cachePrices } from '../../src/core/shortening/pricing.ts';
 
 /**
  * Sessions against a provider whose cache is simulated: what was sent before is read again, what is

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { factsOfModel, windowOf } from '../../src/core/model-windows.ts';
+import { factsOfModel, windowOf } from '../../src/core/settings/model-windows.ts';
 
 test('the longest beginning of a name wins, with a maker before it or dots in it', () => {
   expect(windowOf('claude-sonnet-4-5-20250929')).toBe(200_000);

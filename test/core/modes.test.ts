@@ -1,8 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ProxyError } from '../../src/core/errors.ts';
-import { decideModes } from '../../src/core/modes.ts';
-import { COMPRESSION_MODES, MEMORY_MODES, type MemoryMode } from '../../src/core/settings.ts';
+import { ProxyError } from '../../src/core/gate/errors.ts';
+import { decideModes } from '../../src/core/gate/modes.ts';
+import {
+  COMPRESSION_MODES,
+  MEMORY_MODES,
+  type MemoryMode,
+} from '../../src/core/settings/settings.ts';
 
 const ALL = { read: true, write: true };
 const limits = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { isOwnMachine, isOwnMachineUrl } from '../../src/core/own-machine.ts';
-import { parseMemory } from '../../src/core/config-schema.ts';
+import { isOwnMachine, isOwnMachineUrl } from '../../src/core/settings/own-machine.ts';
+import { parseMemory } from '../../src/core/settings/config-schema.ts';
 import { parseServiceSettings } from '../../src/core/service/settings.ts';
 
 const OWN = ['localhost', '127.0.0.1', '127.0.0.53', '127.255.255.254', '::1', '[::1]'];

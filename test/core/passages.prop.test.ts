@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cutPassages, PASSAGE_TOKENS_MAX, passageTokens } from '../../src/core/passages.ts';
+import { cutPassages, PASSAGE_TOKENS_MAX, passageTokens } from '../../src/core/recall/passages.ts';
 
 const text = fc.oneof(
   fc.lorem({ maxCount: 200, mode: 'sentences' }),

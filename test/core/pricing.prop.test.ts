@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { batchProfit, type BatchPrice, cachePrices } from '../../src/core/pricing.ts';
+import { batchProfit, type BatchPrice, cachePrices } from '../../src/core/shortening/pricing.ts';
 
 const prices = cachePrices('anthropic_messages', false);
 

@@ -1,12 +1,19 @@
 import { expect, test } from 'vitest';
-import { asksForTime, datesIn, datesOf, isTimeWord, spanIn, wasIn } from '../../src/core/dates.ts';
-import { readQuestion } from '../../src/core/question.ts';
-import type { Candidate, Evidence } from '../../src/core/ranked.ts';
-import { orderParts, rankCandidates } from '../../src/core/ranking.ts';
-import { keepRelevant, rarerNames, rarityOf } from '../../src/core/relevance.ts';
-import { inverseFrequency } from '../../src/core/term-value.ts';
-import { isDigest, referenceOf } from '../../src/core/reference.ts';
-import { termsOf } from '../../src/core/terms.ts';
+import {
+  asksForTime,
+  datesIn,
+  datesOf,
+  isTimeWord,
+  spanIn,
+  wasIn,
+} from '../../src/core/recall/dates.ts';
+import { readQuestion } from '../../src/core/recall/question.ts';
+import type { Candidate, Evidence } from '../../src/core/recall/ranked.ts';
+import { orderParts, rankCandidates } from '../../src/core/recall/ranking.ts';
+import { keepRelevant, rarerNames, rarityOf } from '../../src/core/recall/relevance.ts';
+import { inverseFrequency } from '../../src/core/recall/term-value.ts';
+import { isDigest, referenceOf } from '../../src/core/answer/reference.ts';
+import { termsOf } from '../../src/core/recall/terms.ts';
 
 const NOW = Date.UTC(2024, 7, 1);
 const CORPUS = { passages: 1000, averageTerms: 6 };

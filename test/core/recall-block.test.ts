@@ -5,8 +5,8 @@ import {
   quotesIn,
   stripRecallBlocks,
   writeRecallBlock,
-} from '../../src/core/recall-block.ts';
-import { estimateTextTokens } from '../../src/core/tokens.ts';
+} from '../../src/core/recall/recall-block.ts';
+import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 
 const passage = {
   role: 'user',

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { maskSecrets, stripPrivate } from '../../src/core/redaction.ts';
-import { SECRET_RULES } from '../../src/core/secret-rules.ts';
+import { maskSecrets, stripPrivate } from '../../src/core/redaction/redaction.ts';
+import { SECRET_RULES } from '../../src/core/redaction/secret-rules.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 
 /** Pieces that rules begin, end and break with, joined in any order. */

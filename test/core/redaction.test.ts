@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MASKED_CHARS_MAX, maskSecrets, stripPrivate } from '../../src/core/redaction.ts';
+import { MASKED_CHARS_MAX, maskSecrets, stripPrivate } from '../../src/core/redaction/redaction.ts';
 import { makeKeyLines, plantSecrets } from '../support/planted-secrets.ts';
 
 const BEGIN = ['-----BEGIN', 'RSA PRIVATE KEY-----'].join(' ');

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { filesPrinted, isSameFile } from '../../src/core/shell-reads.ts';
+import { filesPrinted, isSameFile } from '../../src/core/shortening/shell-reads.ts';
 
 test.each([
   ['cat a.ts b.ts', ['a.ts', 'b.ts']],

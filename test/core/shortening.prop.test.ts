@@ -1,17 +1,17 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
-import { applyEdits } from '../../src/core/edits.ts';
-import { groupExchanges } from '../../src/core/exchanges.ts';
+import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
+import { applyEdits } from '../../src/core/plan/edits.ts';
+import { groupExchanges } from '../../src/core/request/exchanges.ts';
 import {
   outputsOf,
   readItemTools,
   referencesRead,
   type ToolOutput,
-} from '../../src/core/outputs.ts';
-import { cachePrices } from '../../src/core/pricing.ts';
-import { REFERENCES, referenceOf } from '../../src/core/reference.ts';
-import { viewRequest } from '../../src/core/request-view.ts';
+} from '../../src/core/shortening/outputs.ts';
+import { cachePrices } from '../../src/core/shortening/pricing.ts';
+import { REFERENCES, referenceOf } from '../../src/core/answer/reference.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import {
   chooseOutputs,
   elisionEdits,
@@ -20,10 +20,10 @@ import {
   replacementsOf,
   type ShorteningFacts,
   wantedOutputs,
-} from '../../src/core/shortening.ts';
-import { gistOf, stubTokens, writeNote, writeStub } from '../../src/core/stubs.ts';
-import type { RequestView } from '../../src/core/view.ts';
-import type { Fill } from '../../src/core/window.ts';
+} from '../../src/core/shortening/shortening.ts';
+import { gistOf, stubTokens, writeNote, writeStub } from '../../src/core/shortening/stubs.ts';
+import type { RequestView } from '../../src/core/request/view.ts';
+import type { Fill } from '../../src/core/shortening/window.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
 function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): ShorteningFacts {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ProxyError } from '../../src/core/errors.ts';
-import { folderSpace, spaceOf } from '../../src/core/space.ts';
+import { ProxyError } from '../../src/core/gate/errors.ts';
+import { folderSpace, spaceOf } from '../../src/core/request/space.ts';
 
 test('a stated space wins over the project folder, and the folder over the default', () => {
   expect(spaceOf(['X-Svc-Memory-Space', 'team/a'], '/home/user/project')).toBe('team/a');

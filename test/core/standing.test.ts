@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { STANDING_TERMS, standingIn, standingNow } from '../../src/core/standing.ts';
-import { termsOf } from '../../src/core/terms.ts';
+import { STANDING_TERMS, standingIn, standingNow } from '../../src/core/recall/standing.ts';
+import { termsOf } from '../../src/core/recall/terms.ts';
 
 test.each([
   'Always use pnpm here.',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stem } from '../../src/core/stemming.ts';
+import { stem } from '../../src/core/recall/stemming.ts';
 
 // From the paper, one or two for each of its steps.
 test.each([

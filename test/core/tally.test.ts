@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Tally } from '../../src/core/tally.ts';
+import { Tally } from '../../src/core/bytes/tally.ts';
 
 test('the highest are found, of equal ones the later, and none that is not wanted', () => {
   const tally = new Tally(4);

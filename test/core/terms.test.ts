@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { hasTerms, readTerms, termsOf } from '../../src/core/terms.ts';
+import { hasTerms, readTerms, termsOf } from '../../src/core/recall/terms.ts';
 
 test.each([
   ['deployed the deployments', 'deploying'],
   ['memoryMode', 'memory_mode'],
   ['memory-mode', 'memoryMode'],
   ['the memory mode', 'MemoryMode'],
-  ['src/core/terms.ts', 'terms.ts'],
+  ['src/core/recall/terms.ts', 'terms.ts'],
   ['HTTPServer', 'http server'],
   ['e-mails', 'email'],
   ["John's café", 'john CAFE'],

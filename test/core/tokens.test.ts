@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
-import { estimateTextTokens, estimateTokens } from '../../src/core/tokens.ts';
+import { estimateTextTokens, estimateTokens } from '../../src/core/bytes/tokens.ts';
 
 // None of these texts was fitted to: the totals must hold on what nobody has seen.
 const root = join(import.meta.dirname, '..', '..');

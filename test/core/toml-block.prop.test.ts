@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { parse } from 'smol-toml';
 import { expect, test } from 'vitest';
-import { insertBlock, removeBlock } from '../../src/core/toml-block.ts';
+import { insertBlock, removeBlock } from '../../src/core/foreign/toml-block.ts';
 
 const BLOCK = {
   top: { model_provider: '"svc"' },

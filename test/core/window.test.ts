@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fillOf, isHalfFull, type WindowFacts } from '../../src/core/window.ts';
+import { fillOf, isHalfFull, type WindowFacts } from '../../src/core/shortening/window.ts';
 
 // A model that is not known has 200,000 tokens; 32,000 of them are asked for, of which 28,000 count.
 function factsOf(tokens: number, other: Partial<WindowFacts> = {}): WindowFacts {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { termsOf } from '../../src/core/terms.ts';
-import { WORD_FORMS } from '../../src/core/word-forms.ts';
+import { termsOf } from '../../src/core/recall/terms.ts';
+import { WORD_FORMS } from '../../src/core/recall/word-forms.ts';
 
 test.each([
   ['what did we buy', 'we bought it'],

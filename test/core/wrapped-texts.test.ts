@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { captureHuman } from '../../src/core/captures.ts';
-import type { Dialect } from '../../src/core/dialect.ts';
+import { captureHuman } from '../../src/core/answer/captures.ts';
+import type { Dialect } from '../../src/core/request/dialect.ts';
 import { viewOf } from '../support/view-of.ts';
 
 /**

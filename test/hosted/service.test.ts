@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { contentDigest, recordBytes } from '../../src/core/memory-api/records.ts';
-import { proofOf } from '../../src/core/proofs.ts';
+import { proofOf } from '../../src/core/shortening/proofs.ts';
 import { MemoryError } from '../../src/ports/memory.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { callService, itemOf } from '../support/memory-service.ts';

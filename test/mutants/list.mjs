@@ -7,8 +7,8 @@ const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
 const OMISSIONS_CORE = 'test/core/omissions.prop.test.ts';
 const OMISSIONS_PROXY = 'test/proxy/omissions.test.ts';
-const OMISSIONS = 'src/core/omissions.ts';
-const SHORTENING = 'src/core/shortening.ts';
+const OMISSIONS = 'src/core/shortening/omissions.ts';
+const SHORTENING = 'src/core/shortening/shortening.ts';
 const POSSESSION = 'src/proxy/possession.ts';
 const SHORTENER = 'src/proxy/shortener.ts';
 
@@ -169,7 +169,7 @@ export const MUTANTS = [
   },
   {
     name: 'the history at the provider is edited',
-    file: 'src/core/plan.ts',
+    file: 'src/core/plan/plan.ts',
     from: "if (facts.hasProviderState) return 'bypassed_provider_state';",
     to: '',
     test: PROXY,
@@ -216,7 +216,7 @@ export const MUTANTS = [
   },
   {
     name: 'an exchange goes though nothing was recalled',
-    file: 'src/core/plan.ts',
+    file: 'src/core/plan/plan.ts',
     from: "isCovered ? undefined : 'bypassed_empty_recall'",
     to: 'undefined',
     test: OMISSIONS_CORE,

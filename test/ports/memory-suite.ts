@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, afterEach, describe, expect, test } from 'vitest';
-import { outputProof, textProof } from '../../src/core/proofs.ts';
+import { outputProof, textProof } from '../../src/core/shortening/proofs.ts';
 import { MemoryError, type Memory } from '../../src/ports/memory.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 

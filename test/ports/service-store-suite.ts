@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { proofOf } from '../../src/core/proofs.ts';
+import { proofOf } from '../../src/core/shortening/proofs.ts';
 import type {
   CaptureOutcome,
   NewObject,

@@ -3,9 +3,9 @@ import {
   openHostedMemory,
   openHostedMemoryWithOutbox,
 } from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
-import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
-import { writeOmissionNote } from '../../src/core/omissions.ts';
-import { referenceOf } from '../../src/core/reference.ts';
+import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
+import { writeOmissionNote } from '../../src/core/shortening/omissions.ts';
+import { referenceOf } from '../../src/core/answer/reference.ts';
 import { patience } from '../support/hosted.ts';
 import { startMemoryService, type TestService } from '../support/memory-service.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/dialect.ts';
-import { writeOmissionNote } from '../../src/core/omissions.ts';
-import { estimateTokens } from '../../src/core/tokens.ts';
+import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
+import { writeOmissionNote } from '../../src/core/shortening/omissions.ts';
+import { estimateTokens } from '../../src/core/bytes/tokens.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
 import { openProxyStage, type ProxyStage, type StageOptions } from '../support/proxy-stage.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { estimateTextTokens } from '../../src/core/tokens.ts';
+import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import {
   answerTo,
   DIALECTS,

@@ -1,10 +1,10 @@
-import { cutPassages, passageTokens } from '../../src/core/passages.ts';
-import { readQuestion } from '../../src/core/question.ts';
-import { rankCandidates } from '../../src/core/ranking.ts';
-import { keepRelevant, rarityOf } from '../../src/core/relevance.ts';
-import { isDigest, referenceOf } from '../../src/core/reference.ts';
-import { textProof } from '../../src/core/proofs.ts';
-import { termsOf } from '../../src/core/terms.ts';
+import { cutPassages, passageTokens } from '../../src/core/recall/passages.ts';
+import { readQuestion } from '../../src/core/recall/question.ts';
+import { rankCandidates } from '../../src/core/recall/ranking.ts';
+import { keepRelevant, rarityOf } from '../../src/core/recall/relevance.ts';
+import { isDigest, referenceOf } from '../../src/core/answer/reference.ts';
+import { textProof } from '../../src/core/shortening/proofs.ts';
+import { termsOf } from '../../src/core/recall/terms.ts';
 import {
   type CaptureState,
   type ForgetFilter,

@@ -1,4 +1,4 @@
-import { termsOf } from '../../src/core/terms.ts';
+import { termsOf } from '../../src/core/recall/terms.ts';
 import {
   type CaptureItem,
   type CaptureRequest,
@@ -19,8 +19,8 @@ import {
   textOfRecord,
 } from '../../src/core/memory-api/records.ts';
 import { parseShape } from '../../src/core/memory-api/shape.ts';
-import { proofOf } from '../../src/core/proofs.ts';
-import { referenceOf } from '../../src/core/reference.ts';
+import { proofOf } from '../../src/core/shortening/proofs.ts';
+import { referenceOf } from '../../src/core/answer/reference.ts';
 import type { StoredOutput, StoredRecord } from '../../src/ports/memory.ts';
 import { FakeMemory } from './fake-memory.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createBodyDecoder } from '../../src/adapters/body-decoder.ts';
-import type { ProxySettings } from '../../src/core/settings.ts';
+import type { ProxySettings } from '../../src/core/settings/settings.ts';
 import { createLocalServer, type LocalServer } from '../../src/local/server.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ClientRequest, Handler } from '../../src/proxy/client-request.ts';

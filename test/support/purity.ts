@@ -1,10 +1,10 @@
-import type { RequestIdentity } from '../../src/core/view.ts';
+import type { RequestIdentity } from '../../src/core/request/view.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
 import { AnswerWatch } from '../../src/proxy/answer-watch.ts';
-import type { Placement } from '../../src/core/injections.ts';
+import type { Placement } from '../../src/core/recall/injections.ts';
 import { readRequest, type Reading } from '../../src/proxy/read-request.ts';
-import { termsOf } from '../../src/core/terms.ts';
+import { termsOf } from '../../src/core/recall/terms.ts';
 import type { LedgerEntry } from '../../src/ports/ledger.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';
 import { readWithOracle } from './answer-oracle.ts';

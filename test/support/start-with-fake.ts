@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { RunningProxy, StartProxyOptions } from '../../src/cli/compose.ts';
 import { reportError } from '../../src/cli/cli-error.ts';
-import { start } from '../../src/cli/start.ts';
+import { start } from '../../src/cli/proxy/start.ts';
 import { Terminal } from '../../src/cli/terminal.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { UpstreamSettings } from '../../src/core/settings.ts';
+import type { UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { AnswerSink, UpstreamAnswer, UpstreamRequest } from '../../src/ports/upstream.ts';
 
 export function upstreamSettings(changes: Partial<UpstreamSettings>): UpstreamSettings {

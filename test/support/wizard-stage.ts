@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { screen as prompts } from '@inquirer/testing/vitest';
 import { expect, vi } from 'vitest';
 import { createUpstream } from '../../src/adapters/undici-upstream.ts';
-import type { OpenUpstream } from '../../src/cli/key-check.ts';
-import { wizard } from '../../src/cli/wizard.ts';
-import { parseEntries } from '../../src/core/catalog-entries.ts';
-import { providersOf } from '../../src/core/catalog.ts';
+import type { OpenUpstream } from '../../src/cli/doctor/key-check.ts';
+import { wizard } from '../../src/cli/setup/wizard.ts';
+import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
+import { providersOf } from '../../src/core/settings/catalog.ts';
 import { screen } from './screen.ts';
 
 /** The wizard in this process, with a person at its questions. */

@@ -7,8 +7,8 @@ import {
   CANDIDATES_MAX,
 } from '../../core/memory-api/limits.ts';
 import type { RecallAnswer as WireAnswer, RecallRequest } from '../../core/memory-api/contract.ts';
-import { referenceOf } from '../../core/reference.ts';
-import { GLOBAL_SPACE, isSpace } from '../../core/space.ts';
+import { referenceOf } from '../../core/answer/reference.ts';
+import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
 import type {
   CaptureState,
   ForgetFilter,

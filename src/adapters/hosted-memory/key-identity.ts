@@ -1,6 +1,6 @@
 import { PROOF_FEATURE, type WhoAmI } from '../../core/memory-api/contract.ts';
 import { mayUse } from '../../core/service/keys.ts';
-import { GLOBAL_SPACE } from '../../core/space.ts';
+import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { MemorySupport } from '../../ports/memory.ts';
 import type { ServiceGate } from './gate.ts';
 import type { Operations } from './operations.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseServiceKey } from '../../core/memory-api/service-key.ts';
-import type { MemorySettings } from '../../core/settings.ts';
+import type { MemorySettings } from '../../core/settings/settings.ts';
 import { JournalOutbox } from '../outbox.ts';
 import type { Trust } from '../pinned-connector.ts';
 import { Acknowledgements } from './acknowledgements.ts';

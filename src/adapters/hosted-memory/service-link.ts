@@ -1,7 +1,7 @@
 import { Pool, type Dispatcher } from 'undici';
 import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
 import { parseShape, type Shape } from '../../core/memory-api/shape.ts';
-import { isOwnMachine } from '../../core/own-machine.ts';
+import { isOwnMachine } from '../../core/settings/own-machine.ts';
 import { VERSION } from '../../core/version.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { type AddressRule, mayResolve } from '../addresses.ts';

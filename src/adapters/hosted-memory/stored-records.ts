@@ -1,7 +1,7 @@
 import type { ItemsQuery, MemoryItem, PurgeScope } from '../../core/memory-api/contract.ts';
 import { PAGE_MAX, PURGE_DIGESTS_MAX, RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
-import { referenceOf } from '../../core/reference.ts';
-import { isSpace } from '../../core/space.ts';
+import { referenceOf } from '../../core/answer/reference.ts';
+import { isSpace } from '../../core/request/space.ts';
 import {
   type ForgetFilter,
   type ListFilter,

@@ -15,8 +15,8 @@ import {
   textDigest,
   textOfRecord,
 } from '../../core/memory-api/records.ts';
-import { referenceOf } from '../../core/reference.ts';
-import { isSpace } from '../../core/space.ts';
+import { referenceOf } from '../../core/answer/reference.ts';
+import { isSpace } from '../../core/request/space.ts';
 import type {
   MemoryRecord,
   OutputRecord,

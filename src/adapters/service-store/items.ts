@@ -1,5 +1,5 @@
 import type { ToolOutputRecord } from '../../core/memory-api/records.ts';
-import { termsOf } from '../../core/terms.ts';
+import { termsOf } from '../../core/recall/terms.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type {
   ItemFilter,

@@ -1,5 +1,5 @@
-import { proofOf } from '../../core/proofs.ts';
-import { referenceOf } from '../../core/reference.ts';
+import { proofOf } from '../../core/shortening/proofs.ts';
+import { referenceOf } from '../../core/answer/reference.ts';
 import type {
   CaptureBatch,
   CaptureOutcome,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, rm } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
-import type { Environment } from '../../core/config-values.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
 import { dataFolder } from '../data-folder.ts';
 import { codeOf, FileError } from '../file-error.ts';
 import {

@@ -5,7 +5,7 @@ import {
   removeOutputFiles,
   writeOutputFile,
 } from '../output-files.ts';
-import { referenceOf } from '../../core/reference.ts';
+import { referenceOf } from '../../core/answer/reference.ts';
 
 /**
  * Keeps a file beside the store for each output that is left out. Whoever asks for a proof is about

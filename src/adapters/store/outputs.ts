@@ -1,6 +1,6 @@
-import { textBytes } from '../../core/proofs.ts';
-import { isDigest, referenceOf } from '../../core/reference.ts';
-import { termsOf } from '../../core/terms.ts';
+import { textBytes } from '../../core/shortening/proofs.ts';
+import { isDigest, referenceOf } from '../../core/answer/reference.ts';
+import { termsOf } from '../../core/recall/terms.ts';
 import type {
   CaptureState,
   ForgetFilter,

@@ -1,5 +1,5 @@
-import { cutPassages } from '../../core/passages.ts';
-import { termsOf } from '../../core/terms.ts';
+import { cutPassages } from '../../core/recall/passages.ts';
+import { termsOf } from '../../core/recall/terms.ts';
 import type { Database } from './database.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 

@@ -1,5 +1,5 @@
-import { ByteCache } from '../../core/byte-cache.ts';
-import { proofOf } from '../../core/proofs.ts';
+import { ByteCache } from '../../core/bytes/byte-cache.ts';
+import { proofOf } from '../../core/shortening/proofs.ts';
 import type { Holding, HoldQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 

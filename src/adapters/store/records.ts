@@ -1,8 +1,8 @@
-import { textBytes } from '../../core/proofs.ts';
-import { quoteOf } from '../../core/recall-block.ts';
-import { standingIn } from '../../core/standing.ts';
-import { isDigest, referenceOf } from '../../core/reference.ts';
-import { termsOf } from '../../core/terms.ts';
+import { textBytes } from '../../core/shortening/proofs.ts';
+import { quoteOf } from '../../core/recall/recall-block.ts';
+import { standingIn } from '../../core/recall/standing.ts';
+import { isDigest, referenceOf } from '../../core/answer/reference.ts';
+import { termsOf } from '../../core/recall/terms.ts';
 import type {
   CaptureState,
   ForgetFilter,

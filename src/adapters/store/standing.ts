@@ -1,4 +1,4 @@
-import { STANDING_TERMS, standingIn, standingNow } from '../../core/standing.ts';
+import { STANDING_TERMS, standingIn, standingNow } from '../../core/recall/standing.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { rangeOf, type Space } from './postings.ts';

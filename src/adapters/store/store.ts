@@ -11,7 +11,7 @@ import {
 } from './database.ts';
 import { type Driver, loadDriver, sqliteCode } from './driver.ts';
 import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
-import { quoteOf } from '../../core/recall-block.ts';
+import { quoteOf } from '../../core/recall/recall-block.ts';
 import { markForgotten } from '../forgotten.ts';
 import { Outputs } from './outputs.ts';
 import { Possessions } from './possessions.ts';

@@ -1,4 +1,4 @@
-import { quotesIn } from '../../core/recall-block.ts';
+import { quotesIn } from '../../core/recall/recall-block.ts';
 import type { LedgerEntry } from '../../ports/ledger.ts';
 import type {
   ConversationFilter,

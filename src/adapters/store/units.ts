@@ -1,4 +1,4 @@
-import type { Candidate } from '../../core/ranked.ts';
+import type { Candidate } from '../../core/recall/ranked.ts';
 import type { Database } from './database.ts';
 import { POSITIONS_PER_EXCHANGE } from './schema.ts';
 

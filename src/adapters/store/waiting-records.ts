@@ -1,5 +1,5 @@
-import { termsOf } from '../../core/terms.ts';
-import { referenceOf } from '../../core/reference.ts';
+import { termsOf } from '../../core/recall/terms.ts';
+import { referenceOf } from '../../core/answer/reference.ts';
 import type { ForgetFilter, MemoryRecord } from '../../ports/memory.ts';
 import { readJournals } from '../journal.ts';
 import { recordFrom } from '../outbox.ts';

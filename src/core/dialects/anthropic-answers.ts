@@ -1,5 +1,13 @@
 import { DialectAnswer } from './dialect-answer.ts';
-import { asCount, asList, asRecord, asText, hasAt, isRecord, type Fields } from '../json-fields.ts';
+import {
+  asCount,
+  asList,
+  asRecord,
+  asText,
+  hasAt,
+  isRecord,
+  type Fields,
+} from '../bytes/json-fields.ts';
 
 /** Answers of Messages. Thinking, signatures and tool arguments pass by unread. */
 export class MessagesAnswer extends DialectAnswer {

@@ -1,6 +1,6 @@
 import { DeltaTemplate } from './answer-parser.ts';
 import { DialectAnswer } from './dialect-answer.ts';
-import { asCount, asList, asRecord, isRecord, type Fields } from '../json-fields.ts';
+import { asCount, asList, asRecord, isRecord, type Fields } from '../bytes/json-fields.ts';
 import { textsOf } from './system-text.ts';
 
 /** Answers of Chat Completions: of several choices the first. Reasoning and arguments pass by. */

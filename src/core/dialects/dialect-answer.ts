@@ -1,6 +1,6 @@
-import type { Answer, Usage } from '../answer.ts';
+import type { Answer, Usage } from '../answer/answer.ts';
 import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
-import { asRecord, type Fields, parseJson } from '../json-fields.ts';
+import { asRecord, type Fields, parseJson } from '../bytes/json-fields.ts';
 
 /** How the text deltas of a dialect are told from its other events. As DeltaTemplate takes it. */
 export interface DeltaForm {

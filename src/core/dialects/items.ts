@@ -1,5 +1,5 @@
-import type { Dialect } from '../dialect.ts';
-import type { ItemTraits } from '../view.ts';
+import type { Dialect } from '../request/dialect.ts';
+import type { ItemTraits } from '../request/view.ts';
 import { readMessagesItem } from './anthropic-messages.ts';
 import { readChatItem } from './openai-chat.ts';
 import { readResponsesItem } from './openai-responses.ts';

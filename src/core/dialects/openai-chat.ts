@@ -1,7 +1,7 @@
-import { readUserText } from '../human-text.ts';
-import { projectInUser } from '../stated-project.ts';
-import type { ItemTraits, ToolCall } from '../view.ts';
-import { asList, asRecord, asText, isRecord, type Fields } from '../json-fields.ts';
+import { readUserText } from '../request/human-text.ts';
+import { projectInUser } from '../request/stated-project.ts';
+import type { ItemTraits, ToolCall } from '../request/view.ts';
+import { asList, asRecord, asText, isRecord, type Fields } from '../bytes/json-fields.ts';
 import { readSystemItem, textsOf } from './system-text.ts';
 import { NO_TRAITS, toolCall } from './traits.ts';
 

@@ -1,6 +1,14 @@
 import { DialectAnswer } from './dialect-answer.ts';
 import { clientCallId, isCall, isResult, resultId, visibleText } from './openai-responses.ts';
-import { asCount, asList, asRecord, asText, hasAt, isRecord, type Fields } from '../json-fields.ts';
+import {
+  asCount,
+  asList,
+  asRecord,
+  asText,
+  hasAt,
+  isRecord,
+  type Fields,
+} from '../bytes/json-fields.ts';
 
 /** Answers of Responses. Reasoning summaries, arguments and audio pass by unread. */
 export class ResponsesAnswer extends DialectAnswer {

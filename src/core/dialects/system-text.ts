@@ -1,6 +1,6 @@
-import { projectInSystem } from '../stated-project.ts';
-import type { ClientOrder, ItemTraits } from '../view.ts';
-import { asText, isRecord } from '../json-fields.ts';
+import { projectInSystem } from '../request/stated-project.ts';
+import type { ClientOrder, ItemTraits } from '../request/view.ts';
+import { asText, isRecord } from '../bytes/json-fields.ts';
 import { NO_TRAITS } from './traits.ts';
 
 /** System prompts of calls that a client makes for itself, by how they begin. */

@@ -9,7 +9,7 @@ import {
   such,
   text,
 } from '../memory-api/shape.ts';
-import { isOwnMachine } from '../own-machine.ts';
+import { isOwnMachine } from '../settings/own-machine.ts';
 
 /** The service's own settings: service.json in its folder. No secret is among them. */
 

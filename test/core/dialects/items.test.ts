@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DIALECTS } from '../../../src/core/dialect.ts';
+import { DIALECTS } from '../../../src/core/request/dialect.ts';
 import { readItem } from '../../../src/core/dialects/items.ts';
 
 describe('Messages', () => {

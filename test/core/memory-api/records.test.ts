@@ -18,7 +18,7 @@ import {
   SECRET_BYTES,
 } from '../../../src/core/memory-api/service-key.ts';
 import { parseShape } from '../../../src/core/memory-api/shape.ts';
-import { proofOf } from '../../../src/core/proofs.ts';
+import { proofOf } from '../../../src/core/shortening/proofs.ts';
 import { contract } from '../../support/memory-api.ts';
 
 test('canonical JSON: the examples of RFC 8785', () => {

@@ -1,0 +1,138 @@
+import {
+  type ForeignFile,
+  hashOf,
+  readForeignFile,
+  removeForeignFile,
+  replaceForeignFile,
+} from '../../adapters/foreign-file.ts';
+import { UndoRecords } from '../../adapters/undo-records.ts';
+import {
+  type ClientChange,
+  type ClientRecord,
+  parseClientRecord,
+} from '../../core/foreign/client-change.ts';
+import { CliError } from '../cli-error.ts';
+
+/**
+ * The story of a client's own file that points at the proxy. What was there before can always be
+ * had again: record and backup are on disk before the file changes.
+ */
+
+/** How the settings come into one kind of file, and out of it. */
+export interface ClientFileForm {
+  readonly path: string;
+  readonly undoCommand: string;
+  /** What a person deletes who takes it out by hand. */
+  byHand(changes: readonly ClientChange[]): string;
+  /** Throws CliError when it cannot be done without breaking something. */
+  apply(text: string): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> };
+  /** 'absent' when nothing of the change is there, 'edited' when it is there in another form. */
+  revert(text: string, change: ClientChange): Reverted;
+  /** True when a file that was made for the settings holds nothing any more. */
+  isEmpty(text: string): boolean;
+  /** True when settings are there of which there is no record. */
+  hasMark(text: string): boolean;
+}
+
+export type Reverted = { readonly text: string } | 'absent' | 'edited';
+
+export interface Written {
+  readonly path: string;
+  readonly outcome: 'written' | 'unchanged';
+}
+
+export interface Undone {
+  readonly path: string;
+  readonly outcome: 'restored' | 'taken-out' | 'removed' | 'nothing';
+}
+
+/** A second time it replaces what the first one wrote. */
+export function writeClientFile(form: ClientFileForm, dataFolder: string): Promise<Written> {
+  return withFile(form, dataFolder, async ({ file, record, records, name }) => {
+    const { path } = file;
+    const base = await baseOf({ form, file, record, records, name });
+    const { text, change } = form.apply(base);
+    if (text === file.text) return { path, outcome: 'unchanged' };
+    const madeFolder = record === undefined ? file.missingFolder : record.madeFolder;
+    const next: ClientRecord = {
+      version: 1,
+      path,
+      isMade: record?.isMade ?? file.text === undefined,
+      ...(madeFolder === undefined ? {} : { madeFolder }),
+      // Until the file is in its place, it may also be what it is now.
+      changes: [{ hash: hashOf(text), ...change }, ...(record?.changes.slice(0, 1) ?? [])],
+    };
+    await records.write(name, next, base);
+    await replaceForeignFile(file, text);
+    await records.write(name, { ...next, changes: next.changes.slice(0, 1) }, undefined);
+    return { path, outcome: 'written' };
+  });
+}
+
+/** Byte for byte what was there before, where nobody changed the file since. */
+export function undoClientFile(form: ClientFileForm, dataFolder: string): Promise<Undone> {
+  return withFile(form, dataFolder, async (opened) => {
+    const { file, record, records, name } = opened;
+    const { path, text } = file;
+    const base = text === undefined ? '' : await baseOf(opened);
+    if (record === undefined || text === undefined) {
+      await records.remove(name);
+      return { path, outcome: 'nothing' };
+    }
+    const isUnchanged = record.changes[0]?.hash === hashOf(text);
+    const isLeftOver = record.isMade && (isUnchanged || form.isEmpty(base));
+    if (isLeftOver) await removeForeignFile(path, record.madeFolder);
+    else if (base !== text) await replaceForeignFile(file, base);
+    await records.remove(name);
+    if (isLeftOver) return { path, outcome: 'removed' };
+    if (base === text) return { path, outcome: 'nothing' };
+    return { path, outcome: isUnchanged ? 'restored' : 'taken-out' };
+  });
+}
+
+interface Opened {
+  readonly form: ClientFileForm;
+  readonly file: ForeignFile;
+  readonly record: ClientRecord | undefined;
+  readonly records: UndoRecords;
+  readonly name: string;
+}
+
+function withFile<T>(
+  form: ClientFileForm,
+  dataFolder: string,
+  work: (opened: Opened) => Promise<T>,
+): Promise<T> {
+  const records = new UndoRecords(dataFolder);
+  return records.alone(async () => {
+    const file = await readForeignFile(form.path);
+    // A record for each file: a client may be told to use another folder.
+    const name = hashOf(file.path).slice(0, 16);
+    const record = parseClientRecord(await records.read(name));
+    return work({ form, file, record, records, name });
+  });
+}
+
+/** The text without what svc wrote; '' where there is no file. */
+async function baseOf({ form, file, record, records, name }: Opened): Promise<string> {
+  const { path, text = '' } = file;
+  if (record === undefined) {
+    if (!form.hasMark(text)) return text;
+    throw new CliError(
+      `${path} has settings of svc, and there is no record of how it was before.`,
+      `Take them out by hand: ${form.byHand([])}`,
+    );
+  }
+  if (record.changes[0]?.hash === hashOf(text)) {
+    const before = await records.readBackup(name);
+    if (before !== undefined) return before;
+  }
+  const outcomes = record.changes.map((change) => form.revert(text, change));
+  const reverted = outcomes.find((outcome) => typeof outcome === 'object');
+  if (reverted !== undefined) return reverted.text;
+  if (outcomes.every((outcome) => outcome === 'absent')) return text;
+  throw new CliError(
+    `${path}: what svc wrote there was changed since, so svc does not take it out by itself.`,
+    `Take it out by hand: ${form.byHand(record.changes)} The file as it was before: ${records.backupPath(name)}`,
+  );
+}

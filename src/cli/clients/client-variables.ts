@@ -1,0 +1,60 @@
+import type { Access } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { urlOf } from '../addresses.ts';
+import { CliError } from '../cli-error.ts';
+
+/** The environment with which a client finds the proxy: what print-config prints and run sets. */
+
+type Variables = [name: string, value: string][];
+
+/** The address for a client on this machine. Throws CliError when nobody can know the port. */
+export function addressOf({ host, port }: Access): string {
+  if (port === 0) {
+    throw new CliError(
+      'proxy.port is 0, so the port is another one at every start.',
+      'Set a port: svc setup --yes --port 8765',
+    );
+  }
+  return urlOf({ host, port });
+}
+
+export interface ClaudeFacts {
+  readonly environment: Environment;
+  /** ANTHROPIC_AUTH_TOKEN in place of ANTHROPIC_API_KEY, which the client asks about. */
+  readonly authToken: boolean;
+}
+
+export function claudeVariables(
+  access: Access,
+  { environment, authToken }: ClaudeFacts,
+): Variables {
+  return [
+    // Without /v1: the client adds /v1/messages itself.
+    ['ANTHROPIC_BASE_URL', addressOf(access)],
+    [authToken ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY', access.localToken],
+    // The client then says which requests are side calls and compactions.
+    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
+    ...loopbackVariables(access.host, environment),
+  ];
+}
+
+/** Clients send even loopback requests to an HTTP proxy, token and prompts included. */
+export function loopbackVariables(host: string, environment: Environment): Variables {
+  const direct = ['127.0.0.1', 'localhost', ...(host === '::1' ? ['::1', '[::1]'] : [])];
+  const { NO_PROXY: upper, no_proxy: lower } = environment;
+  return [
+    ['NO_PROXY', extended(upper ?? lower, direct)],
+    ['no_proxy', extended(lower ?? upper, direct)],
+  ];
+}
+
+function extended(list: string | undefined, hosts: readonly string[]): string {
+  const entries = (list ?? '').split(/[\s,]+/).filter((entry) => isHostLike(entry));
+  if (entries.includes('*')) return '*';
+  return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');
+}
+
+// One line each is what the shell gets: a control character has no place in a list of hosts.
+function isHostLike(entry: string): boolean {
+  return entry !== '' && !/\p{Cc}/u.test(entry);
+}

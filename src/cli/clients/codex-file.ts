@@ -1,0 +1,104 @@
+import { isAbsolute, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { readForeignFile } from '../../adapters/foreign-file.ts';
+import { parseToml } from '../../adapters/toml-text.ts';
+import type { ClientChange } from '../../core/foreign/client-change.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import {
+  BLOCK_BEGIN,
+  BLOCK_END,
+  insertBlock,
+  removeBlock,
+  type TomlBlock,
+} from '../../core/foreign/toml-block.ts';
+import { CliError } from '../cli-error.ts';
+import type { ClientFileForm, Reverted } from './client-file.ts';
+import { clientHome } from './client-home.ts';
+
+/** Codex's config.toml: one marked block; every other line stays as it is. */
+
+const PROVIDER = 'svc';
+
+export function codexFile(environment: Environment, tables: TomlBlock['tables']): ClientFileForm {
+  const path = join(codexFolder(environment), 'config.toml');
+  const block = { top: { model_provider: `"${PROVIDER}"` }, tables };
+  return {
+    path,
+    undoCommand: 'svc print-config codex --undo',
+    byHand: () => `delete the lines from "${BLOCK_BEGIN}" to "${BLOCK_END}".`,
+    apply: (text) => apply(path, text, block),
+    revert: (text, { toml }) => (toml === undefined ? 'absent' : revert(text, toml)),
+    isEmpty: (text) => text.trim() === '',
+    hasMark: (text) => text.includes(BLOCK_BEGIN),
+  };
+}
+
+function codexFolder(environment: Environment): string {
+  const own = environment['CODEX_HOME'] ?? '';
+  return isAbsolute(own) ? own : join(clientHome(environment), '.codex');
+}
+
+type Toml = Readonly<Record<string, unknown>>;
+
+function apply(
+  path: string,
+  text: string,
+  block: TomlBlock,
+): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> } {
+  const before = parseToml(text);
+  if (before === undefined) {
+    throw new CliError(
+      `${path} is not valid TOML.`,
+      'Correct it first; codex does not read it either.',
+    );
+  }
+  const { text: after, change } = insertBlock(text, block, isWhole);
+  const own = parseToml(block.tables.map((table) => table.join('\n')).join('\n')) ?? {};
+  const wanted = withProvider(before, own);
+  // The splice went by lines; the parser has the last word on what the file says now.
+  if (!isDeepStrictEqual(plain(parseToml(after)), plain(wanted))) {
+    throw new CliError(
+      `${path} says model_provider or model_providers.${PROVIDER} in a form that svc does not edit.`,
+      'Take that out by hand and try again, or put in what this prints: svc print-config codex',
+    );
+  }
+  return { text: after, change: { toml: change } };
+}
+
+/** What the file should say: everything that it says, and this provider in place of another. */
+function withProvider(before: Toml, own: Toml): Toml {
+  const { model_providers: others } = before;
+  const { model_providers: ours } = own;
+  return {
+    ...before,
+    model_provider: PROVIDER,
+    model_providers: { ...(isRecord(others) ? others : {}), ...(isRecord(ours) ? ours : {}) },
+  };
+}
+
+function revert(text: string, change: NonNullable<ClientChange['toml']>): Reverted {
+  const reverted = removeBlock(text, change);
+  if (typeof reverted === 'string') return reverted;
+  return isWhole(reverted.text) ? reverted : 'edited';
+}
+
+function isWhole(text: string): boolean {
+  return parseToml(text) !== undefined;
+}
+
+/** Without the parser's own prototypes, which two parses do not share in every case. */
+function plain(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value ?? null, (_, one: unknown) => (typeof one === 'bigint' ? `${one}n` : one)),
+  );
+}
+
+/** The profile that the file chooses and that names a provider of its own: it beats the top level. */
+export async function profileIn(path: string): Promise<string | undefined> {
+  const toml = parseToml((await readForeignFile(path)).text ?? '');
+  const profile = typeof toml?.['profile'] === 'string' ? toml['profile'] : '';
+  const profiles = toml?.['profiles'];
+  const chosen = isRecord(profiles) ? profiles[profile] : undefined;
+  return isRecord(chosen) && chosen['model_provider'] !== undefined ? profile : undefined;
+}

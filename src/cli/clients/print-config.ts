@@ -1,0 +1,134 @@
+import type { Environment } from '../../core/settings/config-values.ts';
+import { exportLine, type Shell, SHELLS } from '../../core/foreign/shell-quote.ts';
+import { CliError } from '../cli-error.ts';
+import { addressOf, claudeVariables } from './client-variables.ts';
+import { CODEX_NAME, codexTables } from './codex-tables.ts';
+import type { CommandContext } from '../context.ts';
+import { loadAccess } from '../setup/load-config.ts';
+import { noteMissingUpstream, storedUpstreams } from '../setup/missing-upstream.ts';
+import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
+import type { Terminal } from '../terminal.ts';
+
+/**
+ * `svc print-config`: what a client needs to find the proxy. stdout is complete or empty, because
+ * a shell evaluates it (R30); everything that a person should know besides goes to stderr.
+ */
+
+export interface ClaudeOptions {
+  readonly shell?: string;
+  readonly authToken?: boolean;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+}
+
+export interface CodexOptions {
+  readonly authCommand?: boolean;
+  readonly openaiName?: boolean;
+  readonly quiet?: boolean;
+}
+
+export async function printClaudeConfig(
+  options: ClaudeOptions,
+  { environment, terminal }: CommandContext,
+): Promise<void> {
+  const shell = shellOf(options.shell ?? 'sh');
+  const access = await loadAccess(environment);
+  const variables = claudeVariables(access, { environment, authToken: options.authToken === true });
+  const note = noteFor(options, terminal);
+  await noteMissingUpstream(environment, 'anthropic_messages', note);
+  if (options.json === true) {
+    terminal.json({ env: Object.fromEntries(variables) });
+    note('Put this into ~/.claude/settings.json, beside what is there.');
+  } else {
+    terminal.out(variables.map(([name, value]) => exportLine(name, value, shell)).join('\n'));
+    note(`Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`);
+  }
+  explainClaude(options, environment, note);
+}
+
+export async function printCodexConfig(
+  options: CodexOptions,
+  { environment, terminal }: CommandContext,
+): Promise<void> {
+  const access = await loadAccess(environment);
+  const baseUrl = `${addressOf(access)}/v1`;
+  const note = noteFor(options, terminal);
+  if (options.openaiName === true) await requireOpenAi(environment);
+  await noteMissingUpstream(environment, 'openai_responses', note);
+  terminal.out(codexToml(baseUrl, options));
+  note(
+    'Put this into ~/.codex/config.toml: model_provider above the first [table], the rest at the end;',
+  );
+  note('or save it as ~/.codex/svc.config.toml and start with: codex -p svc');
+  if (options.authCommand !== true) {
+    note('Before you start codex: export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"');
+  }
+  noteProxy(environment, note);
+}
+
+export type Note = (line: string) => void;
+
+export function noteFor(options: { readonly quiet?: boolean }, terminal: Terminal): Note {
+  return (line) => {
+    if (options.quiet !== true) terminal.note(line);
+  };
+}
+
+function shellOf(text: string): Shell {
+  const shell = SHELLS.find((known) => known === text);
+  if (shell !== undefined) return shell;
+  throw new CliError(
+    `--shell: expected one of ${SHELLS.join(', ')}.`,
+    'sh is right for bash and zsh too, cmd for the Windows command prompt.',
+    2,
+  );
+}
+
+const EVALUATED: Readonly<Record<Shell, string>> = {
+  sh: 'eval "$(svc print-config claude)"',
+  cmd: 'for /f "delims=" %i in (\'svc print-config claude --shell cmd\') do %i',
+  fish: 'svc print-config claude --shell fish | source',
+  powershell: 'svc print-config claude --shell powershell | Out-String | Invoke-Expression',
+};
+
+function explainClaude(options: ClaudeOptions, environment: Environment, note: Note): void {
+  if (options.authToken === true) {
+    if (environment['ANTHROPIC_API_KEY']) {
+      note('ANTHROPIC_API_KEY is set as well; unset it, or the client sends both.');
+    }
+  } else {
+    note('Claude Code asks once whether to use this key and proposes No: answer Yes, or print');
+    note('ANTHROPIC_AUTH_TOKEN instead, which it does not ask about, with --auth-token.');
+  }
+}
+
+export function noteProxy(environment: Environment, note: Note): void {
+  if (proxyVariables(environment).length === 0 || sparesLoopback(environment)) return;
+  note(
+    'An HTTP proxy is set: export NO_PROXY with 127.0.0.1,localhost in it, or codex goes there.',
+  );
+}
+
+function codexToml(baseUrl: string, options: CodexOptions): string {
+  const tables = codexTables({
+    baseUrl,
+    name: codexName(options),
+    ...(options.authCommand === true ? { tokenCommand: ['svc', 'config', 'token'] } : {}),
+  });
+  return ['model_provider = "svc"', ...tables.flatMap((table) => ['', ...table])].join('\n');
+}
+
+export function codexName({ openaiName }: CodexOptions): string {
+  return openaiName === true ? 'OpenAI' : CODEX_NAME;
+}
+
+// With this name codex marks what a person typed, and makes compactions that only OpenAI reads.
+export async function requireOpenAi(environment: Environment): Promise<void> {
+  const upstreams = await storedUpstreams(environment);
+  const responses = upstreams.find((one) => one['apiStyle'] === 'openai_responses');
+  if (/^https:\/\/api\.openai\.com(?:\/|$)/.test(String(responses?.['baseUrl']))) return;
+  throw new CliError(
+    '--openai-name is only for an upstream that is OpenAI itself.',
+    'Leave it away, or add OpenAI: svc setup --yes --upstream openai --key-env OPENAI_API_KEY',
+  );
+}

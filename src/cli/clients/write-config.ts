@@ -1,0 +1,125 @@
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { shellQuote } from '../../core/foreign/shell-quote.ts';
+import { claudeFile } from './claude-file.ts';
+import { type ClientFileForm, undoClientFile, writeClientFile } from './client-file.ts';
+import { addressOf, loopbackVariables } from './client-variables.ts';
+import { codexFile, profileIn } from './codex-file.ts';
+import { codexTables } from './codex-tables.ts';
+import type { CommandContext } from '../context.ts';
+import { loadAccess } from '../setup/load-config.ts';
+import { noteMissingUpstream } from '../setup/missing-upstream.ts';
+import { type CodexOptions, codexName, noteFor, noteProxy, requireOpenAi } from './print-config.ts';
+import { tokenCommand } from './token-command.ts';
+
+/**
+ * `svc print-config codex|claude --write` and `--undo`: the client's own file, so that the client
+ * finds the proxy however it is started. The file holds no token: the client asks svc for it.
+ */
+
+export interface WriteOptions {
+  readonly undo?: boolean;
+  readonly quiet?: boolean;
+}
+
+export interface WriteParts {
+  /** This program. */
+  readonly script: string;
+}
+
+export async function writeCodexConfig(
+  options: WriteOptions & CodexOptions,
+  context: CommandContext,
+  { script }: WriteParts,
+): Promise<void> {
+  const { environment, terminal } = context;
+  const note = noteFor(options, terminal);
+  if (options.undo === true) return undo(codexFile(environment, []), context, options);
+  if (options.openaiName === true) await requireOpenAi(environment);
+  const baseUrl = `${addressOf(await loadAccess(environment))}/v1`;
+  const command = tokenCommand(environment, script);
+  const tables = codexTables({ baseUrl, name: codexName(options), tokenCommand: command });
+  const form = codexFile(environment, tables);
+  await write({ form, client: 'Codex', baseUrl }, context, options);
+  warnOfNpx(command, context);
+  await noteMissingUpstream(environment, 'openai_responses', note);
+  const profile = await profileIn(form.path);
+  if (profile !== undefined) {
+    terminal.warn(`The profile ${profile}, which the file chooses, names a provider of its own.`);
+  }
+  noteProxy(environment, note);
+}
+
+export async function writeClaudeConfig(
+  options: WriteOptions,
+  context: CommandContext,
+  { script }: WriteParts,
+): Promise<void> {
+  const { environment, terminal } = context;
+  const note = noteFor(options, terminal);
+  if (options.undo === true) return undo(claudeFile(environment, []), context, options);
+  const access = await loadAccess(environment);
+  const baseUrl = addressOf(access);
+  const command = tokenCommand(environment, script);
+  const variables = [
+    ['ANTHROPIC_BASE_URL', baseUrl],
+    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
+    // Set in a shell they would go along with every request, and the client would ask about one.
+    ['ANTHROPIC_API_KEY', ''],
+    ['ANTHROPIC_AUTH_TOKEN', ''],
+    ...loopbackVariables(access.host, environment),
+  ] as const;
+  const settings = [
+    { path: ['apiKeyHelper'], value: command.map(word).join(' ') },
+    ...variables.map(([name, value]) => ({ path: ['env', name], value })),
+  ];
+  const form = claudeFile(environment, settings);
+  await write({ form, client: 'Claude Code', baseUrl }, context, options);
+  warnOfNpx(command, context);
+  await noteMissingUpstream(environment, 'anthropic_messages', note);
+}
+
+interface Target {
+  readonly form: ClientFileForm;
+  readonly client: string;
+  readonly baseUrl: string;
+}
+
+async function write(
+  { form, client, baseUrl }: Target,
+  { environment, terminal }: CommandContext,
+  options: WriteOptions,
+): Promise<void> {
+  const { path, outcome } = await writeClientFile(form, dataFolder(environment));
+  const note = noteFor(options, terminal);
+  note(outcome === 'written' ? `Changed ${path}.` : `${path} says so already.`);
+  note(`${client} uses ${baseUrl} now, however it is started: keep the proxy running, with`);
+  note(`svc start --detach or svc unit install. Take it out again: ${form.undoCommand}`);
+}
+
+/** The client's file names this program: one that may be gone tomorrow is no good there. */
+function warnOfNpx(command: readonly string[], { terminal }: CommandContext): void {
+  if (!command.some((one) => /[\\/]_npx[\\/]/.test(one))) return;
+  terminal.warn('svc runs from the cache of npx, which npm empties now and then.');
+  terminal.note('  Install it, then write again: npm install -g svc-local-proxy');
+}
+
+const OUTCOMES = {
+  restored: 'is as it was before.',
+  'taken-out': 'has no settings of svc any more; what else changed in it since stays.',
+  removed: 'is gone: svc had made it.',
+  nothing: 'has no settings of svc.',
+} as const;
+
+async function undo(
+  form: ClientFileForm,
+  { environment, terminal }: CommandContext,
+  options: WriteOptions,
+): Promise<void> {
+  const { path, outcome } = await undoClientFile(form, dataFolder(environment));
+  noteFor(options, terminal)(`${path} ${OUTCOMES[outcome]}`);
+}
+
+/** The client gives the command to a shell. */
+function word(text: string): string {
+  return /^[\w./:=@-]+$/.test(text) ? text : shellQuote(text, 'sh');
+}

@@ -1,0 +1,69 @@
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { SseReader } from '../../core/answer/sse.ts';
+import type { DemoDialect } from './demo-dialects.ts';
+
+/** The client of `svc demo`: each call is a new conversation of one message. */
+export interface DemoCall {
+  /** Of the proxy. */
+  readonly url: string;
+  readonly localToken: string;
+  readonly dialect: DemoDialect;
+  readonly text: string;
+  readonly isStreamed: boolean;
+  readonly memoryMode: string;
+}
+
+export interface DemoAnswer {
+  readonly text: string;
+  readonly headers: IncomingMessage['headers'];
+}
+
+// Everything is on this machine: whoever needs longer hangs.
+const ANSWER_MS = 10_000;
+const EVENT_CHARS_MAX = 65_536;
+
+/** Throws when there is no answer, or one that is not 200. */
+export async function callModel(call: DemoCall): Promise<DemoAnswer> {
+  const answer = await send(call);
+  const body = await text(answer);
+  if (answer.statusCode !== 200) {
+    throw new Error(`The proxy answered ${answer.statusCode}: ${body}`);
+  }
+  const { dialect, isStreamed } = call;
+  const said = isStreamed ? streamedText(dialect, body) : dialect.textOf(JSON.parse(body));
+  return { text: said, headers: answer.headers };
+}
+
+async function send(call: DemoCall): Promise<IncomingMessage> {
+  const body = JSON.stringify(call.dialect.request(call.text, call.isStreamed));
+  return new Promise((resolve, reject) => {
+    const outgoing = request(`${call.url}${call.dialect.path}`, {
+      method: 'POST',
+      // A connection of its own, so that nothing holds the proxy open when it is stopped.
+      agent: false,
+      signal: AbortSignal.timeout(ANSWER_MS),
+      headers: {
+        authorization: `Bearer ${call.localToken}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        'x-svc-memory-mode': call.memoryMode,
+      },
+    });
+    outgoing.on('response', resolve);
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+function streamedText(dialect: DemoDialect, body: string): string {
+  let said = '';
+  const reader = new SseReader(
+    ({ data }) => {
+      if (data !== '[DONE]') said += dialect.pieceOf(JSON.parse(data));
+    },
+    { eventCharsMax: EVENT_CHARS_MAX },
+  );
+  reader.push(Buffer.from(body));
+  return said;
+}

@@ -1,0 +1,37 @@
+import { MODEL_PATHS } from '../../core/request/dialect.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import { exchange, failureOf, type OpenUpstream } from './key-check.ts';
+
+/**
+ * Whether a provider speaks its dialect there: an empty object is sent to the path that models are
+ * called at. Every provider refuses it before a model runs, so it costs nothing; how it refuses
+ * tells whether anybody listens at that path.
+ */
+export interface DialectCheck {
+  /** 'foreign': the path is not there. */
+  readonly state: 'speaks' | 'foreign' | 'unknown';
+  /** A clause without a full stop. */
+  readonly found: string;
+}
+
+export async function checkDialect(
+  settings: UpstreamSettings,
+  open: OpenUpstream,
+): Promise<DialectCheck> {
+  const { apiStyle } = settings;
+  const question = { settings, method: 'POST', target: MODEL_PATHS[apiStyle], body: '{}' } as const;
+  try {
+    const { status, body } = await exchange(question, open);
+    // Some say 404 for the model that the request does not name.
+    const isAboutModel = status === 404 && /"error"/.test(body) && /\bmodel\b/i.test(body);
+    if (status < 300 || status === 400 || status === 422 || isAboutModel) {
+      return { state: 'speaks', found: `it speaks ${apiStyle}` };
+    }
+    if (status === 404 || status === 405) {
+      return { state: 'foreign', found: `it does not speak ${apiStyle} there (${status})` };
+    }
+    return { state: 'unknown', found: `whether it speaks ${apiStyle} cannot be told (${status})` };
+  } catch (error) {
+    return { state: 'unknown', found: failureOf(error, 'the provider').found };
+  }
+}

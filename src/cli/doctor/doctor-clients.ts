@@ -1,0 +1,143 @@
+import { isInstalled, readClientFile } from '../../adapters/client-files.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { asList, asRecord, type Fields, parseJson } from '../../core/bytes/json-fields.ts';
+import { urlOf } from '../addresses.ts';
+import type { Check } from './doctor-checks.ts';
+import { proxyVariables, sparesLoopback } from '../clients/proxy-variables.ts';
+
+/** Doctor's look at the clients: which are here, whether they point at the proxy, and what hinders. */
+
+export interface ClientsQuestion {
+  readonly environment: Environment;
+  readonly access: Access | undefined;
+  /** A proxy of this configuration runs. */
+  readonly isRunning: boolean;
+}
+
+export function checkClients(question: ClientsQuestion): readonly Check[] {
+  return [
+    ...checkNetworkProxy(question.environment),
+    ...checkClaude(question),
+    ...checkCodex(question),
+  ];
+}
+
+function checkNetworkProxy(environment: Environment): readonly Check[] {
+  const proxies = proxyVariables(environment);
+  if (proxies.length === 0 || sparesLoopback(environment)) return [];
+  return [
+    {
+      level: 'warning',
+      subject: 'Clients',
+      found: `${proxies.join(', ')} sends even requests to 127.0.0.1 to that proxy, token and prompts included`,
+      fix: 'export NO_PROXY=127.0.0.1,localhost',
+    },
+  ];
+}
+
+const CLAUDE = { variable: 'CLAUDE_CONFIG_DIR' } as const;
+const CLAUDE_FIX = 'eval "$(svc print-config claude)", or start it with: svc run claude';
+const CLAUDE_WRITE = 'svc print-config claude --write';
+const CODEX_WRITE = 'svc print-config codex --write';
+
+function checkClaude({ environment, access, isRunning }: ClientsQuestion): readonly Check[] {
+  const subject = 'Claude Code';
+  const stated = environment['ANTHROPIC_BASE_URL'] ?? '';
+  const settings = claudeSettings(environment);
+  const inFile = settings['ANTHROPIC_BASE_URL'];
+  const kept = typeof inFile === 'string' ? inFile : '';
+  const checks: Check[] = [];
+  for (const [place, base, fix] of [
+    ['ANTHROPIC_BASE_URL', stated, CLAUDE_FIX],
+    ['ANTHROPIC_BASE_URL in its settings.json', kept, CLAUDE_WRITE],
+  ] as const) {
+    if (/\/v1\/?$/.test(base)) {
+      const found = `${place} ends in /v1, and the client adds another one`;
+      checks.push({ level: 'warning', subject, found, fix });
+    }
+  }
+  if (isRejected(environment, access)) {
+    const found = 'it was told once not to use the local token as a key, and remembers that';
+    const fix = 'Start it with: svc run claude, which uses a variable that it does not ask about.';
+    checks.push({ level: 'warning', subject, found, fix });
+  }
+  if (kept !== '' && !pointsHere(kept, access)) {
+    // Its own file beats the environment, and so what svc run sets.
+    const found = 'its settings.json sends it to another address, whatever svc run says';
+    checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
+  }
+  if (pointsHere(kept, access) && !isRunning) checks.push(stranded(subject, 'claude'));
+  if (checks.length > 0 || !isInstalled(environment, 'claude')) return checks;
+  const isHere = pointsHere(stated, access) || pointsHere(kept, access);
+  const found = isHere
+    ? 'installed, and points here'
+    : 'installed; svc run claude starts it through svc';
+  return [{ level: 'ok', subject, found }];
+}
+
+function checkCodex({ environment, access, isRunning }: ClientsQuestion): readonly Check[] {
+  const subject = 'Codex';
+  const toml = readClientFile(
+    environment,
+    { variable: 'CODEX_HOME', name: '.codex' },
+    'config.toml',
+  );
+  const checks: Check[] = [];
+  if (/^\s*\[profiles[.\]]/m.test(toml)) {
+    const found = 'its config.toml has [profiles]: with it codex -p svc is an error';
+    const fix = 'Move each profile into a file of its own, ~/.codex/NAME.config.toml';
+    checks.push({ level: 'warning', subject, found, fix });
+  }
+  const base = providerBase(toml);
+  if (base !== undefined && !pointsHere(base, access)) {
+    const found = '[model_providers.svc] in its config.toml has another address than svc';
+    checks.push({ level: 'warning', subject, found, fix: CODEX_WRITE });
+  }
+  if (base !== undefined && !base.endsWith('/v1')) {
+    const found = 'base_url in [model_providers.svc] does not end in /v1';
+    checks.push({ level: 'warning', subject, found, fix: CODEX_WRITE });
+  }
+  const isChosen = base !== undefined && /^\s*model_provider\s*=\s*["']svc["']/m.test(toml);
+  if (isChosen && checks.length === 0 && !isRunning) checks.push(stranded(subject, 'codex'));
+  if (checks.length > 0 || !isInstalled(environment, 'codex')) return checks;
+  const found = isChosen
+    ? 'installed, and points here'
+    : 'installed; svc run codex starts it through svc';
+  return [{ level: 'ok', subject, found }];
+}
+
+/** Its own file sends it here however it is started, and here is nobody. */
+function stranded(subject: string, client: 'claude' | 'codex'): Check {
+  const found = 'its own settings send it here, and no proxy runs: it cannot reach a model';
+  const fix = `svc start --detach, or for good: svc unit install; or svc print-config ${client} --undo`;
+  return { level: 'warning', subject, found, fix };
+}
+
+/** base_url of the table [model_providers.svc], as print-config writes it. */
+function providerBase(toml: string): string | undefined {
+  const table = /^\s*\[model_providers\.svc\]\s*$([^[]*)/m.exec(toml)?.[1];
+  return table === undefined
+    ? undefined
+    : (/^\s*base_url\s*=\s*["']([^"'\n]*)["']/m.exec(table)?.[1] ?? '');
+}
+
+function pointsHere(base: string, access: Access | undefined): boolean {
+  if (access === undefined || !URL.canParse(base)) return false;
+  const { host, protocol } = new URL(base);
+  const own = [new URL(urlOf(access)).host, `localhost:${access.port}`];
+  return protocol === 'http:' && own.includes(host);
+}
+
+function claudeSettings(environment: Environment): Fields {
+  const text = readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json');
+  return asRecord(asRecord(parseJson(text))['env']);
+}
+
+/** The client keeps the last 20 characters of keys that a person said yes or no to. */
+function isRejected(environment: Environment, access: Access | undefined): boolean {
+  const state = parseJson(readClientFile(environment, { ...CLAUDE, name: '' }, '.claude.json'));
+  const { rejected } = asRecord(asRecord(state)['customApiKeyResponses']);
+  const end = access?.localToken.slice(-20) ?? '';
+  return end !== '' && asList(rejected).includes(end);
+}

@@ -1,0 +1,147 @@
+import { type ConfigFile, configPath, readConfigFile } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import { findLeftovers } from '../../adapters/config-writer.ts';
+import { FileError } from '../../adapters/file-error.ts';
+import { upstreamEntries } from '../../core/settings/config-draft.ts';
+import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../../core/settings/config-proxy.ts';
+import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';
+import {
+  type Environment,
+  keyEnd,
+  namedVariable,
+  type Problem,
+  problemText,
+  variableText,
+} from '../../core/settings/config-values.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import type { Check } from './doctor-checks.ts';
+
+/** Doctor's look at the configuration: folder, modes, contents, upstreams. */
+
+const FIX = 'svc doctor --fix';
+
+/** The address and the token too, where they can be told. */
+export async function checkConfig(
+  environment: Environment,
+): Promise<{ readonly checks: readonly Check[]; readonly access?: Access }> {
+  const folder = configFolder(environment);
+  const path = configPath(folder);
+  let file: ConfigFile | undefined;
+  try {
+    file = await readConfigFile(folder);
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    const { message: found, hint: fix } = error;
+    return { checks: [{ level: 'problem', subject: 'Configuration', found, fix }] };
+  }
+  if (file === undefined) {
+    const fix = 'svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY';
+    const found = `${path} does not exist`;
+    return { checks: [{ level: 'problem', subject: 'Configuration', found, fix }] };
+  }
+  const checks = [
+    ...checkModes(file),
+    ...(await checkLeftovers(folder)),
+    ...checkContents(file, environment),
+  ];
+  const { access } = parseAccess(file.value, environment);
+  return access === undefined ? { checks } : { checks, access };
+}
+
+function checkModes({ path, looseModes }: ConfigFile): readonly Check[] {
+  if (looseModes.length === 0) {
+    return [{ level: 'ok', subject: 'Configuration', found: `${path}, private` }];
+  }
+  return looseModes.map((loose) => ({
+    level: 'problem',
+    subject: 'Configuration',
+    found: `${loose.path} is open to others (mode 0${loose.mode.toString(8)})`,
+    fix: FIX,
+  }));
+}
+
+/** A copy of the configuration, keys and all, that nobody looks after. */
+async function checkLeftovers(folder: string): Promise<readonly Check[]> {
+  const paths = await findLeftovers(folder);
+  return paths.map((path) => ({
+    level: 'warning',
+    subject: 'Configuration',
+    found: `${path} was left by a write that was cut off, and may hold keys`,
+    fix: FIX,
+  }));
+}
+
+function checkContents({ path, value }: ConfigFile, environment: Environment): readonly Check[] {
+  const { problems, warnings } = parseConfig(value, environment);
+  return [
+    ...problems.map((problem): Check => ({
+      level: 'problem',
+      subject: 'Setting',
+      found: problemText(problem),
+      fix: mendOf(problem, { path, value }),
+    })),
+    ...warnings.map((warning): Check => ({
+      level: 'warning',
+      subject: 'Setting',
+      found: problemText(warning),
+      fix: warning.path === 'upstreams' ? 'svc setup' : `Edit ${path}`,
+    })),
+    ...upstreamEntries(value).map(checkUpstream(environment)),
+  ];
+}
+
+/** The command that mends it, where there is one; else where to look. */
+function mendOf(
+  { path: at, origin, variable }: Problem,
+  { path, value }: { readonly path: string; readonly value: unknown },
+): string {
+  if (variable !== undefined) {
+    return `export ${variable}=…, in the shell that runs svc start`;
+  }
+  if (origin !== undefined) return `unset ${origin}`;
+  if (at === 'localToken' && isRecord(value) && value['localToken'] === undefined) return FIX;
+  const setting = PROXY_FLAG_NAMES.find((name) => at === `proxy.${name}`);
+  if (setting !== undefined) {
+    return `svc setup --yes ${flagNameOf(setting)} ${STATED_DEFAULTS[setting]}`;
+  }
+  const upstream = upstreamAt(value, at);
+  if (upstream === undefined) return `Edit ${path}`;
+  if (at.endsWith('.providerKey')) return `svc setup --yes --upstream ${upstream} --key-stdin`;
+  if (at.endsWith('.baseUrl')) return `svc setup --yes --upstream ${upstream} --base-url https://…`;
+  if (at.endsWith('.apiStyle')) return `svc setup --yes --remove ${upstream}, and add it anew`;
+  return `Edit ${path}`;
+}
+
+/** The name of the upstream that a path such as 'upstreams[0].baseUrl' is about. */
+function upstreamAt(value: unknown, path: string): string | undefined {
+  const index = /^upstreams\[(\d+)\]/.exec(path)?.[1];
+  const list: unknown = isRecord(value) ? value['upstreams'] : undefined;
+  const one: unknown = index !== undefined && Array.isArray(list) ? list[Number(index)] : undefined;
+  const name = wordOf(isRecord(one) ? one['name'] : undefined);
+  return name === '?' ? undefined : name;
+}
+
+// What is listed was written by hand, perhaps in the wrong place: only what reads like a name, a
+// style or a host is shown.
+function checkUpstream(environment: Environment): (upstream: Record<string, unknown>) => Check {
+  return (upstream) => {
+    const name = wordOf(upstream['name']);
+    const style = wordOf(upstream['apiStyle']);
+    const base = typeof upstream['baseUrl'] === 'string' ? upstream['baseUrl'] : '';
+    const host = URL.canParse(base) ? new URL(base).host : '?';
+    const key = keyText(upstream['providerKey'], environment);
+    return { level: 'ok', subject: 'Upstream', found: `${name}, ${style}, ${host}, key: ${key}` };
+  };
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === 'string' && /^[a-z][a-z_-]{0,39}$/.test(value) ? value : '?';
+}
+
+function keyText(value: unknown, environment: Environment): string {
+  const name = namedVariable(value);
+  if (name !== undefined) {
+    return `in ${variableText(name)}, ${environment[name] ? 'set' : 'not set'}`;
+  }
+  return typeof value === 'string' && value !== '' ? keyEnd(value) : 'none';
+}

@@ -1,0 +1,70 @@
+import { type LooseMode, readConfigFile, repairModes } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import { removeLeftovers } from '../../adapters/config-writer.ts';
+import { looseDataFiles, tightenDataFiles } from '../../adapters/data-files.ts';
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { FileError } from '../../adapters/file-error.ts';
+import { folderMode, isPrivate, tightenFolder } from '../../adapters/private-folder.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import type { CommandContext } from '../context.ts';
+import { CliError } from '../cli-error.ts';
+import { saveConfig } from '../setup/setup-save.ts';
+
+/**
+ * What `svc doctor --fix` may mend by itself: modes that are too open, what a killed writer left
+ * behind, a local token that is not there. Keys, ports, addresses and the files of clients are the
+ * person's to decide about.
+ */
+export async function fixAll(context: CommandContext): Promise<void> {
+  await fixModes(context);
+  await mendOrLeave(async () => {
+    const folder = configFolder(context.environment);
+    for (const path of await removeLeftovers(folder)) context.terminal.note(`Removed: ${path}`);
+  });
+  await mendOrLeave(() => addToken(context));
+}
+
+export async function fixModes({ environment, terminal }: CommandContext): Promise<void> {
+  const mended: string[] = [];
+  await mendOrLeave(async () => {
+    mended.push(...(await repairModes(configFolder(environment))));
+    const data = dataFolder(environment);
+    if ((await folderMode(data)) === undefined) return;
+    if (await tightenFolder(data)) mended.push(data);
+    mended.push(...(await tightenDataFiles(data)));
+  });
+  for (const path of mended) terminal.note(`Made private: ${path}`);
+}
+
+/** Folders and files of svc that others may read or write; what cannot be looked at is not told here. */
+export async function looseModes(
+  environment: CommandContext['environment'],
+): Promise<readonly LooseMode[]> {
+  const loose: LooseMode[] = [];
+  await mendOrLeave(async () => {
+    loose.push(...((await readConfigFile(configFolder(environment)))?.looseModes ?? []));
+    const path = dataFolder(environment);
+    const mode = await folderMode(path);
+    if (mode === undefined) return;
+    if (!isPrivate(mode)) loose.push({ path, mode });
+    loose.push(...(await looseDataFiles(path)));
+  });
+  return loose;
+}
+
+/** Only where there is none: a token that is wrong may be one that clients have. */
+async function addToken(context: CommandContext): Promise<void> {
+  const file = await readConfigFile(configFolder(context.environment));
+  if (!isRecord(file?.value) || file.value['localToken'] !== undefined) return;
+  await saveConfig({ upstreams: [], settings: {}, removed: [], replace: false }, context);
+  context.terminal.note('Made a local token.');
+}
+
+// A link, a foreign folder, a broken file: the checks tell it, with what to do.
+async function mendOrLeave(mend: () => Promise<void>): Promise<void> {
+  try {
+    await mend();
+  } catch (error) {
+    if (!(error instanceof FileError) && !(error instanceof CliError)) throw error;
+  }
+}

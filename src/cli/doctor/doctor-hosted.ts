@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { readConfigFile } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import type { OpenHostedMemory } from '../../adapters/hosted-memory/open-hosted-memory.ts';
+import { parseMemory } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { PROOF_FEATURE, type WhoAmI } from '../../core/memory-api/contract.ts';
+import { textDigest } from '../../core/memory-api/records.ts';
+import { outputProof } from '../../core/shortening/proofs.ts';
+import type { MemoryMode } from '../../core/settings/settings.ts';
+import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';
+import type { Check } from './doctor-checks.ts';
+
+/**
+ * A memory service, as doctor looks at it: does it take the key, what may the key do, how far away
+ * is it, and does it write, read, prove and forget what it is given.
+ */
+
+const SUBJECT = 'Memory service';
+/** Of the probe alone, so that what it leaves (tombstones) is in nobody's way. */
+const PROBE_SPACE = 'svc/doctor';
+const PATIENCE_MS = 10_000;
+
+/** Nothing when memories are on this machine. */
+export async function checkHosted(environment: Environment): Promise<readonly Check[]> {
+  // What else is wrong in the file says nothing about the memory.
+  const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
+  const { memory: settings, mode } = parseMemory(file?.value ?? {}, environment);
+  if (settings?.kind !== 'hosted') return [];
+  const { openHostedMemory } = await import('../../adapters/hosted-memory/open-hosted-memory.ts');
+  const service = openHostedMemory({ settings, recallMs: PATIENCE_MS, report: () => undefined });
+  try {
+    return await checksOf(service, { mode, host: new URL(settings.baseUrl).host });
+  } finally {
+    await service.close();
+  }
+}
+
+async function checksOf(
+  { operations, memory }: OpenHostedMemory,
+  { mode, host }: { readonly mode: MemoryMode; readonly host: string },
+): Promise<readonly Check[]> {
+  try {
+    const identity = await operations.whoAmI(patience(), PROBE_SPACE);
+    // The second one: the first paid for the connection.
+    const from = performance.now();
+    await operations.whoAmI(patience());
+    const tripMs = Math.round(performance.now() - from);
+    const checks = [identityCheck({ identity, host, tripMs }), ...scopeChecks(identity, mode)];
+    const { scopes } = identity.key;
+    const isOpen = scopes.includes('read') && scopes.includes('write');
+    return isOpen ? [...checks, await probe(memory, identity)] : checks;
+  } catch (error) {
+    return [failureCheck(error, host)];
+  }
+}
+
+function identityCheck(told: {
+  readonly identity: WhoAmI;
+  readonly host: string;
+  readonly tripMs: number;
+}): Check {
+  const { identity, host, tripMs } = told;
+  const { key, space_state: state } = identity;
+  const may = key.scopes.length === 0 ? 'nothing' : key.scopes.join(', ');
+  const generation = state === undefined ? '' : `, generation ${state.generation}`;
+  const found = `${host} takes the key ${key.key_id}, which may: ${may}${generation}; ${tripMs} ms a round trip`;
+  return { level: 'ok', subject: SUBJECT, found };
+}
+
+function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonly Check[] {
+  const checks: Check[] = [];
+  const wanted = memoryMode === 'read-write' ? ['read', 'write'] : [memoryMode];
+  const missing = (['read', 'write'] as const).filter(
+    (scope) => wanted.includes(scope) && !key.scopes.includes(scope),
+  );
+  if (missing.length > 0) {
+    const found = `memoryMode is ${memoryMode}, but the key may not ${missing.join(' or ')}: requests go on with less memory`;
+    const fix = 'Ask for a key with more scopes, or: svc setup --yes --memory-mode MODE';
+    checks.push({ level: 'warning', subject: SUBJECT, found, fix });
+  }
+  if (!features.includes(PROOF_FEATURE)) {
+    const found = 'it does not prove what it holds, so no tool output is ever left out';
+    checks.push({ level: 'warning', subject: SUBJECT, found });
+  }
+  return checks;
+}
+
+/** Writes, reads, has it proven, forgets. */
+async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Promise<Check> {
+  const text = `svc doctor looks whether memory works: ${randomBytes(16).toString('hex')}`;
+  const digest = textDigest('tool', text);
+  const at = Date.now();
+  const record = { digest, space: PROBE_SPACE, text, conversation: 'doctor', client: 'svc', at };
+  const step = async (): Promise<string | undefined> => {
+    const [state] = await memory.keepOutputs([record], patience());
+    if (state !== 'stored') return 'it did not take a record';
+    const kept = await memory.retrieve({ digest, space: PROBE_SPACE }, patience());
+    if (kept?.text !== text) return 'it did not give a record back as it was';
+    if (identity.features.includes(PROOF_FEATURE)) {
+      const nonce = randomBytes(32);
+      const question = { space: PROBE_SPACE, digests: [digest], nonce };
+      const [held] = await memory.hold(question, patience());
+      if (held?.proof !== outputProof(nonce, text)) return 'it did not prove a record that it took';
+    }
+    const forgotten = await memory.forget({ refs: [kept.ref], space: PROBE_SPACE }, patience());
+    if (forgotten !== 1) return 'it did not forget a record';
+    const after = await memory.retrieve({ digest, space: PROBE_SPACE }, patience());
+    return after === undefined ? undefined : 'it still holds what it said it forgot';
+  };
+  const wrong = await step();
+  if (wrong === undefined) {
+    return {
+      level: 'ok',
+      subject: SUBJECT,
+      found: 'a record was written, read, proven and forgotten',
+    };
+  }
+  const fix = 'Ask whoever runs the service; requests go on without it.';
+  return { level: 'problem', subject: SUBJECT, found: wrong, fix };
+}
+
+const FIXES: Readonly<Record<MemoryFailure, string>> = {
+  denied: 'Give another key: svc setup --yes --memory hosted --service-key-stdin',
+  invalid: 'Check the URL with: svc setup',
+  rate_limited: 'Wait a minute, then look again.',
+  timeout: 'Check the network, and whether the service runs.',
+  unavailable: 'Check the network, and the URL with: svc setup',
+};
+
+function failureCheck(error: unknown, host: string): Check {
+  if (!(error instanceof MemoryError)) throw error;
+  const found = `${host}: ${error.message} Requests go on without memory.`;
+  return { level: 'problem', subject: SUBJECT, found, fix: FIXES[error.reason] };
+}
+
+function patience(): AbortSignal {
+  return AbortSignal.timeout(PATIENCE_MS);
+}

@@ -1,0 +1,150 @@
+import { probeToken } from '../../adapters/health-probe.ts';
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { readConfigFile } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import { upstreamEntries } from '../../core/settings/config-draft.ts';
+import { type Access, parseUpstream } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { DIALECTS } from '../../core/request/dialect.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import { VERSION } from '../../core/version.ts';
+import { urlOf } from '../addresses.ts';
+import { checkDialect, type DialectCheck } from './dialect-check.ts';
+import type { Check } from './doctor-checks.ts';
+import { checkNetwork } from './doctor-network.ts';
+import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
+import { findProxies } from '../proxy/own-proxies.ts';
+
+/** What doctor can only know by asking: the running proxy, and each provider. */
+
+/** Each proxy that has proven to be ours takes the token, and is of this version. */
+export async function checkRunning(
+  environment: Environment,
+  access: Access,
+): Promise<{ readonly checks: readonly Check[]; readonly isRunning: boolean }> {
+  const subject = 'Proxy';
+  const { own, unproven } = await findProxies(dataFolder(environment), access);
+  const checks = await Promise.all(
+    own.map(async (proxy): Promise<Check> => {
+      const place = urlOf(proxy);
+      // Refused for its method, which is judged after the token.
+      const status = await probeToken(proxy, access.localToken);
+      if (status !== 405) {
+        const found = `${place} does not take the local token (${status ?? 'no answer'})`;
+        return { level: 'problem', subject, found, fix: 'svc stop && svc start' };
+      }
+      if (proxy.version !== undefined && proxy.version !== VERSION) {
+        const found = `${place} is version ${proxy.version}, this command is ${VERSION}`;
+        return { level: 'warning', subject, found, fix: 'svc stop && svc start --detach' };
+      }
+      return { level: 'ok', subject, found: `${place} takes the local token` };
+    }),
+  );
+  const strays = unproven.map(({ pid, port }): Check => {
+    const found = `process ${pid} (port ${port}) does not answer as a proxy of this configuration`;
+    return { level: 'warning', subject, found, fix: `Look what it is: ps -p ${pid}` };
+  });
+  return { checks: [...checks, ...strays], isRunning: own.length > 0 };
+}
+
+/**
+ * The way to each provider, whether it takes its key and speaks its dialect, by calls that cost
+ * nothing; and what its clock says of this machine's.
+ */
+export async function checkProviders(
+  environment: Environment,
+  open: OpenUpstream,
+): Promise<readonly Check[]> {
+  const upstreams = await readableUpstreams(environment);
+  const [network, asked] = await Promise.all([
+    checkNetwork(upstreams, Date.now()),
+    Promise.all(upstreams.map((upstream) => ask(upstream, open))),
+  ]);
+  return [...network, ...asked.flatMap(({ checks }) => checks), ...checkClock(asked)];
+}
+
+/** Each by itself: what is wrong with one says nothing about the others. */
+export async function readableUpstreams(
+  environment: Environment,
+): Promise<readonly UpstreamSettings[]> {
+  const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
+  return upstreamEntries(file?.value).flatMap((one) => {
+    const { upstream } = parseUpstream(one, environment);
+    return upstream === undefined ? [] : [upstream];
+  });
+}
+
+interface Asked {
+  readonly name: string;
+  readonly checks: readonly Check[];
+  readonly clockAheadMs?: number;
+}
+
+async function ask(upstream: UpstreamSettings, open: OpenUpstream): Promise<Asked> {
+  const { name } = upstream;
+  const key = await checkKey(upstream, open);
+  const first = checkOf(upstream, key);
+  const clock = key.clockAheadMs === undefined ? {} : { clockAheadMs: key.clockAheadMs };
+  if (key.state !== 'accepted' && key.state !== 'unknown') {
+    return { name, checks: [first], ...clock };
+  }
+  const dialect = await checkDialect(upstream, open);
+  return { name, checks: [first, dialectOf(upstream, dialect)], ...clock };
+}
+
+function dialectOf(
+  { name, apiStyle }: UpstreamSettings,
+  { state, found: text }: DialectCheck,
+): Check {
+  const subject = 'Dialect';
+  const found = `${name}: ${text}`;
+  if (state === 'speaks') return { level: 'ok', subject, found };
+  if (state === 'unknown') {
+    return { level: 'warning', subject, found, fix: 'Try again in a while: svc doctor' };
+  }
+  const other = DIALECTS.find((style) => style !== apiStyle) ?? apiStyle;
+  const fix = `Give the right URL (svc setup --yes --upstream ${name} --base-url https://…), or the style that it speaks: svc setup --yes --remove ${name}, then svc setup --yes --upstream ${name} --api-style ${other} --base-url https://…`;
+  return { level: 'problem', subject, found, fix };
+}
+
+/** Beyond it, dates of memories and the ends of certificates are wrong; networks need seconds. */
+const CLOCK_MS_MAX = 120_000;
+
+// The nearest of several: one provider's clock may be the wrong one.
+function checkClock(asked: readonly Asked[]): readonly Check[] {
+  const [nearest] = asked
+    .filter((one) => one.clockAheadMs !== undefined)
+    .toSorted((a, b) => Math.abs(a.clockAheadMs ?? 0) - Math.abs(b.clockAheadMs ?? 0));
+  if (nearest?.clockAheadMs === undefined) return [];
+  const { name, clockAheadMs } = nearest;
+  const subject = 'Clock';
+  const seconds = Math.round(Math.abs(clockAheadMs) / 1000);
+  if (Math.abs(clockAheadMs) <= CLOCK_MS_MAX) {
+    return [{ level: 'ok', subject, found: `agrees with ${name}, to ${seconds} s` }];
+  }
+  const way = clockAheadMs > 0 ? 'behind' : 'ahead of';
+  const found = `this machine is ${seconds} s ${way} ${name}: memories get wrong dates`;
+  const fix = 'Set the clock, for example: sudo timedatectl set-ntp true';
+  return [{ level: 'warning', subject, found, fix }];
+}
+
+const LEVELS = {
+  accepted: 'ok',
+  unknown: 'warning',
+  refused: 'problem',
+  not_allowed: 'problem',
+  unreachable: 'problem',
+} as const satisfies Record<KeyCheck['state'], Check['level']>;
+
+function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: KeyCheck): Check {
+  const found = `${name} (${apiStyle}): ${text}`;
+  const check = { level: LEVELS[state], subject: 'Provider', found };
+  const fixes: Partial<Record<KeyCheck['state'], string>> = {
+    unknown: `Look at your account with ${name}, and whether the URL is right: svc setup --yes --upstream ${name} --base-url https://…`,
+    refused: `Give the right key: svc setup, or svc setup --yes --upstream ${name} --key-stdin`,
+    not_allowed: `svc setup --yes --upstream ${name} --allow-private`,
+    unreachable: `Check the network; give another address with: svc setup --yes --upstream ${name} --base-url https://…`,
+  };
+  const fix = fixes[state];
+  return fix === undefined ? check : { ...check, fix };
+}

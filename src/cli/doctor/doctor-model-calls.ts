@@ -1,0 +1,128 @@
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { callProxy, type LocalAnswer } from '../../adapters/local-call.ts';
+import { cheapestModel } from '../../core/settings/cheapest-model.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { MODEL_PATHS } from '../../core/request/dialect.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import {
+  cachedTokens,
+  testCall,
+  testCallCost,
+  TEST_CALL_TOKENS,
+} from '../../core/settings/test-call.ts';
+import type { Check } from './doctor-checks.ts';
+import { readableUpstreams } from './doctor-live.ts';
+import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
+import { PROBE_SPACE } from './memory-probe.ts';
+import { findProxies, type OwnProxy } from '../proxy/own-proxies.ts';
+
+/**
+ * `svc doctor --live`: a small request to a model, twice, through the running proxy; what svc says
+ * it did, and what the provider read from its cache. It is the one check that costs money.
+ */
+export interface ModelCallsOptions {
+  readonly environment: Environment;
+  readonly access: Access;
+  readonly open: OpenUpstream;
+  /** Undefined: the cheapest of each provider's list. */
+  readonly model: string | undefined;
+  /** Told what is going to be spent; false: nothing is sent. */
+  readonly agree: (line: string) => Promise<boolean>;
+}
+
+const SUBJECT = 'Live';
+
+export async function checkModelCalls(options: ModelCallsOptions): Promise<readonly Check[]> {
+  const { environment, access, open, agree } = options;
+  const [proxy] = (await findProxies(dataFolder(environment), access)).own;
+  if (proxy === undefined) {
+    const found = 'no proxy runs that a request could go through';
+    return [{ level: 'problem', subject: SUBJECT, found, fix: 'svc start --detach' }];
+  }
+  const checks: Check[] = [];
+  const upstreams = await readableUpstreams(environment);
+  for (const upstream of upstreams) {
+    const asked = options.model === undefined ? await checkKey(upstream, open) : undefined;
+    const model = options.model ?? cheapestModel(asked?.models ?? []);
+    if (model === undefined) checks.push(noModel(upstream, asked));
+    else if (await agree(priceLine(upstream, model))) {
+      checks.push(await callTwice({ proxy, access, upstream, model }));
+    }
+  }
+  return checks;
+}
+
+function noModel({ name }: UpstreamSettings, asked: KeyCheck | undefined): Check {
+  const isAway = asked !== undefined && asked.state !== 'accepted';
+  const found = isAway
+    ? `${name} has not said which models it has: ${asked.found}`
+    : `${name} lists no model to try`;
+  return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --model NAME' };
+}
+
+function priceLine({ name }: UpstreamSettings, model: string): string {
+  const cost = testCallCost(model);
+  const price =
+    cost === undefined ? 'at a price that svc does not know' : `for about $${cost.toFixed(4)}`;
+  return `Two requests of ${TEST_CALL_TOKENS} tokens to ${model} at ${name}, ${price}`;
+}
+
+interface Calls {
+  readonly proxy: OwnProxy;
+  readonly access: Access;
+  readonly upstream: UpstreamSettings;
+  readonly model: string;
+}
+
+async function callTwice({ proxy, access, upstream, model }: Calls): Promise<Check> {
+  const { name, apiStyle } = upstream;
+  const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';
+  const call = {
+    path: MODEL_PATHS[apiStyle],
+    headers: {
+      authorization: `Bearer ${access.localToken}`,
+      ...(apiStyle === 'anthropic_messages' ? { 'anthropic-version': '2023-06-01' } : {}),
+      // Nothing of a test is worth remembering.
+      'x-svc-memory-mode': 'read',
+      'x-svc-memory-space': PROBE_SPACE,
+    },
+    body: testCall({ apiStyle, model }, isOpenAi),
+  };
+  const { host, port } = proxy;
+  const first = await callProxy({ host, port }, call);
+  const second = first?.status === 200 ? await callProxy({ host, port }, call) : undefined;
+  const place = `${name} (${model})`;
+  const failed = first?.status !== 200 ? first : second;
+  if (first?.status !== 200 || second?.status !== 200) {
+    const found = `${place}: ${failed === undefined ? 'no answer in a minute' : `answered ${failed.status}`}`;
+    const id = evidence(failed, 'x-svc-request-id');
+    const fix = id === '' ? 'svc status' : `svc requests ${id}`;
+    return { level: 'problem', subject: SUBJECT, found, fix };
+  }
+  return {
+    level: 'ok',
+    subject: SUBJECT,
+    found: `${place}: ${toldBy(second)}; ${cacheText(second)}`,
+  };
+}
+
+function toldBy(answer: LocalAnswer): string {
+  const tokens = `${evidence(answer, 'x-svc-original-input-tokens')} → ${evidence(answer, 'x-svc-forwarded-input-tokens')} tokens`;
+  const memory = `memory ${evidence(answer, 'x-svc-memory-state')}`;
+  const mode = `${evidence(answer, 'x-svc-compression-mode')} ${evidence(answer, 'x-svc-continuity-state')}`;
+  return `answered twice, ${memory}, ${mode}, ${tokens}`;
+}
+
+function cacheText({ body }: LocalAnswer): string {
+  const cached = cachedTokens(body);
+  if (cached === undefined) return 'the provider does not tell of a cache';
+  if (cached === 0) return 'nothing came from the provider’s cache yet';
+  return `the second one read ${cached} tokens from the provider’s cache`;
+}
+
+// svc's own headers: short words and numbers.
+function evidence(answer: LocalAnswer | undefined, name: string): string {
+  const value = answer?.headers[name];
+  return typeof value === 'string' ? value : '';
+}

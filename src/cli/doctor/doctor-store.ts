@@ -1,0 +1,106 @@
+import { findSetAside, findUnwritable, looseDataFiles } from '../../adapters/data-files.ts';
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { FileError, folderHint } from '../../adapters/file-error.ts';
+import { folderMode, isPrivate } from '../../adapters/private-folder.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { MemoryError } from '../../ports/memory.ts';
+import type { Check } from './doctor-checks.ts';
+import type { inspectStore, StoreInspection } from './store-inspection.ts';
+
+/** Doctor's look at the store on this machine: folder and modes, the file, a sentence there and back, its speed. */
+
+export async function checkStore(
+  environment: Environment,
+  inspect: typeof inspectStore,
+): Promise<readonly Check[]> {
+  const subject = 'Store';
+  try {
+    const folder = dataFolder(environment);
+    const loose = await checkModes(folder);
+    const unwritable = await findUnwritable(folder);
+    if (unwritable !== undefined) {
+      const wrong = `${unwritable} is not yours to write, so nothing is kept`;
+      return [...loose, { level: 'problem', subject, found: wrong, fix: folderHint('') }];
+    }
+    const aside = await checkSetAside(folder);
+    const found = await inspect(folder);
+    if (found === undefined) {
+      const nothing = { level: 'ok', subject, found: `${folder}, nothing stored yet` } as const;
+      return loose.length > 0 ? loose : [nothing];
+    }
+    return [...loose, ...aside, fileCheck(found), ...useChecks(found)];
+  } catch (error) {
+    if (error instanceof FileError) {
+      return [{ level: 'problem', subject, found: error.message, fix: error.hint }];
+    }
+    if (!(error instanceof MemoryError)) throw error;
+    const isNewer = error.message.includes('later version');
+    const fix = isNewer
+      ? 'npm install -g svc-local-proxy@latest'
+      : `Look at the file: ls -ld "${dataFolder(environment)}"/*, and at the disk: df -h`;
+    return [{ level: 'problem', subject, found: error.message, fix }];
+  }
+}
+
+async function checkModes(folder: string): Promise<readonly Check[]> {
+  const mode = await folderMode(folder);
+  if (mode === undefined) return [];
+  const own = isPrivate(mode) ? [] : [{ path: folder, mode }];
+  const loose = [...own, ...(await looseDataFiles(folder))];
+  return loose.map((one) => ({
+    level: 'problem',
+    subject: 'Store',
+    found: `${one.path} is open to others (mode 0${one.mode.toString(8)})`,
+    fix: 'svc doctor --fix',
+  }));
+}
+
+/** Whoever opened the store then was told; this is for the person who was not. */
+async function checkSetAside(folder: string): Promise<readonly Check[]> {
+  return (await findSetAside(folder)).map((path) => ({
+    level: 'warning',
+    subject: 'Store',
+    found: `${path} was broken and set aside: its memories are not in use`,
+    fix: 'Put a copy of memory.db from before in place of the new one, or remove what was set aside.',
+  }));
+}
+
+function fileCheck(found: StoreInspection): Check {
+  const { problem, isWhole, file, sqliteVersion, driver, records, bytes } = found;
+  const subject = 'Store';
+  if (problem !== undefined) {
+    const fix =
+      'Put a copy of it from before in its place, or begin anew: svc memory import --from claude-code';
+    return { level: 'problem', subject, found: problem, fix };
+  }
+  if (!isWhole) {
+    const fix = `svc memory export > memories.jsonl, svc stop, mv "${file}" "${file}.old", svc memory import memories.jsonl`;
+    return { level: 'problem', subject, found: `${file} contradicts itself`, fix };
+  }
+  const size = `${records} ${records === 1 ? 'memory' : 'memories'}, ${megabytes(bytes)}`;
+  const text = `${file}, whole, ${size}, SQLite ${sqliteVersion} (${driver})`;
+  return { level: 'ok', subject, found: text };
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** A request waits this long for its memory by default; half of it is a warning ahead of time. */
+const RECALL_MS_MAX = 150;
+
+function useChecks({ probe, recallMs }: StoreInspection): readonly Check[] {
+  const subject = 'Memory';
+  if (probe.state === 'failed') {
+    const found = `a test sentence failed to ${probe.step}: ${probe.message}`;
+    const fix =
+      'Is the disk full, or the folder not writable? Look with: df -h, and: svc memory list';
+    return [{ level: 'problem', subject, found, fix }];
+  }
+  const written = `written, read back, recalled and forgotten in ${Math.ceil(probe.ms)} ms`;
+  if (recallMs === undefined) return [{ level: 'ok', subject, found: written }];
+  const found = `${written}; a recall takes ${Math.ceil(recallMs)} ms`;
+  if (recallMs <= RECALL_MS_MAX) return [{ level: 'ok', subject, found }];
+  const fix = 'Forget what is not needed: svc memory list, then svc memory forget --space NAME';
+  return [{ level: 'warning', subject, found: `${found}, of 300 that a request waits`, fix }];
+}

@@ -1,0 +1,78 @@
+import { configPath } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import type { ExitCode } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { reportChecks } from './check-report.ts';
+import { type Check, checkNode, checkPort } from './doctor-checks.ts';
+import { checkClients } from './doctor-clients.ts';
+import { checkConfig } from './doctor-config.ts';
+import { fixAll } from './doctor-fix.ts';
+import { checkProviders, checkRunning } from './doctor-live.ts';
+import { checkHosted } from './doctor-hosted.ts';
+import { checkStore } from './doctor-store.ts';
+import { checkModelCalls } from './doctor-model-calls.ts';
+import type { OpenUpstream } from './key-check.ts';
+import type { inspectStore } from './store-inspection.ts';
+
+/** `svc doctor`: what is right, what is not, and the command that mends it. No secret, ever. */
+
+export interface DoctorOptions {
+  readonly json?: boolean;
+  /** Asks no provider. */
+  readonly offline?: boolean;
+  readonly fix?: boolean;
+  /** Sends model requests, which cost money. */
+  readonly live?: boolean;
+  readonly model?: string;
+}
+
+export interface DoctorParts {
+  readonly openUpstream: OpenUpstream;
+  readonly inspectStore: typeof inspectStore;
+  /** As process.versions.node has it. */
+  readonly nodeVersion: string;
+  /** Asks a person; absent where nobody could answer: then the flag was the answer. */
+  readonly confirm?: (message: string) => Promise<boolean>;
+}
+
+export async function doctor(
+  options: DoctorOptions,
+  { environment, terminal }: CommandContext,
+  parts: DoctorParts,
+): Promise<ExitCode> {
+  if (options.fix === true) await fixAll({ environment, terminal });
+  const checks = await runChecks(options, { environment, terminal }, parts);
+  const facts = { config: configPath(configFolder(environment)) };
+  return reportChecks({ checks, facts, isJson: options.json === true }, terminal);
+}
+
+async function runChecks(
+  options: DoctorOptions,
+  { environment, terminal }: CommandContext,
+  parts: DoctorParts,
+): Promise<readonly Check[]> {
+  const { offline, live, model } = options;
+  const agree = async (line: string): Promise<boolean> => {
+    if (parts.confirm !== undefined) return parts.confirm(`${line}. Send them?`);
+    terminal.note(`${line}.`);
+    return true;
+  };
+  const { checks: config, access } = await checkConfig(environment);
+  const { checks: proxies, isRunning } =
+    access === undefined
+      ? { checks: [], isRunning: false }
+      : await checkRunning(environment, access);
+  return [
+    checkNode(parts.nodeVersion),
+    ...config,
+    ...(await checkStore(environment, parts.inspectStore)),
+    ...(offline === true ? [] : await checkHosted(environment)),
+    ...(access === undefined ? [] : [await checkPort(access)]),
+    ...proxies,
+    ...(offline === true ? [] : await checkProviders(environment, parts.openUpstream)),
+    ...(live === true && access !== undefined
+      ? await checkModelCalls({ environment, access, open: parts.openUpstream, model, agree })
+      : []),
+    ...checkClients({ environment, access, isRunning }),
+  ];
+}

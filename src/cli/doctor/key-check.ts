@@ -1,0 +1,180 @@
+import { wholeBody } from '../../adapters/whole-answer.ts';
+import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
+import { MODEL_PATHS } from '../../core/request/dialect.ts';
+import { forwardHeaders, headerOf } from '../../core/plan/header-rules.ts';
+import type { RawHeaders } from '../../core/plan/headers.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import { ProxyError } from '../../core/gate/errors.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import { count } from '../listing.ts';
+
+/**
+ * Whether a provider can be reached and takes its key: GET /v1/models, else an empty request, neither
+ * of which costs anything, over the same pinned connection that requests take. Nothing the provider
+ * says is repeated.
+ */
+type KeyState = 'accepted' | 'refused' | 'unknown' | 'unreachable' | 'not_allowed';
+
+export interface KeyCheck {
+  readonly state: KeyState;
+  /** What was found, for people: a clause without a full stop. */
+  readonly found: string;
+  /** Ids of the provider's models, where it lists them. */
+  readonly models?: readonly string[];
+  /** Milliseconds by which the provider's clock is ahead of this machine's, to about a second. */
+  readonly clockAheadMs?: number;
+}
+
+/** Opens an upstream; closed by the check. */
+export type OpenUpstream = (
+  settings: UpstreamSettings,
+  limits: { readonly headersMs: number },
+) => Upstream;
+
+// A model list takes a second; a provider that needs ten is not one to start with.
+const ANSWER_MS = 10_000;
+/** The longest list seen, of an aggregator with thousands of models, is 2 MB. */
+const BODY_BYTES_MAX = 8 * 1024 * 1024;
+
+export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
+  try {
+    const answer = await exchange({ settings, method: 'GET', target: '/v1/models' }, open);
+    const sent = Date.parse(headerOf(answer.headers, 'date') ?? '');
+    const clock = Number.isNaN(sent) ? {} : { clockAheadMs: sent - Date.now() };
+    const isListed = answer.status !== 404 && answer.status !== 405;
+    const read = isListed
+      ? readAnswer(answer.status, answer.body, settings)
+      : await askWithoutList(settings, open);
+    return { ...read, ...clock };
+  } catch (error) {
+    return failureOf(error, 'the provider');
+  }
+}
+
+/**
+ * Where there is no list of models: an empty object to the path that models are called at. It is
+ * refused before a model runs, and before that for a key that is wrong.
+ */
+async function askWithoutList(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
+  const target = MODEL_PATHS[settings.apiStyle];
+  const { status, body } = await exchange({ settings, method: 'POST', target, body: '{}' }, open);
+  if (status !== 400 && status !== 422) return readAnswer(status, body, settings);
+  const key = settings.auth === 'none' ? 'it answers' : 'the key is accepted';
+  return { state: 'accepted', found: `${key}, and models are not listed` };
+}
+
+export interface Question {
+  readonly settings: UpstreamSettings;
+  readonly method: 'GET' | 'POST';
+  readonly target: string;
+  readonly body?: string;
+}
+
+export interface WholeAnswer {
+  readonly status: number;
+  readonly headers: RawHeaders;
+  /** '' where it is cut, late or too long. */
+  readonly body: string;
+}
+
+/** One request with the provider's key, as svc itself would send it. Throws what Upstream throws. */
+export async function exchange(
+  { settings, method, target, body }: Question,
+  open: OpenUpstream,
+): Promise<WholeAnswer> {
+  const upstream = open(settings, { headersMs: ANSWER_MS });
+  try {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const content = body === undefined ? [] : ['content-type', 'application/json'];
+    const headers = forwardHeaders([...clientHeaders(settings), ...content], settings);
+    const pieces = body === undefined ? [] : [Buffer.from(body)];
+    const answer = await upstream.send({ method, target, headers, body: pieces }, signal);
+    const read = await wholeBody(answer, { bytesMax: BODY_BYTES_MAX, signal });
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: read?.toString('utf8') ?? '',
+    };
+  } finally {
+    await upstream.close();
+  }
+}
+
+function clientHeaders({ apiStyle }: UpstreamSettings): string[] {
+  const accept = ['accept', 'application/json'];
+  return apiStyle === 'anthropic_messages'
+    ? [...accept, 'anthropic-version', '2023-06-01']
+    : accept;
+}
+
+function readAnswer(status: number, body: string, { auth }: UpstreamSettings): KeyCheck {
+  if (status === 200) {
+    const models = modelsIn(body);
+    const key = auth === 'none' ? '' : 'the key is accepted, ';
+    if (models === undefined) return { state: 'accepted', found: `${key}it answers` };
+    return { state: 'accepted', found: `${key}it lists ${count(models.length, 'model')}`, models };
+  }
+  if (status === 401) return { state: 'refused', found: 'the provider refuses the key (401)' };
+  if (status === 403) {
+    const found = 'the key is known or blocked, and may not list models (403)';
+    return { state: 'refused', found };
+  }
+  if (status === 402) return { state: 'unknown', found: 'the account has no credit (402)' };
+  if (status === 404 || status === 405) {
+    const found = `the provider answers, and has no model list to try the key on (${status})`;
+    return { state: 'unknown', found };
+  }
+  if (status === 429) {
+    return { state: 'unknown', found: 'the provider answers, and limits this key now (429)' };
+  }
+  if (status >= 300 && status < 400) {
+    const found = `the provider redirects (${status}), which svc does not follow: is the URL right?`;
+    return { state: 'unknown', found };
+  }
+  const trouble = status >= 500 ? 'is in trouble itself' : 'answers something unexpected';
+  return { state: 'unknown', found: `the provider ${trouble} (${status})` };
+}
+
+function modelsIn(body: string): readonly string[] | undefined {
+  const { data } = asRecord(parseJson(body));
+  // One that has no name counts all the same.
+  return Array.isArray(data) ? data.map((one) => asText(asRecord(one)['id'])) : undefined;
+}
+
+/** `who` did not answer, for people: 'the provider'. */
+export function failureOf(error: unknown, who: string): KeyCheck {
+  if (!(error instanceof ProxyError)) {
+    return { state: 'unreachable', found: `${who} does not answer in time` };
+  }
+  if (error.code === 'UPSTREAM_ADDRESS_REFUSED') {
+    const found = 'its address is private, and svc reaches those only where it is told to';
+    return { state: 'not_allowed', found };
+  }
+  if (error.code === 'UPSTREAM_TIMEOUT') {
+    return { state: 'unreachable', found: `${who} does not answer in time` };
+  }
+  const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(error.message)?.[1];
+  return { state: 'unreachable', found: code === undefined ? error.message : meaningOf(code) };
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  ETIMEOUT: 'it does not answer in time',
+  UND_ERR_CONNECT_TIMEOUT: 'it does not answer in time',
+  ENOTFOUND: 'its name is not known: no network, or a slip in the URL',
+  EAI_AGAIN: 'its name cannot be looked up now: no network?',
+  ECONNREFUSED: 'nobody listens at that address',
+  ECONNRESET: 'the connection was cut',
+  ENETUNREACH: 'there is no network',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed: see NODE_EXTRA_CA_CERTS',
+  SELF_SIGNED_CERT_IN_CHAIN:
+    'a certificate in its chain is unknown, as a company network makes them: see NODE_EXTRA_CA_CERTS',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate cannot be verified: see NODE_EXTRA_CA_CERTS',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate cannot be verified: see NODE_EXTRA_CA_CERTS',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+};
+
+export function meaningOf(code: string): string {
+  const meaning = Object.hasOwn(MEANINGS, code) ? MEANINGS[code] : undefined;
+  return meaning === undefined ? `it cannot be reached (${code})` : `${meaning} (${code})`;
+}

@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs';
+import { databaseFile } from '../../adapters/store/database.ts';
+import { openEmbeddedStore } from '../../adapters/store/embedded-store.ts';
+import type { StoreHealth } from '../../adapters/store/protocol.ts';
+import type { Memory } from '../../ports/memory.ts';
+import { type MemoryProbe, probeMemory } from './memory-probe.ts';
+
+/** What doctor tells of the store on this machine. */
+export interface StoreInspection extends StoreHealth {
+  /** False when the file contradicts itself. */
+  readonly isWhole: boolean;
+  /** Milliseconds of one recall in the space that was written last; absent in an empty store. */
+  readonly recallMs?: number;
+  readonly probe: MemoryProbe;
+  /** Undefined when there is nothing to report; else what is wrong, for people. */
+  readonly problem?: string;
+}
+
+/** Undefined where there is no store yet: looking must not make one. Throws MemoryError. */
+export async function inspectStore(dataFolder: string): Promise<StoreInspection | undefined> {
+  if (!existsSync(databaseFile(dataFolder))) return undefined;
+  const reported: string[] = [];
+  const store = openEmbeddedStore({ folder: dataFolder, report: (line) => reported.push(line) });
+  try {
+    const health = await store.health();
+    const isWhole = await store.isWhole();
+    const recallMs = await timeRecall(store.memory);
+    const probe = await probeMemory(store.memory, Date.now());
+    const [problem] = reported;
+    return {
+      ...health,
+      isWhole,
+      probe,
+      ...(recallMs === undefined ? {} : { recallMs }),
+      ...(problem === undefined ? {} : { problem }),
+    };
+  } finally {
+    await store.close();
+  }
+}
+
+/** A question as long as people's questions are. */
+const QUESTION_CHARS_MAX = 200;
+/** The first recall reads the index from the disk: the second is what a session meets. */
+const RECALLS = 2;
+
+async function timeRecall(memory: Memory): Promise<number | undefined> {
+  const signal = AbortSignal.timeout(10_000);
+  const [newest] = await memory.list({ limit: 1 }, signal);
+  if (newest === undefined) return undefined;
+  const humanText = newest.text.slice(0, QUESTION_CHARS_MAX);
+  const question = { humanText, assistantText: '', excludeDigests: [], tokensMax: 512 };
+  let ms = 0;
+  for (let count = 0; count < RECALLS; count += 1) {
+    const from = performance.now();
+    await memory.recall({ ...question, space: newest.space, now: newest.at }, signal);
+    ms = performance.now() - from;
+  }
+  return ms;
+}

@@ -1,0 +1,88 @@
+import { beginningOf, countLines, linesOf, parseLineRange } from '../../core/bytes/lines.ts';
+import { GLOBAL_SPACE } from '../../core/request/space.ts';
+import type { Memory, StoredRecord } from '../../ports/memory.ts';
+import { timeText } from '../listing.ts';
+import { retrieveFrom } from './memory.ts';
+import type { CliStore } from './store-for-cli.ts';
+
+/**
+ * What a model may ask of the memory. Each answer is a list of texts: the first is what was stored,
+ * to the byte, and nothing but it; what svc has to say about it comes after.
+ */
+
+/** Claude Code takes 25,000 tokens from a tool and no more; this is at most 20,000 of them. */
+export const ANSWER_CHARS_MAX = 60_000;
+/** Of each memory that a search finds: more of it is what memory_get is for. */
+const FOUND_CHARS_MAX = 2_000;
+export const FOUND_MAX = 20;
+export const FOUND_USUAL = 5;
+
+export interface ToolAnswer {
+  readonly texts: readonly string[];
+  readonly isError?: boolean;
+}
+
+export interface GetRequest {
+  readonly ref: string;
+  /** `FROM-TO`, both counted from 1. */
+  readonly lines?: string | undefined;
+}
+
+export async function getForModel(
+  store: Pick<CliStore, 'memory' | 'readOutput'>,
+  { ref, lines }: GetRequest,
+  signal: AbortSignal,
+): Promise<ToolAnswer> {
+  const range = lines === undefined ? undefined : parseLineRange(lines);
+  if (lines !== undefined && range === undefined) {
+    return failure('lines must be FROM-TO, counted from 1. For example: 1-200');
+  }
+  const record = await retrieveFrom(store, ref, signal);
+  if (record === undefined) {
+    return failure('No memory has this reference. memory_search finds memories by words.');
+  }
+  const asked = range === undefined ? record.text : linesOf(record.text, range);
+  const all = countLines(record.text);
+  if (asked === '' && range !== undefined) return failure(`It has ${all} lines and no more.`);
+  const { text, wholeLines } = beginningOf(asked, ANSWER_CHARS_MAX);
+  if (text.length === asked.length) return { texts: [text] };
+  const first = range?.from ?? 1;
+  const rest =
+    wholeLines === 0
+      ? `[svc: this is the start of line ${first}, which is too long for one answer. In a shell, svc memory get ${ref} prints all of it.]`
+      : `[svc: lines ${first}-${first + wholeLines - 1} of ${all}. For the next ones ask for lines "${first + wholeLines}-${range?.to ?? all}".]`;
+  return { texts: [text, rest] };
+}
+
+export interface SearchRequest {
+  readonly query: string;
+  readonly limit?: number | undefined;
+  readonly space?: string | undefined;
+}
+
+/** Without a space: the project of the folder that the client runs in, then what belongs to all. */
+export async function searchForModel(
+  memory: Pick<Memory, 'list'>,
+  request: SearchRequest & { readonly project: string },
+  signal: AbortSignal,
+): Promise<ToolAnswer> {
+  const { query, limit = FOUND_USUAL, space, project } = request;
+  const spaces = space === undefined ? [project, GLOBAL_SPACE] : [space];
+  const found = await Promise.all(
+    spaces.map((name) => memory.list({ words: query, limit, space: name }, signal)),
+  );
+  const texts = found.flat().slice(0, limit).map(foundText);
+  if (texts.length > 0) return { texts };
+  return { texts: [`Nothing found in ${spaces.join(' and ')}.`] };
+}
+
+function foundText({ ref, at, role, space, text }: StoredRecord): string {
+  const start = beginningOf(text, FOUND_CHARS_MAX).text;
+  const rest =
+    start.length === text.length ? '' : ` (its start; memory_get ${ref} gives all of it)`;
+  return `${ref}, ${timeText(at)}, said by the ${role} in ${space}${rest}:\n${start}`;
+}
+
+function failure(text: string): ToolAnswer {
+  return { texts: [text], isError: true };
+}

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { captureHuman } from '../../core/answer/captures.ts';
+import { referenceOf } from '../../core/answer/reference.ts';
+import { folderSpace, isSpace } from '../../core/request/space.ts';
+import type { MemoryRecord } from '../../ports/memory.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { deadline, withStore, wrongSpace } from './memory.ts';
+import { isKept } from './record-writer.ts';
+import type { OpenStore } from './store-for-cli.ts';
+
+/** `svc memory add` and `svc memory move`: what a person puts into the memory by hand, and where. */
+
+export interface AddOptions {
+  readonly space?: string;
+  readonly json?: boolean;
+}
+
+export interface MoveOptions {
+  readonly to: string;
+  /** Where it is, for one that several spaces hold. */
+  readonly space?: string;
+  readonly json?: boolean;
+}
+
+/** Longer texts are files; an agent reads those itself. */
+const TEXT_CHARS_MAX = 32_768;
+
+/** `folder` is where the command runs: without --space the memory belongs to that project. */
+export async function addMemory(
+  request: { readonly text: string; readonly folder: string; readonly options: AddOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { folder, options } = request;
+  const space = options.space ?? folderSpace(folder);
+  if (!isSpace(space)) throw wrongSpace();
+  const record = recordOf(request.text, space);
+  const [state] = await withStore(context, openStore, ({ memory }) =>
+    memory.capture([record], deadline()),
+  );
+  const ref = referenceOf(record.digest);
+  if (state === 'forgotten') throw forgottenThere(space);
+  if (!isKept(state)) throw new CliError('The memory refused it.', 'Look with: svc doctor');
+  if (options.json === true) context.terminal.json({ ref, space, state });
+  else {
+    context.terminal.out(ref);
+    context.terminal.note(state === 'stored' ? `Kept in ${space}.` : `${space} has it already.`);
+  }
+}
+
+/** Kept in the other space first, then forgotten in its own: nothing is lost in between. */
+export async function moveMemories(
+  request: { readonly refs: readonly string[]; readonly options: MoveOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { refs, options } = request;
+  const { to } = options;
+  if (!isSpace(to)) throw wrongSpace('--to');
+  const moved = await withStore(context, openStore, async ({ memory }) => {
+    let count = 0;
+    for (const ref of refs) {
+      const [record] = (
+        await memory.list({ refs: [ref], limit: 1000, ...inSpace(options.space) }, deadline())
+      ).filter(({ space }) => space !== to);
+      if (record === undefined) continue;
+      const { ref: _, ...kept } = record;
+      const [state] = await memory.capture([{ ...kept, space: to }], deadline());
+      if (state === 'forgotten') throw forgottenThere(to);
+      if (!isKept(state)) throw new CliError('The memory refused it.', 'Look with: svc doctor');
+      count += await memory.forget({ refs: [ref], space: record.space }, deadline());
+    }
+    return count;
+  });
+  if (options.json === true) context.terminal.json({ moved, to });
+  else if (moved > 0) context.terminal.note(`Moved to ${to}: ${moved}.`);
+  if (moved > 0) return;
+  throw new CliError('No memory was found to move.', 'References are in: svc memory list');
+}
+
+function inSpace(space: string | undefined): { readonly space?: string } {
+  return space === undefined ? {} : { space };
+}
+
+function recordOf(text: string, space: string): MemoryRecord {
+  if (text.length > TEXT_CHARS_MAX) {
+    throw new CliError(
+      `A memory has at most ${TEXT_CHARS_MAX} characters.`,
+      'Say in a sentence what matters, and where the rest is.',
+      2,
+    );
+  }
+  const captured = captureHuman(text);
+  if (captured === undefined) {
+    throw new CliError('This says nothing to remember.', 'For example: svc memory add "…"', 2);
+  }
+  const at = Date.now();
+  // Statements made by hand have nothing to do with each other: each is its own conversation.
+  const own = createHash('sha256').update(`${at} ${captured.digest}`).digest('base64url');
+  const place = { conversation: `added_${own}`, fingerprint: own, exchange: 0 };
+  return { ...captured, ...place, space, client: 'svc', at };
+}
+
+function forgottenThere(space: string): CliError {
+  return new CliError(
+    `You had this forgotten in ${space}: it stays forgotten.`,
+    'Say it in other words, or keep it in another space.',
+  );
+}

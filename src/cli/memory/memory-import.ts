@@ -1,0 +1,224 @@
+import { createReadStream } from 'node:fs';
+import { homedir } from 'node:os';
+import { createInterface } from 'node:readline';
+import {
+  findTranscripts,
+  readTranscript,
+  type TranscriptFile,
+} from '../../adapters/transcript-files.ts';
+import { readLine } from '../../core/answer/memory-lines.ts';
+import { isSpace } from '../../core/request/space.ts';
+import type { TranscriptClient, TranscriptRecord } from '../../core/answer/transcripts.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { withStore, wrongSpace } from './memory.ts';
+import { type Counts, countsText, RecordWriter } from './record-writer.ts';
+import type { OpenStore } from './store-for-cli.ts';
+
+/** `svc memory import`: from an export, or from the transcripts that clients keep on this machine. */
+
+export interface ImportOptions {
+  readonly from?: string;
+  readonly space?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+const CLIENTS: readonly TranscriptClient[] = ['claude-code', 'codex'];
+/** Longer lines are not from an export: the store takes texts of 512 KiB. */
+const LINE_CHARS_MAX = 4 * 1024 * 1024;
+/** Problems that are named; a wrong file has as many as it has lines. */
+const PROBLEMS_MAX = 5;
+
+export async function importMemories(
+  request: { readonly file?: string; readonly options: ImportOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { file, options } = request;
+  const { from, space } = options;
+  if (space !== undefined && !isSpace(space)) throw wrongSpace();
+  if (from === undefined) return importLines({ file, options }, context, openStore);
+  const client = CLIENTS.find((name) => name === from);
+  if (client === undefined || file !== undefined) {
+    throw new CliError(
+      'Import either a file, or --from claude-code or --from codex.',
+      'For example: svc memory import --from claude-code',
+      2,
+    );
+  }
+  return importTranscripts({ client, options }, context, openStore);
+}
+
+interface Found {
+  sessions: number;
+  records: number;
+  unreadable: number;
+  readonly spaces: Map<string, number>;
+}
+
+/** Without --yes nothing is written: what would be is counted and shown by space. */
+async function importTranscripts(
+  { client, options }: { client: TranscriptClient; options: ImportOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { environment, terminal } = context;
+  const files = findTranscripts(client, {
+    home: environment['HOME'] ?? homedir(),
+    claudeFolder: environment['CLAUDE_CONFIG_DIR'],
+    codexFolder: environment['CODEX_HOME'],
+  });
+  const found: Found = { sessions: 0, records: 0, unreadable: 0, spaces: new Map() };
+  const writes = options.yes === true && options.dryRun !== true;
+  const read = (take: (records: readonly TranscriptRecord[]) => Promise<void>): Promise<void> =>
+    readAll({ client, files, space: options.space, found, take }, context);
+  const counts = writes
+    ? await withStore(context, openStore, async ({ memory }) => {
+        const writer = new RecordWriter(memory);
+        await read((records) => writer.write(records));
+        return writer.end();
+      })
+    : await read(async () => undefined).then(() => undefined);
+  terminal.progressDone();
+  reportTranscripts({ client, found, counts, json: options.json === true }, context);
+}
+
+async function readAll(
+  work: {
+    readonly client: TranscriptClient;
+    readonly files: readonly TranscriptFile[];
+    readonly space: string | undefined;
+    readonly found: Found;
+    readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
+  },
+  { terminal }: CommandContext,
+): Promise<void> {
+  const { client, files, space, found, take } = work;
+  for (const [index, file] of files.entries()) {
+    terminal.progress(`session ${index + 1} of ${files.length}, ${found.records} memories`);
+    const read = await readTranscript(client, file).catch(() => undefined);
+    if (read === undefined) found.unreadable += 1;
+    const records = (read ?? []).map((record) =>
+      space === undefined ? record : { ...record, space },
+    );
+    if (records.length === 0) continue;
+    found.sessions += 1;
+    found.records += records.length;
+    for (const record of records) {
+      found.spaces.set(record.space, (found.spaces.get(record.space) ?? 0) + 1);
+    }
+    await take(records);
+  }
+}
+
+function reportTranscripts(
+  result: {
+    readonly client: TranscriptClient;
+    readonly found: Found;
+    readonly counts: Counts | undefined;
+    readonly json: boolean;
+  },
+  { terminal }: CommandContext,
+): void {
+  const { client, counts, json } = result;
+  const { sessions, records, unreadable, spaces } = result.found;
+  const bySize = [...spaces].toSorted(([, a], [, b]) => b - a);
+  if (json) {
+    const found = { sessions, records, unreadable, spaces: Object.fromEntries(bySize) };
+    terminal.json({ from: client, dryRun: counts === undefined, ...found, ...counts });
+    return;
+  }
+  for (const [space, number] of bySize) terminal.out(`${String(number).padStart(7)}  ${space}`);
+  const what = `${records} memories in ${sessions} sessions of ${client}`;
+  const unread = unreadable > 0 ? ` ${unreadable} files could not be read.` : '';
+  if (counts !== undefined) terminal.note(`Imported of ${what}: ${countsText(counts)}.${unread}`);
+  else if (records === 0) terminal.note(`Nothing to import from ${client} was found.${unread}`);
+  else terminal.note(`Found ${what}.${unread} Nothing was written: say --yes to import them.`);
+}
+
+async function importLines(
+  { file, options }: { file: string | undefined; options: ImportOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { terminal } = context;
+  const problems: string[] = [];
+  let lines = 0;
+  const found = { records: 0, wrong: 0 };
+  const given = {
+    now: Date.now(),
+    ...(options.space === undefined ? {} : { space: options.space }),
+  };
+  const counts = await withStore(context, openStore, async ({ memory }) => {
+    const writer = new RecordWriter(memory);
+    for await (const line of linesFrom(file, context)) {
+      lines += 1;
+      const read = line.length > LINE_CHARS_MAX ? tooLong() : readLine(line, given);
+      if (read.kind === 'wrong') {
+        found.wrong += 1;
+        if (problems.length < PROBLEMS_MAX) problems.push(`line ${lines}: ${read.problem}`);
+      }
+      if (read.kind !== 'record') continue;
+      found.records += 1;
+      if (options.dryRun !== true) await writer.write([read.record]);
+      if (found.records % 1000 === 0) terminal.progress(`${found.records} memories`);
+    }
+    return writer.end();
+  });
+  terminal.progressDone();
+  for (const problem of problems) terminal.warn(problem);
+  const dryRun = options.dryRun === true;
+  if (options.json === true) terminal.json({ dryRun, ...found, ...counts });
+  else if (dryRun) terminal.note(`Found ${found.records} memories. Nothing was written.`);
+  else terminal.note(`Imported of ${found.records} memories: ${countsText(counts)}.`);
+  if (found.wrong === 0) return;
+  const others = !dryRun && found.records > 0 ? 'The others were imported. ' : '';
+  throw new CliError(
+    `Lines that hold no memory: ${found.wrong} of ${lines}.`,
+    `${others}Each line must be as svc memory export writes it.`,
+  );
+}
+
+function tooLong(): ReturnType<typeof readLine> {
+  return { kind: 'wrong', problem: 'it is longer than 4 MiB' };
+}
+
+async function* linesFrom(
+  file: string | undefined,
+  { stdin }: CommandContext,
+): AsyncGenerator<string> {
+  if (file !== undefined && file !== '-') {
+    const stream = createReadStream(file, 'utf8');
+    try {
+      yield* createInterface({ input: stream, crlfDelay: Infinity });
+    } catch (error) {
+      const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+      if (typeof code !== 'string') throw error;
+      throw new CliError(`The file could not be read (${code}).`, 'Look at its path and rights.');
+    }
+    return;
+  }
+  if (stdin === undefined || stdin.isTTY === true) {
+    throw new CliError(
+      'What is to be imported?',
+      'svc memory import FILE, or --from claude-code, or --from codex',
+      2,
+    );
+  }
+  yield* linesOf(stdin);
+}
+
+async function* linesOf(pieces: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const piece of pieces) {
+    rest += typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true });
+    if (!rest.includes('\n')) continue;
+    const lines = rest.split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  yield rest + decoder.decode();
+}

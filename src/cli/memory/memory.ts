@@ -1,0 +1,177 @@
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { countLines, type LineRange, linesOf, parseLineRange } from '../../core/bytes/lines.ts';
+import { type ForgetFilter, MemoryError, type StoredRecord } from '../../ports/memory.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { count, limitOf, timeText } from '../listing.ts';
+import type { CliStore, OpenStore } from './store-for-cli.ts';
+import { oneLine } from '../terminal.ts';
+
+/** `svc memory`: what svc remembers, to be read, found and forgotten. */
+
+export interface ListOptions {
+  readonly space?: string;
+  readonly limit?: string;
+  readonly json?: boolean;
+}
+
+export interface GetOptions {
+  /** `from-to`, both counted from 1. */
+  readonly lines?: string;
+  readonly json?: boolean;
+}
+
+export interface ForgetOptions {
+  readonly space?: string;
+  readonly search?: string;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+const LIMIT = { fallback: 20, max: 1000 };
+// The store answers in milliseconds; a hosted one that takes longer than this is down.
+const WAIT_MS = 10_000;
+
+/** `words` absent: the newest first; else the best first. */
+export async function listMemories(
+  request: { readonly words?: string; readonly options: ListOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { words, options } = request;
+  const filter = {
+    limit: limitOf(options.limit, LIMIT),
+    ...(options.space === undefined ? {} : { space: options.space }),
+    ...(words === undefined ? {} : { words }),
+  };
+  const records = await withStore(context, openStore, ({ memory }) =>
+    memory.list(filter, deadline()),
+  );
+  const { terminal } = context;
+  if (options.json === true) terminal.json(records);
+  else for (const record of records) terminal.out(recordText(record));
+  if (records.length === 0) terminal.note('Nothing found.');
+}
+
+/** The exact stored text, or the lines asked for. */
+export async function getMemory(
+  request: { readonly ref: string; readonly options: GetOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { ref, options } = request;
+  const range = rangeOf(options.lines);
+  const record = await withStore(context, openStore, (store) => retrieveFrom(store, ref));
+  if (record === undefined) {
+    throw new CliError('No memory has this reference.', 'Find it with: svc memory search WORDS');
+  }
+  const text = range === undefined ? record.text : linesOf(record.text, range);
+  if (text === '' && range !== undefined) {
+    const all = countLines(record.text);
+    throw new CliError(`It has ${count(all, 'line')} and no more.`, `Try --lines 1-${all}`);
+  }
+  if (options.json === true) context.terminal.json({ ...record, text });
+  else context.terminal.outText(text);
+}
+
+/**
+ * A client that lets its commands read and not write (Codex, unless told otherwise) keeps the
+ * database shut; what was left out of a conversation is there as a file all the same.
+ */
+export async function retrieveFrom(
+  { memory, readOutput }: Pick<CliStore, 'memory' | 'readOutput'>,
+  ref: string,
+  signal = deadline(),
+): Promise<{ readonly ref: string; readonly text: string } | undefined> {
+  try {
+    return await memory.retrieve({ ref }, signal);
+  } catch (error) {
+    const text = readOutput(ref);
+    if (text === undefined) throw error;
+    return { ref, text };
+  }
+}
+
+export async function forgetMemories(
+  request: { readonly refs: readonly string[]; readonly options: ForgetOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { refs, options } = request;
+  const filter = forgetFilter(refs, options);
+  const forgotten = await withStore(context, openStore, ({ memory }) =>
+    memory.forget(filter, deadline()),
+  );
+  if (options.json === true) context.terminal.json({ forgotten });
+  else if (forgotten > 0) {
+    context.terminal.note(`Forgotten: ${forgotten}. It is not captured again.`);
+  }
+  if (forgotten > 0) return;
+  throw new CliError('Nothing was found to forget.', 'See what there is: svc memory list');
+}
+
+function forgetFilter(
+  refs: readonly string[],
+  { space, search, yes }: ForgetOptions,
+): ForgetFilter {
+  const isByRef = refs.length > 0;
+  if (isByRef && space === undefined && search === undefined) return { refs };
+  if (isByRef || (space === undefined && search === undefined)) {
+    throw new CliError(
+      'Say what to forget: references, or --search, or --space.',
+      'For example: svc memory forget m_… (references are in svc memory list)',
+      2,
+    );
+  }
+  if (yes !== true) {
+    throw new CliError(
+      'This may forget many memories, and cannot be undone: say --yes.',
+      'See them first: svc memory search WORDS, svc memory list --space NAME',
+      2,
+    );
+  }
+  if (search === undefined) return { space: space ?? '' };
+  return space === undefined ? { words: search } : { space, words: search };
+}
+
+export async function withStore<T>(
+  { environment, terminal }: CommandContext,
+  openStore: OpenStore,
+  work: (store: CliStore) => Promise<T>,
+): Promise<T> {
+  const report = (line: string): void => terminal.warn(line);
+  const store = await openStore(dataFolder(environment), { environment, report });
+  try {
+    return await work(store);
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error;
+    throw new CliError(`The memory cannot answer (${error.reason}).`, 'Look with: svc doctor');
+  } finally {
+    await store.close();
+  }
+}
+
+export function deadline(): AbortSignal {
+  return AbortSignal.timeout(WAIT_MS);
+}
+
+/** `flag` is what named it. */
+export function wrongSpace(flag = '--space'): CliError {
+  return new CliError(
+    `${flag}: expected 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.`,
+    'See the names: svc memory list',
+    2,
+  );
+}
+
+function recordText({ ref, at, space, role, client, text }: StoredRecord): string {
+  const source = oneLine(`${space} ${role} ${client}`, 80);
+  return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
+}
+
+function rangeOf(text: string | undefined): LineRange | undefined {
+  if (text === undefined) return undefined;
+  const range = parseLineRange(text);
+  if (range !== undefined) return range;
+  throw new CliError('--lines: expected FROM-TO, counted from 1.', 'For example: --lines 1-200', 2);
+}

@@ -1,0 +1,72 @@
+import { readConfigFile } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import type { HostedSettings } from '../../adapters/hosted-memory/open-hosted-memory.ts';
+import { readOutputFile } from '../../adapters/output-files.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../../adapters/store/embedded-store.ts';
+import { parseMemory } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import type { MemorySettings } from '../../core/settings/settings.ts';
+import type { Memory } from '../../ports/memory.ts';
+import type { RequestLog } from '../../ports/request-log.ts';
+import { configError } from '../setup/load-config.ts';
+
+/** The store as commands see it, beside a proxy that may be running on it. */
+export interface CliStore {
+  readonly memory: Memory;
+  readonly requests: RequestLog;
+  /** A left-out output from its file: readable where the store may not be opened. */
+  readOutput(ref: string): string | undefined;
+  close(): Promise<void>;
+}
+
+export interface StoreOptions {
+  /** Names the configuration that says where memories are; absent: on this machine. */
+  readonly environment?: Environment;
+  /** What a person must know though the command goes on: a broken file was set aside. */
+  readonly report: (line: string) => void;
+}
+
+export type OpenStore = (dataFolder: string, options: StoreOptions) => Promise<CliStore>;
+
+export async function openStoreForCli(
+  dataFolder: string,
+  { environment, report }: StoreOptions,
+): Promise<CliStore> {
+  const settings = environment === undefined ? undefined : await memorySettings(environment);
+  const store = openEmbeddedStore({ folder: dataFolder, report });
+  const hosted =
+    settings?.kind === 'hosted' ? await openHosted(settings, store, report) : undefined;
+  return {
+    memory: hosted?.memory ?? store.memory,
+    requests: store.requestLog,
+    readOutput: (ref) => readOutputFile(dataFolder, ref),
+    close: async () => {
+      await hosted?.close();
+      await store.close();
+    },
+  };
+}
+
+/** A person waits at the command line, not a model request. */
+const PATIENCE_MS = 10_000;
+
+async function openHosted(
+  settings: HostedSettings,
+  { memory: mirror }: EmbeddedStore,
+  report: StoreOptions['report'],
+) {
+  const { openHostedMemory } = await import('../../adapters/hosted-memory/open-hosted-memory.ts');
+  return openHostedMemory({ settings, recallMs: PATIENCE_MS, mirror, report });
+}
+
+/**
+ * Where memories are; undefined without a configuration. One that cannot be read is an error: it may
+ * say that they are elsewhere, and then what is on this machine is not what was asked for.
+ */
+async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
+  const file = await readConfigFile(configFolder(environment));
+  if (file === undefined) return undefined;
+  const { memory, problems } = parseMemory(file.value, environment);
+  if (memory === undefined) throw configError(file.path, problems);
+  return memory;
+}

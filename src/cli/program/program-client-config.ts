@@ -1,0 +1,97 @@
+import type { Command } from 'commander';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
+
+/**
+ * Declares the commands that tell clients where the proxy is. Shells and clients run them again and
+ * again, so they are a bundle of their own (`quick.ts`).
+ */
+export function addClientConfigCommands(program: Command, context: CommandContext): void {
+  addPrintConfig(program, context);
+  program
+    .command('config')
+    .description('Read the configuration')
+    .command('token')
+    .description('Print the local token, which a client sends as its key')
+    .addHelpText('after', '\nExamples:\n  $ export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')
+    .action(async () => {
+      const { printToken } = await import('../clients/config-token.ts');
+      await printToken(context);
+    });
+}
+
+const WRITES = `
+With --write the client's own file is changed: it finds the proxy however it is started, and asks svc
+for the token, which the file does not hold. Everything else that the file says stays. --undo takes it
+out again, and gives back every byte where nobody changed the file since.`;
+
+function addPrintConfig(program: Command, context: CommandContext): void {
+  const command = program
+    .command('print-config')
+    .description('Print what a client needs to use the proxy, or write it into its own file');
+  command
+    .command('claude')
+    .description('Shell lines for Claude Code and other Anthropic-style clients')
+    .option('--shell <shell>', 'sh (also right for bash and zsh), fish, powershell or cmd', 'sh')
+    .option('--auth-token', 'set ANTHROPIC_AUTH_TOKEN instead of ANTHROPIC_API_KEY')
+    .option('--json', 'print the env block of a settings.json')
+    .option('--write', 'change ~/.claude/settings.json instead of printing')
+    .option('--undo', 'take out what --write put in')
+    .option('-q, --quiet', 'explain nothing')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ eval "$(svc print-config claude)"
+  $ svc print-config claude --shell fish | source
+  $ svc print-config claude --write
+  $ svc print-config claude --undo
+${WRITES}`,
+    )
+    .action(async (options: ClaudeOptions & WriteFlags) => {
+      if (isWriting(options)) {
+        const { writeClaudeConfig } = await import('../clients/write-config.ts');
+        return writeClaudeConfig(options, context, { script: process.argv[1] ?? '' });
+      }
+      const { printClaudeConfig } = await import('../clients/print-config.ts');
+      await printClaudeConfig(options, context);
+    });
+  command
+    .command('codex')
+    .description('TOML for Codex and other Responses-style clients')
+    .option('--auth-command', 'let codex ask svc for the token instead of reading a variable')
+    .option('--openai-name', 'name the provider OpenAI, where it is: codex then marks typed text')
+    .option('--write', 'change ~/.codex/config.toml instead of printing; with --auth-command')
+    .option('--undo', 'take out what --write put in')
+    .option('-q, --quiet', 'explain nothing')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc print-config codex > ~/.codex/svc.config.toml && codex -p svc
+  $ svc print-config codex --write
+  $ svc print-config codex --undo
+${WRITES}`,
+    )
+    .action(async (options: CodexOptions & WriteFlags) => {
+      if (isWriting(options)) {
+        const { writeCodexConfig } = await import('../clients/write-config.ts');
+        return writeCodexConfig(options, context, { script: process.argv[1] ?? '' });
+      }
+      const { printCodexConfig } = await import('../clients/print-config.ts');
+      await printCodexConfig(options, context);
+    });
+}
+
+interface WriteFlags {
+  readonly write?: boolean;
+  readonly undo?: boolean;
+}
+
+function isWriting({ write, undo }: WriteFlags): boolean {
+  if (write === true && undo === true) {
+    throw new CliError('--write and --undo are opposites.', 'Give one of them.', 2);
+  }
+  return write === true || undo === true;
+}

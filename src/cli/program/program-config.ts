@@ -1,0 +1,145 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+import type { DoctorOptions } from '../doctor/doctor.ts';
+import type { Finish } from './program.ts';
+import { flagsOf, type RawFlags, withProxyFlags } from '../proxy/proxy-flags.ts';
+import type { SetupOptions } from '../setup/setup.ts';
+
+/** Declares the commands around the configuration and the proxy itself. */
+export function addConfigCommands(program: Command, context: CommandContext, finish: Finish): void {
+  addSetup(program, context, finish);
+  addDoctor(program, context, finish);
+  addDemo(program, context, finish);
+}
+
+function addSetup(program: Command, context: CommandContext, finish: Finish): void {
+  const command = program
+    .command('setup')
+    .description('Make the configuration, or change it; what is not named stays as it is')
+    .option('-y, --yes', 'ask nothing')
+    .option(
+      '--upstream <name>',
+      'add or change a provider: anthropic, openai, google, groq, ollama, any other of the catalog, or a name of your own',
+    )
+    .option(
+      '--key-env <variable>',
+      'the environment variable that holds its key; the file names it',
+    )
+    .option('--key-stdin', 'read its key from stdin; the file holds it')
+    .option('--base-url <url>', 'where it is, as its documentation gives it to clients')
+    .option(
+      '--api-style <style>',
+      'anthropic_messages, openai_responses or openai_chat_completions',
+    )
+    .option('--auth <kind>', 'how it takes the key: x-api-key, bearer or none')
+    .option('--allow-private', 'allow http and addresses of this machine or network for it')
+    .option('--replace', 'let it take the place of another provider with the same API style')
+    .option('--remove <name>', 'remove a provider')
+    .option('--memory <kind>', 'where memories are: embedded (this machine) or hosted')
+    .option('--memory-url <url>', 'base URL of a hosted memory')
+    .option('--memory-allow-private', 'allow an address of this network for it')
+    .option('--service-key-env <variable>', 'the environment variable that holds its service key')
+    .option('--service-key-stdin', 'read the service key from stdin; the file holds it');
+  withProxyFlags(command)
+    .addHelpText(
+      'after',
+      `
+On a terminal and without options it asks, tries the key, and writes at the end. Providers come from
+a public catalog (models.dev), kept for a day; without a network from the list in this package.
+SVC_CATALOG_URL=off asks nobody.
+
+Examples:
+  $ svc setup
+  $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
+  $ svc setup --yes --upstream openai --key-stdin < key.txt
+  $ svc setup --yes --upstream ollama
+  $ svc setup --yes --upstream work --base-url https://llm.example.com/v1 \\
+      --api-style openai_chat_completions --key-env WORK_KEY
+  $ svc setup --yes --upstream fireworks-ai --key-env FIREWORKS_API_KEY
+  $ svc setup --yes --memory hosted --memory-url https://memory.example.com \\
+      --service-key-env SVC_SERVICE_KEY
+  $ svc setup --yes --memory-mode read --port 9000
+  $ svc setup --yes --remove openai
+
+A key is never an argument: other programs could read it there.`,
+    )
+    .action((options: SetupOptions & RawFlags) => runSetup(options, context, finish));
+}
+
+async function runSetup(
+  options: SetupOptions & RawFlags,
+  context: CommandContext,
+  finish: Finish,
+): Promise<void> {
+  const { openCatalog } = await import('../../adapters/catalog.ts');
+  const { cacheFolder } = await import('../../adapters/data-folder.ts');
+  const { environment } = context;
+  const place = { folder: cacheFolder(environment), environment, now: Date.now };
+  if (Object.keys(options).length === 0 && process.stdin.isTTY && process.stderr.isTTY) {
+    const { wizard } = await import('../setup/wizard.ts');
+    const { createUpstream: openUpstream } = await import('../../adapters/undici-upstream.ts');
+    const streams = { input: process.stdin, output: process.stderr };
+    const catalog = await openCatalog({ ...place, open: openUpstream });
+    try {
+      finish(await wizard(context, { openUpstream, catalog, streams }));
+    } finally {
+      await catalog.close();
+    }
+    return;
+  }
+  const { setup } = await import('../setup/setup.ts');
+  // Without a person who looks for something nobody is asked: the copy or the snapshot will do.
+  const listProviders = async () => (await openCatalog(place)).providers();
+  await setup({ ...options, flags: flagsOf(options) }, { context, listProviders });
+}
+
+function addDoctor(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('doctor')
+    .description('Check configuration, store, proxy, providers and clients; exit 1 on problems')
+    .option('--fix', 'mend what may be mended by itself: open modes, left-overs, a missing token')
+    .option('--offline', 'ask no provider and no memory service')
+    .option('--live', 'send a small model request twice through the proxy; this costs money')
+    .option('--model <name>', 'the model for --live; else the cheapest that each provider lists')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Each line is ok, a warning or a problem, with the command that mends it below. Without --live nothing
+that it asks costs anything: providers list their models and refuse an empty request.
+
+Examples:
+  $ svc doctor
+  $ svc doctor --fix
+  $ svc doctor --live --model claude-haiku-4-5
+  $ svc doctor --offline --json`,
+    )
+    .action(async (options: DoctorOptions) => {
+      const { doctor } = await import('../doctor/doctor.ts');
+      const { inspectStore } = await import('../doctor/store-inspection.ts');
+      const { createUpstream: openUpstream } = await import('../../adapters/undici-upstream.ts');
+      const parts = { inspectStore, openUpstream, nodeVersion: process.versions.node };
+      const isAsked = options.live === true && process.stdin.isTTY && process.stderr.isTTY;
+      const confirm = isAsked ? { confirm: await confirmer() } : {};
+      finish(await doctor(options, context, { ...parts, ...confirm }));
+    });
+}
+
+async function confirmer(): Promise<(message: string) => Promise<boolean>> {
+  const { default: confirm } = await import('@inquirer/confirm');
+  const streams = { input: process.stdin, output: process.stderr };
+  // Ctrl-C there is a no: what was looked at until then is still told.
+  return (message) => confirm({ message, default: false }, streams).catch(() => false);
+}
+
+function addDemo(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('demo')
+    .description('Show memory across conversations, with no key and nothing left behind')
+    .addHelpText('after', '\nExamples:\n  $ svc demo')
+    .action(async () => {
+      const { demo } = await import('../demo/demo.ts');
+      const { startProxy } = await import('../compose.ts');
+      finish(await demo(context, { startProxy }));
+    });
+}

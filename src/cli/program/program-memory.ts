@@ -1,0 +1,121 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+import type { ForgetOptions, GetOptions, ListOptions } from '../memory/memory.ts';
+import { addOwningCommands } from './program-owning.ts';
+import type { RequestsOptions } from '../requests/requests.ts';
+import type { StatsOptions } from '../requests/stats.ts';
+
+/** Declares the commands that look into the store. */
+export function addMemoryCommands(program: Command, context: CommandContext): void {
+  addRequests(program, context);
+  const memory = program
+    .command('memory')
+    .description('Read, search, keep and forget what is remembered');
+  addListing(memory, context);
+  addGet(memory, context);
+  addForget(memory, context);
+  addOwningCommands(memory, context);
+  addMcp(program, context);
+}
+
+function addRequests(program: Command, context: CommandContext): void {
+  program
+    .command('requests')
+    .description('List what went through the proxy, newest first; or show one request in full')
+    .argument('[id]', 'one request, by its x-svc-request-id')
+    .option('--limit <number>', 'at most so many, up to 1000', '20')
+    .option('--id <request>', 'the same as the argument')
+    .option('--json', 'print a JSON list')
+    .addHelpText('after', '\nExamples:\n  $ svc requests --limit 5\n  $ svc requests req_…')
+    .action(async (id: string | undefined, options: RequestsOptions) => {
+      const { listRequests } = await import('../requests/requests.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const chosen = id === undefined ? options : { ...options, id };
+      await listRequests(chosen, context, openStoreForCli);
+    });
+  program
+    .command('stats')
+    .description('Sum up what went through the proxy, by day, client and project')
+    .option('--days <number>', 'today and the days before it, up to 90', '30')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', '\nExamples:\n  $ svc stats\n  $ svc stats --days 7 --json')
+    .action(async (options: StatsOptions) => {
+      const { showStats } = await import('../requests/stats.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      await showStats(options, context, openStoreForCli);
+    });
+}
+
+function addListing(memory: Command, context: CommandContext): void {
+  const list = async (words: string | undefined, options: ListOptions): Promise<void> => {
+    const { listMemories } = await import('../memory/memory.ts');
+    const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+    const request = words === undefined ? { options } : { words, options };
+    await listMemories(request, context, openStoreForCli);
+  };
+  withListOptions(memory.command('list').description('List memories, newest first'))
+    .addHelpText('after', '\nExamples:\n  $ svc memory list --limit 5')
+    .action((options: ListOptions) => list(undefined, options));
+  withListOptions(memory.command('search').description('Find memories by words, best first'))
+    .argument('<words...>')
+    .addHelpText('after', '\nExamples:\n  $ svc memory search staging database')
+    .action((words: readonly string[], options: ListOptions) => list(words.join(' '), options));
+}
+
+function addGet(memory: Command, context: CommandContext): void {
+  memory
+    .command('get')
+    .description('Print the exact text of a memory')
+    .argument('<ref>', 'its reference, as list and search show it')
+    .option('--lines <from-to>', 'these lines only, counted from 1')
+    .option('--json', 'print the whole record')
+    .addHelpText('after', '\nExamples:\n  $ svc memory get m_… --lines 1-200')
+    .action(async (ref: string, options: GetOptions) => {
+      const { getMemory } = await import('../memory/memory.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      await getMemory({ ref, options }, context, openStoreForCli);
+    });
+}
+
+function addForget(memory: Command, context: CommandContext): void {
+  memory
+    .command('forget')
+    .description('Forget memories for good: they are not captured again')
+    .argument('[refs...]', 'their references')
+    .option('--search <words>', 'all that these words find')
+    .option('--space <name>', 'only this space; alone: all of it')
+    .option('-y, --yes', 'needed with --search and --space')
+    .option('--json', 'print the number as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc memory forget m_…\n  $ svc memory forget --search "old host" --yes',
+    )
+    .action(async (refs: readonly string[], options: ForgetOptions) => {
+      const { forgetMemories } = await import('../memory/memory.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      await forgetMemories({ refs, options }, context, openStoreForCli);
+    });
+}
+
+function addMcp(program: Command, { environment }: CommandContext): void {
+  program
+    .command('mcp')
+    .description('Give a model the memory as tools, over standard input and output (MCP)')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ claude mcp add svc -- svc mcp\n  $ codex mcp add svc -- svc mcp',
+    )
+    .action(async () => {
+      const { serveMcp } = await import('../memory/mcp.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { stdin } = process;
+      await serveMcp(process.cwd(), { environment, stdin }, openStoreForCli);
+    });
+}
+
+function withListOptions(command: Command): Command {
+  return command
+    .option('--space <name>', 'only this space')
+    .option('--limit <number>', 'at most so many, up to 1000', '20')
+    .option('--json', 'print a JSON list');
+}

@@ -1,0 +1,85 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+import type { AddOptions, MoveOptions } from '../memory/memory-add.ts';
+import type { ExportOptions } from '../memory/memory-export.ts';
+import type { ImportOptions } from '../memory/memory-import.ts';
+
+/** Declares the commands with which a person owns the memory: put in, move, take out, bring back. */
+export function addOwningCommands(memory: Command, context: CommandContext): void {
+  addAdd(memory, context);
+  addMove(memory, context);
+  addExport(memory, context);
+  addImport(memory, context);
+}
+
+function addAdd(memory: Command, context: CommandContext): void {
+  memory
+    .command('add')
+    .description('Remember a statement, for the project of this folder or for all')
+    .argument('<words...>')
+    .option('--space <name>', 'another space; "global" is recalled in every project')
+    .option('--json', 'print its reference and space as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc memory add --space global "I write dates as ISO 8601."',
+    )
+    .action(async (words: readonly string[], options: AddOptions) => {
+      const { addMemory } = await import('../memory/memory-add.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const request = { text: words.join(' '), folder: process.cwd(), options };
+      await addMemory(request, context, openStoreForCli);
+    });
+}
+
+function addMove(memory: Command, context: CommandContext): void {
+  memory
+    .command('move')
+    .description('Move memories to another space')
+    .argument('<refs...>', 'their references')
+    .requiredOption('--to <name>', 'the space; "global" is recalled in every project')
+    .option('--space <name>', 'where they are, when several spaces hold them')
+    .option('--json', 'print the number as JSON')
+    .action(async (refs: readonly string[], options: MoveOptions) => {
+      const { moveMemories } = await import('../memory/memory-add.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      await moveMemories({ refs, options }, context, openStoreForCli);
+    });
+}
+
+function addExport(memory: Command, context: CommandContext): void {
+  memory
+    .command('export')
+    .description('Print all memories as lines of JSON')
+    .option('--space <name>', 'only this space')
+    .addHelpText('after', '\nExamples:\n  $ svc memory export > memories.jsonl')
+    .action(async (options: ExportOptions) => {
+      const { exportMemories } = await import('../memory/memory-export.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      await exportMemories(options, context, openStoreForCli);
+    });
+}
+
+function addImport(memory: Command, context: CommandContext): void {
+  memory
+    .command('import')
+    .description('Take in an export, or the transcripts that a client keeps on this machine')
+    .argument('[file]', 'lines of JSON as export prints them; "-" or nothing reads standard input')
+    .option(
+      '--from <client>',
+      'claude-code or codex: read its transcripts; counts only without --yes',
+    )
+    .option('--space <name>', 'put all of it into this space')
+    .option('-y, --yes', 'with --from: write')
+    .option('--dry-run', 'count, write nothing')
+    .option('--json', 'print the counts as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc memory import --from claude-code\n  $ svc memory import --from claude-code --yes',
+    )
+    .action(async (file: string | undefined, options: ImportOptions) => {
+      const { importMemories } = await import('../memory/memory-import.ts');
+      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const request = file === undefined ? { options } : { file, options };
+      await importMemories(request, context, openStoreForCli);
+    });
+}

@@ -1,0 +1,115 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+import type { Finish } from './program.ts';
+import { addStart, scriptPath } from './program-start.ts';
+import type { StatusOptions, StopOptions } from '../proxy/status.ts';
+import type { TopOptions } from '../requests/top.ts';
+import type { UnitOptions, UnitParts } from '../proxy/unit.ts';
+
+/** Declares the commands around the running proxy. */
+export function addProxyCommands(program: Command, context: CommandContext, finish: Finish): void {
+  addStart(program, context, finish);
+  addRun(program, context, finish);
+  addStatus(program, context, finish);
+  addTop(program, context);
+  addUnit(program, context, finish);
+}
+
+function addRun(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('run')
+    .description('Run a client through the proxy; starts the proxy where none runs, edits no file')
+    .argument('<client>', 'claude or codex')
+    .argument('[args...]', "the client's own arguments")
+    .allowUnknownOption()
+    .passThroughOptions()
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc run claude
+  $ svc run claude -- --resume
+  $ svc run codex -- exec "explain this repository"
+
+The client gets its terminal, its signals and its exit code as if svc were not there. The proxy goes
+on when the client has ended: stop it with svc stop.`,
+    )
+    .action(async (client: string, given: readonly string[]) => {
+      const { runClient } = await import('../proxy/run.ts');
+      // The first -- ends svc's own options; a second one is the client's.
+      const args = given[0] === '--' ? given.slice(1) : given;
+      finish(await runClient({ client, args }, context, { script: scriptPath() }));
+    });
+}
+
+function addStatus(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('status')
+    .description('Say whether the proxy runs, and where; exit 1 when it does not')
+    .option('--json', 'print a JSON list')
+    .addHelpText('after', '\nExamples:\n  $ svc status\n  $ svc status --json')
+    .action(async (options: StatusOptions) => {
+      const { status } = await import('../proxy/status.ts');
+      finish(await status(options, context));
+    });
+  program
+    .command('stop')
+    .description('Stop the proxy; open answers are finished first')
+    .option('--port <number>', 'only the one on this port')
+    .addHelpText('after', '\nExamples:\n  $ svc stop\n  $ svc stop --port 9000')
+    .action(async (options: StopOptions) => {
+      const { stop } = await import('../proxy/status.ts');
+      finish(await stop(options, context));
+    });
+}
+
+function addTop(program: Command, context: CommandContext): void {
+  program
+    .command('top')
+    .description('Watch the proxy: requests in flight and the latest, tokens by conversation')
+    .option('--once', 'print it once')
+    .option('--interval <seconds>', 'how often it is drawn anew, 1 to 60', '1')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc top
+  $ svc top --once
+  $ svc top --json | jq '.open | length'
+
+The sums are of the last hour. q or Ctrl-C leaves.`,
+    )
+    .action(async (options: TopOptions) => {
+      const { top } = await import('../requests/top.ts');
+      const { openStoreForCli: openStore } = await import('../memory/store-for-cli.ts');
+      await top(options, context, { openStore, keys: () => process.stdin });
+    });
+}
+
+function addUnit(program: Command, context: CommandContext, finish: Finish): void {
+  const unit = program
+    .command('unit')
+    .description('Keep the proxy running: a service of your own for systemd or launchd');
+  unit
+    .command('install')
+    .description('Install and start it; it starts again whenever you log in')
+    .option('--print', 'show the file, and do nothing')
+    .addHelpText('after', '\nExamples:\n  $ svc unit install\n  $ svc unit install --print')
+    .action(async (options: UnitOptions) => {
+      const { installUnit } = await import('../proxy/unit.ts');
+      finish(await installUnit(options, context, unitParts()));
+    });
+  unit
+    .command('uninstall')
+    .description('Stop it and remove it')
+    .addHelpText('after', '\nExamples:\n  $ svc unit uninstall')
+    .action(async () => {
+      const { uninstallUnit } = await import('../proxy/unit.ts');
+      finish(await uninstallUnit(context, unitParts()));
+    });
+}
+
+function unitParts(): UnitParts {
+  return { platform: process.platform, node: process.execPath, script: scriptPath() };
+}

@@ -1,0 +1,168 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+import type { Finish } from './program.ts';
+import type { BackupOptions, RestoreOptions } from '../service/service-backup.ts';
+import type { FolderOption } from '../service/service-context.ts';
+import type { ServiceDoctorOptions } from '../service/service-doctor.ts';
+import type { ServiceInitOptions } from '../service/service-init.ts';
+import type { KeyCreateOptions, KeyListOptions } from '../service/service-keys.ts';
+import type { ServiceStartOptions } from '../service/service-start.ts';
+import type { ServiceStatusOptions } from '../service/service-status.ts';
+
+/** Declares the commands of the memory service. */
+export function addServiceCommands(
+  program: Command,
+  context: CommandContext,
+  finish: Finish,
+): void {
+  const service = program
+    .command('service')
+    .description('A memory that several machines share: a service of your own');
+  addInit(service, context);
+  addStart(service, context, finish);
+  addKeys(service, context);
+  addLooking(service, context, finish);
+  addBackup(service, context);
+}
+
+function addInit(service: Command, context: CommandContext): void {
+  withSettings(service.command('init'))
+    .description('Make the folder, the settings and the database of a service')
+    .option('--json', 'print what was made as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service init
+  $ svc service init --host 0.0.0.0 --tls-cert fullchain.pem --tls-key key.pem --rate 600
+  $ svc service init --host 10.0.0.5 --behind-proxy
+
+The folder is --folder, else $SVC_SERVICE_HOME, else "service" in svc's data folder. Without TLS the
+service listens on loopback only, unless --behind-proxy says that a proxy in front ends TLS.`,
+    )
+    .action(async (options: ServiceInitOptions) => {
+      const { initService } = await import('../service/service-init.ts');
+      await initService(options, context);
+    });
+}
+
+function addStart(service: Command, context: CommandContext, finish: Finish): void {
+  withSettings(service.command('start'))
+    .description('Start the service; it runs until it is interrupted')
+    .option('-q, --quiet', 'print problems only')
+    .option('--log <form>', 'a line for each call: text on stderr, json on stdout, or off')
+    .option('--json', 'print the address as a line of JSON on stdout')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service start
+  $ svc service start --port 9443 --log json
+
+Flags count for this run; service.json in the folder holds what stays. SIGHUP reads the certificate
+again, SIGTERM lets open calls finish. No line ever holds a text or a key.`,
+    )
+    .action(async (options: ServiceStartOptions) => {
+      const { startServiceCommand } = await import('../service/service-start.ts');
+      const { startService } = await import('../compose-service.ts');
+      const parts = { startService, signals: process, onReload: onHangUp };
+      finish(await startServiceCommand(options, context, parts));
+    });
+}
+
+function onHangUp(listener: () => void): void {
+  process.on('SIGHUP', listener);
+}
+
+function addKeys(service: Command, context: CommandContext): void {
+  const keys = service.command('keys').description('Make, list and revoke keys of the service');
+  withFolder(keys.command('create'))
+    .description('Make a key and print it, this once')
+    .option('--name <name>', 'who or what it is for')
+    .option('--scopes <list>', 'some of read, write, receipt:read', 'read,write')
+    .option('--space <glob...>', 'only these spaces; a star stands for any characters')
+    .option('--expires <when>', 'days from now (90d) or a date')
+    .option('--json', 'print the key and what it may as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service keys create --name laptop
+  $ svc service keys create --name ci --scopes read --space 'project/*' --expires 90d`,
+    )
+    .action(async (options: KeyCreateOptions) => {
+      const { createKey } = await import('../service/service-keys.ts');
+      await createKey(options, context);
+    });
+  withFolder(keys.command('list'))
+    .description('List keys: what they may, and when they were used; never the keys')
+    .option('--json', 'print a JSON list')
+    .addHelpText('after', '\nExamples:\n  $ svc service keys list')
+    .action(async (options: KeyListOptions) => {
+      const { listKeys } = await import('../service/service-keys.ts');
+      await listKeys(options, context);
+    });
+  withFolder(keys.command('revoke'))
+    .description('Revoke a key; a running service refuses it at once')
+    .argument('<id>', 'the 12 characters that the list shows')
+    .addHelpText('after', '\nExamples:\n  $ svc service keys revoke 4kPzQ0aB71Xc')
+    .action(async (id: string, options: FolderOption) => {
+      const { revokeKey } = await import('../service/service-keys.ts');
+      await revokeKey(id, options, context);
+    });
+}
+
+function addLooking(service: Command, context: CommandContext, finish: Finish): void {
+  withFolder(service.command('status'))
+    .description('Say whether the service runs, where, and what it holds; exit 1 when it does not')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', '\nExamples:\n  $ svc service status --json')
+    .action(async (options: ServiceStatusOptions) => {
+      const { serviceStatus } = await import('../service/service-status.ts');
+      finish(await serviceStatus(options, context));
+    });
+  withFolder(service.command('doctor'))
+    .description('Check settings, modes, database, keys, certificate, clock, port and disk')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', '\nExamples:\n  $ svc service doctor')
+    .action(async (options: ServiceDoctorOptions) => {
+      const { serviceDoctor } = await import('../service/service-doctor.ts');
+      finish(await serviceDoctor(options, context));
+    });
+}
+
+function addBackup(service: Command, context: CommandContext): void {
+  withFolder(service.command('backup'))
+    .description('Copy the database, while the service runs, to a new private file')
+    .argument('<file>', 'where to')
+    .option('--json', 'print what was written as JSON')
+    .addHelpText('after', '\nExamples:\n  $ svc service backup memory-2026-05-01.db')
+    .action(async (file: string, options: BackupOptions) => {
+      const { backUp } = await import('../service/service-backup.ts');
+      await backUp(file, options, context);
+    });
+  withFolder(service.command('restore'))
+    .description('Put a backup in the place of the database; the service must be stopped')
+    .argument('<file>', 'a file that svc service backup made')
+    .option('--yes', 'do it; what is there now is set aside')
+    .option('--json', 'print what was done as JSON')
+    .addHelpText('after', '\nExamples:\n  $ svc service restore memory-2026-05-01.db --yes')
+    .action(async (file: string, options: RestoreOptions) => {
+      const { restore } = await import('../service/service-backup.ts');
+      await restore(file, options, context);
+    });
+}
+
+function withFolder(command: Command): Command {
+  return command.option('--folder <path>', "the service's folder");
+}
+
+function withSettings(command: Command): Command {
+  return withFolder(command)
+    .option('--host <address>', 'where to listen (127.0.0.1)')
+    .option('--port <number>', 'the port (8766)')
+    .option('--tls-cert <path>', 'PEM file of the certificate and its chain')
+    .option('--tls-key <path>', 'PEM file of its key')
+    .option('--behind-proxy', 'a proxy in front ends TLS and sets x-forwarded-for')
+    .option('--rate <number>', 'calls of one key a minute, or off');
+}

@@ -1,0 +1,124 @@
+import { Command, CommanderError } from 'commander';
+import { VERSION } from '../../core/version.ts';
+import { CliError, reportError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { Terminal } from '../terminal.ts';
+
+/**
+ * What every command line of svc shares: how it is read, how it fails, how it ends. Which commands
+ * there are is told by who runs it.
+ */
+
+/** How a command's action reports its exit code; 0 when it does not. `run` ends with its client's. */
+export type Finish = (code: number) => void;
+
+/** Declares commands on the program. */
+export type Declare = (program: Command, context: CommandContext, finish: Finish) => void;
+
+/** Runs one command line (without node and script) and resolves with the exit code. */
+export async function runProgram(argv: readonly string[], declare: Declare): Promise<number> {
+  const { env: environment, stdout, stderr } = process;
+  bearBrokenOutput();
+  const terminal = new Terminal({ stdout, stderr, environment });
+  let code = 0;
+  const finish = (end: number): void => {
+    code = end;
+  };
+  const context = contextOf(terminal, environment);
+  const program = emptyProgram(terminal);
+  declare(program, context, finish);
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return reportError(error, terminal);
+    return error.exitCode === 0
+      ? 0
+      : reportError(usageError(error, `See: ${commandIn(argv, program)} --help`), terminal);
+  }
+}
+
+// stdin is opened by the command that reads it: one that only runs a client must not touch it.
+function contextOf(terminal: Terminal, environment: CommandContext['environment']): CommandContext {
+  return {
+    environment,
+    terminal,
+    get stdin() {
+      return process.stdin;
+    },
+  };
+}
+
+function emptyProgram(terminal: Terminal): Command {
+  return (
+    new Command('svc')
+      .description(
+        'Memory for coding agents, on this machine: a proxy between them and their provider.',
+      )
+      .version(VERSION)
+      .exitOverride()
+      // What follows `svc run claude` is the client's.
+      .enablePositionalOptions()
+      .configureOutput({
+        writeOut: (text) => terminal.out(text.trimEnd()),
+        writeErr: (text) => terminal.note(text.trimEnd()),
+        // Told by `usageError`, which repeats nothing that could be a secret.
+        outputError: () => undefined,
+      })
+      .addHelpText(
+        'after',
+        `
+Start:
+  $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
+  $ svc run claude
+
+Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
+      )
+  );
+}
+
+// `svc requests | head` closes the pipe early: that is no failure. Nor is a full disk, where the log of a
+// proxy in the background is its stderr: what cannot be said must not end its requests.
+function bearBrokenOutput(): void {
+  process.stderr.on('error', () => undefined);
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
+  });
+}
+
+/** As much of the line as names commands: `svc memory get`. */
+function commandIn(argv: readonly string[], program: Command): string {
+  let command = program;
+  const names = ['svc'];
+  for (const word of argv) {
+    const next = command.commands.find((child) => child.name() === word);
+    if (next === undefined) break;
+    command = next;
+    names.push(word);
+  }
+  return names.join(' ');
+}
+
+// Commander repeats the argument it does not know, and that may be a key.
+function usageError(error: CommanderError, see: string): CliError {
+  const { code, message } = error;
+  if (code === 'commander.help') return new CliError('Which command?', see, 2);
+  const suggestion = /\(Did you mean .*\)/.exec(message)?.[0] ?? '';
+  if (code === 'commander.unknownOption') {
+    const flag = /'(--[a-z-]{1,30}|-[a-zA-Z])(?=['=])/.exec(message)?.[1] ?? '';
+    const hint = /^--(?:key|token|api-key|provider-key)$/.test(flag)
+      ? 'Keys are never arguments, which every program can read: use --key-env or --key-stdin.'
+      : `${see} ${suggestion}`.trimEnd();
+    return new CliError(`There is no option ${flag}`.trimEnd() + '.', hint, 2);
+  }
+  if (code === 'commander.unknownCommand') {
+    const name = /unknown command '([a-z-]{1,30})'/.exec(message)?.[1] ?? '';
+    return new CliError(
+      `There is no command ${name}`.trimEnd() + '.',
+      `${see} ${suggestion}`.trimEnd(),
+      2,
+    );
+  }
+  // The other messages are made of the names that the program itself declares.
+  return new CliError(message.replace(/^error: /, ''), see, 2);
+}

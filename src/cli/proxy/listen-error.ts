@@ -1,0 +1,37 @@
+import { codeOf } from '../../adapters/file-error.ts';
+import { otherPort } from '../addresses.ts';
+import { CliError } from '../cli-error.ts';
+
+/** Why a listener cannot have its address, and what to do: of `svc start` and `svc service start`. */
+
+export interface WantedAddress {
+  readonly host: string;
+  readonly port: number;
+  /** What takes the flags: 'svc start'. */
+  readonly command: string;
+  /** Where one looks who has the port. */
+  readonly look: string;
+  /** What has a port that everybody may have: 8765. */
+  readonly usualPort: number;
+}
+
+/** Undefined for an error that is about something else. */
+export function listenError(error: unknown, wanted: WantedAddress): CliError | undefined {
+  const { host, port, command, look, usualPort } = wanted;
+  const code = codeOf(error);
+  if (code === 'EADDRINUSE') {
+    return new CliError(
+      `Port ${port} on ${host} is taken by another program, or svc runs there already.`,
+      `Look with: ${look}. Take another port with: ${command} --port ${otherPort(port)}`,
+    );
+  }
+  if (code === 'EACCES') {
+    const hint = `Take one above 1023: ${command} --port ${usualPort}`;
+    return new CliError(`Port ${port} needs rights that svc does not have.`, hint);
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    const hint = `Name one of its own: ${command} --host 127.0.0.1`;
+    return new CliError(`${host} is no address of this machine.`, hint);
+  }
+  return undefined;
+}

@@ -1,0 +1,42 @@
+import { probeProxy } from '../../adapters/health-probe.ts';
+import { listRunFiles, type RunFile } from '../../adapters/run-files.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+
+/**
+ * The proxies that run on this configuration. Each has proven that it holds the local token before
+ * it is called ours: nothing is sent to, and no signal meant for, a process that has not.
+ */
+export interface OwnProxy {
+  readonly pid: number;
+  readonly host: string;
+  readonly port: number;
+  /** Unknown where the process left no file in this data folder. */
+  readonly version?: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt?: number;
+}
+
+export interface Proxies {
+  /** The one at the configured address first. */
+  readonly own: readonly OwnProxy[];
+  /** They left a file, and do not answer as ours: hung, or of another configuration. */
+  readonly unproven: readonly RunFile[];
+}
+
+export async function findProxies(dataFolder: string, access: Access): Promise<Proxies> {
+  const { host, port, localToken } = access;
+  const runs = await listRunFiles(dataFolder);
+  const isConfigured = (run: RunFile): boolean => run.host === host && run.port === port;
+  const probed = await Promise.all(
+    runs.map(async (run) => ({ run, pid: (await probeProxy(run, localToken)).pid })),
+  );
+  const own: OwnProxy[] = probed.filter(({ run, pid }) => pid === run.pid).map(({ run }) => run);
+  const unproven = probed.filter(({ run, pid }) => pid !== run.pid).map(({ run }) => run);
+  if (port !== 0 && !runs.some(isConfigured)) {
+    // Started with the same token on another data folder, or its file is gone.
+    const { pid } = await probeProxy({ host, port }, localToken);
+    if (pid !== undefined) own.push({ pid, host, port });
+  }
+  const configured = own.filter((proxy) => proxy.port === port);
+  return { own: [...configured, ...own.filter((proxy) => proxy.port !== port)], unproven };
+}

@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Background, logFile, startBackground } from '../../adapters/background.ts';
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { probeProxy } from '../../adapters/health-probe.ts';
+import { listRunFiles } from '../../adapters/run-files.ts';
+import { flagNameOf, type ProxyFlags, PROXY_FLAG_NAMES } from '../../core/settings/config-proxy.ts';
+import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { configError } from '../setup/load-config.ts';
+import { findProxies, type OwnProxy } from './own-proxies.ts';
+import { prepareConfig } from './start.ts';
+
+/** A proxy that runs by itself, for the commands that need one. */
+
+export interface ProxyProcess {
+  /** What this very program was started with: the script. */
+  readonly script: string;
+}
+
+export interface EnsuredProxy {
+  readonly proxy: OwnProxy;
+  readonly localToken: string;
+  /** False when it ran before. */
+  readonly isNew: boolean;
+}
+
+// A start takes a third of a second; on a machine that is busy with a build, several.
+const START_MS = 20_000;
+const POLL_MS = 20;
+/** In a folder that cannot be written no file says where it serves: then its address is asked. */
+const RUN_FILE_MS = 1000;
+
+/** The proxy of this configuration; started in the background where none runs. */
+export async function ensureProxy(
+  flags: ProxyFlags,
+  context: CommandContext,
+  parts: ProxyProcess,
+): Promise<EnsuredProxy> {
+  const { environment } = context;
+  const file = await prepareConfig(context);
+  const { access, problems } = parseAccess(file.value, { ...environment, ...asVariables(flags) });
+  if (access === undefined) throw configError(file.path, problems);
+  const { localToken } = access;
+  const folder = dataFolder(environment);
+  const [running] = (await findProxies(folder, access)).own.filter(wanted(flags, access));
+  if (running !== undefined) return { proxy: running, localToken, isNew: false };
+  const command = [parts.script, 'start', '--quiet', ...asArguments(flags)];
+  const background = startBackground({ command, dataFolder: folder, environment });
+  const proxy = await untilServing(background, folder, access);
+  background.release();
+  if (proxy !== undefined) return { proxy, localToken, isNew: proxy.pid === background.pid };
+  throw startError(background, logFile(folder));
+}
+
+/** Whoever asks for a port gets that port, and no other proxy. */
+function wanted(flags: ProxyFlags, { port }: Access): (proxy: OwnProxy) => boolean {
+  return (proxy) => flags.port === undefined || proxy.port === port;
+}
+
+/** Undefined when it ended before it served, and no other one serves in its place. */
+async function untilServing(
+  background: Background,
+  folder: string,
+  access: Access,
+): Promise<OwnProxy | undefined> {
+  const from = performance.now();
+  while (background.isRunning() && performance.now() < from + START_MS) {
+    const isLate = performance.now() > from + RUN_FILE_MS;
+    const run = (await listRunFiles(folder)).find(({ pid }) => pid === background.pid);
+    const address = run ?? (isLate && access.port !== 0 ? access : undefined);
+    if (address !== undefined) {
+      const { pid } = await probeProxy(address, access.localToken);
+      if (pid === background.pid) return run ?? { pid, host: access.host, port: access.port };
+    }
+    await sleep(POLL_MS);
+  }
+  // Two commands may start one at once: the one that found the port taken uses the other's.
+  return (await findProxies(folder, access)).own.find(({ port }) => port === access.port);
+}
+
+/** How Terminal.error begins a line; the hint is the line after the last one. */
+const ERROR = 'svc: ';
+/** More than a screen of wrong settings is told by svc doctor. */
+const ERRORS_MAX = 8;
+
+// What `svc start` says is made of constants and addresses, never of secrets.
+function startError(background: Background, log: string): CliError {
+  const said = background.said().trim().split('\n');
+  const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);
+  const what = background.isRunning()
+    ? `svc start does not answer after ${START_MS / 1000} seconds.`
+    : 'The proxy could not be started.';
+  // What it said to do is what is to be done; without a word there is only looking.
+  const hint = lines.length === 0 ? 'Try it in sight: svc start.' : (said.at(-1) ?? '').trim();
+  const errors = lines.map((line) => line.slice(ERROR.length));
+  return new CliError([what, ...errors], `${hint} (its log: ${log})`);
+}
+
+function asVariables(flags: ProxyFlags): Record<string, string> {
+  const { host, port } = flags;
+  return { ...(host === undefined ? {} : { SVC_HOST: host }), ...(port ? { SVC_PORT: port } : {}) };
+}
+
+function asArguments(flags: ProxyFlags): readonly string[] {
+  return PROXY_FLAG_NAMES.flatMap((name) => {
+    const value = flags[name];
+    return value === undefined ? [] : [`${flagNameOf(name)}=${value}`];
+  });
+}

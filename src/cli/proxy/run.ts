@@ -1,0 +1,139 @@
+import { constants } from 'node:os';
+import { isatty } from 'node:tty';
+import spawn from 'cross-spawn';
+import { isInstalled } from '../../adapters/client-files.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { tomlString } from '../../core/foreign/shell-quote.ts';
+import { urlOf } from '../addresses.ts';
+import { CliError } from '../cli-error.ts';
+import { claudeVariables, loopbackVariables } from '../clients/client-variables.ts';
+import { CODEX_NAME } from '../clients/codex-tables.ts';
+import type { CommandContext } from '../context.ts';
+import { noteMissingUpstream } from '../setup/missing-upstream.ts';
+import { type EnsuredProxy, ensureProxy, type ProxyProcess } from './proxy-process.ts';
+
+/**
+ * `svc run claude|codex`: the client as it is, told by its environment and arguments where the proxy
+ * is. No file of the client's is touched. Its terminal, its signals and its exit code are its own.
+ */
+
+export interface RunRequest {
+  readonly client: string;
+  /** Given to the client as they are. */
+  readonly args: readonly string[];
+}
+
+interface Client {
+  readonly program: string;
+  readonly install: string;
+  readonly apiStyle: 'anthropic_messages' | 'openai_responses';
+  args(proxy: EnsuredProxy): readonly string[];
+  environment(proxy: EnsuredProxy, environment: Environment): Environment;
+}
+
+const CLIENTS: Readonly<Record<string, Client>> = {
+  claude: {
+    program: 'claude',
+    install: 'npm install -g @anthropic-ai/claude-code',
+    apiStyle: 'anthropic_messages',
+    args: () => [],
+    environment: ({ proxy, localToken }, environment) => ({
+      ...environment,
+      ...Object.fromEntries(
+        claudeVariables({ ...proxy, localToken }, { environment, authToken: true }),
+      ),
+      // Beside a token the client would send it along, and ask first whether it may: the
+      // provider's key is the proxy's business.
+      ANTHROPIC_API_KEY: undefined,
+    }),
+  },
+  codex: {
+    program: 'codex',
+    install: 'npm install -g @openai/codex',
+    apiStyle: 'openai_responses',
+    args: ({ proxy }) => ['-c', `model_providers.svc=${codexProvider(proxy)}`, ...CODEX_CHOICE],
+    environment: ({ proxy, localToken }, environment) => ({
+      ...environment,
+      ...Object.fromEntries(loopbackVariables(proxy.host, environment)),
+      SVC_LOCAL_PROXY_TOKEN: localToken,
+    }),
+  },
+};
+
+const CODEX_CHOICE = ['-c', 'model_provider="svc"'];
+
+/** Resolves with the client's exit code; 128 and the signal's number where a signal ended it. */
+export async function runClient(
+  { client: name, args }: RunRequest,
+  context: CommandContext,
+  parts: ProxyProcess,
+): Promise<number> {
+  const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
+  if (client === undefined) {
+    throw new CliError(
+      `svc run knows ${Object.keys(CLIENTS).join(' and ')}.`,
+      'For another client see: svc print-config --help',
+      2,
+    );
+  }
+  const { environment, terminal } = context;
+  const { program, install } = client;
+  // Before a proxy is started for it.
+  if (!isInstalled(environment, program)) {
+    throw new CliError(`${program} is not installed here.`, `Install it: ${install}`);
+  }
+  const proxy = await ensureProxy({}, context, parts);
+  if (proxy.isNew) {
+    terminal.note(`svc listens on ${urlOf(proxy.proxy)}; stop it with: svc stop`);
+  }
+  await noteMissingUpstream(environment, client.apiStyle, (line) => terminal.warn(line));
+  return runProgram({
+    program,
+    args: [...client.args(proxy), ...args],
+    environment: client.environment(proxy, environment),
+  });
+}
+
+/** One inline table, so that the client needs no file. */
+function codexProvider(proxy: EnsuredProxy['proxy']): string {
+  const pairs = [
+    `name=${tomlString(CODEX_NAME)}`,
+    `base_url=${tomlString(`${urlOf(proxy)}/v1`)}`,
+    'env_key="SVC_LOCAL_PROXY_TOKEN"',
+    'wire_api="responses"',
+    'supports_websockets=false',
+  ];
+  return `{ ${pairs.join(', ')} }`;
+}
+
+interface ProgramCall {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly environment: Environment;
+}
+
+/** What a person or a service manager sends; the client decides what it means. */
+const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
+/** A terminal sends these to the client by itself, and twice means something else to it. */
+const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
+
+function runProgram({ program, args, environment }: ProgramCall): Promise<number> {
+  // npm installs clients as .cmd files on Windows, which only a shell starts there.
+  const child = spawn(program, [...args], { env: { ...environment }, stdio: 'inherit' });
+  const isOnTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
+  const passOn = (signal: NodeJS.Signals): void => {
+    if (!isOnTerminal || !FROM_TERMINAL.includes(signal)) child.kill(signal);
+  };
+  for (const signal of PASSED_ON) process.on(signal, passOn);
+  return new Promise<number>((resolve, reject) => {
+    child.on('error', () => {
+      const hint = `Try it by itself: ${program} --version`;
+      reject(new CliError(`${program} could not be started.`, hint));
+    });
+    child.on('exit', (code, signal) => {
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
+    });
+  }).finally(() => {
+    for (const signal of PASSED_ON) process.off(signal, passOn);
+  });
+}

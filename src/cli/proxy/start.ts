@@ -1,0 +1,141 @@
+import { type ConfigFile, readConfigFile, repairModes } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import { watchConfig } from '../../adapters/config-watch.ts';
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { removeRunFile, writeRunFile } from '../../adapters/run-files.ts';
+import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
+import { upstreamsFromEnvironment } from '../../core/settings/config-draft.ts';
+import type { Settings } from '../../core/settings/settings.ts';
+import { VERSION } from '../../core/version.ts';
+import { urlOf } from '../addresses.ts';
+import { CliError, type ExitCode, reportError } from '../cli-error.ts';
+import type { RunningProxy, startProxy } from '../compose.ts';
+import type { CommandContext } from '../context.ts';
+import { listenError } from './listen-error.ts';
+import { requireConfigFile, settingsOf, warnOf } from '../setup/load-config.ts';
+import { rowPrinter } from '../requests/request-lines.ts';
+import { type SignalSource, waitForStop } from './stop-signals.ts';
+
+/** `svc start`: from the configuration to a proxy that serves until it is told to stop. */
+
+export interface StartOptions {
+  readonly flags: ProxyFlags;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+  /** 'text', 'json' or 'off'; on a terminal 'text' is what happens without it. */
+  readonly log?: string;
+}
+
+export interface StartParts {
+  readonly startProxy: typeof startProxy;
+  readonly signals: SignalSource;
+}
+
+const ADDRESS_WORDS = { command: 'svc start', look: 'svc doctor', usualPort: 8765 } as const;
+
+export async function start(
+  options: StartOptions,
+  { environment, terminal }: CommandContext,
+  { startProxy: open, signals }: StartParts,
+): Promise<ExitCode> {
+  const context = { environment, terminal };
+  const file = await prepareConfig(context);
+  const { settings, warnings } = settingsOf(file, environment, options.flags);
+  warnOf(warnings, terminal);
+  const folder = dataFolder(environment);
+  const onRow = rowPrinter(options, terminal);
+  const proxy = await open({
+    settings,
+    dataFolder: folder,
+    terminal,
+    ...(onRow === undefined ? {} : { onRow }),
+  }).catch((error: unknown) => {
+    const { host, port } = settings.proxy;
+    throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? error;
+  });
+  const watch = followConfig({ file, settings, options, proxy }, context);
+  const { host, port } = proxy;
+  const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
+  // Before the address is told: whoever reads it may stop svc, or ask for its status, at once.
+  const stopped = waitForStop(proxy, { signals, terminal });
+  try {
+    await writeRunFile(folder, run).catch((error: unknown) => {
+      // A full disk or a folder that cannot be written stops memory, never a model request.
+      reportError(error, terminal);
+      terminal.warn('svc status and svc stop will not find this proxy.');
+    });
+    announce(options, proxy, context);
+    return await stopped;
+  } catch (error) {
+    await proxy.stop();
+    throw error;
+  } finally {
+    watch.close();
+    await removeRunFile(folder, process.pid);
+  }
+}
+
+/** The file; made from the environment where there is none, and made private where it was not. */
+export async function prepareConfig({
+  environment,
+  terminal,
+}: CommandContext): Promise<ConfigFile> {
+  const folder = configFolder(environment);
+  const file = await readConfigFile(folder);
+  if (file !== undefined) {
+    if (file.looseModes.length === 0) return file;
+    for (const path of await repairModes(folder)) {
+      terminal.warn(`${path} could be read by others; it is private now.`);
+    }
+    return requireConfigFile(environment);
+  }
+  const upstreams = upstreamsFromEnvironment(environment);
+  if (upstreams.length === 0) {
+    throw new CliError(
+      'There is no configuration yet, and no ANTHROPIC_API_KEY or OPENAI_API_KEY to start with.',
+      'Add a provider: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
+    );
+  }
+  const { writeDerivedConfig } = await import('../setup/derive-config.ts');
+  await writeDerivedConfig(folder, upstreams, { environment, terminal });
+  return requireConfigFile(environment);
+}
+
+function announce(options: StartOptions, proxy: RunningProxy, { terminal }: CommandContext): void {
+  const { host, port } = proxy;
+  const url = urlOf(proxy);
+  if (options.json === true) terminal.out(JSON.stringify({ url, host, port }));
+  if (options.quiet === true) return;
+  terminal.note(
+    `svc listens on ${url}. Next, where your client starts: eval "$(svc print-config claude)", or see svc print-config codex.`,
+  );
+}
+
+interface Followed {
+  readonly file: ConfigFile;
+  readonly settings: Settings;
+  readonly options: StartOptions;
+  readonly proxy: RunningProxy;
+}
+
+// R31: a changed file is taken whole and valid, or the old one stays and that is said.
+function followConfig(
+  { file, settings, options, proxy }: Followed,
+  { environment, terminal }: CommandContext,
+): { close(): void } {
+  const reload = async (): Promise<void> => {
+    const changed = await requireConfigFile(environment);
+    const next = settingsOf(changed, environment, options.flags).settings;
+    proxy.apply(next);
+    terminal.note('The configuration has changed and is in use.');
+    if (next.proxy.host !== settings.proxy.host || next.proxy.port !== settings.proxy.port) {
+      terminal.warn('The address changes when svc is started again.');
+    }
+  };
+  return watchConfig(file, () => {
+    void reload().catch((error: unknown) => {
+      terminal.warn('The configuration has changed and cannot be used; the old one stays.');
+      reportError(error, terminal);
+    });
+  });
+}

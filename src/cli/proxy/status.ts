@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { isAlive } from '../../adapters/processes.ts';
+import { removeRunFile } from '../../adapters/run-files.ts';
+import { parseProxySetting } from '../../core/settings/config-proxy.ts';
+import { urlOf } from '../addresses.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { timeText } from '../listing.ts';
+import { loadAccess } from '../setup/load-config.ts';
+import { findProxies, type OwnProxy, type Proxies } from './own-proxies.ts';
+
+/** `svc status` and `svc stop`: the proxies of this configuration, each asked before it is named. */
+
+export interface StatusOptions {
+  readonly json?: boolean;
+}
+
+export interface StopOptions {
+  readonly port?: string;
+}
+
+/** Exit code 0 when one runs, 1 when none does. */
+export async function status(options: StatusOptions, context: CommandContext): Promise<ExitCode> {
+  const { terminal } = context;
+  const { own, unproven } = await proxiesOf(context);
+  if (options.json === true) {
+    terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy })));
+  } else {
+    for (const proxy of own) terminal.out(proxyText(proxy));
+    if (own.length === 0) terminal.note('svc is not running. Start it with: svc start');
+  }
+  for (const { pid, port } of unproven) {
+    terminal.warn(
+      `Process ${pid} (port ${port}) does not answer as a proxy of this configuration.`,
+    );
+  }
+  return own.length > 0 ? 0 : 1;
+}
+
+// Open answers are waited for: proxy.drainMs is 10 s by default, and a process ends within one more.
+const STOP_MS = 15_000;
+const POLL_MS = 25;
+
+/** Ends when they have ended. A process that has not proven to be ours is never sent a signal. */
+export async function stop(options: StopOptions, context: CommandContext): Promise<ExitCode> {
+  const { terminal, environment } = context;
+  if (options.port !== undefined && parseProxySetting('port', options.port) === undefined) {
+    throw new CliError('--port: expected a whole number from 0 to 65535.', 'See: svc status', 2);
+  }
+  const { own, unproven } = await proxiesOf(context);
+  const chosen = own.filter(({ port }) => options.port === undefined || options.port === `${port}`);
+  for (const { pid, port } of unproven) {
+    terminal.warn(
+      `Process ${pid} (port ${port}) does not answer as a proxy of this configuration: it is left alone.`,
+    );
+  }
+  if (chosen.length === 0) {
+    const where = options.port === undefined ? '' : ` on port ${options.port}`;
+    terminal.note(`svc is not running${where}.`);
+    return unproven.length === 0 ? 0 : 1;
+  }
+  const ends = await Promise.all(chosen.map((proxy) => stopProcess(proxy)));
+  for (const [index, proxy] of chosen.entries()) {
+    if (ends[index] !== true) continue;
+    await removeRunFile(dataFolder(environment), proxy.pid);
+    terminal.note(`Stopped: ${urlOf(proxy)}`);
+  }
+  const [open] = chosen.filter((_, index) => ends[index] !== true);
+  if (open === undefined) return 0;
+  throw new CliError(
+    `Process ${open.pid} has not ended yet: it may be finishing answers.`,
+    'Look again with: svc status',
+  );
+}
+
+async function stopProcess({ pid }: OwnProxy): Promise<boolean> {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch {
+    // It has ended since it answered, or belongs to another user.
+  }
+  const deadline = performance.now() + STOP_MS;
+  while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
+  return !isAlive(pid);
+}
+
+async function proxiesOf({ environment }: CommandContext): Promise<Proxies> {
+  return findProxies(dataFolder(environment), await loadAccess(environment));
+}
+
+function proxyText(proxy: OwnProxy): string {
+  const { pid, version, startedAt } = proxy;
+  const facts = [
+    `process ${pid}`,
+    ...(version === undefined ? [] : [`version ${version}`]),
+    ...(startedAt === undefined ? [] : [`since ${timeText(startedAt)}`]),
+  ];
+  return `svc runs on ${urlOf(proxy)} (${facts.join(', ')})`;
+}

@@ -1,0 +1,69 @@
+import type { ExitCode } from '../cli-error.ts';
+import type { Terminal } from '../terminal.ts';
+
+/**
+ * How a running proxy or service ends (R33): the first signal lets answers finish, the second ends at once,
+ * and an error that nobody caught drains like a signal does.
+ */
+
+type StopEvent = 'SIGINT' | 'SIGTERM' | 'uncaughtException';
+
+/** What is needed of `process`. */
+export interface SignalSource {
+  on(event: StopEvent, listener: (detail: unknown) => void): unknown;
+  off(event: StopEvent, listener: (detail: unknown) => void): unknown;
+  exit(code: number): void;
+}
+
+export interface StopParts {
+  readonly signals: SignalSource;
+  readonly terminal: Terminal;
+}
+
+// After a clean stop nothing should be left to wait for; a socket that hangs must not keep a
+// service manager waiting.
+const LINGER_MS = 500;
+
+/** What can be told to finish its open answers and end. */
+interface Stoppable {
+  stop(): Promise<void>;
+}
+
+/** Resolves with the exit code when it has stopped. */
+export async function waitForStop(
+  running: Stoppable,
+  { signals, terminal }: StopParts,
+): Promise<ExitCode> {
+  const listeners = new Map<StopEvent, (detail: unknown) => void>();
+  const code = await new Promise<ExitCode>((resolve) => {
+    let isStopping = false;
+    const stopWith = (end: ExitCode): void => {
+      if (isStopping) {
+        signals.exit(end === 0 ? 1 : end);
+        return;
+      }
+      isStopping = true;
+      running.stop().then(
+        () => resolve(end),
+        () => resolve(1),
+      );
+    };
+    listeners.set('SIGINT', () => {
+      if (!isStopping) terminal.note('svc stops when open answers are finished; again to end now.');
+      stopWith(130);
+    });
+    listeners.set('SIGTERM', () => stopWith(0));
+    listeners.set('uncaughtException', (error) => {
+      // While answers are finished, an error of one must not cut off the others.
+      if (isStopping) return;
+      // The message may quote a request: only the kind of error is told.
+      const kind = error instanceof Error ? error.name : 'unknown error';
+      terminal.error(`An unexpected error (${kind}): svc stops.`);
+      stopWith(1);
+    });
+    for (const [event, listener] of listeners) signals.on(event, listener);
+  });
+  for (const [event, listener] of listeners) signals.off(event, listener);
+  setTimeout(() => signals.exit(code), LINGER_MS).unref();
+  return code;
+}

@@ -1,0 +1,141 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
+import { promisify } from 'node:util';
+import {
+  type Environment,
+  namedVariable,
+  variableText,
+} from '../../core/settings/config-values.ts';
+import {
+  LAUNCHD_LABEL,
+  launchdPlist,
+  systemdUnit,
+  type UnitFacts,
+} from '../../core/foreign/unit-text.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { storedUpstreams } from '../setup/missing-upstream.ts';
+
+/** `svc unit`: the proxy as a service of the user's own, started with the session. */
+
+export interface UnitOptions {
+  readonly print?: boolean;
+}
+
+export interface UnitParts {
+  readonly platform: string;
+  readonly node: string;
+  readonly script: string;
+}
+
+interface Manager {
+  readonly file: string;
+  readonly text: string;
+  readonly install: readonly (readonly string[])[];
+  readonly uninstall: readonly (readonly string[])[];
+}
+
+/** With `print` the file is shown and nothing is done. */
+export async function installUnit(
+  { print }: UnitOptions,
+  context: CommandContext,
+  parts: UnitParts,
+): Promise<ExitCode> {
+  const { environment, terminal } = context;
+  const manager = managerFor(environment, parts);
+  if (print === true) {
+    terminal.out(manager.text.trimEnd());
+    return 0;
+  }
+  const fromShell = await keysOfShell(environment);
+  await mkdir(dirname(manager.file), { recursive: true });
+  await writeFile(manager.file, manager.text);
+  terminal.note(`Wrote ${manager.file}`);
+  if (fromShell.length > 0) {
+    terminal.warn(
+      `A service does not see the variables of your shell: ${fromShell.join(', ')}. Put the key into the file with: svc setup`,
+    );
+  }
+  await runAll(manager.install);
+  terminal.note('svc runs now, and from now on whenever you log in. See: svc status');
+  return 0;
+}
+
+export async function uninstallUnit(context: CommandContext, parts: UnitParts): Promise<ExitCode> {
+  const manager = managerFor(context.environment, parts);
+  // A unit that is not loaded cannot be stopped, and need not be.
+  await runAll(manager.uninstall).catch((error: unknown) => {
+    if (!(error instanceof CliError)) throw error;
+    for (const line of error.lines) context.terminal.warn(line);
+  });
+  await rm(manager.file, { force: true });
+  context.terminal.note(`Removed ${manager.file}`);
+  return 0;
+}
+
+function managerFor(environment: Environment, parts: UnitParts): Manager {
+  const facts: UnitFacts = { ...parts, environment: keptVariables(environment) };
+  const home = environment['HOME'] || homedir();
+  if (parts.platform === 'linux') {
+    const shared = environment['XDG_CONFIG_HOME'] ?? '';
+    const folder = isAbsolute(shared) ? shared : join(home, '.config');
+    const name = 'svc-local-proxy.service';
+    return {
+      file: join(folder, 'systemd', 'user', name),
+      text: systemdUnit(facts),
+      install: [
+        ['systemctl', '--user', 'daemon-reload'],
+        ['systemctl', '--user', 'enable', '--now', name],
+      ],
+      uninstall: [['systemctl', '--user', 'disable', '--now', name]],
+    };
+  }
+  if (parts.platform === 'darwin') {
+    const file = join(home, 'Library', 'LaunchAgents', `${LAUNCHD_LABEL}.plist`);
+    return {
+      file,
+      text: launchdPlist(facts),
+      install: [['launchctl', 'load', '-w', file]],
+      uninstall: [['launchctl', 'unload', '-w', file]],
+    };
+  }
+  throw new CliError(
+    'svc unit knows systemd (Linux) and launchd (macOS).',
+    'Elsewhere: svc start --detach',
+  );
+}
+
+/** Where the configuration and the data are must not change with who starts the proxy. */
+function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
+  const names = ['SVC_CONFIG_HOME', 'SVC_DATA_HOME', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
+  return names.flatMap((name) => {
+    const value = environment[name] ?? '';
+    // What is no path, or would end a line of the unit, is no place for files.
+    return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
+  });
+}
+
+async function keysOfShell(environment: Environment): Promise<readonly string[]> {
+  const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
+  return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];
+}
+
+// A service manager answers at once; one that asks for a password never does.
+const COMMAND_MS = 30_000;
+
+async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
+  for (const [program = '', ...args] of commands) {
+    try {
+      await promisify(execFile)(program, args, { timeout: COMMAND_MS });
+    } catch (cause) {
+      const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+      const what = isMissing ? 'is not there' : 'failed';
+      throw new CliError(
+        `${[program, ...args].join(' ')}: ${what}.`,
+        'Without a service manager: svc start --detach',
+      );
+    }
+  }
+}

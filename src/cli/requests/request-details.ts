@@ -1,0 +1,93 @@
+import type { RequestRow } from '../../ports/request-log.ts';
+import { timeText } from '../listing.ts';
+import { VERDICTS } from './request-lines.ts';
+import { bar } from '../text-table.ts';
+import { oneLine } from '../terminal.ts';
+
+/** Everything that svc knows of one request: what was asked, what was changed, where time went. */
+export function requestDetails(row: RequestRow): readonly string[] {
+  const facts: [string, string][] = [
+    ['Request', row.id],
+    ['Time', timeText(row.at)],
+    ['Client', `${row.client}, ${row.kind}`],
+    ['Model', `${row.model || '(none named)'}, ${row.dialect}`],
+    ['Project', row.space || '(none)'],
+    ['Conversation', row.conversation || '(none)'],
+    ['Answer', `${row.status}, ${endText(row.end)}`],
+    ['Memory', `${row.memoryState} (mode ${row.memoryMode || 'unknown'})`],
+    ['Shortening', shorteningText(row)],
+    ['Changed', changeText(row)],
+    [
+      'Tokens',
+      `${row.originalInputTokens} in, ${row.forwardedInputTokens} to the provider (estimates)`,
+    ],
+    ['Provider', usageText(row)],
+    ['Price', priceText(row)],
+  ];
+  return [
+    ...facts.map(([name, text]) => `${name.padEnd(13)} ${oneLine(text, 200)}`),
+    '',
+    ...stepLines(row.ms),
+  ];
+}
+
+const ENDS: Readonly<Record<string, string>> = {
+  complete: 'complete',
+  'client-gone': 'the client went before its end',
+  'upstream-cut': 'the provider broke it off',
+};
+
+function endText(end: string): string {
+  return ENDS[end] ?? `svc answered ${end}`;
+}
+
+function changeText(row: RequestRow): string {
+  const changes = [
+    ...(row.recalledTokens > 0 ? [`about ${row.recalledTokens} recalled tokens added`] : []),
+    ...(row.elidedItems > 0
+      ? [`${row.elidedItems} items of about ${row.elidedTokens} tokens left out`]
+      : []),
+  ];
+  return changes.length === 0 ? 'nothing: the client’s own bytes went out' : changes.join(', ');
+}
+
+function usageText({ usage }: RequestRow): string {
+  if (usage === undefined) return 'reported no counts';
+  const { input, cacheRead, cacheWrite, output } = usage;
+  const all = input + cacheRead + cacheWrite;
+  const rate = all === 0 ? '' : ` (${Math.round((cacheRead / all) * 100)} %)`;
+  return `${input} tokens at full price, ${cacheRead} from its cache${rate}, ${cacheWrite} written to it, ${output} answered`;
+}
+
+function shorteningText({ continuityState, compressionMode, verdict }: RequestRow): string {
+  const why = verdict === undefined ? '' : `; this conversation was ${VERDICTS[verdict]}`;
+  return `${continuityState} (mode ${compressionMode})${why}`;
+}
+
+function priceText({ price }: RequestRow): string {
+  if (price === undefined) return 'not known';
+  const { paid, direct } = price;
+  const share = direct === 0 ? '' : ` (${Math.round((paid / direct) * 100)} %)`;
+  return `that of ${Math.round(paid)} input tokens at full price; direct about ${Math.round(direct)}${share}`;
+}
+
+const STEPS: Readonly<Record<string, string>> = {
+  body: 'the body came in',
+  read: 'it was read',
+  recall: 'memory was asked',
+  plan: 'the plan was made',
+  head: 'the provider’s first byte',
+  relay: 'the rest of its answer',
+};
+
+const BAR_COLUMNS = 30;
+
+function stepLines(ms: RequestRow['ms']): readonly string[] {
+  const steps = Object.entries(ms);
+  const total = steps.reduce((sum, [, one]) => sum + one, 0);
+  return [...steps, ['total', total] as const].map(([name, one]) => {
+    const what = name === 'total' ? 'together' : (STEPS[name] ?? oneLine(name, 30));
+    const share = name === 'total' ? '' : bar(total === 0 ? 0 : one / total, BAR_COLUMNS);
+    return `${one.toFixed(1).padStart(10)} ms  ${what.padEnd(26)} ${share}`.trimEnd();
+  });
+}

@@ -1,0 +1,115 @@
+import type { RequestRow } from '../../ports/request-log.ts';
+import { lineForm } from '../line-form.ts';
+import { clockText } from '../listing.ts';
+import { type Colors, oneLine, type Terminal } from '../terminal.ts';
+
+/** What `svc start` shows of each request that has ended: one line, no text and no key. */
+
+export interface RowOptions {
+  readonly log?: string;
+  readonly quiet?: boolean;
+}
+
+/** Undefined when nothing is to be shown. Throws CliError for a form that does not exist. */
+export function rowPrinter(
+  options: RowOptions,
+  terminal: Terminal,
+): ((row: RequestRow) => void) | undefined {
+  const form = lineForm({ ...options, command: 'svc start' }, terminal);
+  if (form === 'off') return undefined;
+  if (form === 'json') return (row) => terminal.out(JSON.stringify(row));
+  return (row) => {
+    const style = { colors: terminal.noteColors, columns: terminal.noteColumns(COLUMNS) };
+    terminal.noteColored(rowLine(row, style));
+  };
+}
+
+/** A line without a reader's width is cut by nobody: this is more than any has. */
+const COLUMNS = 160;
+
+export interface LineStyle {
+  readonly colors: Colors;
+  readonly columns: number;
+}
+
+/** As much of one request as fits into so many characters. */
+export function rowLine(row: RequestRow, { colors, columns }: LineStyle): string {
+  const cells: [text: string, color: Colors['dim']][] = [
+    [clockText(row.at), colors.dim],
+    [row.kind === 'main' ? row.client : `${row.client}/${row.kind}`, colors.cyan],
+    [oneLine(row.model, 28) || '(no model)', plain],
+    [statusText(row), isFine(row) ? plain : colors.red],
+    [memoryText(row), memoryColor(row, colors)],
+    ...tokenCells(row, colors),
+    [`${totalMs(row)} ms`, colors.dim],
+  ];
+  return fitted(cells, columns);
+}
+
+function plain(text: string | number | null | undefined): string {
+  return String(text);
+}
+
+function isFine({ status, end }: RequestRow): boolean {
+  return status < 400 && end === 'complete';
+}
+
+function statusText({ status, end }: RequestRow): string {
+  return end === 'complete' ? String(status) : `${status} ${end}`;
+}
+
+function memoryText({ memoryState, recalledTokens }: RequestRow): string {
+  return recalledTokens > 0 ? `${memoryState} +${recalledTokens}` : memoryState;
+}
+
+function memoryColor({ memoryState }: RequestRow, colors: Colors): Colors['dim'] {
+  if (memoryState === 'recalled') return colors.green;
+  return memoryState.startsWith('degraded') ? colors.yellow : colors.dim;
+}
+
+/** What came in, what left for the provider, and what the provider answered with. */
+function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] {
+  const { originalInputTokens: original, forwardedInputTokens: forwarded, usage } = row;
+  const answered = usage === undefined ? '' : `, ${short(usage.output)} out`;
+  const isNamed = ['not_needed', 'not_applicable'].includes(row.continuityState);
+  return [
+    [`${short(original)} → ${short(forwarded)} tokens${answered}`, plain],
+    ...(isNamed ? [] : [[row.continuityState, colors.dim] as [string, Colors['dim']]]),
+    ...verdictCells(row, colors),
+  ];
+}
+
+/** The conversation has cost more than it would have direct: svc has stopped to shorten it. */
+export const VERDICTS = {
+  no_more: 'dearer than direct: shortened no further',
+  send_all: 'dearer than direct: sent whole from now on',
+} as const;
+
+function verdictCells({ verdict }: RequestRow, colors: Colors): [string, Colors['dim']][] {
+  return verdict === undefined ? [] : [[VERDICTS[verdict], colors.yellow]];
+}
+
+/** 950, 1.2k, 85k, 1.3M */
+export function short(tokens: number): string {
+  if (tokens < 1000) return String(Math.round(tokens));
+  const [value, unit] = tokens < 999_500 ? [tokens / 1000, 'k'] : [tokens / 1_000_000, 'M'];
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)}${unit}`;
+}
+
+function totalMs({ ms }: RequestRow): number {
+  return Math.round(Object.values(ms).reduce((sum, one) => sum + one, 0));
+}
+
+/** Cells that do not fit any more are left out; the colours do not count. */
+function fitted(cells: readonly (readonly [string, Colors['dim']])[], columns: number): string {
+  const shown: string[] = [];
+  let used = 0;
+  for (const [text, color] of cells) {
+    const cell = oneLine(text, Math.max(columns - used, 0) || 1);
+    used += Array.from(cell).length + 2;
+    if (shown.length > 0 && used - 2 > columns) break;
+    shown.push(color(cell));
+    if (used >= columns) break;
+  }
+  return shown.join('  ');
+}

@@ -1,0 +1,237 @@
+import { dataFolder } from '../../adapters/data-folder.ts';
+import type { RequestSum } from '../../ports/request-log.ts';
+import type { CommandContext } from '../context.ts';
+import { limitOf } from '../listing.ts';
+import { short } from './request-lines.ts';
+import { bar, table } from '../text-table.ts';
+import type { OpenStore } from '../memory/store-for-cli.ts';
+import { oneLine, type Terminal } from '../terminal.ts';
+
+/** `svc stats`: what went through the proxy, summed by day, client and project. */
+
+export interface StatsOptions {
+  readonly days?: string;
+  readonly json?: boolean;
+}
+
+/** The request log keeps 90 days. */
+const DAYS = { fallback: 30, max: 90, name: '--days' };
+const DAY_MS = 24 * 3600 * 1000;
+const BAR_COLUMNS = 20;
+const ROWS_MAX = 30;
+
+type Total = Omit<RequestSum, 'day' | 'client' | 'space'>;
+
+interface Group extends Total {
+  readonly name: string;
+}
+
+export async function showStats(
+  options: StatsOptions,
+  { environment, terminal }: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const days = limitOf(options.days, DAYS);
+  // Whole days, today being one of them: half a day would look like a quiet one.
+  const today = new Date().setHours(0, 0, 0, 0);
+  const report = (line: string): void => terminal.warn(line);
+  const store = await openStore(dataFolder(environment), { report });
+  try {
+    const sums = await store.requests.sum({ since: today - (days - 1) * DAY_MS });
+    const total = totalOf(sums);
+    const groups = {
+      byDay: grouped(sums, ({ day }) => day),
+      byClient: busiest(grouped(sums, ({ client }) => client)),
+      byProject: busiest(grouped(sums, ({ space }) => space)),
+    };
+    if (options.json === true) {
+      terminal.json({ days, total: withRates(total), ...ratedGroups(groups) });
+    } else if (sums.length === 0) terminal.note('No request went through svc in these days.');
+    else show(days, { total, ...groups }, terminal);
+  } finally {
+    await store.close();
+  }
+}
+
+interface Shown {
+  readonly total: Total;
+  readonly byDay: readonly Group[];
+  readonly byClient: readonly Group[];
+  readonly byProject: readonly Group[];
+}
+
+function show(
+  days: number,
+  { total, byDay, byClient, byProject }: Shown,
+  terminal: Terminal,
+): void {
+  const { usage } = total;
+  const failed = total.failed === 0 ? '' : `, ${total.failed} failed or stopped`;
+  const when = days === 1 ? 'Today' : `Last ${days} days`;
+  terminal.out(`${when}: ${total.requests} requests${failed}`);
+  const lines = [
+    [
+      'Recall',
+      `${total.recalled} of ${total.asked} questions found something (${percent(recallRate(total))}), ` +
+        `${short(total.recalledTokens)} tokens added, ${total.degraded} times memory could not help`,
+    ],
+    [
+      'Requests',
+      `${short(total.originalInputTokens)} tokens came in, ${short(total.forwardedInputTokens)} left ` +
+        `(estimates), ${short(total.elidedTokens)} left out`,
+    ],
+    [
+      'Provider',
+      `${short(usage.input)} tokens at full price, ${short(usage.cacheRead)} from its cache ` +
+        `(${percent(cacheRate(total))}), ${short(usage.cacheWrite)} written to it, ${short(usage.output)} answered`,
+    ],
+    ['Price', priceText(total)],
+    [
+      'Again',
+      `${total.rereads.outputs} left-out outputs and ${total.rereads.files} files were read again by a model`,
+    ],
+  ];
+  for (const [name = '', text = ''] of lines) terminal.out(`  ${name.padEnd(9)} ${text}`);
+  showGroups('Day', byDay, terminal);
+  showGroups('Client', byClient, terminal);
+  showGroups('Project', byProject, terminal);
+}
+
+function showGroups(title: string, groups: readonly Group[], terminal: Terminal): void {
+  const most = Math.max(...groups.map(inputTokens), 1);
+  const rows = groups
+    .slice(0, ROWS_MAX)
+    .map((group) => [
+      oneLine(group.name, 44) || '(none)',
+      String(group.requests),
+      short(group.originalInputTokens),
+      short(group.forwardedInputTokens),
+      short(group.usage.output),
+      percent(cacheRate(group)),
+      kept(group),
+      String(group.rereads.outputs + group.rereads.files),
+      `${group.recalled}/${group.asked}`,
+      bar(inputTokens(group) / most, BAR_COLUMNS),
+    ]);
+  const head = [
+    title,
+    'requests',
+    'in',
+    'to provider',
+    'answered',
+    'cached',
+    'kept',
+    'again',
+    'recalled',
+    '',
+  ];
+  terminal.out('');
+  const columns = terminal.columns(160);
+  const [first = '', ...rest] = table([head, ...rows], { columns, left: [0, head.length - 1] });
+  terminal.out(terminal.colors.bold(first));
+  for (const line of rest) terminal.out(line);
+  if (groups.length > ROWS_MAX) terminal.out(`… and ${groups.length - ROWS_MAX} more: --json`);
+}
+
+/** What the requests' input cost and would have cost direct, in tokens at full price. */
+function priceText(total: Total): string {
+  const { paid, direct } = total.price;
+  if (direct === 0) return 'not known: no provider told what it charged';
+  const difference = direct - paid;
+  const what = difference < 0 ? `${short(-difference)} more` : `${short(difference)} kept`;
+  return (
+    `that of ${short(paid)} input tokens at full price; direct about ${short(direct)}: ` +
+    `${what} (${percent(Math.abs(difference) / direct)})`
+  );
+}
+
+/** Of direct's price; with a minus when svc cost more. */
+function kept({ price: { paid, direct } }: Total): string {
+  return percent(direct === 0 ? undefined : (direct - paid) / direct);
+}
+
+function inputTokens({ originalInputTokens }: Total): number {
+  return originalInputTokens;
+}
+
+/** Of the provider's input tokens, those that it took from its cache; undefined without any. */
+function cacheRate({ usage: { input, cacheRead, cacheWrite } }: Total): number | undefined {
+  const all = input + cacheRead + cacheWrite;
+  return all === 0 ? undefined : cacheRead / all;
+}
+
+function recallRate({ asked, recalled }: Total): number | undefined {
+  return asked === 0 ? undefined : recalled / asked;
+}
+
+function percent(rate: number | undefined): string {
+  return rate === undefined ? '–' : `${Math.round(rate * 100)} %`;
+}
+
+interface Rates {
+  readonly cacheRate: number | null;
+  readonly recallRate: number | null;
+  /** Tokens at full price that svc kept; negative when it cost more. */
+  readonly keptPrice: number;
+}
+
+function withRates<T extends Total>(total: T): T & Rates {
+  return {
+    ...total,
+    cacheRate: cacheRate(total) ?? null,
+    recallRate: recallRate(total) ?? null,
+    keptPrice: total.price.direct - total.price.paid,
+  };
+}
+
+function ratedGroups(groups: Omit<Shown, 'total'>): object {
+  const { byDay, byClient, byProject } = groups;
+  return {
+    byDay: byDay.map((group) => withRates(group)),
+    byClient: byClient.map((group) => withRates(group)),
+    byProject: byProject.map((group) => withRates(group)),
+  };
+}
+
+function busiest(groups: readonly Group[]): readonly Group[] {
+  return groups.toSorted((one, other) => inputTokens(other) - inputTokens(one));
+}
+
+function grouped(
+  sums: readonly RequestSum[],
+  nameOf: (sum: RequestSum) => string,
+): readonly Group[] {
+  const groups = new Map<string, RequestSum[]>();
+  for (const sum of sums) {
+    const name = nameOf(sum);
+    groups.set(name, [...(groups.get(name) ?? []), sum]);
+  }
+  return [...groups].map(([name, members]) => ({ name, ...totalOf(members) }));
+}
+
+function totalOf(sums: readonly RequestSum[]): Total {
+  const add = (valueOf: (sum: RequestSum) => number): number =>
+    sums.reduce((total, sum) => total + valueOf(sum), 0);
+  return {
+    requests: add(({ requests }) => requests),
+    failed: add(({ failed }) => failed),
+    originalInputTokens: add((sum) => sum.originalInputTokens),
+    forwardedInputTokens: add((sum) => sum.forwardedInputTokens),
+    recalledTokens: add((sum) => sum.recalledTokens),
+    elidedTokens: add((sum) => sum.elidedTokens),
+    asked: add(({ asked }) => asked),
+    recalled: add(({ recalled }) => recalled),
+    degraded: add(({ degraded }) => degraded),
+    usage: {
+      input: add(({ usage }) => usage.input),
+      cacheRead: add(({ usage }) => usage.cacheRead),
+      cacheWrite: add(({ usage }) => usage.cacheWrite),
+      output: add(({ usage }) => usage.output),
+    },
+    price: { paid: add(({ price }) => price.paid), direct: add(({ price }) => price.direct) },
+    rereads: {
+      outputs: add(({ rereads }) => rereads.outputs),
+      files: add(({ rereads }) => rereads.files),
+    },
+  };
+}

@@ -1,0 +1,203 @@
+import type { RequestRow } from '../../ports/request-log.ts';
+import { type LineStyle, rowLine, short } from './request-lines.ts';
+import { oneLine } from '../terminal.ts';
+import { table } from '../text-table.ts';
+
+/** What `svc top` shows: sums over requests, and the lines of one screen. Pure. */
+
+export interface Activity {
+  /** Where proxies run: 'http://127.0.0.1:8765'. */
+  readonly proxies: readonly string[];
+  /** Being answered now, oldest first. */
+  readonly open: readonly RequestRow[];
+  /** Busiest last. */
+  readonly conversations: readonly ConversationSum[];
+  /** Of all conversations. */
+  readonly total: Sum;
+  /** Newest first. */
+  readonly latest: readonly RequestRow[];
+}
+
+export interface Sum {
+  readonly requests: number;
+  readonly failed: number;
+  /** Estimates. */
+  readonly receivedTokens: number;
+  readonly forwardedTokens: number;
+  readonly recalledTokens: number;
+  /** Left out of requests. */
+  readonly keptTokens: number;
+  /** Requests where memory was asked, and where it found something. */
+  readonly asked: number;
+  readonly recalled: number;
+  /** Of the provider's input tokens, those from its cache; null where it reported none. */
+  readonly cacheRate: number | null;
+  readonly outputTokens: number;
+}
+
+export interface ConversationSum extends Sum {
+  readonly conversation: string;
+  readonly client: string;
+  readonly space: string;
+  readonly model: string;
+  /** Milliseconds since 1970, of its newest request. */
+  readonly at: number;
+  readonly openRequests: number;
+}
+
+export interface Seen {
+  readonly proxies: readonly string[];
+  readonly open: readonly RequestRow[];
+  /** Newest first. */
+  readonly finished: readonly RequestRow[];
+}
+
+export function activityOf({ proxies, open, finished }: Seen): Activity {
+  const groups = new Map<string, RequestRow[]>();
+  for (const row of [...open, ...finished]) {
+    const key = row.conversation || `${row.client} ${row.space}`;
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  const conversations = [...groups].map(([conversation, rows]) => summed(conversation, rows));
+  return {
+    proxies,
+    open: open.toSorted((one, other) => one.at - other.at),
+    conversations: conversations.toSorted((one, other) => other.at - one.at),
+    total: sumOf(finished),
+    latest: finished,
+  };
+}
+
+function summed(conversation: string, rows: readonly RequestRow[]): ConversationSum {
+  const finished = rows.filter(({ end }) => end !== 'open');
+  const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
+  // Side calls go to smaller models: the conversation's own is the one of its main requests.
+  const main = rows.find(({ kind }) => kind === 'main') ?? newest;
+  return {
+    conversation,
+    client: main.client,
+    space: main.space,
+    model: main.model,
+    at: newest.at,
+    openRequests: rows.length - finished.length,
+    ...sumOf(finished),
+  };
+}
+
+function sumOf(rows: readonly RequestRow[]): Sum {
+  const add = (valueOf: (row: RequestRow) => number): number =>
+    rows.reduce((sum, row) => sum + valueOf(row), 0);
+  const read = add(({ usage }) => usage?.cacheRead ?? 0);
+  const input = read + add(({ usage }) => (usage?.input ?? 0) + (usage?.cacheWrite ?? 0));
+  const asked = rows.filter(({ memoryState }) => ['recalled', 'empty'].includes(memoryState));
+  return {
+    requests: rows.length,
+    failed: rows.filter(({ status, end }) => status >= 400 || end !== 'complete').length,
+    receivedTokens: add((row) => row.originalInputTokens),
+    forwardedTokens: add((row) => row.forwardedInputTokens),
+    recalledTokens: add((row) => row.recalledTokens),
+    keptTokens: add((row) => row.elidedTokens),
+    asked: asked.length,
+    recalled: asked.filter(({ memoryState }) => memoryState === 'recalled').length,
+    cacheRate: input === 0 ? null : read / input,
+    outputTokens: add(({ usage }) => usage?.output ?? 0),
+  };
+}
+
+export interface View extends LineStyle {
+  /** Lines that the screen has. */
+  readonly rows: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** Lines for a screen of that size; the newest requests get what the other parts leave. */
+export function activityLines(activity: Activity, view: View): readonly string[] {
+  const { colors, columns, rows } = view;
+  const title = (text: string): string => colors.bold(oneLine(text, columns));
+  const head = [title(proxiesText(activity)), oneLine(totalText(activity.total), columns), ''];
+  const third = Math.max(2, Math.floor((rows - head.length) / 3));
+  const open = activity.open.slice(0, third).map((row) => openLine(row, view));
+  const sums = conversationLines(activity.conversations.slice(0, third), view);
+  const middle = [
+    title(`In flight: ${activity.open.length}`),
+    ...open,
+    '',
+    title(`Conversations: ${activity.conversations.length}`),
+    ...sums,
+    '',
+    title('Latest'),
+  ];
+  const left = Math.max(0, rows - head.length - middle.length);
+  const latest = activity.latest.slice(0, left).map((row) => rowLine(row, view));
+  return [...head, ...middle, ...latest].slice(0, rows);
+}
+
+function proxiesText({ proxies }: Activity): string {
+  return proxies.length === 0
+    ? 'svc is not running: svc start'
+    : `svc on ${proxies.join(', ')}    q leaves`;
+}
+
+function totalText(total: Sum): string {
+  const parts = [
+    `${total.requests} requests`,
+    ...(total.failed === 0 ? [] : [`${total.failed} failed or stopped`]),
+    `${short(total.receivedTokens)} tokens in`,
+    `${short(total.forwardedTokens)} sent`,
+    `${percent(total.cacheRate)} cached`,
+    `recalled ${total.recalled} of ${total.asked}, ${short(total.recalledTokens)} tokens`,
+    `${short(total.keptTokens)} kept out`,
+  ];
+  return `Last hour: ${parts.join(', ')}`;
+}
+
+function openLine(row: RequestRow, { columns, now, colors }: View): string {
+  const seconds = Math.max(0, (now - row.at) / 1000).toFixed(0);
+  const text = [
+    `${seconds.padStart(4)} s`,
+    row.status === 0 ? 'waits for the provider' : `answers ${row.status}`,
+    row.kind === 'main' ? row.client : `${row.client}/${row.kind}`,
+    row.model || '(no model)',
+    `${short(row.forwardedInputTokens)} tokens`,
+    ...(row.recalledTokens > 0 ? [`+${row.recalledTokens} recalled`] : []),
+    row.space,
+  ].join('  ');
+  return colors.cyan(oneLine(text, columns));
+}
+
+function conversationLines(
+  conversations: readonly ConversationSum[],
+  { columns, colors, now }: View,
+): readonly string[] {
+  const rows = conversations.map((one) => [
+    oneLine(tail(one.space, 28), 28) || '(none)',
+    one.client,
+    oneLine(one.model, 24),
+    `${one.requests}${one.openRequests > 0 ? `+${one.openRequests}` : ''}`,
+    short(one.receivedTokens),
+    short(one.forwardedTokens),
+    percent(one.cacheRate),
+    `${one.recalled}/${one.asked}`,
+    short(one.keptTokens),
+    agoText(now - one.at),
+  ]);
+  const head = ['project', 'client', 'model', 'requests', 'in', 'sent', 'cached', 'recalled'];
+  const all = [[...head, 'kept', 'last'], ...rows];
+  const [first = '', ...rest] = table(all, { columns, left: [0, 1, 2] });
+  return [colors.dim(first), ...rest];
+}
+
+/** The end of a path says more than its beginning. */
+function tail(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `…${text.slice(-(charsMax - 1))}`;
+}
+
+function agoText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
+
+function percent(rate: number | null): string {
+  return rate === null ? '–' : `${Math.round(rate * 100)} %`;
+}

@@ -1,0 +1,58 @@
+import { resolve } from 'node:path';
+import { backUpService, restoreService } from '../../adapters/service-store/backup.ts';
+import { prepareServiceFolder } from '../../adapters/service-store/service-files.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { folderOf, type FolderOption } from './service-context.ts';
+
+/** `svc service backup` and `restore`. */
+
+export interface BackupOptions extends FolderOption {
+  readonly json?: boolean;
+}
+
+export interface RestoreOptions extends BackupOptions {
+  readonly yes?: boolean;
+}
+
+export async function backUp(
+  file: string,
+  options: BackupOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { terminal } = context;
+  const facts = await backUpService(folderOf(options, context), file);
+  if (options.json === true) terminal.json(facts);
+  terminal.note(
+    `${facts.file} holds ${facts.records} records (${Math.ceil(facts.bytes / 1024)} KiB), checked. The pepper of the keys is not in it.`,
+  );
+}
+
+export async function restore(
+  file: string,
+  options: RestoreOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { terminal } = context;
+  const folder = folderOf(options, context);
+  if (options.yes !== true) {
+    const hint = `Do it: svc service restore ${resolve(file)} --yes`;
+    throw new CliError(`What is in ${folder} is set aside for the backup.`, hint, 2);
+  }
+  await prepareServiceFolder(folder);
+  const facts = await restoreService(folder, file, Date.now());
+  if (options.json === true) terminal.json(facts);
+  const kept = facts.kept === undefined ? '' : ` What was there before is ${facts.kept}.`;
+  terminal.note(
+    `${facts.records} records are back, in a new epoch: clients capture anew what they still hold.${kept}`,
+  );
+  if (facts.carried === undefined) {
+    terminal.warn(
+      'What was there cannot be read: keys revoked and records purged since the backup are back too. Revoke and purge them again.',
+    );
+  } else if (facts.carried.revoked + facts.carried.purged > 0) {
+    terminal.note(
+      `Revoked and purged since the backup, and so again: ${facts.carried.revoked} keys, ${facts.carried.purged} records.`,
+    );
+  }
+}

@@ -1,0 +1,171 @@
+import { statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { FileError } from '../../adapters/file-error.ts';
+import { checkService } from '../../adapters/service-store/backup.ts';
+import {
+  modesOf,
+  PEPPER_FILE,
+  RUN_FILE,
+  SETTINGS_FILE,
+} from '../../adapters/service-store/service-files.ts';
+import { loadTls } from '../../adapters/tls-files.ts';
+import { VERSION } from '../../core/version.ts';
+import type { ServiceSettings } from '../../core/service/settings.ts';
+import { shellQuote } from '../../core/foreign/shell-quote.ts';
+import { reportChecks } from '../doctor/check-report.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import type { Check } from '../doctor/doctor-checks.ts';
+import { count } from '../listing.ts';
+import {
+  folderOf,
+  type FolderOption,
+  serviceSettings,
+  withServiceStore,
+} from './service-context.ts';
+import { findService } from './service-status.ts';
+
+/** `svc service doctor`: what is right, what is not, and the command that mends it. */
+
+export interface ServiceDoctorOptions extends FolderOption {
+  readonly json?: boolean;
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+/** Renewing a certificate may need a person, and weekends. */
+const CERTIFICATE_DAYS_MIN = 14;
+/** A day of a busy team, and room for its backup. */
+const FREE_BYTES_MIN = 1024 ** 3;
+/** Machines that keep time by the network are within a second; more is a broken clock. */
+const CLOCK_SLACK_MS = 60_000;
+
+export async function serviceDoctor(
+  options: ServiceDoctorOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const folder = folderOf(options, context);
+  const checks = await runChecks(folder);
+  const facts = { folder, version: VERSION };
+  return reportChecks({ checks, facts, isJson: options.json === true }, context.terminal);
+}
+
+async function runChecks(folder: string): Promise<readonly Check[]> {
+  let settings: ServiceSettings;
+  try {
+    settings = await serviceSettings(folder);
+  } catch (error) {
+    return [failed('Settings', error)];
+  }
+  return [
+    { level: 'ok', subject: 'Settings', found: join(folder, SETTINGS_FILE) },
+    ...(await checkModes(folder, settings)),
+    ...(await checkStore(folder)),
+    ...(settings.tls === undefined ? [] : [await checkCertificate(settings.tls)]),
+    await checkPort(folder, settings),
+    ...(await checkDisk(folder)),
+  ];
+}
+
+async function checkModes(folder: string, { tls }: ServiceSettings): Promise<readonly Check[]> {
+  const names = [SETTINGS_FILE, PEPPER_FILE, RUN_FILE, 'service.db', 'service.db-wal', 'lock.db'];
+  const paths = [folder, ...names.map((name) => join(folder, name)), ...(tls ? [tls.key] : [])];
+  const loose = (await modesOf(paths)).filter(({ isLoose }) => isLoose);
+  if (loose.length === 0) return [{ level: 'ok', subject: 'Modes', found: `${folder} is private` }];
+  return loose.map(({ path, mode }) => ({
+    level: 'problem',
+    subject: 'Modes',
+    found: `${path} is open to others, a link or not yours (mode 0${mode.toString(8)})`,
+    fix: `chmod ${path === folder ? '700' : '600'} ${shellQuote(path, 'sh')}`,
+  }));
+}
+
+async function checkStore(folder: string): Promise<readonly Check[]> {
+  const subject = 'Store';
+  const wrong = await checkService(folder);
+  if (wrong !== '') {
+    const fix = 'svc service restore FILE --yes, with your newest backup';
+    return [{ level: 'problem', subject, found: `service.db: ${wrong}`, fix }];
+  }
+  try {
+    const held = await withServiceStore(folder, (store) => store.health());
+    const { sqliteVersion, journalMode, records, spaces, keys, newestAt } = held;
+    const found = `whole; SQLite ${sqliteVersion} (${journalMode}), ${count(records, 'record')} in ${count(spaces, 'space')}`;
+    return [{ level: 'ok', subject, found }, checkKeys(keys), checkClock(newestAt)];
+  } catch (error) {
+    return [failed(subject, error)];
+  }
+}
+
+function checkKeys(keys: number): Check {
+  if (keys > 0) return { level: 'ok', subject: 'Keys', found: `${keys} not revoked` };
+  const fix = 'svc service keys create --name NAME';
+  return { level: 'warning', subject: 'Keys', found: 'there is none: nobody may use it', fix };
+}
+
+function checkClock(newestAt: number): Check {
+  const subject = 'Clock';
+  if (newestAt <= Date.now() + CLOCK_SLACK_MS) {
+    return { level: 'ok', subject, found: new Date().toISOString() };
+  }
+  const found = `what was written last is from ${new Date(newestAt).toISOString()}, after now`;
+  return { level: 'problem', subject, found, fix: 'Set the clock of this machine.' };
+}
+
+async function checkCertificate(tls: { cert: string; key: string }): Promise<Check> {
+  const subject = 'Certificate';
+  try {
+    const { expiresAt, names } = await loadTls(tls);
+    const days = Math.floor((expiresAt - Date.now()) / DAY_MS);
+    const found = `${names}, ${days < 0 ? 'expired' : `good for ${count(days, 'day')}`}`;
+    const fix = `Renew ${tls.cert}; a running service reads it again on SIGHUP.`;
+    if (days < 0) return { level: 'problem', subject, found, fix };
+    if (days < CERTIFICATE_DAYS_MIN) return { level: 'warning', subject, found, fix };
+    return { level: 'ok', subject, found };
+  } catch (error) {
+    return failed(subject, error);
+  }
+}
+
+async function checkPort(folder: string, { host, port }: ServiceSettings): Promise<Check> {
+  const subject = 'Port';
+  const running = await findService(folder);
+  if (running !== undefined) {
+    const place = `${running.host}:${running.port}`;
+    if (running.isReady) return { level: 'ok', subject, found: `it runs on ${place} and is ready` };
+    const fix = 'Look at what svc service start said, and start it again.';
+    return { level: 'problem', subject, found: `it runs on ${place} and is not ready`, fix };
+  }
+  if (await isFree(host, port)) {
+    return { level: 'ok', subject, found: `${host}:${port} is free; the service is not running` };
+  }
+  const fix = `Stop the program that has it, or change port in ${join(folder, SETTINGS_FILE)}`;
+  return { level: 'problem', subject, found: `${host}:${port} cannot be had`, fix };
+}
+
+function isFree(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+async function checkDisk(folder: string): Promise<readonly Check[]> {
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  const found = `${(free / 1024 ** 3).toFixed(1)} GiB free`;
+  if (free >= FREE_BYTES_MIN) return [{ level: 'ok', subject: 'Disk', found }];
+  const fix = 'Make room: a full disk means that nothing more is kept.';
+  return [{ level: 'warning', subject: 'Disk', found, fix }];
+}
+
+function failed(subject: string, error: unknown): Check {
+  if (error instanceof CliError) {
+    return { level: 'problem', subject, found: error.lines.join(' '), fix: error.hint };
+  }
+  if (error instanceof FileError) {
+    return { level: 'problem', subject, found: error.message, fix: error.hint };
+  }
+  throw error;
+}

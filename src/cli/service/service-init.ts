@@ -1,0 +1,64 @@
+import { resolve } from 'node:path';
+import {
+  prepareServiceFolder,
+  readPrivate,
+  SETTINGS_FILE,
+  writePrivate,
+} from '../../adapters/service-store/service-files.ts';
+import { openServiceStore } from '../../adapters/service-store/sqlite-service-store.ts';
+import { loadTls } from '../../adapters/tls-files.ts';
+import { parseServiceSettings, SERVICE_DEFAULTS } from '../../core/service/settings.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { folderOf, type FolderOption, storeError } from './service-context.ts';
+import { type RawServiceFlags, serviceFlags } from './service-flags.ts';
+
+/** `svc service init`: folder, settings, pepper and database; nothing listens yet. */
+
+export interface ServiceInitOptions extends FolderOption, RawServiceFlags {
+  readonly json?: boolean;
+}
+
+export async function initService(
+  options: ServiceInitOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { terminal } = context;
+  const folder = folderOf(options, context);
+  const file = `${folder}/${SETTINGS_FILE}`;
+  if ((await readPrivate(folder, SETTINGS_FILE)) !== undefined) {
+    const hint = `Start it: svc service start. Its settings: ${file}`;
+    throw new CliError(`There is a service in ${folder} already.`, hint);
+  }
+  const given = serviceFlags(absolute(options));
+  const { settings, problems } = parseServiceSettings({ ...SERVICE_DEFAULTS, ...given });
+  if (settings === undefined) {
+    const hint = 'Plain HTTP stays on loopback: see svc service init --help';
+    throw new CliError([`These settings do not go together: ${problems.join('; ')}.`], hint, 2);
+  }
+  if (settings.tls !== undefined) await loadTls(settings.tls);
+  await prepareServiceFolder(folder);
+  const store = openServiceStore({ folder, serves: true, creates: true, report: () => undefined });
+  try {
+    await store.health();
+  } catch (error) {
+    throw storeError(error);
+  } finally {
+    await store.close();
+  }
+  await writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`);
+  if (options.json === true) terminal.json({ folder, settings });
+  terminal.note(
+    `A memory service is in ${folder}. Next: svc service keys create --name NAME, then svc service start`,
+  );
+}
+
+/** The service may be started from another folder. */
+function absolute(flags: ServiceInitOptions): ServiceInitOptions {
+  const { tlsCert, tlsKey } = flags;
+  return {
+    ...flags,
+    ...(tlsCert === undefined ? {} : { tlsCert: resolve(tlsCert) }),
+    ...(tlsKey === undefined ? {} : { tlsKey: resolve(tlsKey) }),
+  };
+}

@@ -1,0 +1,127 @@
+import {
+  readPepper,
+  removePrivate,
+  RUN_FILE,
+  writePrivate,
+} from '../../adapters/service-store/service-files.ts';
+import { loadTls } from '../../adapters/tls-files.ts';
+import { SERVICE_PORT, type ServiceSettings } from '../../core/service/settings.ts';
+import { VERSION } from '../../core/version.ts';
+import type { CallRow } from '../../hosted/parts.ts';
+import type { TlsMaterial } from '../../hosted/server.ts';
+import { urlOf } from '../addresses.ts';
+import { CliError, type ExitCode, reportError } from '../cli-error.ts';
+import type { RunningService, startService } from '../compose-service.ts';
+import type { CommandContext } from '../context.ts';
+import { lineForm } from '../line-form.ts';
+import { listenError } from '../proxy/listen-error.ts';
+import { clockText } from '../listing.ts';
+import { folderOf, type FolderOption, serviceSettings, storeError } from './service-context.ts';
+import { serviceFlags, type RawServiceFlags } from './service-flags.ts';
+import { type SignalSource, waitForStop } from '../proxy/stop-signals.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** `svc service start`: from the settings to a service that runs until it is told to stop. */
+
+export interface ServiceStartOptions extends FolderOption, RawServiceFlags {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  /** 'text', 'json' or 'off'; on a terminal 'text' is what happens without it. */
+  readonly log?: string;
+}
+
+export interface ServiceStartParts {
+  readonly startService: typeof startService;
+  readonly signals: SignalSource;
+  /** Calls when the certificate should be read again. */
+  readonly onReload: (listener: () => void) => void;
+}
+
+const ADDRESS_WORDS = {
+  command: 'svc service start',
+  look: 'svc service doctor',
+  usualPort: SERVICE_PORT,
+} as const;
+
+export async function startServiceCommand(
+  options: ServiceStartOptions,
+  context: CommandContext,
+  parts: ServiceStartParts,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const folder = folderOf(options, context);
+  const settings = await serviceSettings(folder, serviceFlags(options));
+  const onCall = callPrinter(options, terminal);
+  const pepper = await readPepper(folder);
+  const tls = await tlsOf(settings, terminal);
+  const service = await parts
+    .startService({ settings, folder, pepper, tls, terminal, onCall })
+    .catch((error: unknown) => {
+      const { host, port } = settings;
+      throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);
+    });
+  parts.onReload(() => void reload(service, settings, terminal));
+  // Before the address is told: whoever reads it may stop the service at once.
+  const stopped = waitForStop(service, { signals: parts.signals, terminal });
+  const { host, port } = service;
+  const url = urlOf({ host, port }, tls === undefined ? 'http' : 'https');
+  try {
+    const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
+    const cert = settings.tls === undefined ? {} : { cert: settings.tls.cert };
+    await writePrivate(folder, RUN_FILE, `${JSON.stringify({ ...run, ...cert })}\n`);
+    if (options.json === true) terminal.out(JSON.stringify({ url, host, port }));
+    if (options.quiet !== true) {
+      terminal.note(`The memory service listens on ${url}. Make a key: svc service keys create`);
+    }
+    return await stopped;
+  } finally {
+    await service.stop();
+    await removePrivate(folder, RUN_FILE);
+  }
+}
+
+async function tlsOf(
+  { tls }: ServiceSettings,
+  terminal: Terminal,
+): Promise<TlsMaterial | undefined> {
+  if (tls === undefined) return undefined;
+  const loaded = await loadTls(tls);
+  if (loaded.isKeyLoose) {
+    throw new CliError(
+      `${tls.key} can be read by others.`,
+      `Make it private: chmod 600 ${tls.key}`,
+    );
+  }
+  if (loaded.expiresAt < Date.now()) terminal.warn('The TLS certificate has expired.');
+  return loaded;
+}
+
+/** A certificate that cannot be used leaves the old one in place. */
+async function reload(
+  service: RunningService,
+  settings: ServiceSettings,
+  terminal: Terminal,
+): Promise<void> {
+  try {
+    const tls = await tlsOf(settings, terminal);
+    if (tls === undefined) return;
+    service.renew(tls);
+    terminal.note('The TLS certificate was read again and is in use.');
+  } catch (error) {
+    terminal.warn('The TLS certificate cannot be used; the old one stays.');
+    reportError(error, terminal);
+  }
+}
+
+/** Throws CliError for a form that does not exist. */
+function callPrinter(options: ServiceStartOptions, terminal: Terminal): (row: CallRow) => void {
+  const form = lineForm({ ...options, command: 'svc service start' }, terminal);
+  if (form === 'json') return (row) => terminal.out(JSON.stringify(row));
+  return form === 'text' ? (row) => terminal.note(callLine(row)) : () => undefined;
+}
+
+function callLine(row: CallRow): string {
+  const what = row.operation ?? row.method;
+  const outcome = row.code === undefined ? String(row.status) : `${row.status} ${row.code}`;
+  return [clockText(row.at), row.keyId ?? '-', what, outcome, `${row.ms} ms`].join('  ');
+}

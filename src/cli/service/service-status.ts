@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises';
+import { isAlive } from '../../adapters/processes.ts';
+import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
+import { probeService } from '../../adapters/service-store/service-probe.ts';
+import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import type { ServiceStoreHealth } from '../../ports/service-store.ts';
+import { urlOf } from '../addresses.ts';
+import type { ExitCode } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { count, timeText } from '../listing.ts';
+import {
+  folderOf,
+  type FolderOption,
+  serviceSettings,
+  withServiceStore,
+} from './service-context.ts';
+
+/** `svc service status`: whether it runs and is ready, and what it holds. */
+
+export interface ServiceStatusOptions extends FolderOption {
+  readonly json?: boolean;
+}
+
+export interface RunningServiceFacts {
+  readonly pid: number;
+  readonly host: string;
+  readonly port: number;
+  readonly startedAt: number;
+  readonly cert: string | undefined;
+  /** Its store answers. */
+  readonly isReady: boolean;
+}
+
+/** Exit code 0 when one runs and is ready, else 1. */
+export async function serviceStatus(
+  options: ServiceStatusOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const folder = folderOf(options, context);
+  await serviceSettings(folder);
+  const running = await findService(folder);
+  const held = await withServiceStore(folder, (store) => store.health());
+  if (options.json === true) terminal.json({ folder, running: running ?? null, store: held });
+  else {
+    for (const line of linesOf(folder, running, held)) terminal.out(line);
+  }
+  if (running === undefined) terminal.note('The service is not running: svc service start');
+  return running?.isReady === true ? 0 : 1;
+}
+
+/** What runs on this folder; a hint of a killed process is asked before it is believed. */
+export async function findService(folder: string): Promise<RunningServiceFacts | undefined> {
+  const hint = hintOf((await readPrivate(folder, RUN_FILE)) ?? '');
+  if (hint === undefined || !isAlive(hint.pid)) return undefined;
+  const cert =
+    hint.cert === undefined ? undefined : await readFile(hint.cert, 'utf8').catch(() => undefined);
+  const status = await probeService({ host: hint.host, port: hint.port, cert });
+  return status === undefined ? undefined : { ...hint, isReady: status === 200 };
+}
+
+function hintOf(text: string): Omit<RunningServiceFacts, 'isReady'> | undefined {
+  const { pid, host, port, startedAt, cert } = asRecord(parseJson(text));
+  if (!Number.isInteger(pid) || typeof host !== 'string' || !Number.isInteger(port)) {
+    return undefined;
+  }
+  return {
+    pid: Number(pid),
+    host,
+    port: Number(port),
+    startedAt: Number(startedAt),
+    cert: typeof cert === 'string' ? cert : undefined,
+  };
+}
+
+function linesOf(
+  folder: string,
+  running: RunningServiceFacts | undefined,
+  held: ServiceStoreHealth,
+): readonly string[] {
+  const counts = [
+    count(held.spaces, 'space'),
+    count(held.records, 'record'),
+    count(held.keys, 'key'),
+    `${Math.ceil(held.bytes / 1024)} KiB`,
+  ].join(', ');
+  const store = `${folder}: ${counts}`;
+  if (running === undefined) return [store];
+  const { cert, host, port, pid, startedAt, isReady } = running;
+  const url = urlOf({ host, port }, cert === undefined ? 'http' : 'https');
+  const state = isReady ? 'ready' : 'not ready';
+  return [`${url}  ${state}, process ${pid}, since ${timeText(startedAt)}`, store];
+}

@@ -1,0 +1,90 @@
+import { type ConfigFile, configPath, readConfigFile } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
+import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';
+import { type Environment, type Problem, problemText } from '../../core/settings/config-values.ts';
+import type { Settings } from '../../core/settings/settings.ts';
+import { CliError } from '../cli-error.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Reads the configuration for a command; what is wrong with it becomes one CliError. */
+
+export interface LoadedSettings {
+  readonly settings: Settings;
+  readonly warnings: readonly Problem[];
+}
+
+/** The file, or a CliError that says how to make one. */
+export async function requireConfigFile(environment: Environment): Promise<ConfigFile> {
+  const folder = configFolder(environment);
+  const file = await readConfigFile(folder);
+  if (file !== undefined) return file;
+  throw new CliError(
+    `There is no configuration yet: ${configPath(folder)} does not exist.`,
+    'Make one with: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
+  );
+}
+
+/** Where the proxy listens and its token. */
+export async function loadAccess(environment: Environment): Promise<Access> {
+  const file = await requireConfigFile(environment);
+  const { access, problems } = parseAccess(file.value, environment);
+  if (access === undefined) throw configError(file.path, problems);
+  return access;
+}
+
+/** The settings of the file with environment and flags over it. */
+export function settingsOf(
+  file: ConfigFile,
+  environment: Environment,
+  flags: ProxyFlags,
+): LoadedSettings {
+  const { settings, problems, warnings } = parseConfig(file.value, environment, flags);
+  if (settings === undefined) throw configError(file.path, problems);
+  return { settings, warnings };
+}
+
+/** Every problem on a line of its own. A wrong flag alone is wrong usage. */
+export function configError(path: string, problems: readonly Problem[]): CliError {
+  const isUsage = problems.every(isOfFlag);
+  return new CliError(problems.map(problemText), hintFor(path, problems), isUsage ? 2 : 1);
+}
+
+/** What mends all of them; the environment is named where the file itself is right. */
+function hintFor(path: string, problems: readonly Problem[]): string {
+  if (problems.every(isOfFlag)) return 'See: svc start --help';
+  if (!problems.every(isOfEnvironment)) return `Correct ${path}, then check it with: svc doctor`;
+  const overrides = unique(problems.flatMap(({ origin }) => origin ?? []));
+  const variables = unique(problems.flatMap(({ variable }) => variable ?? []));
+  return [
+    ...(overrides.length === 0 ? [] : [`Correct it, or: unset ${overrides.join(' ')}`]),
+    ...(variables.length === 0
+      ? []
+      : [
+          `Set ${variables.join(' and ')} where svc runs, or put the key into the file: ${keyCommand(problems)}`,
+        ]),
+  ].join('; ');
+}
+
+function isOfFlag({ origin }: Problem): boolean {
+  return origin?.startsWith('--') === true;
+}
+
+function isOfEnvironment(problem: Problem): boolean {
+  return problem.variable !== undefined || (problem.origin !== undefined && !isOfFlag(problem));
+}
+
+function keyCommand(problems: readonly Problem[]): string {
+  const keys = problems.filter(({ variable }) => variable !== undefined);
+  return keys.every(({ path }) => path === 'memory.serviceKey')
+    ? 'svc setup --yes --memory hosted --service-key-stdin'
+    : 'svc setup --yes --upstream NAME --key-stdin';
+}
+
+function unique<T>(values: readonly T[]): readonly T[] {
+  return [...new Set(values)];
+}
+
+export function warnOf(warnings: readonly Problem[], terminal: Terminal): void {
+  for (const warning of warnings) terminal.warn(problemText(warning));
+}

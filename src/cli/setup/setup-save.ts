@@ -1,0 +1,141 @@
+import { type ConfigFile, configPath } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import { updateConfigFile } from '../../adapters/config-writer.ts';
+import { createLocalToken } from '../../adapters/local-token.ts';
+import {
+  type Draft,
+  newDraft,
+  occupantOf,
+  putProxySettings,
+  putUpstream,
+  removeUpstreams,
+  type UpstreamDraft,
+  upstreamEntries,
+  upstreamNames,
+} from '../../core/settings/config-draft.ts';
+import { parseConfig } from '../../core/settings/config-schema.ts';
+import { type Problem, problemText } from '../../core/settings/config-values.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { withoutSettings } from '../../core/settings/config-proxy.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { configError, warnOf } from './load-config.ts';
+import type { Terminal } from '../terminal.ts';
+
+/**
+ * Writes what flags or answers have changed. The result is judged as a whole before anything is
+ * written, and what a change does not name stays as it is.
+ */
+export interface Changes {
+  readonly upstreams: readonly UpstreamDraft[];
+  /** Members of `proxy`. */
+  readonly settings: Draft;
+  /** The whole of `memory`; absent: it stays as it is. */
+  readonly memory?: Draft;
+  /** Names of upstreams that go. */
+  readonly removed: readonly string[];
+  /** An upstream may take the place of another one with the same API style. */
+  readonly replace: boolean;
+}
+
+/** Resolves with what the file says now. */
+export async function saveConfig(changes: Changes, context: CommandContext): Promise<Draft> {
+  const folder = configFolder(context.environment);
+  let saved: Draft = {};
+  await updateConfigFile(folder, (old) => {
+    refuseUnusable(old);
+    const current = isRecord(old?.value) ? old.value : newDraft(createLocalToken());
+    const next = changed(withToken(current), changes);
+    judge(next, { path: configPath(folder), before: current }, context);
+    saved = next;
+    return next;
+  });
+  context.terminal.note(`Saved: ${configPath(folder)}`);
+  return saved;
+}
+
+/** What starts a client that a provider can serve; of none at all is warned already. */
+export function noteNext(config: Draft, terminal: Terminal): void {
+  const styles = upstreamEntries(config).map((one) => one['apiStyle']);
+  if (styles.length === 0) return;
+  const commands = [
+    ...(styles.includes('anthropic_messages') ? ['svc run claude'] : []),
+    ...(styles.includes('openai_responses') ? ['svc run codex'] : []),
+  ];
+  const other = 'svc start, and point your client at it';
+  terminal.note(`Next: ${commands.length === 0 ? other : commands.join(', or ')}`);
+}
+
+/** Refuses to edit what has not the shape of a configuration: an edit would throw it away. */
+export function refuseUnusable(file: ConfigFile | undefined): void {
+  if (file === undefined) return;
+  const shapes = ['config', 'version', 'proxy', 'upstreams'];
+  const problems = parseConfig(file.value, {}).problems.filter(({ path }) => shapes.includes(path));
+  const hasUpstreams = isRecord(file.value) && file.value['upstreams'] !== undefined;
+  const wrong = problems.filter(({ path }) => path !== 'upstreams' || hasUpstreams);
+  if (wrong.length > 0) throw configError(file.path, wrong);
+}
+
+function withToken(draft: Draft): Draft {
+  return draft['localToken'] === undefined ? { ...draft, localToken: createLocalToken() } : draft;
+}
+
+function changed(draft: Draft, changes: Changes): Draft {
+  const { upstreams, settings, memory, removed, replace } = changes;
+  let next = removed.reduce(withoutUpstream, draft);
+  if (memory !== undefined) next = { ...next, memory };
+  if (Object.keys(settings).length > 0) next = putProxySettings(next, settings);
+  for (const upstream of upstreams) {
+    const occupant = occupantOf(next, upstream);
+    if (occupant !== undefined && !replace) {
+      throw new CliError(
+        `${occupant} already speaks ${upstream.apiStyle}, and svc has one upstream for each API style.`,
+        `To put ${upstream.name} in its place, add --replace.`,
+      );
+    }
+    next = putUpstream(next, upstream);
+  }
+  return next;
+}
+
+function withoutUpstream(draft: Draft, name: string): Draft {
+  const { draft: next, removed } = removeUpstreams(draft, name);
+  if (removed > 0) return next;
+  const names = upstreamNames(draft);
+  const known = names.length === 0 ? 'There is none at all.' : `There is: ${names.join(', ')}.`;
+  throw new CliError('--remove: no upstream has this name.', known);
+}
+
+interface Judged {
+  readonly path: string;
+  /** What the file says now. */
+  readonly before: Draft;
+}
+
+// A variable that this shell has not, or has otherwise, says nothing about the file: the shell that
+// runs `svc start` may have it.
+function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandContext): void {
+  // Nor do the variables that stand for settings.
+  const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
+  const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
+  if (wrong.length > 0) throw notSaved(wrong, judged);
+  const others = problems.filter(({ isUnset }) => isUnset !== true);
+  warnOf([...warnings, ...others], terminal);
+  const unset = problems.filter(({ isUnset }) => isUnset === true);
+  if (unset.length === 0) return;
+  const named = unset.flatMap(({ variable }) => (variable === undefined ? [] : [`$${variable}`]));
+  const which = named.length === 0 ? 'A key' : [...new Set(named)].join(' and ');
+  terminal.warn(`${which} is not set in this shell: svc start needs it where it runs.`);
+}
+
+/** What was wrong before is the file's; the rest was asked for just now. */
+function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError {
+  const known = parseConfig(before, {}).problems.map(problemText);
+  const lines = wrong.map(problemText);
+  if (lines.some((line) => known.includes(line))) return configError(path, wrong);
+  const isAddress = wrong.every(({ path: at }) => /^upstreams.*\.baseUrl$/.test(at));
+  const hint = isAddress
+    ? 'Nothing was saved. For an address of your own network or machine add --allow-private.'
+    : 'Nothing was saved. See: svc setup --help';
+  return new CliError(lines, hint);
+}

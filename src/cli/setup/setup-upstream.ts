@@ -1,0 +1,180 @@
+import { AUTHS, defaultAuth, UPSTREAM_NAME } from '../../core/settings/config-upstreams.ts';
+import {
+  type Draft,
+  draftsOf,
+  existingUpstream,
+  type UpstreamDraft,
+} from '../../core/settings/config-draft.ts';
+import { isRoutable, type Provider } from '../../core/settings/catalog.ts';
+import { isCredential, isEnvironmentName } from '../../core/settings/config-values.ts';
+import { DIALECTS, type Dialect } from '../../core/request/dialect.ts';
+import type { Credential, UpstreamAuth } from '../../core/settings/settings.ts';
+import { WELL_KNOWN_NAMES, wellKnown, type WellKnown } from '../../core/settings/well-known.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+
+/** From the flags of `svc setup` to the upstreams that they mean. A key is never among the flags. */
+
+export interface UpstreamFlags {
+  readonly upstream?: string;
+  /** The name of an environment variable: the file then names it too, and holds no key. */
+  readonly keyEnv?: string;
+  readonly keyStdin?: boolean;
+  readonly baseUrl?: string;
+  readonly apiStyle?: string;
+  readonly auth?: string;
+  readonly allowPrivate?: boolean;
+}
+
+export interface UpstreamSources {
+  readonly context: CommandContext;
+  /** The catalog; asked only for a name that svc does not know by itself. */
+  readonly listProviders: () => Promise<readonly Provider[]>;
+}
+
+/** `draft` is the file as it is: an upstream that is in there keeps what the flags do not say. */
+export async function chooseUpstreams(
+  flags: UpstreamFlags,
+  draft: Draft,
+  { context, listProviders }: UpstreamSources,
+): Promise<readonly UpstreamDraft[]> {
+  const name = flags.upstream ?? '';
+  if (!UPSTREAM_NAME.test(name)) {
+    throw usage('--upstream: expected up to 40 lower-case letters, digits, - and _.');
+  }
+  const apiStyle = choice('--api-style', flags.apiStyle, DIALECTS);
+  const auth = choice('--auth', flags.auth, AUTHS);
+  const isInFile = DIALECTS.some((style) => existingUpstream(draft, name, style) !== undefined);
+  const known = wellKnown(name) ?? (isInFile ? undefined : await listed(name, listProviders));
+  const places = placesOf({ name, apiStyle, known, flags, draft });
+  const isNew = places.every(
+    (place) => existingUpstream(draft, name, place.apiStyle) === undefined,
+  );
+  const key = await keyOf({ flags, auth, known, isNew, context });
+  const changes = {
+    ...(flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }),
+    ...(auth === undefined ? {} : { auth }),
+    ...(flags.allowPrivate === undefined ? {} : { allowPrivate: flags.allowPrivate }),
+    ...(key === undefined ? {} : { providerKey: key }),
+  };
+  return places.map((place) => ({ ...place, ...changes }));
+}
+
+async function listed(
+  name: string,
+  listProviders: UpstreamSources['listProviders'],
+): Promise<WellKnown | undefined> {
+  const provider = (await listProviders()).find(({ id }) => id === name);
+  if (provider?.baseUrl === undefined || !isRoutable(provider)) return undefined;
+  return { ...provider, baseUrl: provider.baseUrl };
+}
+
+interface Wanted {
+  readonly name: string;
+  readonly apiStyle: Dialect | undefined;
+  readonly known: WellKnown | undefined;
+  readonly flags: UpstreamFlags;
+  readonly draft: Draft;
+}
+
+function placesOf({ name, apiStyle, known, flags, draft }: Wanted): readonly UpstreamDraft[] {
+  const existing = DIALECTS.filter((style) => existingUpstream(draft, name, style) !== undefined);
+  if (apiStyle === undefined && existing.length > 0) {
+    return existing.map((style) => ({ name, apiStyle: style }));
+  }
+  if (apiStyle !== undefined && existing.includes(apiStyle)) return [{ name, apiStyle }];
+  if (known !== undefined) {
+    const styles = apiStyle === undefined ? known.apiStyles : [apiStyle];
+    if (styles.length === 0) {
+      throw usage(`What does ${name} speak? Give --api-style.`, `One of: ${DIALECTS.join(', ')}.`);
+    }
+    const auth = apiStyle === undefined ? known.auth : authFor(known, apiStyle);
+    return draftsOf(name, { ...known, apiStyles: styles, auth }, {});
+  }
+  if (apiStyle !== undefined && flags.baseUrl !== undefined) {
+    return [{ name, apiStyle, auth: defaultAuth(apiStyle) }];
+  }
+  throw usage(
+    'This provider is not known by name: give --base-url and --api-style.',
+    `Known by name: ${WELL_KNOWN_NAMES.join(', ')}, and those of the catalog: svc setup shows them. API styles: ${DIALECTS.join(', ')}.`,
+  );
+}
+
+function authFor(known: WellKnown, apiStyle: Dialect): UpstreamAuth {
+  return known.auth === 'none' ? 'none' : defaultAuth(apiStyle);
+}
+
+interface KeySource {
+  readonly flags: UpstreamFlags;
+  readonly auth: UpstreamAuth | undefined;
+  readonly known: WellKnown | undefined;
+  readonly isNew: boolean;
+  readonly context: CommandContext;
+}
+
+async function keyOf({
+  flags,
+  auth,
+  known,
+  isNew,
+  context,
+}: KeySource): Promise<Credential | undefined> {
+  if (flags.keyEnv !== undefined && flags.keyStdin === true) {
+    throw usage('--key-env and --key-stdin are two answers to one question.');
+  }
+  if (flags.keyEnv !== undefined) {
+    if (isEnvironmentName(flags.keyEnv)) return { env: flags.keyEnv };
+    throw usage('--key-env: expected the name of an environment variable, not a key.');
+  }
+  if (flags.keyStdin === true) return readKey(context.stdin, '--key-stdin');
+  const takesKey = (auth ?? known?.auth) !== 'none';
+  if (!isNew || !takesKey) return undefined;
+  const offered = known?.keyEnv ?? '';
+  if (offered !== '' && context.environment[offered]) return { env: offered };
+  const name = offered === '' ? 'NAME' : offered;
+  throw usage(
+    'Where is the key of this provider?',
+    `Give --key-env ${name} (the file then names the variable), or --key-stdin and the key on stdin.`,
+  );
+}
+
+/** Longer than every provider's keys, service account tokens included. */
+const KEY_BYTES_MAX = 8192;
+
+/** `flag` is what asked for it. */
+export async function readKey(stdin: CommandContext['stdin'], flag: string): Promise<string> {
+  if (stdin === undefined || stdin.isTTY === true) {
+    // Typed in here it would stand on the screen.
+    throw usage(`${flag} reads a key from a pipe or a file, not from the keyboard.`);
+  }
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of stdin) {
+    const bytes = Buffer.from(piece);
+    pieces.push(bytes);
+    length += bytes.length;
+    if (length > KEY_BYTES_MAX) break;
+  }
+  const key = Buffer.concat(pieces).toString('utf8').trim();
+  if (length <= KEY_BYTES_MAX && isCredential(key)) return key;
+  const what = key === '' ? 'nothing' : 'something that is no key';
+  throw new CliError(
+    `stdin held ${what}.`,
+    `Pipe in the key alone, for example: svc setup … ${flag} < key.txt`,
+  );
+}
+
+export function choice<T extends string>(
+  name: string,
+  text: string | undefined,
+  values: readonly T[],
+): T | undefined {
+  if (text === undefined) return undefined;
+  const chosen = values.find((value) => value === text);
+  if (chosen !== undefined) return chosen;
+  throw usage(`${name}: expected one of ${values.join(', ')}.`);
+}
+
+export function usage(line: string, hint = 'See: svc setup --help'): CliError {
+  return new CliError(line, hint, 2);
+}

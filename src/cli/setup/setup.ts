@@ -1,0 +1,94 @@
+import { readConfigFile, repairModes } from '../../adapters/config-file.ts';
+import { configFolder } from '../../adapters/config-folder.ts';
+import {
+  type Draft,
+  type UpstreamDraft,
+  upstreamsFromEnvironment,
+} from '../../core/settings/config-draft.ts';
+import {
+  flagNameOf,
+  parseProxySetting,
+  type ProxyFlags,
+  type ProxySettingName,
+} from '../../core/settings/config-proxy.ts';
+import { parseConfig } from '../../core/settings/config-schema.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { CliError } from '../cli-error.ts';
+import { configError } from './load-config.ts';
+import { noteNext, refuseUnusable, saveConfig } from './setup-save.ts';
+import { chooseMemory, type MemoryFlags } from './setup-memory.ts';
+import { chooseUpstreams, type UpstreamFlags, type UpstreamSources } from './setup-upstream.ts';
+
+/**
+ * `svc setup`: makes the configuration, or changes it. The result is judged as a whole before
+ * anything is written, and what a change does not name stays as it is.
+ */
+
+export interface SetupOptions extends UpstreamFlags, MemoryFlags {
+  readonly yes?: boolean;
+  readonly remove?: string;
+  readonly replace?: boolean;
+  readonly flags: ProxyFlags;
+}
+
+const EXAMPLES =
+  'For example: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY (see svc setup --help)';
+
+export async function setup(options: SetupOptions, sources: UpstreamSources): Promise<void> {
+  const { context } = sources;
+  const { environment, terminal } = context;
+  if (options.yes !== true) {
+    throw new CliError(
+      'setup asks its questions on a terminal: without one say what to do, and --yes.',
+      EXAMPLES,
+      2,
+    );
+  }
+  const folder = configFolder(environment);
+  // Read once before asking for a key, so that a broken file is told first.
+  const before = await readConfigFile(folder);
+  refuseUnusable(before);
+  for (const path of await repairModes(folder)) terminal.note(`Made private: ${path}`);
+  const draft = isRecord(before?.value) ? before.value : undefined;
+  if (options.keyStdin === true && options.serviceKeyStdin === true) {
+    throw new CliError('stdin holds one key: give the other one by its variable.', EXAMPLES, 2);
+  }
+  const upstreams = await chosenUpstreams(options, draft, sources);
+  const memory = await chooseMemory(options, draft ?? {}, context);
+  const { remove, replace = false, flags } = options;
+  const removed = remove === undefined ? [] : [remove];
+  const changes = { upstreams, settings: proxyChanges(flags), removed, replace };
+  const saved = await saveConfig(memory === undefined ? changes : { ...changes, memory }, context);
+  noteNext(saved, terminal);
+}
+
+async function chosenUpstreams(
+  options: SetupOptions,
+  draft: Draft | undefined,
+  sources: UpstreamSources,
+): Promise<readonly UpstreamDraft[]> {
+  const { context } = sources;
+  if (options.upstream !== undefined) return chooseUpstreams(options, draft ?? {}, sources);
+  const needless = ['keyEnv', 'keyStdin', 'baseUrl', 'apiStyle', 'auth', 'allowPrivate'] as const;
+  if (needless.some((name) => options[name] !== undefined)) {
+    throw new CliError('Which provider is that for? Name it with --upstream.', EXAMPLES, 2);
+  }
+  // A first setup that names nothing takes what the environment offers, as start does.
+  return draft === undefined ? upstreamsFromEnvironment(context.environment) : [];
+}
+
+function proxyChanges(flags: ProxyFlags): Draft {
+  const names = Object.keys(flags).filter((name): name is ProxySettingName => name !== '');
+  const wrong: string[] = [];
+  const changes = names.map((name): [string, unknown] => {
+    const value = parseProxySetting(name, flags[name] ?? '');
+    if (value === undefined) wrong.push(flagNameOf(name));
+    return [name, value];
+  });
+  if (wrong.length === 0) return Object.fromEntries(changes);
+  const { problems } = parseConfig({}, {}, flags);
+  throw configError(
+    '',
+    problems.filter(({ origin }) => origin !== undefined),
+  );
+}

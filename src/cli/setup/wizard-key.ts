@@ -1,0 +1,95 @@
+import {
+  existingUpstream,
+  putUpstream,
+  type UpstreamDraft,
+} from '../../core/settings/config-draft.ts';
+import { parseUpstream } from '../../core/settings/config-schema.ts';
+import { problemText } from '../../core/settings/config-values.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import { checkKey, type KeyCheck } from '../doctor/key-check.ts';
+import { askNext, askSecret, type Next } from './wizard-secret.ts';
+import type { Scene } from './wizard-scene.ts';
+
+/** The key of one provider, and whether the provider takes it. What is typed is never shown. */
+export async function askKey(
+  upstreams: readonly UpstreamDraft[],
+  scene: Scene,
+): Promise<readonly UpstreamDraft[]> {
+  for (;;) {
+    const keyed = await withKey(upstreams, scene);
+    if (keyed.length === 0) return [];
+    const next = await judge(keyed, scene);
+    if (next === 'keep') return keyed;
+    if (next === 'leave') return [];
+  }
+}
+
+/** Empty: the person went back. */
+async function withKey(
+  upstreams: readonly UpstreamDraft[],
+  scene: Scene,
+): Promise<readonly UpstreamDraft[]> {
+  const [first] = upstreams;
+  if (first === undefined) return [];
+  if (upstreams.every((upstream) => authOf(upstream, scene) === 'none')) return upstreams;
+  const { name, apiStyle } = first;
+  const provider = scene.parts.catalog.providers().find(({ id }) => id === name);
+  const question = {
+    message: `Where is the key of ${name}?`,
+    stored: existingUpstream(scene.draft, name, apiStyle)?.['providerKey'],
+    offered: provider?.keyEnvs ?? [],
+  };
+  const answer = await askSecret(question, scene);
+  if (answer.kind === 'back') return [];
+  if (answer.kind === 'keep') return upstreams;
+  return upstreams.map((upstream) => ({ ...upstream, providerKey: answer.key }));
+}
+
+function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Scene): unknown {
+  return auth ?? existingUpstream(draft, name, apiStyle)?.['auth'];
+}
+
+async function judge(upstreams: readonly UpstreamDraft[], scene: Scene): Promise<Next> {
+  const { terminal } = scene.context;
+  const checked = await check(upstreams, scene);
+  if (checked === undefined) return 'keep';
+  const { state, found } = checked;
+  const name = upstreams[0]?.name ?? '';
+  if (state === 'accepted') {
+    terminal.note(`ok: ${name}: ${found}.`);
+    return 'keep';
+  }
+  terminal.warn(`${name}: ${found}.`);
+  return askNext({ isRefused: state === 'refused', leave: 'Leave this provider out' }, scene);
+}
+
+/** Undefined when there is nothing to try: the key is in a variable that is not set here. */
+async function check(
+  upstreams: readonly UpstreamDraft[],
+  scene: Scene,
+): Promise<KeyCheck | undefined> {
+  const { terminal } = scene.context;
+  const settings = settingsFor(upstreams, scene);
+  if ('unset' in settings) {
+    terminal.note('The key is not set in this shell, so it is not tried: svc start needs it.');
+    return undefined;
+  }
+  if ('wrong' in settings) return { state: 'unknown', found: settings.wrong };
+  terminal.note(`Trying the key: ${new URL(settings.baseUrl).host} lists its models …`);
+  return checkKey(settings, scene.parts.openUpstream);
+}
+
+/** The first of the upstreams as a proxy would have it; the others share its key and its host. */
+function settingsFor(
+  upstreams: readonly UpstreamDraft[],
+  { draft, context }: Scene,
+): UpstreamSettings | { readonly unset: true } | { readonly wrong: string } {
+  const [first] = upstreams;
+  if (first === undefined) return { unset: true };
+  // As it would stand in the file, judged alone.
+  const entry = existingUpstream(putUpstream(draft, first), first.name, first.apiStyle);
+  const { upstream, problems } = parseUpstream(entry, context.environment);
+  if (upstream !== undefined) return upstream;
+  if (problems.every(({ isUnset }) => isUnset === true)) return { unset: true };
+  return { wrong: problems.map(problemText).join('; ') };
+}

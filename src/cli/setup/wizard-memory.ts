@@ -1,0 +1,101 @@
+import input from '@inquirer/input';
+import select from '@inquirer/select';
+import { dataFolder } from '../../adapters/data-folder.ts';
+import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
+import { namedVariable } from '../../core/settings/config-values.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import type { Draft } from '../../core/settings/config-draft.ts';
+import { checkService, type ServicePlace } from '../doctor/service-check.ts';
+import { askNext, askSecret } from './wizard-secret.ts';
+import type { Scene } from './wizard-scene.ts';
+
+/** Where memories live: on this machine, or with a service that several machines share. */
+
+/** Undefined when it stays as it is. */
+export async function askMemory(scene: Scene): Promise<Draft | undefined> {
+  const { draft, context, parts } = scene;
+  const memory = isRecord(draft['memory']) ? draft['memory'] : {};
+  const kind = await select(
+    {
+      message: 'Where shall memories be?',
+      default: memory['kind'] === 'hosted' ? 'hosted' : 'embedded',
+      choices: [
+        {
+          value: 'embedded',
+          name: 'On this machine',
+          description: `one SQLite file in ${dataFolder(context.environment)}; no account`,
+        },
+        {
+          value: 'hosted',
+          name: 'With a memory service',
+          description: 'several machines or a team share them; it needs a URL and a service key',
+        },
+      ] as const,
+    },
+    parts.streams,
+  );
+  if (kind === 'embedded') return memory['kind'] === 'hosted' ? { kind } : undefined;
+  return askService(memory, scene);
+}
+
+async function askService(memory: Draft, scene: Scene): Promise<Draft | undefined> {
+  const { streams } = scene.parts;
+  const before = typeof memory['baseUrl'] === 'string' ? { default: memory['baseUrl'] } : {};
+  const baseUrl = await input(
+    {
+      message: 'Base URL of the memory service:',
+      ...before,
+      validate: (text) => {
+        const parsed = parseServiceUrl(text, true);
+        return 'allowed' in parsed ? `Expected ${parsed.allowed}.` : true;
+      },
+    },
+    streams,
+  );
+  for (;;) {
+    const question = {
+      message: 'Where is its service key?',
+      stored: memory['serviceKey'],
+      offered: ['SVC_SERVICE_KEY'],
+    };
+    const answer = await askSecret(question, scene);
+    if (answer.kind === 'back') return undefined;
+    const serviceKey = answer.kind === 'key' ? answer.key : memory['serviceKey'];
+    // An address of the person's own network, typed as such, is meant as such.
+    const isOwn = 'allowed' in parseServiceUrl(baseUrl);
+    const isKept = memory['baseUrl'] === baseUrl && memory['allowPrivate'] === true;
+    const place = { baseUrl, ...(isOwn || isKept ? { allowPrivate: true } : {}) };
+    const next = await judge({ ...place, serviceKey }, scene);
+    if (next === 'leave') return undefined;
+    if (next === 'keep') return { kind: 'hosted', ...place, serviceKey };
+  }
+}
+
+async function judge(
+  { serviceKey, ...place }: Omit<ServicePlace, 'serviceKey'> & { readonly serviceKey: unknown },
+  scene: Scene,
+): Promise<'keep' | 'again' | 'leave'> {
+  const { terminal, environment } = scene.context;
+  const key = resolved(serviceKey, environment);
+  if (key === undefined) {
+    terminal.note('The key is not set in this shell, so it is not tried: svc start needs it.');
+    return 'keep';
+  }
+  terminal.note(`Trying the key: ${new URL(place.baseUrl).host} says what it may do …`);
+  const { state, found } = await checkService({ ...place, serviceKey: key });
+  if (state === 'accepted') {
+    terminal.note(`ok: memory service: ${found}.`);
+    return 'keep';
+  }
+  terminal.warn(`memory service: ${found}.`);
+  return askNext({ isRefused: state === 'refused', leave: 'Leave the memory as it was' }, scene);
+}
+
+function resolved(
+  credential: unknown,
+  environment: Scene['context']['environment'],
+): string | undefined {
+  if (typeof credential === 'string') return credential;
+  const name = namedVariable(credential);
+  return name === undefined ? undefined : environment[name] || undefined;
+}

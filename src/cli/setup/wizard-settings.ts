@@ -1,0 +1,111 @@
+import input from '@inquirer/input';
+import select from '@inquirer/select';
+import { probeProxy } from '../../adapters/health-probe.ts';
+import type { Draft } from '../../core/settings/config-draft.ts';
+import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
+import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
+import { storedSettings } from './wizard-summary.ts';
+import type { Scene } from './wizard-scene.ts';
+
+/** The wizard's questions about the proxy itself. Each gives the settings that its answers change. */
+
+export async function askAddress(scene: Scene): Promise<Draft> {
+  const { host, port } = storedSettings(scene.draft);
+  const answer = await input(
+    {
+      message: 'On which port of this machine shall svc listen?',
+      default: String(port),
+      validate: (text) => judgePort(text, host, scene),
+    },
+    scene.parts.streams,
+  );
+  return changed({ port }, { port: answer });
+}
+
+async function judgePort(text: string, host: string, { draft }: Scene): Promise<string | true> {
+  const port = parseProxySetting('port', text);
+  if (typeof port !== 'number') return 'A port is a number from 0 to 65535; 8765 is the default.';
+  if (port === 0) return true;
+  const token = typeof draft['localToken'] === 'string' ? draft['localToken'] : '';
+  const { listener } = await probeProxy({ host, port }, token);
+  const isForeign = listener === 'stranger' || listener === 'silent';
+  return isForeign ? `Another program listens on port ${port}: take another one.` : true;
+}
+
+const MEMORY_WORDS = {
+  'read-write': 'recall what was said, and keep what is said',
+  read: 'recall, and keep nothing new',
+  write: 'keep, and recall nothing',
+  off: 'neither',
+} as const;
+
+const COMPRESSION_WORDS = {
+  deterministic: 'leave old tool output out where that is proven safe and pays',
+  shadow: 'change nothing, and count what could be left out',
+  passthrough: 'change nothing',
+} as const;
+
+export async function askModes(scene: Scene): Promise<Draft> {
+  const before = storedSettings(scene.draft);
+  const { streams } = scene.parts;
+  const memoryMode = await select(
+    {
+      message: 'What may svc do with its memory?',
+      default: before.memoryMode,
+      choices: MEMORY_MODES.toReversed().map((value) => ({
+        value,
+        name: value,
+        description: MEMORY_WORDS[value],
+      })),
+    },
+    streams,
+  );
+  const compressionMode = await select(
+    {
+      message: 'And with long requests?',
+      default: before.compressionMode,
+      choices: COMPRESSION_MODES.toReversed().map((value) => ({
+        value,
+        name: value,
+        description: COMPRESSION_WORDS[value],
+      })),
+    },
+    streams,
+  );
+  const inputBudget = await askNumber(scene, 'inputBudget', 'Shorten from how many tokens on?');
+  const recalledTokensMax = await askNumber(
+    scene,
+    'recalledTokensMax',
+    'How many tokens may recalled memory add to a request?',
+  );
+  return changed(before, { memoryMode, compressionMode, inputBudget, recalledTokensMax });
+}
+
+async function askNumber(
+  scene: Scene,
+  name: 'inputBudget' | 'recalledTokensMax',
+  message: string,
+): Promise<string> {
+  return input(
+    {
+      message,
+      default: String(storedSettings(scene.draft)[name]),
+      validate: (text) =>
+        parseProxySetting(name, text) !== undefined || 'Expected a whole number in a sane range.',
+    },
+    scene.parts.streams,
+  );
+}
+
+/** What is answered as it was stays out of the file. */
+function changed(
+  before: Readonly<Partial<Record<ProxySettingName, unknown>>>,
+  answers: Readonly<Partial<Record<ProxySettingName, string>>>,
+): Draft {
+  const entries = Object.entries(answers).map(([name, text]): [string, unknown] => [
+    name,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Keys of the record above.
+    parseProxySetting(name as ProxySettingName, text),
+  ]);
+  return Object.fromEntries(entries.filter(([name, value]) => value !== Reflect.get(before, name)));
+}

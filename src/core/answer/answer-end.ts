@@ -1,0 +1,70 @@
+import { Buffer } from 'node:buffer';
+import type { Dialect } from '../request/dialect.ts';
+
+/**
+ * Finds the chunk with which a provider's answer ends, while the chunks pass by: the client acts
+ * on the end event as soon as its blank line is in, and what must be on disk by then has to be
+ * written before that chunk is forwarded. Finding too much is harmless, missing the end is not.
+ */
+export class AnswerEnd {
+  readonly #marks: readonly string[];
+  /** End of the bytes before, for a mark or a blank line that is split over chunks. */
+  #tail = '';
+  /** The mark has been seen; the blank line that ends its event has not. */
+  #isMarked = false;
+
+  constructor(dialect: Dialect) {
+    this.#marks = MARKS[dialect];
+  }
+
+  /** True when the end event may be whole with this chunk. Each chunk once, in order. */
+  isIn(chunk: Uint8Array): boolean {
+    const text = this.#tail + latin1(chunk);
+    const first = this.#isMarked ? 0 : this.#markIn(text);
+    if (first === -1) {
+      this.#keepTail(text);
+      return false;
+    }
+    // The model may write about marks: the last one decides what is still to come.
+    const last = Math.max(
+      this.#isMarked ? 0 : -1,
+      ...this.#marks.map((mark) => text.lastIndexOf(mark)),
+    );
+    this.#isMarked = !BLANK_LINE.test(text.slice(last));
+    this.#keepTail(text);
+    return BLANK_LINE.test(text.slice(first));
+  }
+
+  #keepTail(text: string): void {
+    if (this.#isMarked) this.#tail = text.slice(-BLANK_CHARS_MAX);
+    else this.#tail = text.endsWith('\n') ? '' : text.slice(-MARK_CHARS_MAX);
+  }
+
+  #markIn(text: string): number {
+    for (const mark of this.#marks) {
+      const at = text.indexOf(mark);
+      if (at !== -1) return at;
+    }
+    return -1;
+  }
+}
+
+const MARKS: Readonly<Record<Dialect, readonly string[]>> = {
+  anthropic_messages: ['message_stop'],
+  openai_responses: ['response.completed', 'response.incomplete', 'response.failed'],
+  openai_chat_completions: ['[DONE]'],
+};
+
+/** One less than the longest mark: what the start of a split mark can at most be. */
+const MARK_CHARS_MAX = 'response.incomplete'.length - 1;
+/** A blank line is at most two line ends of two characters; the last one arrives with the chunk. */
+const BLANK_CHARS_MAX = 3;
+const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/;
+
+/** One byte, one character: cheaper than decoding, and the marks are ASCII. */
+function latin1(chunk: Uint8Array): string {
+  const bytes = Buffer.isBuffer(chunk)
+    ? chunk
+    : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  return bytes.toString('latin1');
+}

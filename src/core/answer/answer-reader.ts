@@ -1,0 +1,173 @@
+import { Buffer } from 'node:buffer';
+import { AnswerEnd } from './answer-end.ts';
+import type { Answer } from './answer.ts';
+import type { Dialect } from '../request/dialect.ts';
+import type { AnswerParser } from '../dialects/answer-parser.ts';
+import { MessagesAnswer } from '../dialects/anthropic-answers.ts';
+import { ChatAnswer } from '../dialects/chat-answers.ts';
+import { ResponsesAnswer } from '../dialects/responses-answers.ts';
+import { parseJson } from '../bytes/json-fields.ts';
+import { SseReader } from './sse.ts';
+
+/**
+ * Reads a provider's answer on the side while its bytes are relayed. It never changes, holds back
+ * or throws at anything: what it cannot read is an answer that is not complete.
+ *
+ * `push` and `isTerminal` run for every chunk of every stream, so they only keep the chunk and
+ * search it. Decoding and parsing happen in batches.
+ */
+export class AnswerReader {
+  readonly #parser: AnswerParser;
+  readonly #end: AnswerEnd;
+  readonly #sse: SseReader;
+  #form: 'unknown' | 'events' | 'json';
+  /** Chunks since the last batch, copied: keeping hundreds of small buffers would cost more. */
+  #batch: Buffer | undefined;
+  #batchBytes = 0;
+  /** Bytes that wait for the end of their line. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #gaveUp = false;
+  #endsSeen = 0;
+
+  /** `contentType`: of the answer's headers. `textCharsMax`: visible text beyond it is dropped. */
+  constructor(
+    dialect: Dialect,
+    options: { contentType: string | undefined; textCharsMax: number },
+  ) {
+    this.#parser = new PARSERS[dialect](options.textCharsMax);
+    this.#end = new AnswerEnd(dialect);
+    this.#form = formOf(options.contentType);
+    const onEvent = ({ data }: { data: string }): void => this.#parser.readEvent(data);
+    this.#sse = new SseReader(onEvent, { eventCharsMax: EVENT_BYTES_MAX });
+  }
+
+  push(chunk: Uint8Array): void {
+    if (this.#gaveUp) return;
+    if (chunk.length > BATCH_BYTES - this.#batchBytes) this.#readBatch();
+    if (chunk.length > BATCH_BYTES) {
+      this.#read(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+      return;
+    }
+    this.#batch ??= Buffer.allocUnsafeSlow(BATCH_BYTES);
+    this.#batch.set(chunk, this.#batchBytes);
+    this.#batchBytes += chunk.length;
+  }
+
+  /**
+   * True when the provider's answer may be whole with this chunk: call `finish` before the chunk is
+   * forwarded, and look at `isComplete`. Each chunk once, in order, before or after its `push`.
+   */
+  isTerminal(chunk: Uint8Array): boolean {
+    if (this.#form === 'unknown') this.#form = sniff(chunk);
+    if (this.#form !== 'json') return this.#end.isIn(chunk);
+    if (this.#endsSeen >= JSON_ENDS_MAX || !endsObject(chunk)) return false;
+    this.#endsSeen += 1;
+    return true;
+  }
+
+  /** What the answer says so far. May be called early, again, and before further chunks. */
+  finish(): Answer {
+    this.#readBatch();
+    if (this.#form === 'json') this.#readBody();
+    else this.#readHeldLines();
+    const answer = this.#parser.answer();
+    return this.#gaveUp || this.#sse.overflowed ? { ...answer, isComplete: false } : answer;
+  }
+
+  #readBatch(): void {
+    const bytes = this.#batch?.subarray(0, this.#batchBytes);
+    this.#batchBytes = 0;
+    if (bytes !== undefined && bytes.length > 0) this.#read(bytes);
+  }
+
+  #read(bytes: Buffer): void {
+    if (this.#form === 'unknown') this.#form = sniff(bytes);
+    if (this.#form === 'json') this.#hold(bytes, JSON_BYTES_MAX);
+    else this.#readLines(bytes, bytes.lastIndexOf(LF));
+  }
+
+  // A line end is never inside a UTF-8 character, so whole lines decode by themselves.
+  #readLines(bytes: Buffer, lastLineEnd: number): void {
+    if (lastLineEnd === -1) {
+      this.#hold(bytes, EVENT_BYTES_MAX);
+      return;
+    }
+    const lines = bytes.subarray(0, lastLineEnd + 1);
+    const whole = this.#held.length === 0 ? lines : Buffer.concat([...this.#held, lines]);
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#sse.pushText(whole.toString('utf8'));
+    this.#parser.settle();
+    this.#hold(bytes.subarray(lastLineEnd + 1), EVENT_BYTES_MAX);
+    if (this.#sse.overflowed) this.#giveUp();
+  }
+
+  // A copy: the bytes are the batch's or the relay's.
+  #hold(bytes: Buffer, bytesMax: number): void {
+    if (bytes.length === 0) return;
+    this.#held.push(Buffer.from(bytes));
+    this.#heldBytes += bytes.length;
+    if (this.#heldBytes > bytesMax) this.#giveUp();
+  }
+
+  #giveUp(): void {
+    this.#gaveUp = true;
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#batch = undefined;
+    this.#batchBytes = 0;
+  }
+
+  // Lines may end in CR alone. Nobody sends that, so only the end of the answer looks for it.
+  #readHeldLines(): void {
+    const held = Buffer.concat(this.#held);
+    const lastLineEnd = held.lastIndexOf(CR);
+    if (lastLineEnd === -1) return;
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#readLines(held, lastLineEnd);
+  }
+
+  #readBody(): void {
+    const body = parseJson(Buffer.concat(this.#held).toString('utf8'));
+    if (body === undefined) return;
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#parser.readBody(body);
+  }
+}
+
+const LF = 10;
+const CR = 13;
+
+/** Some 130 events decoded and split at once. Measured from 16 to 64 KiB: more gains nothing. */
+const BATCH_BYTES = 32 * 1024;
+/** One event, or one line: the last event of Responses repeats the whole answer. */
+const EVENT_BYTES_MAX = 4 * 1024 * 1024;
+const JSON_BYTES_MAX = 4 * 1024 * 1024;
+/** How often a JSON answer may look whole before its end: each look parses what is there. */
+const JSON_ENDS_MAX = 8;
+
+const PARSERS: Readonly<Record<Dialect, new (textCharsMax: number) => AnswerParser>> = {
+  anthropic_messages: MessagesAnswer,
+  openai_responses: ResponsesAnswer,
+  openai_chat_completions: ChatAnswer,
+};
+
+function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' {
+  const type = contentType?.toLowerCase() ?? '';
+  if (type.includes('event-stream')) return 'events';
+  return type.includes('json') ? 'json' : 'unknown';
+}
+
+/** By the first byte that is not a space: JSON answers are objects, events begin with a name. */
+function sniff(bytes: Uint8Array): 'unknown' | 'events' | 'json' {
+  const first = bytes.find((byte) => byte > 0x20);
+  if (first === undefined) return 'unknown';
+  return first === 0x7b ? 'json' : 'events';
+}
+
+function endsObject(chunk: Uint8Array): boolean {
+  return chunk.findLast((byte) => byte > 0x20) === 0x7d;
+}

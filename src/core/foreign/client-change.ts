@@ -1,0 +1,61 @@
+import { isRecord } from '../bytes/json-fields.ts';
+import type { TomlChange } from './toml-block.ts';
+
+/** What was written into a client's own file, as it is kept to be undone. */
+
+/** A key that was set, with what stood there before; no `before` where nothing did. */
+export interface JsonChange {
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly before?: unknown;
+}
+
+export interface ClientChange {
+  /** Of the whole file after the change: then the backup is what to put back. */
+  readonly hash: string;
+  readonly toml?: TomlChange;
+  readonly json?: readonly JsonChange[];
+}
+
+export interface ClientRecord {
+  readonly version: 1;
+  /** Of the file itself, behind all links. */
+  readonly path: string;
+  /** There was no file before. */
+  readonly isMade: boolean;
+  /** The highest folder that was made for it. */
+  readonly madeFolder?: string;
+  /** Newest first. There are two when the change of an older one was cut off. */
+  readonly changes: readonly ClientChange[];
+}
+
+/** Undefined for anything that svc did not write. */
+export function parseClientRecord(value: unknown): ClientRecord | undefined {
+  if (!isRecord(value) || value['version'] !== 1 || typeof value['path'] !== 'string') {
+    return undefined;
+  }
+  const { path, isMade, madeFolder, changes } = value;
+  const parsed = Array.isArray(changes) ? changes.map(parseChange) : [];
+  const known = parsed.flatMap((change) => (change === undefined ? [] : [change]));
+  if (known.length === 0 || known.length !== parsed.length) return undefined;
+  const folder = typeof madeFolder === 'string' ? { madeFolder } : {};
+  return { version: 1, path, isMade: isMade === true, ...folder, changes: known };
+}
+
+function parseChange(value: unknown): ClientChange | undefined {
+  if (!isRecord(value) || typeof value['hash'] !== 'string') return undefined;
+  const { hash, toml, json } = value;
+  if (isRecord(toml) && isLines(toml['lines']) && isLines(toml['aside'])) {
+    return { hash, toml: { lines: toml['lines'], aside: toml['aside'] } };
+  }
+  if (!Array.isArray(json) || !json.every(isJsonChange)) return undefined;
+  return { hash, json };
+}
+
+function isJsonChange(value: unknown): value is JsonChange {
+  return isRecord(value) && isLines(value['path']) && 'value' in value;
+}
+
+function isLines(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((line) => typeof line === 'string');
+}

@@ -1,0 +1,266 @@
+import type { RawHeaders } from './headers.ts';
+import type { UpstreamAuth } from '../settings/settings.ts';
+
+/**
+ * Which headers cross svc, in both directions. What is not named here crosses as it came: order,
+ * case, repeats and unknown vendor names are kept. Values are latin1 text, one character a byte.
+ *
+ * These run on every request: one lower-cased copy and one set look-up a header, no pattern.
+ */
+
+/** What `forwardHeaders` needs of an upstream's settings. */
+export interface CredentialRules {
+  readonly auth: UpstreamAuth;
+  readonly providerKey: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** They describe one connection or the framing of one message, so each side writes its own. */
+const HOP_BY_HOP = [
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'trailers',
+  'transfer-encoding',
+  'upgrade',
+];
+
+/** Written by svc itself: the body is decoded and of a new length, the answer asked for unencoded. */
+const REWRITTEN = ['accept-encoding', 'content-encoding', 'content-length', 'expect', 'host'];
+
+/**
+ * Whatever a client, a gateway or a browser uses as a key. The client's only credential is the local
+ * token, and that belongs to no provider.
+ */
+const CALLER_CREDENTIALS = [
+  'anthropic-api-key',
+  'api-key',
+  'apikey',
+  'authentication',
+  'authorization',
+  'cf-access-client-id',
+  'cf-access-client-secret',
+  'cf-access-jwt-assertion',
+  'cf-access-token',
+  'cf-aig-authorization',
+  'cookie',
+  'cookie2',
+  'helicone-auth',
+  'ocp-apim-subscription-key',
+  'openai-api-key',
+  'private-token',
+  'set-cookie',
+  'x-access-token',
+  'x-amz-security-token',
+  'x-anthropic-api-key',
+  'x-api-key',
+  'x-apikey',
+  'x-auth',
+  'x-auth-key',
+  'x-auth-token',
+  'x-authorization',
+  'x-csrf-token',
+  'x-functions-key',
+  'x-goog-api-key',
+  'x-goog-iam-authorization-token',
+  'x-litellm-api-key',
+  'x-openai-api-key',
+  'x-portkey-api-key',
+  'x-xsrf-token',
+];
+
+/** Where the request came from is the user's, not the provider's, to know. */
+const ORIGINS_AND_ROUTES = [
+  'ali-cdn-real-ip',
+  'cdn-loop',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'cf-connecting-o2o',
+  'cf-ew-via',
+  'cf-ipcountry',
+  'cf-pseudo-ipv4',
+  'cf-ray',
+  'cf-visitor',
+  'cf-worker',
+  'client-ip',
+  'do-connecting-ip',
+  'fastly-client-ip',
+  'fastly-ff',
+  'fastly-ssl',
+  'fly-client-ip',
+  'forwarded',
+  'forwarded-for',
+  'incap-client-ip',
+  'origin',
+  'proxy-client-ip',
+  'referer',
+  'remote-addr',
+  'true-client-ip',
+  'via',
+  'wl-proxy-client-ip',
+  'x-appengine-remote-addr',
+  'x-appengine-user-ip',
+  'x-arr-log-id',
+  'x-arr-ssl',
+  'x-azure-clientip',
+  'x-azure-fdid',
+  'x-azure-ref',
+  'x-azure-socketip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-envoy-external-address',
+  'x-forwarded',
+  'x-forwarder-for',
+  'x-host',
+  'x-nf-client-connection-ip',
+  'x-original-forwarded-for',
+  'x-original-host',
+  'x-original-remote-addr',
+  'x-original-uri',
+  'x-original-url',
+  'x-originating-ip',
+  'x-proxyuser-ip',
+  'x-real-ip',
+  'x-remote-addr',
+  'x-remote-ip',
+  'x-rewrite-url',
+  'x-sucuri-clientip',
+  'x-vercel-forwarded-for',
+];
+
+const NEVER_FORWARDED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  ...REWRITTEN,
+  ...CALLER_CREDENTIALS,
+  ...ORIGINS_AND_ROUTES,
+]);
+
+/** A custom header of these names would break the framing, or send the key to another host. */
+const NEVER_CUSTOM: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...REWRITTEN]);
+
+const CREDENTIAL_NAMES: Readonly<Record<UpstreamAuth, string>> = {
+  'x-api-key': 'x-api-key',
+  bearer: 'authorization',
+  none: '',
+};
+
+/** What a provider says to browsers, about its own origin or its own connection. */
+const NEVER_ANSWERED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'alt-svc',
+  'set-cookie',
+  'set-cookie2',
+  'strict-transport-security',
+  'x-content-type-options',
+]);
+
+/** The first value of a header; undefined when it is not there. `name` is in lower case. */
+export function headerOf(headers: RawHeaders, name: string): string | undefined {
+  for (let at = 0; at < headers.length; at += 2) {
+    if (isNamed(headers[at], name)) return headers[at + 1];
+  }
+  return undefined;
+}
+
+/** How often a header was sent. `name` is in lower case. */
+export function headerCount(headers: RawHeaders, name: string): number {
+  let count = 0;
+  for (let at = 0; at < headers.length; at += 2) {
+    if (isNamed(headers[at], name)) count += 1;
+  }
+  return count;
+}
+
+/**
+ * The client's headers as the provider may see them, then the upstream's custom headers, then the
+ * provider's credential: last, and exactly once. Host and Content-Length are the transport's.
+ */
+export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): string[] {
+  const custom = customHeaders(upstream);
+  const nominated = nominatedNames(client);
+  const forwarded: string[] = [];
+  for (let at = 0; at < client.length; at += 2) {
+    const name = client[at] ?? '';
+    const plain = plainName(name);
+    if (NEVER_FORWARDED.has(plain) || hasPrivatePrefix(plain)) continue;
+    if (nominated?.has(plain) === true || custom.names?.has(plain) === true) continue;
+    forwarded.push(name, client[at + 1] ?? '');
+  }
+  // Codex cannot read a compressed answer, and the watcher reads plain bytes only.
+  forwarded.push('accept-encoding', 'identity');
+  for (const [name, value] of custom.pairs) {
+    if (plainName(name) !== CREDENTIAL_NAMES[upstream.auth]) forwarded.push(name, value);
+  }
+  if (upstream.auth === 'x-api-key') forwarded.push('x-api-key', upstream.providerKey);
+  if (upstream.auth === 'bearer') forwarded.push('authorization', `Bearer ${upstream.providerKey}`);
+  return forwarded;
+}
+
+/** The provider's headers as the client may see them: request ids, limits and retry hints stay. */
+export function answerHeaders(provider: RawHeaders): string[] {
+  const nominated = nominatedNames(provider);
+  const answered: string[] = [];
+  for (let at = 0; at < provider.length; at += 2) {
+    const name = provider[at] ?? '';
+    const plain = plainName(name);
+    if (NEVER_ANSWERED.has(plain) || nominated?.has(plain) === true) continue;
+    if (plain.startsWith('x-svc-') || plain.startsWith('access-control-')) continue;
+    answered.push(name, provider[at + 1] ?? '');
+  }
+  answered.push('x-content-type-options', 'nosniff');
+  return answered;
+}
+
+function isNamed(header: string | undefined, name: string): boolean {
+  return header?.length === name.length && header.toLowerCase() === name;
+}
+
+// Many servers read `x_api_key` as `x-api-key`: a name that is dropped in one spelling and crosses in
+// the other is not dropped (CVE-2025-64484).
+function plainName(name: string): string {
+  const lower = name.toLowerCase();
+  return lower.includes('_') ? lower.replaceAll('_', '-') : lower;
+}
+
+function hasPrivatePrefix(plain: string): boolean {
+  if (plain.startsWith('x-')) {
+    return (
+      plain.startsWith('x-svc-') ||
+      plain.startsWith('x-forwarded-') ||
+      plain.startsWith('x-akamai-') ||
+      plain.startsWith('x-vercel-ip-')
+    );
+  }
+  return plain.startsWith('cloudfront-') || plain.startsWith('fly-forwarded-');
+}
+
+/** Names that a Connection header makes hop-by-hop for this one message (RFC 9110, 7.6.1). */
+function nominatedNames(headers: RawHeaders): Set<string> | undefined {
+  let names: Set<string> | undefined;
+  for (let at = 0; at < headers.length; at += 2) {
+    if (!isNamed(headers[at], 'connection')) continue;
+    const value = headers[at + 1] ?? '';
+    // Nearly every message says just this.
+    if (value === 'keep-alive' || value === 'close') continue;
+    names ??= new Set();
+    for (const name of value.split(',')) names.add(plainName(name.trim()));
+  }
+  return names;
+}
+
+function customHeaders(upstream: CredentialRules): {
+  readonly pairs: readonly (readonly [string, string])[];
+  readonly names?: ReadonlySet<string>;
+} {
+  const pairs = Object.entries(upstream.headers).filter(([name]) => {
+    return !NEVER_CUSTOM.has(plainName(name));
+  });
+  if (pairs.length === 0) return { pairs };
+  return { pairs, names: new Set(pairs.map(([name]) => plainName(name))) };
+}

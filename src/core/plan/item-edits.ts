@@ -1,0 +1,106 @@
+/**
+ * Says which bytes to insert so that an item carries one more block of text.
+ *
+ * The item's own bytes are never touched: a block is appended inside its string, added as one more
+ * part at the end of its list, or its string is wrapped into such a list. Always at the end, because
+ * a part before a tool result makes the provider refuse the message.
+ */
+import { Buffer } from 'node:buffer';
+import type { Edit } from './edits.ts';
+import {
+  firstElement,
+  memberValue,
+  nextElement,
+  opensList,
+  opensObject,
+  opensString,
+  parseJson,
+  valueEnd,
+} from '../bytes/json-scan.ts';
+import type { Item, RequestView, Span } from '../request/view.ts';
+
+/** 'text': inside a string that is there. 'part': a content part of its own. */
+export type ContentForm = 'text' | 'part';
+
+export interface Insertion {
+  readonly block: string;
+  /** The form in which the block first went to the provider: a later request repeats it. */
+  readonly form: ContentForm;
+}
+
+/** The form that fits the item as the client wrote it; undefined when it takes no block. */
+export function contentForm(view: RequestView, item: Item): ContentForm | undefined {
+  if (view.isTextInput) return 'text';
+  const content = contentOf(view.bytes, item);
+  if (content === undefined) return undefined;
+  if (opensString(view.bytes, content.start)) return 'text';
+  return opensList(view.bytes, content.start) ? 'part' : undefined;
+}
+
+/** The edits that add the block at the end of the item. None when the item takes no block. */
+export function insertBlock(view: RequestView, item: Item, insertion: Insertion): readonly Edit[] {
+  const { bytes } = view;
+  if (view.isTextInput) return [appendText(item, insertion.block)];
+  const content = contentOf(bytes, item);
+  if (content === undefined) return [];
+  const part = partWith(view, insertion.block);
+  if (opensString(bytes, content.start)) {
+    return insertion.form === 'text'
+      ? [appendText(content, insertion.block)]
+      : wrapText(content, { opening: `[${partOpening(view)}`, closing: `},${part}]` });
+  }
+  if (!opensList(bytes, content.start)) return [];
+  const last = lastElement(bytes, content);
+  const text = insertion.form === 'text' && last !== undefined ? textOf(bytes, last) : undefined;
+  if (text !== undefined) return [appendText(text, insertion.block)];
+  return last === undefined
+    ? [insertAt(content.start + 1, part)]
+    : [insertAt(last.end, `,${part}`)];
+}
+
+/** A part is written as clients write it: the type first, then the text. */
+function partOpening(view: RequestView): string {
+  const type = view.dialect === 'openai_responses' ? 'input_text' : 'text';
+  return `{"type":"${type}","text":`;
+}
+
+function partWith(view: RequestView, block: string): string {
+  return `${partOpening(view)}${JSON.stringify(block)}}`;
+}
+
+/** Goes before the closing quote, after a blank line. */
+function appendText(text: Span, block: string): Edit {
+  return insertAt(text.end - 1, JSON.stringify(`\n\n${block}`).slice(1, -1));
+}
+
+function wrapText(text: Span, around: { opening: string; closing: string }): readonly Edit[] {
+  return [insertAt(text.start, around.opening), insertAt(text.end, around.closing)];
+}
+
+function insertAt(at: number, json: string): Edit {
+  return { start: at, end: at, bytes: Buffer.from(json) };
+}
+
+function contentOf(bytes: Buffer, item: Item): Span | undefined {
+  return opensObject(bytes, item.start) ? memberValue(bytes, item.start, 'content') : undefined;
+}
+
+/** The string that a text part says; undefined for every other kind of part. */
+function textOf(bytes: Buffer, part: Span): Span | undefined {
+  if (!opensObject(bytes, part.start)) return undefined;
+  const type = memberValue(bytes, part.start, 'type');
+  const text = memberValue(bytes, part.start, 'text');
+  if (type === undefined || text === undefined || !opensString(bytes, text.start)) return undefined;
+  const name = parseJson(bytes, type)?.value;
+  return name === 'text' || name === 'input_text' ? text : undefined;
+}
+
+function lastElement(bytes: Buffer, list: Span): Span | undefined {
+  let last: Span | undefined;
+  let start = firstElement(bytes, list.start);
+  while (start !== -1) {
+    last = { start, end: valueEnd(bytes, start) };
+    start = nextElement(bytes, last.end);
+  }
+  return last;
+}

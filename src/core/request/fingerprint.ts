@@ -1,0 +1,158 @@
+/**
+ * Says whether two items are the same item, and two conversations the same conversation so far.
+ *
+ * A digest is over what an item says. Claude Code moves its cache mark to the newest message at
+ * every request and turns a one-block list back into a string when the mark leaves it: neither
+ * counts. Spacing does not count. Everything else does, in the order and the form in which the
+ * client wrote it, so that 2^53+1 is not 2^53. (A character written as it is and the same one
+ * written as an escape are different here: no client changes that between its own requests.)
+ */
+import { hash } from 'node:crypto';
+import {
+  firstElement,
+  firstMember,
+  isSpace,
+  keyIs,
+  nextElement,
+  nextMember,
+  opensList,
+  opensObject,
+  opensString,
+  skipSpace,
+  stringEnd,
+  valueEnd,
+} from '../bytes/json-scan.ts';
+import type { Span } from './view.ts';
+
+// String content is written as the one block that it stands for.
+const BLOCK_OPEN = Buffer.from('[{"type":"text","text":');
+const BLOCK_CLOSE = Buffer.from('}]');
+
+// A Responses `input` string is written as the message as which clients send it back later.
+const TEXT_INPUT_OPEN = Buffer.from('{"role":"user","content":[{"type":"text","text":');
+const TEXT_INPUT_CLOSE = Buffer.from('}]}');
+
+/** base64url sha256 of what the item at `span` says. The span holds valid JSON. */
+export function digestItem(bytes: Buffer, span: Span): string {
+  const writer = new CanonicalWriter(bytes);
+  writer.writeItem(span.start);
+  return hash('sha256', writer.take(), 'base64url');
+}
+
+/** The digest of a Responses `input` that is one string. */
+export function digestTextInput(bytes: Buffer, span: Span): string {
+  const text = bytes.subarray(span.start, span.end);
+  return hash('sha256', Buffer.concat([TEXT_INPUT_OPEN, text, TEXT_INPUT_CLOSE]), 'base64url');
+}
+
+/** base64url sha256 over all digests so far. `previous` is '' for the first item. */
+export function chainFingerprint(previous: string, digest: string): string {
+  return hash('sha256', previous + digest, 'base64url');
+}
+
+/** Collects the bytes that count. What is contiguous in the body is taken without a copy. */
+class CanonicalWriter {
+  readonly #bytes: Buffer;
+  readonly #pieces: Uint8Array[] = [];
+  #start = 0;
+  #end = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  take(): Uint8Array {
+    this.#flush();
+    const [first, ...others] = this.#pieces;
+    return first !== undefined && others.length === 0 ? first : Buffer.concat(this.#pieces);
+  }
+
+  writeItem(start: number): void {
+    if (opensObject(this.#bytes, start)) this.#writeBlock(start);
+    else this.#writeCompact(start);
+  }
+
+  /** An item, or a block of its content: here a cache mark is a cache mark, and not a tool's data. */
+  #writeBlock(open: number): number {
+    const bytes = this.#bytes;
+    this.#keepOne(open);
+    let end = open + 1;
+    let isFirst = true;
+    let member = firstMember(bytes, open);
+    while (member !== undefined) {
+      const { key, valueStart } = member;
+      if (keyIs(bytes, key, 'cache_control')) {
+        end = valueEnd(bytes, valueStart);
+      } else {
+        if (!isFirst) this.#keepOne(skipSpace(bytes, end));
+        isFirst = false;
+        this.#keep(key.start, key.end);
+        this.#keepOne(skipSpace(bytes, key.end));
+        const isContent = keyIs(bytes, key, 'content');
+        end = isContent ? this.#writeContent(valueStart) : this.#writeCompact(valueStart);
+      }
+      member = nextMember(bytes, end);
+    }
+    const close = skipSpace(bytes, end);
+    this.#keepOne(close);
+    return close + 1;
+  }
+
+  #writeContent(start: number): number {
+    const bytes = this.#bytes;
+    if (opensString(bytes, start)) {
+      const end = stringEnd(bytes, start);
+      this.#insert(BLOCK_OPEN);
+      this.#keep(start, end);
+      this.#insert(BLOCK_CLOSE);
+      return end;
+    }
+    if (!opensList(bytes, start)) return this.#writeCompact(start);
+    this.#keepOne(start);
+    let end = start + 1;
+    let at = firstElement(bytes, start);
+    while (at !== -1) {
+      if (end > start + 1) this.#keepOne(skipSpace(bytes, end));
+      end = opensObject(bytes, at) ? this.#writeBlock(at) : this.#writeCompact(at);
+      at = nextElement(bytes, end);
+    }
+    const close = skipSpace(bytes, end);
+    this.#keepOne(close);
+    return close + 1;
+  }
+
+  /** A value as it is, without the spaces between its parts. */
+  #writeCompact(start: number): number {
+    const bytes = this.#bytes;
+    const end = valueEnd(bytes, start);
+    let at = start;
+    while (at < end) {
+      const from = at;
+      at = opensString(bytes, at) ? stringEnd(bytes, at) : at + 1;
+      if (!isSpace(bytes[from])) this.#keep(from, at);
+    }
+    return end;
+  }
+
+  #keepOne(at: number): void {
+    this.#keep(at, at + 1);
+  }
+
+  #keep(start: number, end: number): void {
+    if (start !== this.#end) {
+      this.#flush();
+      this.#start = start;
+    }
+    this.#end = end;
+  }
+
+  #insert(piece: Uint8Array): void {
+    this.#flush();
+    this.#pieces.push(piece);
+  }
+
+  #flush(): void {
+    if (this.#end > this.#start) this.#pieces.push(this.#bytes.subarray(this.#start, this.#end));
+    this.#start = this.#end;
+  }
+}

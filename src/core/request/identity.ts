@@ -1,0 +1,304 @@
+import { createHash } from 'node:crypto';
+import type { Dialect } from './dialect.ts';
+import {
+  asList,
+  asRecord,
+  asText,
+  isRecord,
+  parseJson,
+  type Fields,
+} from '../bytes/json-fields.ts';
+import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
+import type { RawHeaders } from '../plan/headers.ts';
+import { projectInSystem } from './stated-project.ts';
+import type { RequestIdentity, RequestKind, RequestView } from './view.ts';
+
+/**
+ * Who asks, for what, in which conversation and about which project: read from what clients say by
+ * themselves in headers and bodies. None of it is proof. So a wrong answer may cost a recall, but
+ * must never leak: `kind` is only ever used to do less, and a project only to look in one space.
+ */
+
+type Names = ReadonlyMap<string, string>;
+
+/** A longer id is no id. The longest seen is Claude Code's metadata.user_id with 170 characters. */
+const SESSION_CHARS_MAX = 256;
+
+export function identify(
+  dialect: Dialect,
+  headers: RawHeaders,
+  view: RequestView,
+): RequestIdentity {
+  const names = firstValues(headers);
+  const body = view.shell.value;
+  const client = clientOf(dialect, names, body);
+  const agent = bounded(names.get('x-claude-code-agent-id'));
+  return { client, kind: kindOf(client, names, view), ...sessionOf(dialect, names, body), agent };
+}
+
+/** Paths that count tokens look like model requests, but no answer follows: nothing may be added. */
+export function kindOfPath(path: string): RequestKind | undefined {
+  const end = path.search(/[?#]/);
+  const plain = end === -1 ? path : path.slice(0, end);
+  return /\/(?:count_tokens|input_tokens)\/?$/.test(plain) ? 'count' : undefined;
+}
+
+/** The project that the request is about: absent when the client states none. */
+export function projectOf(
+  headers: RawHeaders,
+  view: RequestView,
+): { readonly folder?: string; readonly branch?: string } {
+  const so = view.items.at(-1)?.soFar;
+  const named = so?.workingFolder;
+  const workspace = workspaceOf(firstValues(headers), named);
+  // The system prompt is long and seldom needed: most clients have said it by now.
+  const system = projectInSystem(named === undefined ? systemTexts(view.shell.value) : []);
+  const folder = workspace ?? named ?? system.workingFolder ?? liveFolder(view.shell.value);
+  const branch = so?.branch ?? system.branch;
+  return { ...(folder !== undefined && { folder }), ...(branch !== undefined && { branch }) };
+}
+
+/**
+ * Names the conversation. `isStated`: the client named it. Otherwise the name follows from how the
+ * conversation begins, so two that begin alike share it: use it to group, never to tell apart.
+ */
+export function conversationKey(
+  identity: RequestIdentity,
+  view: RequestView,
+): { readonly key: string; readonly isStated: boolean } {
+  // SDK programs put a label of their own into prompt_cache_key: it names no conversation.
+  const isLabel = identity.sessionFrom === 'cache-key' && identity.client === 'unknown';
+  if (identity.session !== '' && !isLabel) {
+    const key = identity.agent === '' ? identity.session : `${identity.session}/${identity.agent}`;
+    return { key, isStated: true };
+  }
+  const opening = [identity.session, systemHead(view), firstHumanText(view)];
+  const hash = createHash('sha256').update(JSON.stringify(opening)).digest('base64url');
+  return { key: `d_${hash}`, isStated: false };
+}
+
+/** The history, or part of it, is kept at the provider: what is in the request is not all of it. */
+export function hasProviderState(view: RequestView): boolean {
+  const body = view.shell.value;
+  const diagnostics = asRecord(body['diagnostics']);
+  return (
+    STATE_FIELDS.some((field) => isSet(body[field])) ||
+    isSet(diagnostics['previous_message_id']) ||
+    view.items.at(-1)?.soFar.hasReference === true
+  );
+}
+
+const STATE_FIELDS = ['previous_response_id', 'conversation', 'thread', 'thread_id'] as const;
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
+
+// --- client
+
+/** By headers alone: for a request whose body nobody reads. */
+export function clientOfHeaders(headers: RawHeaders): string {
+  const names = firstValues(headers);
+  if (/^codex/i.test(names.get('originator') ?? '')) return 'codex';
+  return clientOfAgent(names.get('user-agent') ?? '');
+}
+
+function clientOf(dialect: Dialect, names: Names, body: Fields): string {
+  const agent = names.get('user-agent') ?? '';
+  const originator = names.get('originator') ?? '';
+  if (dialect === 'anthropic_messages' && isClaudeCode(agent, body)) return 'claude-code';
+  if (dialect === 'openai_responses' && /^codex/i.test(originator)) return 'codex';
+  return clientOfAgent(agent);
+}
+
+function clientOfAgent(agent: string): string {
+  return AGENTS.find(([starts]) => agent.startsWith(starts))?.[1] ?? 'unknown';
+}
+
+const AGENTS: readonly (readonly [starts: string, client: string])[] = [
+  ['claude-cli/', 'claude-code'],
+  ['codex', 'codex'],
+  ['opencode/', 'opencode'],
+  ['QwenCode/', 'qwen'],
+];
+
+// A gateway before us may have put its own User-Agent; the system prompt is still Claude Code's.
+function isClaudeCode(agent: string, body: Fields): boolean {
+  if (agent.startsWith('claude-cli/')) return true;
+  const heads = systemTexts(body).map((text) => text.slice(0, 400));
+  const head = heads.join('\n').slice(0, 400);
+  return (
+    head.startsWith('x-anthropic-billing-header:') ||
+    head.includes("You are Claude Code, Anthropic's official CLI")
+  );
+}
+
+// --- kind
+
+function kindOf(client: string, names: Names, view: RequestView): RequestKind {
+  return statedKind(names, view) ?? orderedKind(view) ?? shapeKind(client, names, view);
+}
+
+/** What the client says about the request itself. */
+function statedKind(names: Names, view: RequestView): RequestKind | undefined {
+  const meta = codexMetadata(names);
+  const source = asText(meta['thread_source']);
+  if (names.has('x-claude-code-agent-id') || isSubagentPrompt(view.shell.value)) return 'subagent';
+  if (names.has('x-openai-subagent') || source === 'subagent') return 'subagent';
+  const requestKind = asText(meta['request_kind']);
+  if (requestKind === 'compaction') return 'compaction';
+  // A kind that is new to us is not a person's question: it passes through untouched.
+  if (requestKind !== '' && requestKind !== 'turn') return 'side';
+  if (source !== '' && source !== 'user') return 'side';
+  return REQUEST_CLASSES.get(requestClass(names));
+}
+
+/** `main` is missing: a compaction that is labelled so must still be seen by what it orders. */
+const REQUEST_CLASSES: ReadonlyMap<string, RequestKind> = new Map([
+  ['subagent', 'subagent'],
+  ['workflow', 'subagent'],
+  ['compaction', 'compaction'],
+  ['auxiliary', 'side'],
+  ['side_reply', 'side'],
+]);
+
+/** Claude Code with CLAUDE_CODE_GATEWAY_HINT_HEADERS=1. */
+function requestClass(names: Names): string {
+  return names.get('x-claude-code-request-class') ?? '';
+}
+
+function isSubagentPrompt(body: Fields): boolean {
+  return (systemTexts(body)[0] ?? '').slice(0, 200).includes('cc_is_subagent=true');
+}
+
+/** What the client's own text orders: in the system prompt, the newest user message or last item. */
+function orderedKind(view: RequestView): RequestKind | undefined {
+  const asked = view.items.findLast((item) => item.role === 'user');
+  return (
+    view.items.at(-1)?.clientOrder ??
+    asked?.clientOrder ??
+    view.items.at(-1)?.soFar.systemOrder ??
+    orderOfSystem(systemTexts(view.shell.value)[0] ?? '')
+  );
+}
+
+/**
+ * What is left. Agents work with tools: a known one that offers none asks for a title, a topic or
+ * a check. An unknown program without tools is a chat like any other.
+ */
+function shapeKind(client: string, names: Names, view: RequestView): RequestKind {
+  const body = view.shell.value;
+  if (OUTPUT_LIMITS.some((field) => body[field] === 0 || body[field] === 1)) return 'side';
+  const stated = requestClass(names);
+  if (stated !== '' && stated !== 'main') return 'side';
+  const offersTools = asList(body['tools']).length > 0 || asList(body['functions']).length > 0;
+  const isMain = stated === 'main' || isCodexPrompt(names);
+  return client === 'unknown' || offersTools || isMain ? 'main' : 'side';
+}
+
+/** For some models Codex sends its tools as an item of the list: what it says of itself counts then. */
+function isCodexPrompt(names: Names): boolean {
+  const meta = codexMetadata(names);
+  return meta['request_kind'] === 'turn' && meta['thread_source'] === 'user';
+}
+
+/** One token is no answer: such a request checks a quota, a key or a model's name. */
+const OUTPUT_LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
+
+// --- session
+
+type Session = Pick<RequestIdentity, 'session' | 'sessionFrom'>;
+
+/** In the order in which a client's more exact id comes first. */
+const SESSION_HEADERS = [
+  'thread-id',
+  'session-id',
+  'session_id',
+  'conversation_id',
+  'x-session-id',
+] as const;
+
+function sessionOf(dialect: Dialect, names: Names, body: Fields): Session {
+  const claude = bounded(names.get('x-claude-code-session-id'));
+  if (claude !== '') return { session: claude, sessionFrom: 'header' };
+  const metadata = bounded(sessionInMetadata(asRecord(body['metadata'])));
+  if (metadata !== '') return { session: metadata, sessionFrom: 'metadata' };
+  const header = SESSION_HEADERS.map((name) => bounded(names.get(name))).find((id) => id !== '');
+  if (header !== undefined) return { session: header, sessionFrom: 'header' };
+  // Of the chat clients none keeps its conversation in this field.
+  const cacheKey = dialect === 'openai_responses' ? bounded(body['prompt_cache_key']) : '';
+  return { session: cacheKey, sessionFrom: cacheKey === '' ? 'nowhere' : 'cache-key' };
+}
+
+/** Claude Code: JSON since 2.1, before that `user_<hex>_account_<…>_session_<uuid>`. */
+function sessionInMetadata(metadata: Fields): string {
+  const userId = asText(metadata['user_id']).slice(0, 2048);
+  if (userId.startsWith('{')) return asText(asRecord(parseJson(userId))['session_id']);
+  return /session_([0-9a-f-]{36})/.exec(userId)?.[1] ?? '';
+}
+
+function bounded(value: unknown): string {
+  const text = asText(value).trim();
+  return text.length <= SESSION_CHARS_MAX ? text : '';
+}
+
+// --- project
+
+/** Codex names its workspaces by absolute path. With several, the one that holds the folder. */
+function workspaceOf(names: Names, folder: string | undefined): string | undefined {
+  const workspaces = codexMetadata(names)['workspaces'];
+  const paths = isRecord(workspaces) ? Object.keys(workspaces) : [];
+  const holding = paths.find((path) => folder === path || folder?.startsWith(`${path}/`));
+  return holding ?? paths[0];
+}
+
+/** Claude Code in auto mode. */
+function liveFolder(body: Fields): string | undefined {
+  const context = asRecord(asRecord(body['safeguards'])['classifier_context']);
+  const folder = asText(context['live_cwd']);
+  return folder === '' ? undefined : folder;
+}
+
+function codexMetadata(names: Names): Fields {
+  const text = names.get('x-codex-turn-metadata');
+  return text === undefined ? {} : asRecord(parseJson(text));
+}
+
+// --- the body
+
+function systemTexts(body: Fields): readonly string[] {
+  return textsOf(body['system'] ?? body['instructions']);
+}
+
+/** Enough to tell programs apart; dates and other changing facts stand further down. */
+const HEAD_CHARS = 512;
+
+function systemHead(view: RequestView): string {
+  const texts = systemTexts(view.shell.value);
+  const own = texts.find((text) => !text.startsWith('x-anthropic-billing-header:'));
+  if (own !== undefined) return own.slice(0, HEAD_CHARS);
+  const [first] = view.items;
+  if (first?.role !== 'system') return '';
+  const value = asRecord(parseJson(view.bytes.toString('utf8', first.start, first.end)));
+  return textsOf(value['content']).join('\n').slice(0, HEAD_CHARS);
+}
+
+function firstHumanText(view: RequestView): string {
+  const typed = view.items.at(-1)?.soFar.firstHumanText ?? '';
+  return typed === '' ? (view.items[0]?.digest ?? '') : typed;
+}
+
+// Asked for by several functions about one request.
+const namesOf = new WeakMap<RawHeaders, Names>();
+
+function firstValues(headers: RawHeaders): Names {
+  const known = namesOf.get(headers);
+  if (known !== undefined) return known;
+  const names = new Map<string, string>();
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = (headers[index] ?? '').toLowerCase();
+    if (!names.has(name)) names.set(name, headers[index + 1] ?? '');
+  }
+  namesOf.set(headers, names);
+  return names;
+}

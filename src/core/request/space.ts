@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { ProxyError } from '../gate/errors.ts';
+import { headerCount, headerOf } from '../plan/header-rules.ts';
+import type { RawHeaders } from '../plan/headers.ts';
+
+/** Memories of the user's own choice that every project may recall. */
+export const GLOBAL_SPACE = 'global';
+
+/** Where a request without a project belongs. */
+export const DEFAULT_SPACE = 'default';
+
+// The pattern of the memory service's contract, so that a space means the same in both stores.
+const SPACE = /^[a-z0-9][a-z0-9._/-]{0,127}$/;
+
+const SLUG_CHARS_MAX = 40;
+// 10 hexadecimal digits are 40 bits: among a person's thousand projects a clash has odds of 1 in 2 million.
+const HASH_CHARS = 10;
+
+/**
+ * The space that a request's memories belong to: the header x-svc-memory-space, else the project
+ * folder that the client states, else 'default'. Throws MODE_INVALID on a header that is no space.
+ */
+export function spaceOf(headers: RawHeaders, folder: string | undefined): string {
+  const stated = headerOf(headers, 'x-svc-memory-space');
+  if (stated !== undefined) {
+    if (isSpace(stated) && headerCount(headers, 'x-svc-memory-space') === 1) return stated;
+    throw new ProxyError(
+      'MODE_INVALID',
+      'The header x-svc-memory-space must be given once: 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.',
+    );
+  }
+  return folder === undefined || folder === '' ? DEFAULT_SPACE : folderSpace(folder);
+}
+
+export function isSpace(name: string): boolean {
+  return SPACE.test(name);
+}
+
+/** Readable and unique: two projects with the same folder name never share a space. */
+export function folderSpace(folder: string): string {
+  const trimmed = folder.replace(/[\\/]+$/, '');
+  const name = trimmed.slice(Math.max(trimmed.lastIndexOf('/'), trimmed.lastIndexOf('\\')) + 1);
+  const slug = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '')
+    .slice(0, SLUG_CHARS_MAX);
+  const hash = createHash('sha256').update(trimmed).digest('hex').slice(0, HASH_CHARS);
+  return `project/${slug === '' ? 'folder' : slug}-${hash}`;
+}

@@ -1,0 +1,91 @@
+import { isEnvironmentName } from './config-values.ts';
+import { isRecord } from '../bytes/json-fields.ts';
+import { UPSTREAM_NAME } from './config-upstreams.ts';
+
+/**
+ * The catalog of providers as it comes in: from the snapshot in the package, from the cache, or from
+ * the network. All three have one form, entries by id; what does not fit it is left out, because the
+ * texts are shown on a screen and the addresses are offered to a person.
+ */
+export interface CatalogEntry {
+  readonly name: string;
+  /** Environment variables that the provider's own tools read. */
+  readonly env: readonly string[];
+  /** Base URL, as published; may hold a `${PLACE}` for an account's name. */
+  readonly api?: string;
+  /** The package of the AI SDK that talks to it, which tells what it speaks. */
+  readonly npm?: string;
+  readonly models: readonly string[];
+}
+
+export type CatalogEntries = Readonly<Record<string, CatalogEntry>>;
+
+/** Visible, short, of one line; no character that turns or hides text. */
+const NAME = /^[\p{L}\p{N}\p{P}\p{S}][\p{L}\p{N}\p{P}\p{S} ]{0,59}$/u;
+const ADDRESS = /^[\u0021-\u007e]{1,300}$/;
+const PACKAGE = /^[@a-z0-9][\w./@-]{0,99}$/;
+const MODEL = /^[\w@~][\w.:@/+~-]{0,127}$/;
+const VARIABLE_CHARS_MAX = 64;
+/** The most seen is three: account, region, key. */
+const VARIABLES_MAX = 8;
+/** The largest aggregator lists 600. */
+const MODELS_MAX = 2000;
+/** There are 210. */
+const PROVIDERS_MAX = 2000;
+/** With fewer it is an error page, or another format. */
+const PROVIDERS_MIN = 20;
+
+/**
+ * `value` is parsed JSON: entries by id, or an object whose `providers` has them; `models` is a list
+ * of ids or an object by id. Undefined when it is no catalog: too few entries, or more wrong than
+ * right.
+ */
+export function parseEntries(value: unknown): CatalogEntries | undefined {
+  if (!isRecord(value)) return undefined;
+  const given = isRecord(value['providers']) ? value['providers'] : value;
+  const all = Object.entries(given).slice(0, PROVIDERS_MAX);
+  const entries = all.flatMap(([id, raw]): [string, CatalogEntry][] => {
+    const entry = UPSTREAM_NAME.test(id) ? parseEntry(raw) : undefined;
+    return entry === undefined ? [] : [[id, entry]];
+  });
+  if (entries.length < PROVIDERS_MIN || entries.length * 2 < all.length) return undefined;
+  return Object.fromEntries(entries);
+}
+
+function parseEntry(raw: unknown): CatalogEntry | undefined {
+  if (!isRecord(raw)) return undefined;
+  const { name, api, npm } = raw;
+  if (!isText(name, NAME)) return undefined;
+  return {
+    name,
+    env: variablesIn(raw['env']),
+    ...(isText(api, ADDRESS) ? { api } : {}),
+    ...(isText(npm, PACKAGE) ? { npm } : {}),
+    models: modelsIn(raw['models']),
+  };
+}
+
+function variablesIn(value: unknown): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  return list
+    .filter((one) => isEnvironmentName(one))
+    .filter((one) => one.length <= VARIABLE_CHARS_MAX)
+    .slice(0, VARIABLES_MAX);
+}
+
+function modelsIn(value: unknown): readonly string[] {
+  const ids: readonly unknown[] = isRecord(value)
+    ? Object.keys(value).filter((id) => !isDeprecated(value[id]))
+    : Array.isArray(value)
+      ? value
+      : [];
+  return ids.filter((id) => isText(id, MODEL)).slice(0, MODELS_MAX);
+}
+
+function isDeprecated(model: unknown): boolean {
+  return isRecord(model) && model['status'] === 'deprecated';
+}
+
+function isText(value: unknown, form: RegExp): value is string {
+  return typeof value === 'string' && form.test(value);
+}

@@ -1,0 +1,134 @@
+import type { CatalogEntries, CatalogEntry } from './catalog-entries.ts';
+import { defaultAuth, parseBaseUrl } from './config-upstreams.ts';
+import { isOwnMachineUrl } from './own-machine.ts';
+import type { Dialect } from '../request/dialect.ts';
+import type { UpstreamAuth } from './settings.ts';
+import { WELL_KNOWN, WELL_KNOWN_NAMES, type WellKnown } from './well-known.ts';
+
+/**
+ * The providers that setup offers: who there is, where, which variable holds the key, and what is
+ * spoken there. Discovery only: it fills in what a person has not said, and nothing of it is used
+ * once the configuration is written. What svc knows by itself (WELL_KNOWN) beats what a catalog says.
+ */
+export interface Provider extends Omit<WellKnown, 'baseUrl'> {
+  readonly id: string;
+  readonly name: string;
+  /** Undefined where none is published that could be used as it is: then it is shown, not offered. */
+  readonly baseUrl: string | undefined;
+  /** Variables that may hold the key; `keyEnv` is the usual one, and the first. */
+  readonly keyEnvs: readonly string[];
+  readonly models: readonly string[];
+}
+
+/** Well-known ones first, the others by id. */
+export function providersOf(entries: CatalogEntries): readonly Provider[] {
+  const others = Object.keys(entries).filter((id) => !Object.hasOwn(WELL_KNOWN, id));
+  return [...WELL_KNOWN_NAMES, ...others.toSorted()].map((id) =>
+    providerOf(id, Object.hasOwn(entries, id) ? entries[id] : undefined),
+  );
+}
+
+function providerOf(id: string, entry: CatalogEntry | undefined): Provider {
+  const known = Object.hasOwn(WELL_KNOWN, id) ? WELL_KNOWN[id] : undefined;
+  const { name = id, models = [], env = [] } = entry ?? {};
+  // Some name an account or a region beside the key.
+  const variables = env.filter((one) => /KEY|TOKEN|SECRET|PAT$/.test(one));
+  if (known !== undefined) {
+    const keyEnvs = known.keyEnv === '' ? [] : [...new Set([known.keyEnv, ...variables])];
+    return { ...known, id, name, models, keyEnvs };
+  }
+  const apiStyles = stylesOf(entry?.npm);
+  const baseUrl = usableBase(entry?.api);
+  return {
+    id,
+    name,
+    models,
+    baseUrl,
+    apiStyles,
+    keyEnv: variables[0] ?? '',
+    keyEnvs: variables,
+    auth: authOf(apiStyles),
+    allowPrivate: baseUrl !== undefined && isOwnMachineUrl(baseUrl),
+  };
+}
+
+/** True when it can be configured from here: an address, and where the key is or that there is none. */
+export function isRoutable({ baseUrl, keyEnv, auth }: Provider): boolean {
+  return baseUrl !== undefined && (keyEnv !== '' || auth === 'none');
+}
+
+const CHAT: readonly Dialect[] = ['openai_chat_completions'];
+
+/**
+ * What the package that talks to a provider says about its dialect. An entry without a package is
+ * reached through the OpenAI-compatible one; a package that is not listed may speak anything.
+ */
+const STYLES: Readonly<Record<string, readonly Dialect[]>> = {
+  '': CHAT,
+  '@ai-sdk/openai-compatible': CHAT,
+  '@openrouter/ai-sdk-provider': CHAT,
+  '@ai-sdk/groq': CHAT,
+  '@ai-sdk/mistral': CHAT,
+  '@ai-sdk/xai': CHAT,
+  '@ai-sdk/cerebras': CHAT,
+  '@ai-sdk/deepinfra': CHAT,
+  '@ai-sdk/togetherai': CHAT,
+  '@ai-sdk/openai': ['openai_responses', 'openai_chat_completions'],
+  '@ai-sdk/anthropic': ['anthropic_messages'],
+};
+
+function stylesOf(npm = ''): readonly Dialect[] {
+  return (Object.hasOwn(STYLES, npm) ? STYLES[npm] : undefined) ?? [];
+}
+
+function authOf([first]: readonly Dialect[]): UpstreamAuth {
+  return first === undefined ? 'bearer' : defaultAuth(first);
+}
+
+// A program on this very machine, such as LM Studio; nothing else in a catalog may be private.
+function usableBase(api: string | undefined): string | undefined {
+  if (api === undefined || api.includes('${')) return undefined;
+  return 'url' in parseBaseUrl(api, isOwnMachineUrl(api)) ? api : undefined;
+}
+
+/** What a search found, and by which model where the provider's own name says nothing. */
+export interface Found {
+  readonly provider: Provider;
+  readonly model?: string;
+}
+
+/**
+ * Every word of the term must be in the provider's id, name or address, or in one of its models.
+ * Best first: by id, then by name or address, then by model; usable ones before the others.
+ */
+export function searchProviders(providers: readonly Provider[], term: string): readonly Found[] {
+  const words = term.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = providers.flatMap((provider) => {
+    const hit = rank(provider, words);
+    return hit === undefined ? [] : [{ provider, ...hit }];
+  });
+  // A stable sort: within a rank the order of the catalog stays.
+  const sorted = found.toSorted((one, other) => one.place - other.place);
+  return sorted.map(({ provider, model }) => ({
+    provider,
+    ...(model === undefined ? {} : { model }),
+  }));
+}
+
+const UNUSABLE = 10;
+
+function rank(
+  provider: Provider,
+  words: readonly string[],
+): { readonly place: number; readonly model?: string } | undefined {
+  const { id, name, baseUrl = '', models } = provider;
+  const penalty = isRoutable(provider) ? 0 : UNUSABLE;
+  const all = (text: string): boolean => words.every((word) => text.includes(word));
+  if (words.length === 0) return { place: penalty };
+  if (id === words.join(' ')) return { place: penalty };
+  if (id.startsWith(words[0] ?? '') && all(id)) return { place: penalty + 1 };
+  const own = `${id} ${name} ${baseUrl}`.toLowerCase();
+  if (all(own)) return { place: penalty + 2 };
+  const model = models.find((one) => all(`${own} ${one.toLowerCase()}`));
+  return model === undefined ? undefined : { place: penalty + 3, model };
+}

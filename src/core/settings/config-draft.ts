@@ -1,0 +1,119 @@
+import { STATED_DEFAULTS } from './config-proxy.ts';
+import { CONFIG_VERSION } from './config-schema.ts';
+import type { Environment } from './config-values.ts';
+import { isRecord } from '../bytes/json-fields.ts';
+import type { Dialect } from '../request/dialect.ts';
+import type { Credential, UpstreamAuth } from './settings.ts';
+import { WELL_KNOWN, type WellKnown } from './well-known.ts';
+
+/**
+ * Changes to the configuration as the file has it. What a draft does not touch stays as it is,
+ * unknown keys included; parseConfig judges the result before anything is written.
+ */
+export type Draft = Readonly<Record<string, unknown>>;
+
+export interface UpstreamDraft {
+  readonly name: string;
+  readonly apiStyle: Dialect;
+  /** What is absent keeps the value that an upstream of this name and style has already. */
+  readonly baseUrl?: string;
+  readonly providerKey?: Credential;
+  readonly auth?: UpstreamAuth;
+  readonly allowPrivate?: boolean;
+}
+
+export function newDraft(localToken: string): Draft {
+  return {
+    version: CONFIG_VERSION,
+    proxy: STATED_DEFAULTS,
+    memory: { kind: 'embedded' },
+    upstreams: [],
+    localToken,
+  };
+}
+
+/** Each well-known provider whose key is in the environment, by reference: no key is copied. */
+export function upstreamsFromEnvironment(environment: Environment): readonly UpstreamDraft[] {
+  return ['anthropic', 'openai'].flatMap((name) => {
+    const known = WELL_KNOWN[name];
+    if (known === undefined || (environment[known.keyEnv] ?? '') === '') return [];
+    return draftsOf(name, known, { providerKey: { env: known.keyEnv } });
+  });
+}
+
+/** One upstream for each API style that the provider speaks. */
+export function draftsOf(
+  name: string,
+  known: WellKnown,
+  changes: Omit<UpstreamDraft, 'name' | 'apiStyle'>,
+): readonly UpstreamDraft[] {
+  const { baseUrl, auth, allowPrivate } = known;
+  return known.apiStyles.map((apiStyle) => ({
+    name,
+    apiStyle,
+    baseUrl,
+    auth,
+    ...(allowPrivate ? { allowPrivate } : {}),
+    ...changes,
+  }));
+}
+
+/** The name of the upstream that has this API style already, when it is another one. */
+export function occupantOf(draft: Draft, { name, apiStyle }: UpstreamDraft): string | undefined {
+  const occupant = upstreamsOf(draft).find((one) => memberOf(one, 'apiStyle') === apiStyle);
+  const held = memberOf(occupant, 'name');
+  return typeof held === 'string' && held !== name ? held : undefined;
+}
+
+/** What the file has under this name and style. */
+export function existingUpstream(draft: Draft, name: string, apiStyle: Dialect): Draft | undefined {
+  return upstreamsOf(draft)
+    .filter((one) => isRecord(one))
+    .find((one) => one['name'] === name && one['apiStyle'] === apiStyle);
+}
+
+/** Adds an upstream, or changes the one that has its API style; another's place is taken over. */
+export function putUpstream(draft: Draft, upstream: UpstreamDraft): Draft {
+  const { name, apiStyle } = upstream;
+  const upstreams = [...upstreamsOf(draft)];
+  const index = upstreams.findIndex((one) => memberOf(one, 'apiStyle') === apiStyle);
+  const merged = { ...existingUpstream(draft, name, apiStyle), ...upstream };
+  if (index === -1) upstreams.push(merged);
+  else upstreams[index] = merged;
+  return { ...draft, upstreams };
+}
+
+/** `removed` counts: a provider may serve several API styles under one name. */
+export function removeUpstreams(
+  draft: Draft,
+  name: string,
+): { readonly draft: Draft; readonly removed: number } {
+  const all = upstreamsOf(draft);
+  const upstreams = all.filter((upstream) => memberOf(upstream, 'name') !== name);
+  return { draft: { ...draft, upstreams }, removed: all.length - upstreams.length };
+}
+
+export function putProxySettings(draft: Draft, changes: Draft): Draft {
+  const proxy = draft['proxy'];
+  return { ...draft, proxy: { ...(isRecord(proxy) ? proxy : {}), ...changes } };
+}
+
+/** The upstreams as the file has them, unjudged; what is no object among them is left out. */
+export function upstreamEntries(file: unknown): readonly Draft[] {
+  return upstreamsOf(isRecord(file) ? file : {}).filter((one) => isRecord(one));
+}
+
+export function upstreamNames(draft: Draft): readonly string[] {
+  const names = upstreamsOf(draft).map((upstream) => memberOf(upstream, 'name'));
+  return [...new Set(names.filter((name) => typeof name === 'string'))];
+}
+
+// What is no object stays in the list: parseConfig reports it, and nothing is lost by an edit.
+function upstreamsOf(draft: Draft): readonly unknown[] {
+  const upstreams = draft['upstreams'];
+  return Array.isArray(upstreams) ? upstreams : [];
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  return isRecord(value) ? value[key] : undefined;
+}

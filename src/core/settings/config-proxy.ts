@@ -1,0 +1,226 @@
+import {
+  COMPRESSION_MODES,
+  type CompressionMode,
+  MEMORY_MODES,
+  type MemoryMode,
+  type ProxySettings,
+} from './settings.ts';
+import { describe, type Environment, type Findings } from './config-values.ts';
+import { isRecord } from '../bytes/json-fields.ts';
+
+/**
+ * The settings of the proxy itself: one table with the default, the range and the reading of each.
+ * A flag beats an environment variable, which beats the file, which beats the default.
+ */
+
+export type ProxySettingName = keyof ProxySettings;
+
+/** Values given on the command line, as typed. */
+export type ProxyFlags = Readonly<Partial<Record<ProxySettingName, string>>>;
+
+interface Field<T> {
+  readonly fallback: T;
+  /** The rest of the sentence 'expected …'. */
+  readonly allowed: string;
+  /** The value as the file has it. */
+  read(value: unknown): T | undefined;
+  /** The value as a variable or a flag has it. */
+  parse(text: string): T | undefined;
+}
+
+/** The settings that may stand on the command line; the others are for the file. */
+export const PROXY_FLAG_NAMES = [
+  'host',
+  'port',
+  'memoryMode',
+  'compressionMode',
+  'inputBudget',
+  'recalledTokensMax',
+] as const satisfies readonly ProxySettingName[];
+
+const MIB = 1024 * 1024;
+
+// R5: a path is matched exactly, so anything that a server may fold into another one is refused.
+const RELAY_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$/;
+const RELAY_PATHS_MAX = 100;
+
+const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> } = {
+  // R1: nothing but this machine can reach a loopback address.
+  host: oneOf(['127.0.0.1', '::1'], '127.0.0.1'),
+  port: whole(8765, { min: 0, max: 65_535 }),
+  memoryMode: oneOf<MemoryMode>(MEMORY_MODES, 'read-write'),
+  compressionMode: oneOf<CompressionMode>(COMPRESSION_MODES, 'deterministic'),
+  // The largest window on the market holds ten million tokens.
+  inputBudget: whole(8192, { min: 0, max: 10_000_000 }),
+  // Above this a recalled block would be most of a common window.
+  recalledTokensMax: whole(512, { min: 0, max: 32_768 }),
+  elisionEnabled: flag(true),
+  elisionKeepRounds: whole(4, { min: 0, max: 1000 }),
+  elisionCaptureLimit: whole(8, { min: 0, max: 1000 }),
+  // R10. A V8 string ends just below 512 MiB.
+  bodyBytesMax: whole(64 * MIB, { min: 1024, max: 511 * MIB }),
+  zstdBytesMax: whole(16 * MIB, { min: 1024, max: 511 * MIB }),
+  // R23. A hosted memory has 600.
+  recallMs: whole(300, { min: 1, max: 10_000 }),
+  // R21: a reasoning model may think for ten minutes before its first byte.
+  upstreamHeadersMs: whole(600_000, { min: 1000, max: 3_600_000 }),
+  // R33.
+  drainMs: whole(10_000, { min: 0, max: 600_000 }),
+  relayPaths: paths(),
+};
+
+/** The settings that a new file states, so that the person who opens it sees what there is. */
+export const STATED_DEFAULTS = {
+  host: FIELDS.host.fallback,
+  port: FIELDS.port.fallback,
+  memoryMode: FIELDS.memoryMode.fallback,
+  compressionMode: FIELDS.compressionMode.fallback,
+  inputBudget: FIELDS.inputBudget.fallback,
+  recalledTokensMax: FIELDS.recalledTokensMax.fallback,
+  elisionEnabled: FIELDS.elisionEnabled.fallback,
+  elisionKeepRounds: FIELDS.elisionKeepRounds.fallback,
+  elisionCaptureLimit: FIELDS.elisionCaptureLimit.fallback,
+} as const satisfies Partial<ProxySettings>;
+
+export interface Layers {
+  readonly environment: Environment;
+  readonly flags: ProxyFlags;
+  /** Defaults of this configuration in place of the table's. */
+  readonly fallbacks?: Partial<ProxySettings>;
+}
+
+/** `value` is the member `proxy` of the file. A setting that is wrong anywhere takes its default. */
+export function readProxySettings(
+  value: unknown,
+  layers: Layers,
+  findings: Findings,
+): ProxySettings {
+  if (value !== undefined && !isRecord(value)) findings.problem('proxy', value, 'an object');
+  const stored = isRecord(value) ? value : {};
+  findings.warnUnknown('proxy', stored, Object.keys(FIELDS));
+  const read = <Name extends ProxySettingName>(name: Name): ProxySettings[Name] =>
+    readSetting(name, { stored: stored[name], layers, findings });
+  return {
+    host: read('host'),
+    port: read('port'),
+    memoryMode: read('memoryMode'),
+    compressionMode: read('compressionMode'),
+    inputBudget: read('inputBudget'),
+    recalledTokensMax: read('recalledTokensMax'),
+    elisionEnabled: read('elisionEnabled'),
+    elisionKeepRounds: read('elisionKeepRounds'),
+    elisionCaptureLimit: read('elisionCaptureLimit'),
+    bodyBytesMax: read('bodyBytesMax'),
+    zstdBytesMax: read('zstdBytesMax'),
+    recallMs: read('recallMs'),
+    upstreamHeadersMs: read('upstreamHeadersMs'),
+    drainMs: read('drainMs'),
+    relayPaths: read('relayPaths'),
+  };
+}
+
+/** The value that a flag means, to be written to the file; undefined when it is wrong. */
+export function parseProxySetting(name: ProxySettingName, text: string): unknown {
+  return FIELDS[name].parse(text);
+}
+
+/** `SVC_INPUT_BUDGET` */
+function variableOf(name: string): string {
+  return `SVC_${words(name).join('_').toUpperCase()}`;
+}
+
+/** The environment without the variables that stand for settings: what it says of keys stays. */
+export function withoutSettings(environment: Environment): Environment {
+  const names = new Set(Object.keys(FIELDS).map((name) => variableOf(name)));
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !names.has(name)));
+}
+
+/** `--input-budget` */
+export function flagNameOf(name: ProxySettingName): string {
+  return `--${words(name).join('-').toLowerCase()}`;
+}
+
+interface Sources {
+  readonly stored: unknown;
+  readonly layers: Layers;
+  readonly findings: Findings;
+}
+
+// Each layer is judged even when a higher one wins: a wrong file is wrong with a flag over it too.
+function readSetting<Name extends ProxySettingName>(
+  name: Name,
+  { stored, layers, findings }: Sources,
+): ProxySettings[Name] {
+  const field: Field<ProxySettings[Name]> = FIELDS[name];
+  const fromFile = stored === undefined ? undefined : field.read(stored);
+  if (stored !== undefined && fromFile === undefined) {
+    findings.problem(`proxy.${name}`, stored, field.allowed);
+  }
+  const parse = (text: string | undefined, origin: string): ProxySettings[Name] | undefined => {
+    if (text === undefined) return undefined;
+    const parsed = field.parse(text);
+    if (parsed === undefined) {
+      const found = describe(text);
+      findings.problems.push({ path: `proxy.${name}`, origin, found, allowed: field.allowed });
+    }
+    return parsed;
+  };
+  const variable = variableOf(name);
+  // An empty variable is how a shell unsets one for a single command.
+  const fromVariable = parse(layers.environment[variable] || undefined, variable);
+  const fromFlag = parse(layers.flags[name], flagNameOf(name));
+  return fromFlag ?? fromVariable ?? fromFile ?? layers.fallbacks?.[name] ?? field.fallback;
+}
+
+function words(name: string): string[] {
+  return name.split(/(?=[A-Z])/);
+}
+
+function oneOf<T extends string>(values: readonly T[], fallback: T): Field<T> {
+  const find = (value: unknown): T | undefined => values.find((known) => known === value);
+  return { fallback, allowed: `one of ${values.join(', ')}`, read: find, parse: find };
+}
+
+function whole(fallback: number, range: { min: number; max: number }): Field<number> {
+  const read = (value: unknown): number | undefined =>
+    Number.isInteger(value) && Number(value) >= range.min && Number(value) <= range.max
+      ? Number(value)
+      : undefined;
+  return {
+    fallback,
+    allowed: `a whole number from ${range.min} to ${range.max}`,
+    read,
+    parse: (text) => (/^\d{1,10}$/.test(text) ? read(Number(text)) : undefined),
+  };
+}
+
+function flag(fallback: boolean): Field<boolean> {
+  return {
+    fallback,
+    allowed: 'true or false',
+    read: (value) => (typeof value === 'boolean' ? value : undefined),
+    parse: (text) => {
+      if (/^(?:true|on|1)$/.test(text)) return true;
+      return /^(?:false|off|0)$/.test(text) ? false : undefined;
+    },
+  };
+}
+
+function paths(): Field<readonly string[]> {
+  const read = (value: unknown): readonly string[] | undefined => {
+    if (!Array.isArray(value) || value.length > RELAY_PATHS_MAX) return undefined;
+    const list: unknown[] = value;
+    const valid = list.filter((path): path is string => isRelayPath(path));
+    return valid.length === list.length ? valid : undefined;
+  };
+  return {
+    fallback: [],
+    allowed: `a list of at most ${RELAY_PATHS_MAX} paths such as /v1/embeddings`,
+    read,
+    parse: (text) => read(text.split(',').map((path) => path.trim())),
+  };
+}
+
+function isRelayPath(path: unknown): boolean {
+  return typeof path === 'string' && path.length <= 1024 && RELAY_PATH.test(path);
+}

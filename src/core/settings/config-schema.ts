@@ -1,0 +1,224 @@
+import { parseServiceKey } from '../memory-api/service-key.ts';
+import type { MemoryMode, MemorySettings, Settings, UpstreamSettings } from './settings.ts';
+import { type ProxyFlags, readProxySettings } from './config-proxy.ts';
+import { parseServiceUrl, readUpstreams } from './config-upstreams.ts';
+import { isOwnMachineUrl } from './own-machine.ts';
+import {
+  type Environment,
+  Findings,
+  isCredential,
+  namedVariable,
+  type Problem,
+  readCredential,
+} from './config-values.ts';
+import { isRecord } from '../bytes/json-fields.ts';
+
+/**
+ * From the parsed configuration file, the environment and the flags to the settings of one running
+ * proxy. Everything that is wrong is reported at once; no secret's value is ever in a report.
+ */
+
+export interface ParsedConfig {
+  /** Absent when there is any problem. */
+  readonly settings?: Settings;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+// A service is a network away; what it takes is time before the first byte, all the same.
+const HOSTED_FALLBACKS = { recallMs: 600 } as const;
+
+/** What a client of the proxy must know. */
+export interface Access {
+  readonly host: string;
+  readonly port: number;
+  readonly localToken: string;
+}
+
+export const CONFIG_VERSION = 1;
+
+const KEYS = ['version', 'proxy', 'memory', 'upstreams', 'localToken'];
+
+/** `value` is the parsed file; `flags` are the settings of the command line, as typed. */
+export function parseConfig(
+  value: unknown,
+  environment: Environment,
+  flags: ProxyFlags = {},
+): ParsedConfig {
+  const findings = new Findings();
+  const file = readRoot(value, findings);
+  const ofMemory = new Findings();
+  const memory = readMemory(file['memory'], environment, ofMemory);
+  const fallbacks = memory?.kind === 'hosted' ? HOSTED_FALLBACKS : {};
+  const proxy = readProxySettings(file['proxy'], { environment, flags, fallbacks }, findings);
+  // Told in the order of the file, although the proxy's defaults depend on it.
+  findings.problems.push(...ofMemory.problems);
+  findings.warnings.push(...ofMemory.warnings);
+  const upstreams = readUpstreams(file['upstreams'], environment, findings);
+  const localToken = readLocalToken(file['localToken'], environment, findings);
+  if (upstreams.some((upstream) => isSame(upstream.providerKey, localToken))) {
+    refuseOwnToken(file['upstreams'], { environment, localToken }, findings);
+  }
+  const { problems, warnings } = findings;
+  if (problems.length > 0 || memory === undefined || localToken === undefined) {
+    return { problems, warnings };
+  }
+  return { settings: { proxy, memory, upstreams, localToken }, problems, warnings };
+}
+
+/** Only what a client needs: a provider's key that is missing must not hide the local token. */
+export function parseAccess(
+  value: unknown,
+  environment: Environment,
+): { readonly access?: Access; readonly problems: readonly Problem[] } {
+  const findings = new Findings();
+  const file = readRoot(value, findings);
+  const { host, port } = readProxySettings(file['proxy'], { environment, flags: {} }, findings);
+  const localToken = readLocalToken(file['localToken'], environment, findings);
+  const wanted = ['config', 'version', 'proxy', 'proxy.host', 'proxy.port', 'localToken'];
+  const problems = findings.problems.filter(({ path }) => wanted.includes(path));
+  if (problems.length > 0 || localToken === undefined) return { problems };
+  return { access: { host, port, localToken }, problems };
+}
+
+/** Only where memories are, and what may be done with them: that needs no provider. */
+export function parseMemory(
+  value: unknown,
+  environment: Environment,
+): {
+  readonly memory?: MemorySettings;
+  readonly mode: MemoryMode;
+  readonly problems: readonly Problem[];
+} {
+  const findings = new Findings();
+  const file = readRoot(value, findings);
+  const memory = readMemory(file['memory'], environment, findings);
+  const layers = { environment, flags: {} };
+  const { memoryMode: mode } = readProxySettings(file['proxy'], layers, new Findings());
+  const wanted = /^(?:config|version|memory(?:\..*)?)$/;
+  const problems = findings.problems.filter(({ path }) => wanted.test(path));
+  return problems.length > 0 || memory === undefined
+    ? { mode, problems }
+    : { memory, mode, problems };
+}
+
+/** One upstream by itself: what else is wrong in the file says nothing about it. */
+export function parseUpstream(
+  value: unknown,
+  environment: Environment,
+): { readonly upstream?: UpstreamSettings; readonly problems: readonly Problem[] } {
+  const findings = new Findings();
+  const [upstream] = readUpstreams([value], environment, findings);
+  const { problems } = findings;
+  return problems.length > 0 || upstream === undefined ? { problems } : { upstream, problems };
+}
+
+function readRoot(value: unknown, findings: Findings): Readonly<Record<string, unknown>> {
+  if (!isRecord(value)) {
+    findings.problem('config', value, 'an object');
+    return {};
+  }
+  findings.warnUnknown('config', value, KEYS);
+  const version = value['version'];
+  if (version !== undefined && version !== CONFIG_VERSION) {
+    findings.problem('version', version, `${CONFIG_VERSION}, the version that this svc reads`);
+  }
+  return value;
+}
+
+function readMemory(
+  value: unknown,
+  environment: Environment,
+  findings: Findings,
+): MemorySettings | undefined {
+  if (value === undefined) return { kind: 'embedded' };
+  const kind = isRecord(value) ? value['kind'] : undefined;
+  if (!isRecord(value) || (kind !== 'embedded' && kind !== 'hosted')) {
+    const path = isRecord(value) ? 'memory.kind' : 'memory';
+    findings.problem(path, isRecord(value) ? kind : value, 'embedded or hosted in memory.kind');
+    return undefined;
+  }
+  if (kind === 'embedded') {
+    findings.warnUnknown('memory', value, ['kind']);
+    return { kind };
+  }
+  return readHostedMemory(value, environment, findings);
+}
+
+function readHostedMemory(
+  value: Readonly<Record<string, unknown>>,
+  environment: Environment,
+  findings: Findings,
+): MemorySettings | undefined {
+  findings.warnUnknown('memory', value, ['kind', 'baseUrl', 'serviceKey', 'allowPrivate']);
+  const stated = value['allowPrivate'];
+  if (stated !== undefined && typeof stated !== 'boolean') {
+    findings.problem('memory.allowPrivate', stated, 'true or false');
+  }
+  const baseUrl = parseServiceUrl(value['baseUrl'], stated === true);
+  if ('allowed' in baseUrl) findings.problem('memory.baseUrl', value['baseUrl'], baseUrl.allowed);
+  const serviceKey = readServiceKey(value['serviceKey'], environment, findings);
+  if ('allowed' in baseUrl || serviceKey === undefined) return undefined;
+  const allowPrivate = stated === true || isOwnMachineUrl(baseUrl.url);
+  return { kind: 'hosted', baseUrl: baseUrl.url, serviceKey, allowPrivate };
+}
+
+function readServiceKey(value: unknown, environment: Environment, findings: Findings) {
+  const path = 'memory.serviceKey';
+  const key = readCredential(value, { path, environment }, findings);
+  // Other services may have keys of another form; one of ours that is not whole is a slip.
+  if (key === undefined || !key.startsWith('svc_live_') || parseServiceKey(key) !== undefined) {
+    return key;
+  }
+  const allowed = 'a whole key: its checksum does not fit, so a part is missing or mistyped';
+  findings.problems.push({ path, found: 'another text', allowed });
+  return undefined;
+}
+
+/** The form of RFC 6750, which every client can send and every shell can quote. */
+const LOCAL_TOKEN = /^[A-Za-z0-9._~+/-]{24,256}={0,2}$/;
+
+function readLocalToken(
+  value: unknown,
+  environment: Environment,
+  findings: Findings,
+): string | undefined {
+  const allowed = 'a token that svc setup made (at least 24 letters, digits, - and _)';
+  if (value === undefined) {
+    findings.problem('localToken', value, allowed);
+    return undefined;
+  }
+  const token = readCredential(value, { path: 'localToken', environment }, findings);
+  if (token === undefined || LOCAL_TOKEN.test(token)) return token;
+  findings.problems.push({ path: 'localToken', found: 'another text', allowed });
+  return undefined;
+}
+
+/**
+ * The token would be sent to a provider. In a shell that has evaluated `svc print-config claude` the
+ * variable of the provider's key holds it: there it is for clients.
+ */
+function refuseOwnToken(
+  value: unknown,
+  { environment, localToken }: { environment: Environment; localToken: string | undefined },
+  findings: Findings,
+): void {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  for (const [index, item] of list.entries()) {
+    const key = isRecord(item) ? item['providerKey'] : undefined;
+    const variable = namedVariable(key);
+    if ((variable === undefined ? key : environment[variable]) !== localToken) continue;
+    const path = `upstreams[${index}].providerKey`;
+    const allowed = 'the key of the provider';
+    const found = "svc's own token";
+    if (variable === undefined) findings.problems.push({ path, found, allowed });
+    else {
+      const told = `${found}, which svc print-config puts there for clients`;
+      findings.variableProblem(path, variable, { found: told, allowed });
+    }
+  }
+}
+
+function isSame(providerKey: string, localToken: string | undefined): boolean {
+  return isCredential(providerKey) && providerKey === localToken;
+}

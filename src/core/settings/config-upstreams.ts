@@ -1,0 +1,251 @@
+import { DIALECTS, type Dialect } from '../request/dialect.ts';
+import { isOwnMachineUrl } from './own-machine.ts';
+import type { UpstreamAuth, UpstreamSettings } from './settings.ts';
+import {
+  type Environment,
+  type Findings,
+  isHeaderValue,
+  memberPath,
+  readCredential,
+} from './config-values.ts';
+import { isRecord } from '../bytes/json-fields.ts';
+
+/**
+ * The providers of the configuration. What is wrong with an upstream is found here, when the file
+ * is read: a header that cannot be sent must not wait for the first request to say so.
+ */
+
+export const AUTHS = ['x-api-key', 'bearer', 'none'] as const satisfies readonly UpstreamAuth[];
+
+const KEYS = [
+  'name',
+  'apiStyle',
+  'baseUrl',
+  'providerKey',
+  'auth',
+  'headers',
+  'query',
+  'allowPrivate',
+];
+
+export const UPSTREAM_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
+
+/** RFC 9110 token. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+
+// What frames a message or belongs to one connection is the proxy's to set; the identity encoding
+// is what keeps answers readable for every client.
+const RESERVED_HEADER =
+  /^(?:host|content-length|content-encoding|content-type|transfer-encoding|accept-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect|x-svc-.*)$/i;
+
+export function readUpstreams(
+  value: unknown,
+  environment: Environment,
+  findings: Findings,
+): readonly UpstreamSettings[] {
+  if (!Array.isArray(value)) {
+    findings.problem('upstreams', value, 'a list of upstreams');
+    return [];
+  }
+  const list: readonly unknown[] = value;
+  noteTakenStyles(list, findings);
+  if (list.length === 0) {
+    const allowed = 'at least one upstream: svc setup --yes --upstream anthropic';
+    findings.warnings.push({ path: 'upstreams', found: 'none', allowed });
+  }
+  return list.flatMap((item, index) => {
+    const path = `upstreams[${index}]`;
+    if (!isRecord(item)) {
+      findings.problem(path, item, 'an object');
+      return [];
+    }
+    findings.warnUnknown(path, item, KEYS);
+    const upstream = readUpstream({ path, item, environment, findings });
+    return upstream === undefined ? [] : [upstream];
+  });
+}
+
+/** How a provider of this style takes its key when the file does not say. */
+export function defaultAuth(apiStyle: Dialect): UpstreamAuth {
+  return apiStyle === 'anthropic_messages' ? 'x-api-key' : 'bearer';
+}
+
+interface Place {
+  readonly path: string;
+  readonly item: Readonly<Record<string, unknown>>;
+  readonly environment: Environment;
+  readonly findings: Findings;
+}
+
+function readUpstream(place: Place): UpstreamSettings | undefined {
+  const name = readName(place);
+  const apiStyle = readChoice(place, { key: 'apiStyle', values: DIALECTS });
+  const allowPrivate = readAllowPrivate(place);
+  const baseUrl = readBaseUrl(place, allowPrivate);
+  const auth = readAuth(place, apiStyle);
+  const providerKey = readProviderKey(place, auth);
+  const headers = readValues(place, { member: 'headers', providerKey });
+  const query = readValues(place, { member: 'query', providerKey });
+  if (name === undefined || apiStyle === undefined || baseUrl === undefined) return undefined;
+  if (auth === undefined || providerKey === undefined) return undefined;
+  return { name, apiStyle, baseUrl, providerKey, auth, headers, query, allowPrivate };
+}
+
+function noteTakenStyles(list: readonly unknown[], findings: Findings): void {
+  const taken = new Map<unknown, number>();
+  for (const [index, item] of list.entries()) {
+    const style = isRecord(item) ? item['apiStyle'] : undefined;
+    if (!DIALECTS.some((dialect) => dialect === style)) continue;
+    const first = taken.get(style);
+    if (first === undefined) taken.set(style, index);
+    else {
+      const allowed = `one upstream an API style (upstreams[${first}] has this one)`;
+      findings.problem(`upstreams[${index}].apiStyle`, style, allowed);
+    }
+  }
+}
+
+function readName({ path, item, findings }: Place): string | undefined {
+  const name = item['name'];
+  if (typeof name === 'string' && UPSTREAM_NAME.test(name)) return name;
+  findings.problem(`${path}.name`, name, 'up to 40 lower-case letters, digits, - and _');
+  return undefined;
+}
+
+function readChoice<T extends string>(
+  { path, item, findings }: Place,
+  { key, values }: { readonly key: string; readonly values: readonly T[] },
+): T | undefined {
+  const chosen = values.find((value) => value === item[key]);
+  if (chosen === undefined) {
+    findings.problem(`${path}.${key}`, item[key], `one of ${values.join(', ')}`);
+  }
+  return chosen;
+}
+
+function readAllowPrivate({ path, item, findings }: Place): boolean {
+  const value = item['allowPrivate'];
+  if (value !== undefined && typeof value !== 'boolean') {
+    findings.problem(`${path}.allowPrivate`, value, 'true or false');
+  }
+  return value === true;
+}
+
+function readAuth(place: Place, apiStyle: Dialect | undefined): UpstreamAuth | undefined {
+  if (place.item['auth'] !== undefined) return readChoice(place, { key: 'auth', values: AUTHS });
+  return apiStyle === undefined ? undefined : defaultAuth(apiStyle);
+}
+
+function readProviderKey(
+  { path, item, environment, findings }: Place,
+  auth: UpstreamAuth | undefined,
+): string | undefined {
+  const value = item['providerKey'];
+  if (auth === 'none' && (value === undefined || value === '')) return '';
+  return readCredential(value, { path: `${path}.providerKey`, environment }, findings);
+}
+
+function readBaseUrl({ path, item, findings }: Place, allowPrivate: boolean): string | undefined {
+  const parsed = parseBaseUrl(item['baseUrl'], allowPrivate);
+  if ('url' in parsed) return parsed.url;
+  findings.problem(`${path}.baseUrl`, item['baseUrl'], parsed.allowed);
+  return undefined;
+}
+
+/** The base without its trailing slash and `/v1`, or what may stand in its place. */
+export function parseBaseUrl(
+  value: unknown,
+  allowPrivate: boolean,
+): { readonly url: string } | { readonly allowed: string } {
+  const text = typeof value === 'string' ? value : '';
+  // The parser mends blanks, backslashes and missing slashes; a base URL that needs mending is a
+  // slip, and what it would become is not what the person reads.
+  const isPlain = /^https?:\/\/[^/\\\s]+[\u0021-\u007e]*$/.test(text) && !text.includes('\\');
+  const url = isPlain && URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) return { allowed: 'a URL such as https://api.example.com' };
+  if (url.username !== '' || url.password !== '') return { allowed: 'a URL without credentials' };
+  if (/[?#]/.test(text)) return { allowed: 'a URL without ? or #; query values go to "query"' };
+  if (/%2f|%5c|%23|%3f/i.test(url.pathname))
+    return { allowed: 'a URL without escaped / \\ # or ?' };
+  if (!allowPrivate && url.protocol !== 'https:') {
+    return { allowed: 'https://, or "allowPrivate": true beside it' };
+  }
+  if (!allowPrivate && isOwnNetwork(url.hostname)) {
+    return { allowed: 'a public host, or "allowPrivate": true beside it' };
+  }
+  // Clients ask for /v1/…, and people write the base with or without it.
+  return { url: url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '') };
+}
+
+/**
+ * The base URL of a hosted memory. One on this very machine is how it is tried out; from there on
+ * the key and the memories travel in TLS, in the person's own network too.
+ */
+export function parseServiceUrl(
+  value: unknown,
+  allowPrivate = false,
+): ReturnType<typeof parseBaseUrl> {
+  const isOwn = typeof value === 'string' && isOwnMachineUrl(value);
+  const isOpen = typeof value === 'string' && value.startsWith('http:') && !isOwn;
+  if (isOpen) return { allowed: 'https://, or http:// on this machine' };
+  return parseBaseUrl(value, allowPrivate || isOwn);
+}
+
+// An early, friendly answer for what is plainly not public. What a name resolves to is judged when
+// connecting; the parser has already turned 0x7f.1 and 2130706433 into 127.0.0.1.
+function isOwnNetwork(hostname: string): boolean {
+  if (hostname.startsWith('[')) return /^\[(?:::|f[cde]|::ffff:)/i.test(hostname);
+  if (/^\d+\.\d+\.\d+\.\d+$/.test(hostname)) {
+    return /^(?:0|10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./.test(
+      hostname,
+    );
+  }
+  return (
+    !hostname.includes('.') || /\.(?:local|localhost|internal|lan|home\.arpa)\.?$/.test(hostname)
+  );
+}
+
+interface ValuesOf {
+  readonly member: 'headers' | 'query';
+  readonly providerKey: string | undefined;
+}
+
+function readValues(
+  { path, item, findings }: Place,
+  { member, providerKey }: ValuesOf,
+): Readonly<Record<string, string>> {
+  const values = item[member];
+  if (values === undefined) return {};
+  if (!isRecord(values)) {
+    findings.problem(`${path}.${member}`, values, 'an object of texts');
+    return {};
+  }
+  const seen = new Set<string>();
+  const entries = Object.entries(values).map(([name, value], index): [string, string] => {
+    const at = memberPath(`${path}.${member}`, name, index);
+    const allowed = allowedName(member, name, seen);
+    if (allowed !== undefined) findings.problem(at, name, allowed);
+    if (isHeaderValue(value)) {
+      // A function, because a key may hold what replaceAll takes for a pattern ($&).
+      return [name, value.replaceAll('$API_KEY', () => providerKey ?? '')];
+    }
+    findings.problems.push({
+      path: at,
+      found: typeof value === 'string' ? 'a text that cannot be sent' : 'no text',
+      allowed: 'a text of latin1 characters without line ends or NUL',
+    });
+    return [name, ''];
+  });
+  return Object.fromEntries(entries);
+}
+
+function allowedName(member: string, name: string, seen: Set<string>): string | undefined {
+  if (member === 'query') {
+    return name !== '' && isHeaderValue(name) ? undefined : 'the name of a query value';
+  }
+  if (!HEADER_NAME.test(name)) return 'the name of a header';
+  if (RESERVED_HEADER.test(name)) return 'a header that svc does not set itself';
+  if (seen.has(name.toLowerCase())) return 'each header once';
+  seen.add(name.toLowerCase());
+  return undefined;
+}

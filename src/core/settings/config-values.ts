@@ -1,0 +1,155 @@
+import { isRecord } from '../bytes/json-fields.ts';
+
+/**
+ * The small readers that the configuration is made of. Each takes a value from outside and either
+ * returns it typed or notes a problem, so that one pass reports everything that is wrong. A value
+ * is described by its class: what stands in a wrong place may be a key, and is never repeated.
+ */
+
+export interface Problem {
+  /** Where in the file: 'proxy.port', 'upstreams[0].baseUrl', or 'config' for the whole. */
+  readonly path: string;
+  /** What overrode the file there: 'SVC_PORT', '--port'; absent when the file itself is wrong. */
+  readonly origin?: string;
+  /** The class of what was found. */
+  readonly found: string;
+  /** What may stand there, as the rest of the sentence 'expected …'. */
+  readonly allowed: string;
+  /**
+   * The value is right; this environment variable, which it names, holds no such key here. Absent for
+   * a name that may itself be a key in the wrong place.
+   */
+  readonly variable?: string;
+  /** Of such a variable: it is not set at all. */
+  readonly isUnset?: boolean;
+}
+
+/** `proxy.port (SVC_PORT): expected a whole number from 0 to 65535, found text` */
+export function problemText(problem: Problem): string {
+  const origin = problem.origin === undefined ? '' : ` (${problem.origin})`;
+  return `${problem.path}${origin}: expected ${problem.allowed}, found ${problem.found}`;
+}
+
+export class Findings {
+  readonly problems: Problem[] = [];
+  readonly warnings: Problem[] = [];
+
+  problem(path: string, value: unknown, allowed: string): void {
+    this.problems.push({ path, found: describe(value), allowed });
+  }
+
+  /** The value at the path is right; what the variable that it names holds is not. */
+  variableProblem(
+    path: string,
+    variable: string,
+    { found, allowed, isUnset }: Pick<Problem, 'found' | 'allowed' | 'isUnset'>,
+  ): void {
+    this.problems.push({
+      path,
+      found,
+      allowed: `${allowed} in ${variableText(variable)}`,
+      ...(isUnset === undefined ? {} : { isUnset }),
+      ...(isShown(variable) ? { variable } : {}),
+    });
+  }
+
+  /** Unknown keys are kept and reported: a typing error must not pass for a setting. */
+  warnUnknown(path: string, value: object, known: readonly string[]): void {
+    for (const [index, key] of Object.keys(value).entries()) {
+      if (known.includes(key)) continue;
+      const allowed = `one of ${known.join(', ')}`;
+      this.warnings.push({
+        path: memberPath(path, key, index),
+        found: 'an unknown setting',
+        allowed,
+      });
+    }
+  }
+}
+
+/** A key is named when it reads like a word, else counted: it may be a secret in the wrong place. */
+export function memberPath(path: string, key: string, index: number): string {
+  const name = /^[A-Za-z_-]{1,32}$/.test(key) ? `.${key}` : `[${index}]`;
+  return path === 'config' ? name.replace(/^\./, '') : `${path}${name}`;
+}
+
+export function describe(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return describeText(value);
+  return Array.isArray(value) ? `a list of ${value.length}` : 'an object';
+}
+
+// A short word or a number helps to see a typing error and cannot be a key; anything else might.
+function describeText(text: string): string {
+  if (text === '') return 'an empty text';
+  if (/^[A-Za-z_-]{1,20}$/.test(text) || /^[\d.:]{1,15}$/.test(text)) return `"${text}"`;
+  return `a text of ${text.length} characters`;
+}
+
+// RFC 9110: field values are visible ASCII, spaces and tabs, and bytes above them; CR, LF and NUL
+// split or cut a header, and what is not latin1 cannot be sent at all.
+const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+/** Every provider's keys are visible ASCII; a space or an accent is a slip of the clipboard. */
+const CREDENTIAL = /^[\u0021-\u007e]{1,8192}$/;
+const ENVIRONMENT_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+export function isHeaderValue(value: unknown): value is string {
+  return typeof value === 'string' && HEADER_VALUE.test(value);
+}
+
+export function isCredential(value: unknown): value is string {
+  return typeof value === 'string' && CREDENTIAL.test(value);
+}
+
+export function isEnvironmentName(value: unknown): value is string {
+  return typeof value === 'string' && ENVIRONMENT_NAME.test(value);
+}
+
+/** Tells keys apart for the person who knows them, and is of no use to anybody else. */
+export function keyEnd(key: string): string {
+  // Four of forty characters; of a short key not even those.
+  return key.length >= 24 ? `…${key.slice(-4)}` : '…';
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const CREDENTIAL_FORMS =
+  'a key of visible ASCII characters, or {"env": "NAME"} with the name of an environment variable';
+
+/** The credential itself, wherever it is kept; undefined when that cannot be told. */
+export function readCredential(
+  value: unknown,
+  at: { readonly path: string; readonly environment: Environment },
+  findings: Findings,
+): string | undefined {
+  if (isCredential(value)) return value;
+  const name = namedVariable(value);
+  if (name === undefined) {
+    findings.problem(at.path, value, CREDENTIAL_FORMS);
+    return undefined;
+  }
+  if (isRecord(value)) findings.warnUnknown(at.path, value, ['env']);
+  const held = at.environment[name];
+  if (isCredential(held)) return held;
+  const isUnset = held === undefined || held === '';
+  const found = isUnset ? 'nothing' : 'a text with spaces or characters that no key has';
+  findings.variableProblem(at.path, name, { found, allowed: 'a key', isUnset });
+  return undefined;
+}
+
+/** The variable that a credential names; undefined for one that is written out. */
+export function namedVariable(credential: unknown): string | undefined {
+  const name = isRecord(credential) ? credential['env'] : undefined;
+  return isEnvironmentName(name) ? name : undefined;
+}
+
+export function variableText(name: string): string {
+  return isShown(name) ? `$${name}` : 'the environment variable that it names';
+}
+
+// Names of variables are upper case by custom; anything else may be a key put in the wrong place.
+function isShown(name: string): boolean {
+  return /^[A-Z][A-Z0-9_]*$/.test(name);
+}

@@ -1,0 +1,71 @@
+import type { Dialect } from '../request/dialect.ts';
+
+/** The settings of one running proxy, after file, environment and flags have been joined. */
+export const MEMORY_MODES = ['off', 'read', 'write', 'read-write'] as const;
+export type MemoryMode = (typeof MEMORY_MODES)[number];
+
+export const COMPRESSION_MODES = ['passthrough', 'shadow', 'deterministic'] as const;
+export type CompressionMode = (typeof COMPRESSION_MODES)[number];
+
+export interface ProxySettings {
+  /** A loopback address: 127.0.0.1 or ::1. */
+  readonly host: string;
+  /** 0 asks the system for a free port. */
+  readonly port: number;
+  readonly memoryMode: MemoryMode;
+  readonly compressionMode: CompressionMode;
+  /** Estimated tokens above which shortening is considered at all. */
+  readonly inputBudget: number;
+  /** Estimated tokens of all recalled blocks in one request together. */
+  readonly recalledTokensMax: number;
+  readonly elisionEnabled: boolean;
+  readonly elisionKeepRounds: number;
+  readonly elisionCaptureLimit: number;
+  /** Decoded bytes of a request body. */
+  readonly bodyBytesMax: number;
+  /** Bytes of a zstd request body on the wire. */
+  readonly zstdBytesMax: number;
+  /** Milliseconds that recall may take, connecting included. */
+  readonly recallMs: number;
+  /** Milliseconds until the provider's response headers. */
+  readonly upstreamHeadersMs: number;
+  /** Milliseconds that a stop waits for open answers. */
+  readonly drainMs: number;
+  /** Further exact paths that are relayed untouched to the upstream of the Anthropic or OpenAI side. */
+  readonly relayPaths: readonly string[];
+}
+
+/** A credential as the file has it: the text itself, or the environment variable that holds it. */
+export type Credential = string | { readonly env: string };
+
+export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none';
+
+export interface UpstreamSettings {
+  readonly name: string;
+  readonly apiStyle: Dialect;
+  readonly baseUrl: string;
+  /** Resolved: never a reference. '' only with auth 'none'. */
+  readonly providerKey: string;
+  readonly auth: UpstreamAuth;
+  /** `$API_KEY` in a value has been replaced. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly allowPrivate: boolean;
+}
+
+export type MemorySettings =
+  | { readonly kind: 'embedded' }
+  | {
+      readonly kind: 'hosted';
+      readonly baseUrl: string;
+      readonly serviceKey: string;
+      /** The service stands in the person's own network or on this machine. */
+      readonly allowPrivate: boolean;
+    };
+
+export interface Settings {
+  readonly proxy: ProxySettings;
+  readonly memory: MemorySettings;
+  readonly upstreams: readonly UpstreamSettings[];
+  readonly localToken: string;
+}

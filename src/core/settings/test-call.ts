@@ -1,0 +1,68 @@
+import { asRecord, parseJson } from '../bytes/json-fields.ts';
+import type { Dialect } from '../request/dialect.ts';
+import { factsOfModel } from './model-windows.ts';
+
+/**
+ * A small request in each dialect, the same every time, with a beginning that is just long enough
+ * for a provider's prompt cache: sent twice, the second one should read it from there.
+ */
+
+/** The longest minimum of a provider's prompt cache is 4,096 tokens (Claude Haiku 4.5). */
+const LINES = 440;
+/** Of the request below: 4,350 as svc estimates, some more as providers count. */
+export const TEST_CALL_TOKENS = 5000;
+/** The least that every API takes. */
+const ANSWER_TOKENS = 16;
+
+const QUESTION = 'Answer with one word: is the list above numbered?';
+
+/** `isOpenAi`: the provider wants max_completion_tokens where others know max_tokens only. */
+export function testCall(
+  { apiStyle, model }: { readonly apiStyle: Dialect; readonly model: string },
+  isOpenAi: boolean,
+): string {
+  const list = Array.from(
+    { length: LINES },
+    (_, at) => `Line ${at + 1} of a list that never changes.`,
+  );
+  const text = list.join('\n');
+  switch (apiStyle) {
+    case 'anthropic_messages': {
+      const system = [{ type: 'text', text, cache_control: { type: 'ephemeral' } }];
+      const messages = [{ role: 'user', content: QUESTION }];
+      return JSON.stringify({ model, max_tokens: ANSWER_TOKENS, system, messages });
+    }
+    case 'openai_responses': {
+      const limits = { max_output_tokens: ANSWER_TOKENS, store: false };
+      return JSON.stringify({ model, ...limits, instructions: text, input: QUESTION });
+    }
+    case 'openai_chat_completions': {
+      const limit = isOpenAi ? 'max_completion_tokens' : 'max_tokens';
+      const messages = [
+        { role: 'system', content: text },
+        { role: 'user', content: QUESTION },
+      ];
+      return JSON.stringify({ model, [limit]: ANSWER_TOKENS, messages });
+    }
+  }
+}
+
+/** US dollars of two test calls, cache written at 1.25 of the price; undefined where no price is known. */
+export function testCallCost(model: string): number | undefined {
+  const price = factsOfModel(model)?.price;
+  if (price === undefined) return undefined;
+  return (2 * (1.25 * TEST_CALL_TOKENS * price.input + ANSWER_TOKENS * price.output)) / 1_000_000;
+}
+
+/** Tokens that the provider says it read from its cache; undefined where it says nothing. */
+export function cachedTokens(body: string): number | undefined {
+  const usage = asRecord(asRecord(parseJson(body))['usage']);
+  const places = [
+    usage['cache_read_input_tokens'],
+    asRecord(usage['input_tokens_details'])['cached_tokens'],
+    asRecord(usage['prompt_tokens_details'])['cached_tokens'],
+    // DeepSeek's own name for it.
+    usage['prompt_cache_hit_tokens'],
+  ];
+  return places.find((one) => typeof one === 'number');
+}

@@ -1,0 +1,155 @@
+/**
+ * Finds whole exchanges that a request may leave out, and says how. An exchange goes only when two
+ * memories hold everything that it says: one plain text of the person and one plain answer.
+ *
+ * Whatever else it holds (a call, a result, reasoning, a picture, an instruction, a client's wrapper,
+ * a field that svc does not know, a secret, a private passage) keeps it in the request for good.
+ */
+import { captureAssistant, type CapturedText, captureHuman } from '../answer/captures.ts';
+import { asList, asRecord } from '../bytes/json-fields.ts';
+import type { Edit } from '../plan/edits.ts';
+import type { Exchange } from '../request/exchanges.ts';
+import { contentForm, insertBlock } from '../plan/item-edits.ts';
+import { parseJson } from '../bytes/json-scan.ts';
+import { estimateTextTokens } from '../bytes/tokens.ts';
+import type { Item, RequestView, Span } from '../request/view.ts';
+
+/** An exchange that memories may stand for. */
+export interface Omission {
+  /** Bytes of its items and of the separators behind them, up to the next item. */
+  readonly span: Span;
+  /** What the memory must prove that it holds: all that the exchange says. */
+  readonly texts: readonly CapturedText[];
+  /** Fingerprint of the conversation up to its end: the same words elsewhere are another exchange. */
+  readonly fingerprint: string;
+  readonly items: number;
+  /** Estimated tokens of its items. */
+  readonly tokens: number;
+}
+
+/** Exchanges that are always kept, the one that is under way included. */
+const KEPT_EXCHANGES = 2;
+
+/** What an exchange says, when it is nothing but plain text that memories keep word for word. */
+export type ExchangeTexts = readonly CapturedText[] | undefined;
+
+/** `textsOf` is readExchangeTexts, or something that remembers what it said. */
+export function findOmissions(
+  view: RequestView,
+  exchanges: readonly Exchange[],
+  textsOf: (exchange: Exchange) => ExchangeTexts,
+): readonly Omission[] {
+  return exchanges.slice(0, -KEPT_EXCHANGES).flatMap((exchange): Omission[] => {
+    const items = view.items.slice(exchange.start, exchange.end);
+    const [first, last, next] = [items[0], items.at(-1), view.items[exchange.end]];
+    // What stood between two neighbours is followed by a person's message as it began with one, so
+    // roles take turns as before.
+    if (first === undefined || last === undefined || next?.role !== 'user') return [];
+    // Whether an answer was cut short is said by what follows it.
+    if (exchange.isOpen || exchange.wasInterrupted) return [];
+    if (exchange.hasToolState || exchange.hasReasoning) return [];
+    const texts = textsOf(exchange);
+    if (texts === undefined) return [];
+    const span = { start: first.start, end: next.start };
+    const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
+    return [{ span, texts, fingerprint: last.fingerprint, items: items.length, tokens }];
+  });
+}
+
+/** Of an exchange without tools and reasoning. Masks both texts: worth remembering by its items. */
+export function readExchangeTexts(view: RequestView, exchange: Exchange): ExchangeTexts {
+  const [asked, said, ...more] = view.items.slice(exchange.start, exchange.end);
+  if (asked === undefined || said === undefined || more.length > 0 || view.isTextInput) return;
+  if (asked.role !== 'user' || said.role !== 'assistant') return;
+  if (saysMore(asked) || saysMore(said)) return;
+  const question = plainText(view, asked);
+  const answer = plainText(view, said);
+  if (question === undefined || answer === undefined || question !== asked.humanText) return;
+  const human = captureHuman(question);
+  const assistant = captureAssistant(answer);
+  const isWhole = human?.text === question && assistant?.text === answer;
+  return isWhole && human !== undefined && assistant !== undefined ? [human, assistant] : undefined;
+}
+
+/** The item states where the client works, gives an order, or stands for something else. */
+function saysMore(item: Item): boolean {
+  const { clientOrder, workingFolder, branch } = item;
+  const isPlain = clientOrder === undefined && workingFolder === undefined && branch === undefined;
+  return !isPlain || item.isReference || item.isInterruption;
+}
+
+const ITEM_MEMBERS: ReadonlySet<string> = new Set(['type', 'role', 'content', 'id', 'status']);
+const PART_MEMBERS: ReadonlySet<string> = new Set(['type', 'text', 'cache_control']);
+const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
+
+/** The item's one text; undefined when anything else stands in it. */
+function plainText(view: RequestView, item: Item): string | undefined {
+  const message = asRecord(parseJson(view.bytes, item)?.value);
+  const { type = 'message', status = 'completed', content } = message;
+  if (type !== 'message' || status !== 'completed' || holdsMore(message, ITEM_MEMBERS)) return;
+  const text = typeof content === 'string' ? content : onlyText(asList(content));
+  // Half a character has no bytes that could be proven.
+  return text === undefined || /\p{Surrogate}/u.test(text) ? undefined : text;
+}
+
+function onlyText(parts: readonly unknown[]): string | undefined {
+  const part = asRecord(parts[0]);
+  const { type, text } = part;
+  const isOnly = parts.length === 1 && TEXT_TYPES.has(type) && !holdsMore(part, PART_MEMBERS);
+  return isOnly && typeof text === 'string' ? text : undefined;
+}
+
+/** Members that a provider's answer has and that say nothing: `refusal: null`, `annotations: []`. */
+function holdsMore(value: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): boolean {
+  return Object.entries(value).some(
+    ([name, member]) =>
+      !known.has(name) && member !== null && !(Array.isArray(member) && member.length === 0),
+  );
+}
+
+export function isProven({ texts }: Omission, proven: ReadonlySet<string>): boolean {
+  return texts.every(({ digest }) => proven.has(digest));
+}
+
+/** Whether the item is gone with one of these exchanges. */
+export function isOmitted(item: Span, omissions: readonly Omission[]): boolean {
+  return omissions.some(({ span }) => item.start >= span.start && item.start < span.end);
+}
+
+/** A pure function of how many there are: the same bytes until the next batch. */
+export function writeOmissionNote(count: number): string {
+  const exchanges = count === 1 ? '1 earlier exchange' : `${count} earlier exchanges`;
+  return (
+    `[svc left out ${exchanges} of this conversation, kept word for word. ` +
+    'To search: svc memory search WORDS. Without a shell: tool memory_search]'
+  );
+}
+
+/** What leaving exchanges out changes in the body, and what it saves. */
+export interface Omitting {
+  readonly edits: readonly Edit[];
+  /** Items that are gone. */
+  readonly items: number;
+  /** Estimated tokens that the request is shorter by. */
+  readonly saved: number;
+}
+
+/** Items go whole; the first message of the person that stays says at its end that they are gone. */
+export function omit(view: RequestView, omissions: readonly Omission[]): Omitting {
+  const place = view.items.find((item) => item.humanText !== '' && !isOmitted(item, omissions));
+  const form = place === undefined ? undefined : contentForm(view, place);
+  if (omissions.length === 0 || place === undefined || form === undefined) return NOTHING;
+  const note = writeOmissionNote(omissions.length);
+  const cuts = omissions.map(({ span }) => ({ ...span, bytes: NO_BYTES }));
+  return {
+    edits: [...cuts, ...insertBlock(view, place, { block: note, form })],
+    items: omissions.reduce((sum, { items }) => sum + items, 0),
+    saved: Math.max(
+      0,
+      omissions.reduce((sum, { tokens }) => sum + tokens, 0) - estimateTextTokens(note),
+    ),
+  };
+}
+
+const NO_BYTES = new Uint8Array();
+const NOTHING: Omitting = { edits: [], items: 0, saved: 0 };

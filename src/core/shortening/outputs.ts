@@ -1,0 +1,365 @@
+/**
+ * Finds the tool outputs of a request: what each says, which call it answers, and where its text
+ * stands in the body, so that the text alone can be replaced and the pair of call and result stays.
+ *
+ * An output that is not exactly one text (pictures, several parts, parts with fields of their own)
+ * has no text here and is therefore never touched.
+ */
+import { createHash } from 'node:crypto';
+import type { Dialect } from '../request/dialect.ts';
+import { asList, asRecord, asText } from '../bytes/json-fields.ts';
+import {
+  firstElement,
+  firstMember,
+  memberValue,
+  nextElement,
+  nextMember,
+  opensList,
+  opensObject,
+  opensString,
+  parseJson,
+  valueEnd,
+} from '../bytes/json-scan.ts';
+import { hasPrivate } from '../redaction/redaction.ts';
+import { REFERENCES } from '../answer/reference.ts';
+import { filesPrinted } from './shell-reads.ts';
+import { type Gist, gistOf, isStub } from './stubs.ts';
+import { estimateTokens } from '../bytes/tokens.ts';
+import type { Item, RequestView, Span } from '../request/view.ts';
+
+/** One output, as far as its own item tells. */
+export interface ItemOutput {
+  readonly callId: string;
+  /** The JSON string that is replaced when the output is elided. */
+  readonly content: Span;
+  /** What the tool said; reminders that the client glued to its end are not part of it. */
+  readonly text: string;
+  /** base64url sha256 of `tool`, a line end and the text: the key under which the memory holds it. */
+  readonly digest: string;
+  /** Estimated tokens of the content. */
+  readonly tokens: number;
+  /** What a stub says of the text. */
+  readonly gist: Gist;
+  /** The text may be stored as it is: nothing private in it, and every character has UTF-8 bytes. */
+  readonly isStorable: boolean;
+  /** The client put this in the place of what the tool said. */
+  readonly isClientStub: boolean;
+}
+
+/** What a call asks for, as far as shortening must know. */
+export interface ItemCall {
+  readonly id: string;
+  /** The tool's name; '' for what is no call. */
+  readonly tool: string;
+  /** The file that it names; '' when none. */
+  readonly path: string;
+  /** The files that it has a shell print, as it names them. */
+  readonly prints: readonly string[];
+  /** References of elided outputs that it mentions: it reads them again. */
+  readonly references: readonly string[];
+}
+
+/** The calls and outputs of one item. Depends on the item's bytes alone, so it can be kept with it. */
+export interface ItemTools {
+  readonly calls: readonly ItemCall[];
+  readonly outputs: readonly ItemOutput[];
+}
+
+/** An output in its request. */
+export interface ToolOutput extends ItemOutput {
+  /** Index of the item that holds it. */
+  readonly item: number;
+  /** The tool's name; '' when the request does not hold the call. */
+  readonly tool: string;
+  /** The answer of reading an elided output again. */
+  readonly isReading: boolean;
+  /** The client itself put something in the output's place, or refers to it further on. */
+  readonly isClients: boolean;
+}
+
+const NO_TOOLS: ItemTools = { calls: [], outputs: [] };
+
+/** What one item calls and answers. */
+export function readItemTools(view: RequestView, item: Item): ItemTools {
+  if (view.isTextInput || !opensObject(view.bytes, item.start)) return NO_TOOLS;
+  const callsTools = item.toolCalls.length > 0;
+  // What the provider ran by itself stands with its call in one item, and is the provider's.
+  const answers = item.toolResultIds.length > 0 && item.role !== 'assistant';
+  if (!callsTools && !answers) return NO_TOOLS;
+  return {
+    calls: callsTools ? readCalls(view, item) : [],
+    outputs: answers ? readOutputs(view, item) : [],
+  };
+}
+
+/**
+ * All outputs of a request that are one text, in order. `toolsOf` is readItemTools, or something
+ * that remembers what it said.
+ */
+export function outputsOf(
+  { items }: Pick<RequestView, 'items'>,
+  toolsOf: (item: Item) => ItemTools,
+): readonly ToolOutput[] {
+  const callsById = new Map<string, ItemCall>();
+  const outputs: ToolOutput[] = [];
+  const paths: string[] = [];
+  // Long conversations have thousands of items, and this is asked at every request.
+  for (let index = 0; index < items.length; index += 1) {
+    const item = items[index];
+    if (item === undefined || !hasTools(item)) continue;
+    const tools = toolsOf(item);
+    for (const call of tools.calls) callsById.set(call.id, call);
+    for (const output of tools.outputs) {
+      const call = callsById.get(output.callId);
+      outputs.push(inRequest(output, index, call));
+      paths.push(call?.path ?? '');
+    }
+  }
+  const isReferring = outputs.some(
+    ({ isClients, text }) => isClients && text.startsWith(UNCHANGED),
+  );
+  return isReferring ? markReferred(outputs, paths) : outputs;
+}
+
+/**
+ * The outputs without those of the newest item, which the model has not seen yet: they are never left
+ * out, and reading them can wait until the request is on its way.
+ */
+export function seenOutputsOf(
+  view: RequestView,
+  toolsOf: (item: Item) => ItemTools,
+): readonly ToolOutput[] {
+  const { items, bytes } = view;
+  const newest = items.at(-1);
+  if (newest === undefined) return [];
+  // It may refer to an earlier one.
+  const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
+  if (!isReferring) return outputsOf({ items: items.slice(0, -1) }, toolsOf);
+  return outputsOf(view, toolsOf).filter(({ item }) => item < items.length - 1);
+}
+
+// Every member by name: a spread of this many costs several times as much.
+function inRequest(output: ItemOutput, item: number, call: ItemCall | undefined): ToolOutput {
+  return {
+    callId: output.callId,
+    content: output.content,
+    text: output.text,
+    digest: output.digest,
+    tokens: output.tokens,
+    gist: output.gist,
+    isStorable: output.isStorable,
+    isClientStub: output.isClientStub,
+    item,
+    tool: call?.tool ?? '',
+    isReading: call !== undefined && call.references.length > 0,
+    isClients: output.isClientStub,
+  };
+}
+
+function hasTools({ toolCalls, toolResultIds }: Item): boolean {
+  return toolCalls.length > 0 || toolResultIds.length > 0;
+}
+
+/** The references that a call of this request reads again. */
+export function referencesRead(
+  view: RequestView,
+  toolsOf: (item: Item) => ItemTools,
+): ReadonlySet<string> {
+  const read = new Set<string>();
+  for (const item of view.items) {
+    if (item.toolCalls.length === 0) continue;
+    for (const { references } of toolsOf(item).calls) {
+      for (const reference of references) read.add(reference);
+    }
+  }
+  return read;
+}
+
+const UNCHANGED = 'File unchanged since last read';
+
+/** What clients put in the place of an output. The first refers to an earlier output that must stay. */
+const CLIENT_STUBS: readonly string[] = [
+  UNCHANGED,
+  '[Old tool result content cleared',
+  'Old tool result content cleared',
+];
+
+/** An earlier output of the same file is what the client's "unchanged" tells the model to look at. */
+function markReferred(
+  outputs: readonly ToolOutput[],
+  paths: readonly string[],
+): readonly ToolOutput[] {
+  const referred = new Set<string>();
+  const marked = outputs.toReversed().map((output, back) => {
+    const path = paths[outputs.length - 1 - back] ?? '';
+    if (output.text.startsWith(UNCHANGED)) referred.add(path);
+    return path !== '' && referred.has(path) ? { ...output, isClients: true } : output;
+  });
+  return marked.toReversed();
+}
+
+// --- calls
+
+function readCalls({ bytes, dialect }: RequestView, item: Item): readonly ItemCall[] {
+  const value = asRecord(parseJson(bytes, item)?.value);
+  return ARGUMENTS[dialect](value).map(([id, args]) => {
+    const tool = item.toolCalls.find((call) => call.id === id)?.name ?? '';
+    const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
+    const fields = typeof args === 'string' ? parsedFields(args) : asRecord(args);
+    const prints = filesPrinted(commandIn(fields));
+    return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
+  });
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+type Arguments = readonly [id: string, args: unknown];
+
+const ARGUMENTS: Readonly<Record<Dialect, (item: Fields) => Arguments[]>> = {
+  anthropic_messages: (item) =>
+    asList(item['content'])
+      .map(asRecord)
+      .map((block) => [asText(block['id']), block['input']]),
+  openai_responses: (item) => [
+    [asText(item['call_id']), item['arguments'] ?? item['input'] ?? item['action']],
+  ],
+  openai_chat_completions: (item) =>
+    asList(item['tool_calls'])
+      .map(asRecord)
+      .map((call) => {
+        const named = asRecord(call['function'] ?? call['custom']);
+        return [asText(call['id']), named['arguments'] ?? named['input']];
+      }),
+};
+
+const PATH_FIELDS = ['file_path', 'path', 'filePath', 'absolute_path'] as const;
+
+function pathIn(fields: Fields): string {
+  return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
+}
+
+/** What a shell is asked to run: one text, or words of which the last is what a shell within runs. */
+function commandIn(fields: Fields): string {
+  const command = fields['command'] ?? fields['cmd'];
+  if (typeof command === 'string') return command;
+  const words = asList(command).map(asText);
+  return words.includes('-lc') || words.includes('-c') ? (words.at(-1) ?? '') : words.join(' ');
+}
+
+function parsedFields(text: string): Fields {
+  try {
+    return asRecord(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+// --- outputs
+
+function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
+  const { bytes } = view;
+  return resultObjects(view, item).flatMap(({ open, idName, textName }) => {
+    const id = memberValue(bytes, open, idName);
+    const content = memberValue(bytes, open, textName);
+    const text = content === undefined ? undefined : onlyText(bytes, content);
+    const callId = id === undefined ? '' : asText(parseJson(bytes, id)?.value);
+    if (text === undefined || callId === '') return [];
+    const said = withoutEndReminders(asText(parseJson(bytes, text)?.value));
+    const digest = createHash('sha256').update(`tool\n${said}`).digest('base64url');
+    const tokens = estimateTokens(bytes, text.start, text.end);
+    const isClientStub = CLIENT_STUBS.some((start) => said.startsWith(start));
+    const output = { callId, content: text, text: said, digest, tokens, isClientStub };
+    return [{ ...output, gist: gistOf(said), isStorable: isStorable(said) }];
+  });
+}
+
+// Clients cut outputs at 30,000 to 100,000 characters; looking for secrets in more would hold up every
+// stream for too long.
+const TEXT_CHARS_MAX = 128 * 1024;
+
+function isStorable(text: string): boolean {
+  if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
+  // Half a surrogate pair has no UTF-8 form: such a text cannot be proven.
+  return !hasPrivate(text) && !/\p{Surrogate}/u.test(text);
+}
+
+interface ResultObject {
+  readonly open: number;
+  readonly idName: string;
+  readonly textName: string;
+}
+
+/** The objects in an item that answer a call: blocks of its content, or the item itself. */
+function resultObjects({ bytes, dialect }: RequestView, item: Item): readonly ResultObject[] {
+  if (dialect === 'anthropic_messages') {
+    const names = { idName: 'tool_use_id', textName: 'content' };
+    return resultBlocks(bytes, item).map((open) => ({ open, ...names }));
+  }
+  return dialect === 'openai_responses'
+    ? [{ open: item.start, idName: 'call_id', textName: 'output' }]
+    : [{ open: item.start, idName: 'tool_call_id', textName: 'content' }];
+}
+
+function resultBlocks(bytes: Buffer, item: Item): readonly number[] {
+  const content = memberValue(bytes, item.start, 'content');
+  if (content === undefined || !opensList(bytes, content.start)) return [];
+  return elementsOf(bytes, content).filter((open) => {
+    const type = opensObject(bytes, open) ? memberValue(bytes, open, 'type') : undefined;
+    return type !== undefined && parseJson(bytes, type)?.value === 'tool_result';
+  });
+}
+
+/** The string that is the whole content: alone, or in the only part of a list. */
+function onlyText(bytes: Buffer, content: Span): Span | undefined {
+  if (opensString(bytes, content.start)) return content;
+  if (!opensList(bytes, content.start)) return undefined;
+  const [part, ...others] = elementsOf(bytes, content);
+  if (part === undefined || others.length > 0 || !opensObject(bytes, part)) return undefined;
+  const text = memberValue(bytes, part, 'text');
+  const isPlain =
+    text !== undefined && opensString(bytes, text.start) && countMembers(bytes, part) === 2;
+  const type = memberValue(bytes, part, 'type');
+  if (!isPlain || type === undefined) return undefined;
+  return TEXT_TYPES.has(parseJson(bytes, type)?.value) ? text : undefined;
+}
+
+const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
+
+function elementsOf(bytes: Buffer, list: Span): number[] {
+  const starts: number[] = [];
+  let start = firstElement(bytes, list.start);
+  while (start !== -1) {
+    starts.push(start);
+    start = nextElement(bytes, valueEnd(bytes, start));
+  }
+  return starts;
+}
+
+function countMembers(bytes: Buffer, open: number): number {
+  let count = 0;
+  let member = firstMember(bytes, open);
+  while (member !== undefined) {
+    count += 1;
+    member = nextMember(bytes, valueEnd(bytes, member.valueStart));
+  }
+  return count;
+}
+
+const REMINDER = '<system-reminder>';
+const REMINDER_END = '</system-reminder>';
+
+/**
+ * Claude Code glues reminders to the end of an output, and what they say changes from request to
+ * request. Only whole ones at the very end are the client's: one further up is in a file that the
+ * tool read, and must be kept with it.
+ */
+function withoutEndReminders(text: string): string {
+  let rest = text;
+  for (;;) {
+    const trimmed = rest.trimEnd();
+    if (!trimmed.endsWith(REMINDER_END)) return rest;
+    const start = trimmed.lastIndexOf(REMINDER);
+    if (start === -1) return rest;
+    rest = trimmed.slice(0, start).trimEnd();
+  }
+}

@@ -1,0 +1,107 @@
+import { windowOf } from '../settings/model-windows.ts';
+
+/**
+ * Says how much of its model's window a conversation fills, were it sent whole.
+ *
+ * A client compacts by the usage that it is told, and of what svc leaves out it is told nothing. So
+ * before the whole can no longer be sent, all of it is sent again: the client sees its true size and
+ * compacts, or leaves svc, at any moment. Pure.
+ */
+
+/** What the provider once counted of this conversation, and what svc had estimated for that request. */
+export interface Measure {
+  readonly counted: number;
+  readonly estimated: number;
+}
+
+export interface WindowFacts {
+  /** The request's model, whatever type it has. */
+  readonly model: unknown;
+  /** The tokens that the request keeps free for the answer, whatever type it has. */
+  readonly answerTokens: unknown;
+  /** The request asks for the longest window that its model has. */
+  readonly isLong: boolean;
+  /** Estimated tokens of the whole request. */
+  readonly tokens: number;
+  /** The provider's tokens for one estimated token, where nothing was measured. */
+  readonly tokenRatio: number;
+  readonly measure: Measure | undefined;
+}
+
+export interface Fill {
+  /** Something may be left out that was not left out before. */
+  readonly hasRoom: boolean;
+  /** For each token of the whole, how many more there may be until all comes back. */
+  readonly growthLeft: number;
+  /** The whole can soon not be sent any more, and now it still can. */
+  readonly isAtEdge: boolean;
+  /** The whole may be more than the model takes: what is left out must stay out. */
+  readonly mayNotFit: boolean;
+}
+
+// Claude's models take so much unless the request asks for the long window, whatever is published.
+const CLAUDE_WINDOW = 200_000;
+const LONG_WINDOW = 1_000_000;
+
+// Above it a conversation ends or is compacted before a new batch pays for itself.
+const BATCH_SHARE_MAX = 0.8;
+
+// The edge: what the request keeps free for the answer, between a rest for a few more rounds and what
+// is enough for clients that ask for as long an answer as the model can give. Claude Code asks for
+// 32,000 to 128,000 of 200,000 tokens, and compacts once it sees 155,000 to 168,000.
+const EDGE_SHARE_MIN = 0.08;
+const EDGE_SHARE_MAX = 0.14;
+// Beyond the edge the answer gets shorter. Beyond this there is no room for any.
+const FITS_SHARE = 0.96;
+
+// One in ten whole requests of real sessions is further from its estimate than this; and the part of
+// a request that the provider did not count when it counted the rest.
+const ERROR_SHARE = 0.15;
+const ERROR_SHARE_MEASURED = 0.05;
+
+export function fillOf(facts: WindowFacts): Fill {
+  const { window, edge } = limitsOf(facts);
+  const { tokens, careful, atMost } = sizeOf(facts);
+  const mayNotFit = atMost > window * FITS_SHARE;
+  return {
+    growthLeft: Math.max(0, edge - tokens) / Math.max(1, tokens),
+    hasRoom: tokens <= Math.min(edge, window * BATCH_SHARE_MAX),
+    isAtEdge: careful > edge && !mayNotFit,
+    mayNotFit,
+  };
+}
+
+/** What the provider counts is worth noting from here on. By the estimate alone: pure of the past. */
+export function isHalfFull(facts: WindowFacts): boolean {
+  return facts.tokens * facts.tokenRatio > limitsOf(facts).window / 2;
+}
+
+function limitsOf({ model, answerTokens, isLong }: WindowFacts): { window: number; edge: number } {
+  const isClaude = typeof model === 'string' && model.includes('claude');
+  const known = windowOf(model);
+  const window = isLong ? LONG_WINDOW : isClaude ? Math.min(known, CLAUDE_WINDOW) : known;
+  const asked = typeof answerTokens === 'number' ? answerTokens / window : 0;
+  const share = Math.min(EDGE_SHARE_MAX, Math.max(EDGE_SHARE_MIN, asked));
+  return { window, edge: window * (1 - share) };
+}
+
+// A measure that is further from what real sessions show is of something else: a provider that
+// counts in another way, or a client's own editing of its history.
+const RATIO_MIN = 0.7;
+const RATIO_MAX = 2.5;
+
+/** The provider's tokens of the whole. `careful`: as many as to be ready for, measured or not. */
+function sizeOf({ tokens, tokenRatio, measure }: WindowFacts): {
+  tokens: number;
+  careful: number;
+  atMost: number;
+} {
+  const ratio = measure === undefined ? 0 : measure.counted / measure.estimated;
+  if (measure === undefined || !(ratio >= RATIO_MIN && ratio <= RATIO_MAX)) {
+    const atMost = tokens * tokenRatio * (1 + ERROR_SHARE);
+    return { tokens: tokens * tokenRatio, careful: atMost, atMost };
+  }
+  const rest = Math.max(0, tokens - measure.estimated) * ratio;
+  const likely = measure.counted + rest;
+  return { tokens: likely, careful: likely, atMost: likely + rest * ERROR_SHARE_MEASURED };
+}
