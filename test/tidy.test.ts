@@ -105,12 +105,15 @@ test('every path that a document names exists', () => {
   expect(broken).toEqual([]);
 });
 
-test.each(['cli', 'adapters', 'core'])('every room of src/%s, and every file beside them, is on the map', (room) => {
-  const names = namesOf(room);
-  const files = readdirSync(join(root, 'src', room)).map((file) => file.replace(/\.\w+$/, ''));
-  expect(files.filter((file) => !names.some((name) => name.test(file)))).toEqual([]);
-  expect(names.filter((name) => !files.some((file) => name.test(file)))).toEqual([]);
-});
+test.each(['cli', 'adapters', 'core'])(
+  'every room of src/%s, and every file beside them, is on the map',
+  (room) => {
+    const names = namesOf(room);
+    const files = readdirSync(join(root, 'src', room)).map((file) => file.replace(/\.\w+$/, ''));
+    expect(files.filter((file) => !names.some((name) => name.test(file)))).toEqual([]);
+    expect(names.filter((name) => !files.some((file) => name.test(file)))).toEqual([]);
+  },
+);
 
 /** The files over which a file imports itself; undefined when it does not. */
 function wayBack(start: string): readonly string[] | undefined {

@@ -125,6 +125,19 @@ test('outputs of the last rounds, small ones, unproven ones, and of late tools f
   );
 });
 
+test('beside large outputs, what takes no more room than a stub or two stays', () => {
+  const small = Array.from({ length: 8 }, (_, at) => longOutput(`${at}`, 30));
+  const list = [...small, ...small.map((text, at) => text + longOutput(`large ${at}`, 600))].map(
+    (output, at): Round => ({ id: `c${at}`, tool: 'Bash', args: {}, output }),
+  );
+  const facts = factsOf(viewOfRounds('anthropic_messages', list));
+  const tokens = facts.outputs.map((output) => output.tokens);
+  expect(Math.max(...tokens.slice(0, 8))).toBeLessThan(120);
+  expect(Math.min(...tokens.slice(8))).toBeGreaterThan(120);
+  const ids = findCandidates(facts).map(({ callId }) => callId);
+  expect(ids).toEqual(['c8', 'c9', 'c10', 'c11']);
+});
+
 test('a stub is a function of the output, short, one line, and names its reference and no other', () => {
   fc.assert(
     fc.property(

@@ -66,7 +66,7 @@ export const MUTANTS = [
   {
     name: 'late tools go early',
     file: SHORTENING,
-    from: '(isLate ? lateBefore : before)',
+    from: '(isLate(output) ? lateBefore : before)',
     to: 'before',
     test: CORE,
   },
@@ -95,8 +95,8 @@ export const MUTANTS = [
   {
     name: 'no price is asked',
     file: SHORTENING,
-    from: 'growthLeft, comingBack, prices }) > 0',
-    to: 'growthLeft, comingBack, prices }) > -Infinity',
+    from: 'comingBack, waited, prices }) > 0',
+    to: 'comingBack, waited, prices }) > -Infinity',
     test: CORE,
   },
   {
