@@ -20,6 +20,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/clients/**'],
+          setupFiles: ['test/support/fixed-seed.ts'],
           // Limits find what hangs, and measure nothing: a machine that runs much else is no failure.
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -119,6 +119,25 @@ test('R26: the secret that follows an AWS key id is masked with it', () => {
   expect(text).toBe('anna,[masked: aws-key-id],[masked: aws-secret-key]\n');
 });
 
+test.each([
+  "const apiKey: string = 'mD5LByLvyhwLPos9MWtSCzE7';",
+  '{"api_key": "xxX5Yl8fo4Sr9jEDqTnWiJ47", "n": 1}',
+  '{"host":"db","password":"uTf7mMWDJvmzJBLjSjc5px27","port":5432}',
+  '  client_secret: aES3GgqzMd4Zwxl8j1uTZgB7',
+  '  client_secret: HQFoZGGWlxmSKJRKANgzmlw7',
+])('R26: a random value that begins like a word, or has few digits, is masked: %s', (line) => {
+  expect(maskSecrets(line).masked).toBe(1);
+});
+
+test.each([
+  'password: sha256WithRSAEncryption',
+  'auth_token: your_api_token_here',
+  '"secret": "xxxxxxxxxxxxxxxxxxxxxxxx"',
+  'token: base64-encoded-string',
+])('what stands for a secret, or names how it is made, stays: %s', (line) => {
+  expect(maskSecrets(line).masked).toBe(0);
+});
+
 test('a text over the limit is one mask, and one at the limit is read', () => {
   expect(maskSecrets('a'.repeat(MASKED_CHARS_MAX + 1)).text).toBe('[masked: oversized-text]');
   expect(maskSecrets('a'.repeat(MASKED_CHARS_MAX)).masked).toBe(0);

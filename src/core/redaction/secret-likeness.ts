@@ -12,16 +12,32 @@ const RANDOM_DISTINCT_MIN = 8;
 const RANDOM_STEPS_MIN = 4;
 /** Without a digit: names have capitals, too, but seldom side by side. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
+/** So many of them stand for a step: one in 5,000 random values of 24 characters has only three. */
+const CAPITAL_PAIRS_OF_A_STEP = 5;
 
-const PLACEHOLDER =
-  /^(?:your|my[-_]|the[-_]|example|sample|dummy|fake|change[-_]?(?:me|this|it)|placeholder|redacted|masked|removed|hidden|insert|enter|replace|todo|none|null|undefined|true|false|string|x{3}|\*{3}|\.{3}|#|\$[A-Z{(]|\$\w{1,40}$|%|@|:|<|\{|process\.|env[.:]|os\.)/i;
+const PLACEHOLDER_WORD =
+  /^(?:your|my[-_]|the[-_]|example|sample|dummy|fake|change[-_]?(?:me|this|it)|placeholder|redacted|masked|removed|hidden|insert|enter|replace|todo|none|null|undefined|true|false|string|x{3})/i;
+const PLACEHOLDER_FORM =
+  /^(?:\*{3}|\.{3}|#|\$[A-Z{(]|\$\w{1,40}$|%|@|:|<|\{|process\.|env[.:]|os\.)/i;
 
-// A random value begins like this once in a while: "MY-IMiQBdNEY8y1b…" is no placeholder.
-const WORD_FIRST = /^(?:my|the)[-_]/i;
+/** Names of algorithms and types have digits, too: "the password is base64 encoded". */
+const TECHNICAL_WORD =
+  /^(?:base-?\d|sha-?\d|md5|argon2|pbkdf2|scrypt|bcrypt|oauth|utf-?\d|u?int\d|float\d|x-?509|aes-?\d|rsa-?\d|ipv\d|python\d|node\d)/i;
+const TECHNICAL_FORM = /^(?:http|\d+(?:\.\d+)?[a-z%]{0,12}$)/i;
 
 /** Stands for a secret in documents and templates. */
 export function isPlaceholder(value: string): boolean {
-  return PLACEHOLDER.test(value) && !(WORD_FIRST.test(value) && looksRandom(value));
+  return PLACEHOLDER_FORM.test(value) || beginsWithWord(PLACEHOLDER_WORD, value);
+}
+
+/** The name of an algorithm or a type, an address, a number with its unit. */
+export function isTechnical(value: string): boolean {
+  return TECHNICAL_FORM.test(value) || beginsWithWord(TECHNICAL_WORD, value);
+}
+
+/** A random value begins like a word once in a while: "xxX5Yl8fo4Sr…" is no placeholder. */
+function beginsWithWord(word: RegExp, value: string): boolean {
+  return word.test(value) && !looksRandom(value);
 }
 
 /** Letters beside digits or marks, as in a password that a person chose. */
@@ -33,7 +49,8 @@ export function hasMixedCharacters(value: string): boolean {
 export function looksRandom(value: string): boolean {
   if (value.length < RANDOM_CHARS_MIN || distinctIn(value) < RANDOM_DISTINCT_MIN) return false;
   const { steps, capitalPairs } = countNeighbours(value);
-  if (steps < RANDOM_STEPS_MIN || !/[A-Za-z]/.test(value)) return false;
+  const capitalSteps = capitalPairs >= CAPITAL_PAIRS_OF_A_STEP ? 1 : 0;
+  if (steps + capitalSteps < RANDOM_STEPS_MIN || !/[A-Za-z]/.test(value)) return false;
   return /\d/.test(value) || capitalPairs >= RANDOM_CAPITAL_PAIRS_MIN;
 }
 

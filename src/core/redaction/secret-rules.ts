@@ -8,7 +8,7 @@
  * The order matters: a precise format comes before a general one, and assignments come last.
  */
 
-import { hasMixedCharacters, isPlaceholder, looksRandom } from './secret-likeness.ts';
+import { hasMixedCharacters, isPlaceholder, isTechnical, looksRandom } from './secret-likeness.ts';
 import { findKeyBlockEnd } from './secret-pem.ts';
 
 export interface SecretRule {
@@ -361,10 +361,6 @@ export const SECRET_RULES: readonly SecretRule[] = [
 const EXAMPLE_PASSWORD =
   /^(?:pass(?:word|wd)?|pwd|pw|secret|token|user|root|admin|postgres|guest|p)$/i;
 
-/** Names of algorithms and types have digits, too: "the password is base64 encoded". */
-const TECHNICAL_WORD =
-  /^(?:base-?\d|sha-?\d|md5|argon2|pbkdf2|scrypt|bcrypt|oauth|utf-?\d|u?int\d|float\d|x-?509|aes-?\d|rsa-?\d|http|ipv\d|python\d|node\d|\d+(?:\.\d+)?[a-z%]{0,12}$)/i;
-
 /** How code calls what it gives to a member `password`. */
 const VARIABLE =
   /^(?:pass|pwd|pw\d|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?)/i;
@@ -381,7 +377,7 @@ function valueHead(excluded: string, charsMin: number): string {
 }
 
 function isShortSecret(secret: string): boolean {
-  return hasMixedCharacters(secret) && !isPlaceholder(secret) && !TECHNICAL_WORD.test(secret);
+  return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
 }
 
 function isLiteralSecret({ secret, next }: Candidate): boolean {
@@ -393,7 +389,7 @@ function isBareSecret({ context, secret, next }: Candidate): boolean {
   // A call, an index, a template or a path: code that names a secret is not one.
   if (/^[([{]$/.test(next) || MEMBER_ACCESS.test(secret) || /^[/~.]/.test(secret)) return false;
   if (/^.{0,5}[(),;&|]/.test(secret)) return false;
-  if (isPlaceholder(secret) || TECHNICAL_WORD.test(secret)) return false;
+  if (isPlaceholder(secret) || isTechnical(secret)) return false;
   // With blanks around it, it may be a name in code: only what no person would type as a name counts.
   return looksRandom(secret) || (context.endsWith('=') && hasMixedCharacters(secret));
 }
