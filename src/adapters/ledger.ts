@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Ledger, LedgerEntry, LedgerMiss } from '../ports/ledger.ts';
 import { forgottenAt } from './forgotten.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
@@ -128,7 +129,7 @@ export class JournalLedger implements Ledger {
   #use(entry: LedgerEntry): LedgerEntry {
     this.#entries.delete(entry.key);
     this.#entries.set(entry.key, entry);
-    dropOldest(this.#entries);
+    forgetOldest(this.#entries, ENTRIES_MAX);
     return entry;
   }
 
@@ -152,7 +153,7 @@ export class JournalLedger implements Ledger {
       if (found.has(key) || this.#entries.has(key)) continue;
       this.#absent.delete(key);
       this.#absent.set(key, until);
-      dropOldest(this.#absent);
+      forgetOldest(this.#absent, ENTRIES_MAX);
     }
     return true;
   }
@@ -209,14 +210,6 @@ async function within<Result>(ms: number, work: Promise<Result>): Promise<Result
     return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-function dropOldest(map: Map<string, unknown>): void {
-  if (map.size <= ENTRIES_MAX) return;
-  for (const key of map.keys()) {
-    map.delete(key);
-    break;
   }
 }
 

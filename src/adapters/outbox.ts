@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../ports/memory.ts';
 import { MemoryError } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
@@ -210,12 +211,7 @@ export class JournalOutbox implements Outbox {
     this.#waiting.delete(key);
     this.#waitingBytes -= line.length;
     this.#settled.add(key);
-    if (this.#settled.size > SETTLED_MAX) {
-      for (const oldest of this.#settled) {
-        this.#settled.delete(oldest);
-        break;
-      }
-    }
+    forgetOldest(this.#settled, SETTLED_MAX);
     if (orphan === undefined) return;
     orphan.left -= 1;
     if (orphan.left === 0) orphan.journal.remove();

@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Item, Shell } from '../core/request/view.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reading } from './read-request.ts';
@@ -31,10 +32,7 @@ export class CacheWatch {
     const before = this.#lastSeen.get(key);
     this.#lastSeen.delete(key);
     this.#lastSeen.set(key, now);
-    const oldest = this.#lastSeen.keys().next();
-    if (this.#lastSeen.size > CONVERSATIONS_MAX && oldest.value !== undefined) {
-      this.#lastSeen.delete(oldest.value);
-    }
+    forgetOldest(this.#lastSeen, CONVERSATIONS_MAX);
     const idleMs = before === undefined ? this.#idleMs(loggedAt) : now - before;
     return idleMs > CACHE_MS && idleMs > cacheMsOf(asksForHour(reading));
   }

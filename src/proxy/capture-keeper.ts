@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Answer } from '../core/answer/answer.ts';
 import {
   captureAssistant,
@@ -164,9 +165,7 @@ export class CaptureKeeper {
 
   #remember(id: string): void {
     this.#kept.add(id);
-    if (this.#kept.size <= KEPT_MAX) return;
-    const oldest = this.#kept.values().next();
-    if (oldest.value !== undefined) this.#kept.delete(oldest.value);
+    forgetOldest(this.#kept, KEPT_MAX);
   }
 }
 

@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import { meter, type MeterState, paidFor, type Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/gate/modes.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
@@ -105,10 +106,7 @@ export class CostMeter {
   #note(key: string, tracked: Tracked): void {
     this.#tracked.delete(key);
     this.#tracked.set(key, tracked);
-    const oldest = this.#tracked.keys().next();
-    if (this.#tracked.size > CONVERSATIONS_MAX && oldest.value !== undefined) {
-      this.#tracked.delete(oldest.value);
-    }
+    forgetOldest(this.#tracked, CONVERSATIONS_MAX);
   }
 }
 

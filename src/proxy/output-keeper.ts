@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
 import { maskSecrets } from '../core/redaction/redaction.ts';
 import { isElidable } from '../core/shortening/shortening.ts';
@@ -107,9 +108,5 @@ const NONE_READ: ReadonlySet<string> = new Set();
 
 function remember(set: Set<string>, key: string): void {
   set.add(key);
-  if (set.size <= KNOWN_MAX) return;
-  for (const oldest of set) {
-    set.delete(oldest);
-    break;
-  }
+  forgetOldest(set, KNOWN_MAX);
 }

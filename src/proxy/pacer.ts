@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import { withinDeadline } from './memory-deadline.ts';
 
 /**
@@ -57,10 +58,7 @@ export class Pacer {
     this.#waiting.delete(key);
     if (work.times === 0) return;
     this.#waiting.set(key, work);
-    for (const oldest of this.#waiting.keys()) {
-      if (this.#waiting.size <= CONVERSATIONS_MAX) break;
-      this.#waiting.delete(oldest);
-    }
+    forgetOldest(this.#waiting, CONVERSATIONS_MAX);
     this.#plan();
   }
 

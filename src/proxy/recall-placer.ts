@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import { questionText } from '../core/answer/captures.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { groupExchanges } from '../core/request/exchanges.ts';
@@ -123,7 +124,8 @@ export class RecallPlacer {
       generation,
     });
     if (loop !== '' && placed.isProvisional !== true) {
-      bounded(this.#replays, REPLAYS_MAX).set(loop, placed.placements.map(blockOf));
+      this.#replays.set(loop, placed.placements.map(blockOf));
+      forgetOldest(this.#replays, REPLAYS_MAX);
     }
     return placed;
   }
@@ -245,13 +247,6 @@ function loopKey({ view, place }: Reading): string {
   const newest = view.items.at(-1)?.soFar.humans?.index;
   const item = newest === undefined ? undefined : view.items[newest];
   return item === undefined ? '' : `${item.fingerprint}:${place.space}:${place.conversation}`;
-}
-
-/** The map, with room for one more: its oldest entry goes when it is full. */
-function bounded<Key, Value>(map: Map<Key, Value>, max: number): Map<Key, Value> {
-  const oldest = map.keys().next();
-  if (map.size >= max && oldest.value !== undefined) map.delete(oldest.value);
-  return map;
 }
 
 interface Room {

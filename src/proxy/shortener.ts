@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Usage } from '../core/answer/answer.ts';
 import {
   type Batch,
@@ -203,9 +204,8 @@ export class Shortener {
     if ((view.items.at(-1)?.soFar.exchange.number ?? 0) < EXCHANGES_TO_OMIT) return false;
     const key = `${place.space} ${place.conversation}`;
     if (this.#seen.has(key)) return true;
-    const oldest = this.#seen.values().next();
-    if (this.#seen.size >= SEEN_MAX && oldest.value !== undefined) this.#seen.delete(oldest.value);
     this.#seen.add(key);
+    forgetOldest(this.#seen, SEEN_MAX);
     return false;
   }
 
@@ -339,8 +339,7 @@ function isSame(one: Batches, other: Batches): boolean {
 function remember(batches: Map<string, Batches>, mark: string, known: Batches): void {
   batches.delete(mark);
   batches.set(mark, known);
-  const oldest = batches.keys().next();
-  if (batches.size > SEEN_MAX && oldest.value !== undefined) batches.delete(oldest.value);
+  forgetOldest(batches, SEEN_MAX);
 }
 
 function stateNearWindow({ reading, modes }: ShorteningCall, isOver: boolean): ContinuityState {

@@ -1,3 +1,4 @@
+import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { COMMIT_SEQUENCE_MAX } from '../../core/memory-api/limits.ts';
 import { findOrphans, Journal, type JournalOptions } from '../journal.ts';
 
@@ -106,10 +107,7 @@ export class Acknowledgements {
     for (const { text, digest, bytes } of texts) {
       this.#texts.set(keyOf(space, text), { digest, bytes });
     }
-    while (this.#texts.size > ACKNOWLEDGED_MAX) {
-      const oldest = this.#texts.keys().next();
-      if (oldest.value !== undefined) this.#texts.delete(oldest.value);
-    }
+    forgetOldest(this.#texts, ACKNOWLEDGED_MAX);
     this.#write([this.#lineOf(space, texts)]);
   }
 

@@ -5,6 +5,7 @@ import {
   removeOutputFiles,
   writeOutputFile,
 } from '../output-files.ts';
+import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { referenceOf } from '../../core/answer/reference.ts';
 
 /**
@@ -114,9 +115,6 @@ export class OutputMirror {
   #note(key: string): void {
     this.#looked.delete(key);
     this.#looked.set(key, Date.now());
-    const oldest = this.#looked.keys().next();
-    if (this.#looked.size > LOOKED_MAX && oldest.value !== undefined) {
-      this.#looked.delete(oldest.value);
-    }
+    forgetOldest(this.#looked, LOOKED_MAX);
   }
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { captureAssistant, type CapturedText, captureHuman } from './captures.ts';
+import { type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
 import { readItem } from '../dialects/items.ts';
 import { type Exchange, groupExchanges } from '../request/exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
@@ -37,8 +38,6 @@ const CUT_REASONS: ReadonlySet<unknown> = new Set(['max_tokens', 'refusal']);
 /** The model that Claude Code names where it speaks in the assistant's name: "API Error: 529 …". */
 const NO_MODEL = '<synthetic>';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 export class TranscriptReader {
   readonly #client: TranscriptClient;
   readonly #entries: Entry[] = [];
@@ -53,7 +52,7 @@ export class TranscriptReader {
 
   /** A line that is no JSON object, or says nothing that somebody said, is passed over. */
   push(line: string): void {
-    const fields = objectFrom(parsed(line));
+    const fields = objectFrom(parseJson(line));
     if (fields === undefined) return;
     if (this.#client === 'claude-code') this.#pushClaude(fields);
     else this.#pushCodex(fields);
@@ -163,18 +162,8 @@ interface Place {
   readonly name: string;
 }
 
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 function objectFrom(value: unknown): Fields | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Any object is one of unknowns.
-  return value as Fields;
+  return isRecord(value) ? value : undefined;
 }
 
 function textFrom(value: unknown): string | undefined {

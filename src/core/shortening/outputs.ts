@@ -7,7 +7,13 @@
  */
 import { createHash } from 'node:crypto';
 import type { Dialect } from '../request/dialect.ts';
-import { asList, asRecord, asText } from '../bytes/json-fields.ts';
+import {
+  asList,
+  asRecord,
+  asText,
+  type Fields,
+  parseJson as parseText,
+} from '../bytes/json-fields.ts';
 import {
   firstElement,
   firstMember,
@@ -205,13 +211,11 @@ function readCalls({ bytes, dialect }: RequestView, item: Item): readonly ItemCa
   return ARGUMENTS[dialect](value).map(([id, args]) => {
     const tool = item.toolCalls.find((call) => call.id === id)?.name ?? '';
     const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
-    const fields = typeof args === 'string' ? parsedFields(args) : asRecord(args);
+    const fields = asRecord(typeof args === 'string' ? parseText(args) : args);
     const prints = filesPrinted(commandIn(fields));
     return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
   });
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 type Arguments = readonly [id: string, args: unknown];
 
@@ -244,14 +248,6 @@ function commandIn(fields: Fields): string {
   if (typeof command === 'string') return command;
   const words = asList(command).map(asText);
   return words.includes('-lc') || words.includes('-c') ? (words.at(-1) ?? '') : words.join(' ');
-}
-
-function parsedFields(text: string): Fields {
-  try {
-    return asRecord(JSON.parse(text));
-  } catch {
-    return {};
-  }
 }
 
 // --- outputs
