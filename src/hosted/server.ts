@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { isOwnMachine } from '../core/settings/own-machine.ts';
 import { Connections, endRaw } from '../http/connections.ts';
+import { listenAt } from '../http/listen.ts';
 import { erase } from './operations/purges.ts';
 import type { ServiceParts } from './parts.ts';
 import { CallServer } from './serve.ts';
@@ -79,18 +79,15 @@ class Listener implements MemoryService {
   }
 
   async listen(): Promise<{ host: string; port: number }> {
-    const { host, port, store } = this.#options;
+    const { store } = this.#options;
     // What a crash left half purged is not shown to anybody.
     for (const purgeId of await store.unfinishedPurges()) {
       // oxlint-disable-next-line no-await-in-loop
       await erase(this.#options, purgeId);
     }
-    this.#server.listen({ host, port, exclusive: true });
-    await once(this.#server, 'listening');
-    // From here on an error is a connection that could not be accepted; the listener lives on.
-    this.#server.on('error', () => this.#options.report({ code: 'ACCEPT_FAILED' }));
-    const address = this.#server.address();
-    return { host, port: typeof address === 'object' && address !== null ? address.port : port };
+    return listenAt(this.#server, this.#options, () =>
+      this.#options.report({ code: 'ACCEPT_FAILED' }),
+    );
   }
 
   renew({ cert, key }: TlsMaterial): void {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -24,6 +23,7 @@ import type { RequestRow } from '../ports/request-log.ts';
 import type { Handler } from '../proxy/client-request.ts';
 import { readBody } from '../http/body.ts';
 import { Connections, dropBody, endRaw } from '../http/connections.ts';
+import { listenAt } from '../http/listen.ts';
 import { describeFault } from '../http/faults.ts';
 import {
   answerError,
@@ -114,14 +114,11 @@ class Listener implements LocalServer {
   }
 
   async listen(): Promise<{ host: string; port: number }> {
-    const { host, port } = this.#options.settings;
-    this.#server.listen({ host, port, exclusive: true });
-    await once(this.#server, 'listening');
-    // From here on an error is a connection that could not be accepted; the listener lives on.
-    this.#server.on('error', () => this.#reportAccept());
-    const address = this.#server.address();
-    this.#port = typeof address === 'object' && address !== null ? address.port : port;
-    return { host, port: this.#port };
+    const address = await listenAt(this.#server, this.#options.settings, () =>
+      this.#reportAccept(),
+    );
+    this.#port = address.port;
+    return address;
   }
 
   stop(drainMs: number): Promise<void> {
