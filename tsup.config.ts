@@ -23,7 +23,7 @@ const common: Options = {
   esbuildPlugins: [withoutHttp2],
   esbuildOptions(options) {
     options.alias = {
-      undici: join(import.meta.dirname, 'src/adapters/undici-pool.cjs'),
+      undici: join(import.meta.dirname, 'src/adapters/network/undici-pool.cjs'),
       // Its other build finds its own files by a require that no bundler can follow.
       'jsonc-parser': 'jsonc-parser/lib/esm/main.js',
     };
@@ -51,7 +51,7 @@ export default defineConfig([
       main: 'src/cli/main.ts',
       'store-worker': 'src/adapters/store/worker.ts',
       'service-store-worker': 'src/adapters/service-store/worker.ts',
-      'zstd-worker': 'src/adapters/zstd-worker.ts',
+      'zstd-worker': 'src/adapters/encoding/zstd-worker.ts',
     },
     format: 'esm',
     splitting: true,
@@ -71,7 +71,7 @@ export default defineConfig([
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/worker.ts',
       'service-store-worker': 'src/adapters/service-store/worker.ts',
-      'zstd-worker': 'src/adapters/zstd-worker.ts',
+      'zstd-worker': 'src/adapters/encoding/zstd-worker.ts',
     },
     outDir: 'dist/quick',
     format: 'cjs',

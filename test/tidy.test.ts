@@ -28,9 +28,9 @@ const FLOORS: Readonly<Record<string, Floor>> = {
   },
   http: { floors: ['core', 'http'], packages: [] },
   local: { floors: ['core', 'ports', 'proxy', 'http', 'local'], packages: [] },
-  hosted: { floors: ['core', 'ports', 'http', 'hosted'], packages: [] },
+  service: { floors: ['core', 'ports', 'proxy', 'http', 'service'], packages: [] },
   cli: {
-    floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'hosted', 'cli'],
+    floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'service', 'cli'],
     packages: [
       'commander',
       'picocolors',
@@ -57,7 +57,7 @@ const ENTRIES = [
   'src/cli/program/quick.ts',
   'src/cli/program/quick-start.ts',
   'src/adapters/store/worker.ts',
-  'src/adapters/zstd-worker.ts',
+  'src/adapters/encoding/zstd-worker.ts',
 ];
 
 const IMPURE = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.|\bsetTimeout\b|\bawait\b/;

@@ -6,7 +6,7 @@ import {
   repeatedOutputs,
   wholeEntries,
 } from '../../src/core/shortening/elisions.ts';
-import { groupExchanges } from '../../src/core/request/exchanges.ts';
+import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import type { InjectionEntry } from '../../src/core/recall/injections.ts';
 import {
   findOmissions,
@@ -24,7 +24,7 @@ import {
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../../src/core/conversation/request-view.ts';
 import {
   chooseOutputs,
   isElidable,
@@ -34,7 +34,7 @@ import {
 } from '../../src/core/shortening/shortening.ts';
 import { stubTokens } from '../../src/core/shortening/stubs.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
-import type { Item, RequestView } from '../../src/core/request/view.ts';
+import type { Item, RequestView } from '../../src/core/conversation/view.ts';
 import { type Fill, fillOf, type Measure } from '../../src/core/shortening/window.ts';
 import { SessionBodies } from './bodies.ts';
 import type { Session } from './sessions.ts';

@@ -1,4 +1,4 @@
-import { FileError } from '../adapters/file-error.ts';
+import { FileError } from '../adapters/files/file-error.ts';
 import { MemoryError } from '../ports/memory.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
-import type { CallRow } from '../hosted/parts.ts';
-import { createMemoryService, type TlsMaterial } from '../hosted/server.ts';
+import type { CallRow } from '../service/parts.ts';
+import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { Terminal } from './terminal.ts';
 

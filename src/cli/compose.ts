@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createBodyDecoder } from '../adapters/body-decoder.ts';
+import { createBodyDecoder } from '../adapters/encoding/body-decoder.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
-import { createUpstream } from '../adapters/undici-upstream.ts';
-import type { Dialect } from '../core/request/dialect.ts';
+import { createUpstream } from '../adapters/network/undici-upstream.ts';
+import type { Dialect } from '../core/conversation/dialect.ts';
 import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { createLocalServer, type LocalServer } from '../local/server.ts';
-import { outputFolder } from '../adapters/output-files.ts';
+import { outputFolder } from '../adapters/files/output-files.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
@@ -167,7 +167,7 @@ async function openMemory(
     return { memory: store.memory, outbox: store.outbox, close: async () => {} };
   }
   const { openHostedMemoryWithOutbox } =
-    await import('../adapters/hosted-memory/open-hosted-memory.ts');
+    await import('../adapters/memory-client/open-hosted-memory.ts');
   const hosted = openHostedMemoryWithOutbox({
     settings: memory,
     recallMs: proxy.recallMs,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { ExpectedBody } from '../core/gate/gate.ts';
-import { ProxyError } from '../core/gate/errors.ts';
+import type { ExpectedBody } from '../core/http/gate.ts';
+import { ProxyError } from '../core/errors.ts';
 
 /**
  * Collects a request body into one Buffer, up to its limit. How long it may take is the server's

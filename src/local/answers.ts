@@ -1,7 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Dialect } from '../core/request/dialect.ts';
-import { errorBody, type ProxyError } from '../core/gate/errors.ts';
-import { PROOF_HEADER } from '../core/gate/proxy-proof.ts';
+import type { Dialect } from '../core/conversation/dialect.ts';
+import { errorBody, type ProxyError } from '../core/errors.ts';
+import { PROOF_HEADER } from '../core/http/proxy-proof.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ProxyError } from '../core/gate/errors.ts';
+import { ProxyError } from '../core/errors.ts';
 import {
   type Admission,
   admit,
@@ -11,10 +11,10 @@ import {
   isAnthropic,
   pathOf,
   type RequestHead,
-} from '../core/gate/gate.ts';
-import { headerOf } from '../core/plan/header-rules.ts';
-import { CHALLENGE_HEADER, makeProof } from '../core/gate/proxy-proof.ts';
-import { errorDialect } from '../core/gate/routes.ts';
+} from '../core/http/gate.ts';
+import { headerOf } from '../core/http/header-rules.ts';
+import { CHALLENGE_HEADER, makeProof } from '../core/http/proxy-proof.ts';
+import { errorDialect } from '../core/http/routes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Clock } from '../ports/clock.ts';

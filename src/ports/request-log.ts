@@ -1,4 +1,4 @@
-import type { Dialect } from '../core/request/dialect.ts';
+import type { Dialect } from '../core/conversation/dialect.ts';
 import type { Usage } from '../core/answer/answer.ts';
 import type { Price, Verdict } from '../core/shortening/meter.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';

@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../core/plan/headers.ts';
+import type { RawHeaders } from '../core/http/headers.ts';
 
 /**
  * The provider, seen from the proxy: one request out, one answer back, bytes untouched.

@@ -1,6 +1,6 @@
 import type { Answer } from '../core/answer/answer.ts';
 import { AnswerReader } from '../core/answer/answer-reader.ts';
-import { headerOf } from '../core/plan/header-rules.ts';
+import { headerOf } from '../core/http/header-rules.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { AnswerWatcher } from './relay.ts';

@@ -1,5 +1,5 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
-import type { Item, Shell } from '../core/request/view.ts';
+import type { Item, Shell } from '../core/conversation/view.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reading } from './read-request.ts';
 

@@ -5,8 +5,8 @@ import {
   type CapturedText,
   captureHuman,
   closedText,
-} from '../core/answer/captures.ts';
-import { currentExchange, type Exchange, exchangeBefore } from '../core/request/exchanges.ts';
+} from '../core/memory/captures.ts';
+import { currentExchange, type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';

@@ -4,9 +4,9 @@
  * A cache and nothing more: whatever is forgotten here is read again, with the same result.
  */
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
-import type { Dialect } from '../core/request/dialect.ts';
-import { type Earlier, viewFrom } from '../core/request/request-view.ts';
-import type { RequestView } from '../core/request/view.ts';
+import type { Dialect } from '../core/conversation/dialect.ts';
+import { type Earlier, viewFrom } from '../core/conversation/request-view.ts';
+import type { RequestView } from '../core/conversation/view.ts';
 
 // One person’s agents at work side by side, sub-agents included. Every view is looked at for every
 // request, so more of them also cost more.

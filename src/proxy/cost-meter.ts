@@ -1,6 +1,6 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import { meter, type MeterState, paidFor, type Verdict } from '../core/shortening/meter.ts';
-import type { Modes } from '../core/gate/modes.ts';
+import type { Modes } from '../core/http/modes.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import { cacheMsOf } from './cache-watch.ts';

@@ -1,9 +1,9 @@
-import type { Dialect } from '../core/request/dialect.ts';
+import type { Dialect } from '../core/conversation/dialect.ts';
 import { applyEdits } from '../core/plan/edits.ts';
-import { ProxyError } from '../core/gate/errors.ts';
-import { forwardHeaders } from '../core/plan/header-rules.ts';
+import { ProxyError } from '../core/errors.ts';
+import { forwardHeaders } from '../core/http/header-rules.ts';
 import type { Plan } from '../core/plan/plan.ts';
-import type { Route } from '../core/gate/routes.ts';
+import type { Route } from '../core/http/routes.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ConfiguredUpstream, LiveSettings } from './parts.ts';

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { answerHeaders } from '../core/plan/header-rules.ts';
+import { answerHeaders } from '../core/http/header-rules.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
-import { decideModes, type Modes } from '../core/gate/modes.ts';
+import { decideModes, type Modes } from '../core/http/modes.ts';
 import { makePlan, untouchedPlan } from '../core/plan/plan.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import { estimateTokens } from '../core/bytes/tokens.ts';

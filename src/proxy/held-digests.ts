@@ -1,6 +1,6 @@
-import { cleanExchange, type CleanExchange, heldDigests } from '../core/answer/captures.ts';
-import type { Exchange } from '../core/request/exchanges.ts';
-import type { Item } from '../core/request/view.ts';
+import { cleanExchange, type CleanExchange, heldDigests } from '../core/memory/captures.ts';
+import type { Exchange } from '../core/conversation/exchanges.ts';
+import type { Item } from '../core/conversation/view.ts';
 
 /**
  * The digests of what a request holds. An exchange is masked and compared once, as long as its

@@ -1,4 +1,4 @@
-import type { Dialect } from '../core/request/dialect.ts';
+import type { Dialect } from '../core/conversation/dialect.ts';
 import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';

@@ -1,4 +1,4 @@
-import type { Exchange } from '../core/request/exchanges.ts';
+import type { Exchange } from '../core/conversation/exchanges.ts';
 import { type ExchangeTexts, readExchangeTexts } from '../core/shortening/omissions.ts';
 import {
   type ItemTools,
@@ -7,7 +7,7 @@ import {
   seenOutputsOf,
   type ToolOutput,
 } from '../core/shortening/outputs.ts';
-import type { Item, RequestView } from '../core/request/view.ts';
+import type { Item, RequestView } from '../core/conversation/view.ts';
 
 /**
  * Remembers what was read of items and views beyond their traits, as long as their conversation is

@@ -5,10 +5,10 @@ import {
   identify,
   projectOf,
 } from '../core/request/identity.ts';
-import { headerOf } from '../core/plan/header-rules.ts';
+import { headerOf } from '../core/http/header-rules.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import { spaceOf } from '../core/request/space.ts';
-import type { RequestIdentity, RequestView } from '../core/request/view.ts';
+import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Conversations } from './conversations.ts';
 

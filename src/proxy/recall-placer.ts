@@ -1,7 +1,7 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
-import { questionText } from '../core/answer/captures.ts';
+import { questionText } from '../core/memory/captures.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
-import { groupExchanges } from '../core/request/exchanges.ts';
+import { groupExchanges } from '../core/conversation/exchanges.ts';
 import {
   entriesFor,
   type HumanItem,
@@ -13,10 +13,10 @@ import {
   unansweredItem,
 } from '../core/recall/injections.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
-import type { Modes } from '../core/gate/modes.ts';
+import type { Modes } from '../core/http/modes.ts';
 import { writeRecallBlock } from '../core/recall/recall-block.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
-import type { Item } from '../core/request/view.ts';
+import type { Item } from '../core/conversation/view.ts';
 import { HeldDigests } from './held-digests.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';

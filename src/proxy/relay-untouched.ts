@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { ProxyError } from '../core/gate/errors.ts';
-import { answerHeaders } from '../core/plan/header-rules.ts';
+import { ProxyError } from '../core/errors.ts';
+import { answerHeaders } from '../core/http/header-rules.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import { forwardUntouched, upstreamFor } from './forward.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { headerOf } from '../core/plan/header-rules.ts';
-import type { RawHeaders } from '../core/plan/headers.ts';
+import { headerOf } from '../core/http/header-rules.ts';
+import type { RawHeaders } from '../core/http/headers.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 
 /** How a relay ended. Only 'complete' may be captured as a whole answer. */

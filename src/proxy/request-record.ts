@@ -1,9 +1,9 @@
 import type { Answer } from '../core/answer/answer.ts';
-import { ProxyError } from '../core/gate/errors.ts';
+import { ProxyError } from '../core/errors.ts';
 import { evidenceHeaders } from '../core/plan/evidence.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
-import type { Modes } from '../core/gate/modes.ts';
+import type { Modes } from '../core/http/modes.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
 import type { RequestRow } from '../ports/request-log.ts';

@@ -15,9 +15,9 @@ import {
   repeatedOutputs,
   wholeEntries,
 } from '../core/shortening/elisions.ts';
-import { groupExchanges } from '../core/request/exchanges.ts';
+import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
-import type { Modes } from '../core/gate/modes.ts';
+import type { Modes } from '../core/http/modes.ts';
 import { findOmissions } from '../core/shortening/omissions.ts';
 import { referencesRead } from '../core/shortening/outputs.ts';
 import {

@@ -1,13 +1,13 @@
-import { captureAssistant, captureHuman } from '../core/answer/captures.ts';
-import type { Dialect } from '../core/request/dialect.ts';
+import { captureAssistant, captureHuman } from '../core/memory/captures.ts';
+import type { Dialect } from '../core/conversation/dialect.ts';
 import { applyEdits } from '../core/plan/edits.ts';
-import { groupExchanges } from '../core/request/exchanges.ts';
+import { groupExchanges } from '../core/conversation/exchanges.ts';
 import { findOmissions, readExchangeTexts } from '../core/shortening/omissions.ts';
 import { readItemTools, referencesRead, seenOutputsOf } from '../core/shortening/outputs.ts';
 import { makePlan } from '../core/plan/plan.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
 import { chooseOutputs, replacementsOf, wantedOutputs } from '../core/shortening/shortening.ts';
-import type { Item } from '../core/request/view.ts';
+import type { Item } from '../core/conversation/view.ts';
 import { fillOf } from '../core/shortening/window.ts';
 import { Conversations } from './conversations.ts';
 import { type Reading, readRequest } from './read-request.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mayDial, mayResolve } from '../../src/adapters/addresses.ts';
+import { mayDial, mayResolve } from '../../src/adapters/network/addresses.ts';
 
 const PUBLIC_ONLY = { allowPrivate: false, isSecure: true };
 const PRIVATE_TOO = { allowPrivate: true, isSecure: true };

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import * as zlib from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createBodyDecoder } from '../../src/adapters/body-decoder.ts';
-import { hasNativeZstd } from '../../src/adapters/native-zstd.ts';
-import { ProxyError } from '../../src/core/gate/errors.ts';
-import { xxh64Low } from '../../src/core/bytes/xxh64.ts';
+import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
+import { hasNativeZstd } from '../../src/adapters/encoding/native-zstd.ts';
+import { ProxyError } from '../../src/core/errors.ts';
+import { xxh64Low } from '../../src/core/encoding/xxh64.ts';
 import {
   bomb,
   CODEX_HEADER,

@@ -14,9 +14,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { openCatalog, type OpenCatalog } from '../../src/adapters/catalog.ts';
-import type { OpenUpstream } from '../../src/adapters/catalog-feed.ts';
-import { createUpstream } from '../../src/adapters/undici-upstream.ts';
+import { openCatalog, type OpenCatalog } from '../../src/adapters/catalog/catalog.ts';
+import type { OpenUpstream } from '../../src/adapters/catalog/catalog-feed.ts';
+import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { tempFolder } from '../support/cli.ts';
 

@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { readConfigFile, repairModes } from '../../src/adapters/config-file.ts';
-import { watchConfig } from '../../src/adapters/config-watch.ts';
-import { updateConfigFile } from '../../src/adapters/config-writer.ts';
-import { FileError } from '../../src/adapters/file-error.ts';
+import { readConfigFile, repairModes } from '../../src/adapters/files/config-file.ts';
+import { watchConfig } from '../../src/adapters/files/config-watch.ts';
+import { updateConfigFile } from '../../src/adapters/files/config-writer.ts';
+import { FileError } from '../../src/adapters/files/file-error.ts';
 import { isRecord } from '../../src/core/bytes/json-fields.ts';
 import { tempFolder } from '../support/cli.ts';
 import { PROVIDER_KEY } from '../support/config.ts';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { classOf } from '../../src/adapters/addresses.ts';
-import { probeEndpoint } from '../../src/adapters/endpoint-probe.ts';
+import { classOf } from '../../src/adapters/network/addresses.ts';
+import { probeEndpoint } from '../../src/adapters/network/endpoint-probe.ts';
 import { makeCertificate } from '../support/certificate.ts';
 
 test('R35: what kind of place an address is in', () => {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { configFolder } from '../../src/adapters/config-folder.ts';
-import { cacheFolder, dataFolder } from '../../src/adapters/data-folder.ts';
-import { createLocalToken } from '../../src/adapters/local-token.ts';
+import { configFolder } from '../../src/adapters/files/config-folder.ts';
+import { cacheFolder, dataFolder } from '../../src/adapters/files/data-folder.ts';
+import { createLocalToken } from '../../src/adapters/processes/local-token.ts';
 
 // spec: 2.4-config-home, 2.4-xdg-config-home, 2.4-home-config
 test('the configuration is in SVC_CONFIG_HOME, else XDG_CONFIG_HOME/svc, else ~/.config/svc', () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Journal } from '../../src/adapters/journal.ts';
+import { Journal } from '../../src/adapters/journals/journal.ts';
 import { COMMIT_SEQUENCE_MAX } from '../../src/core/memory-api/limits.ts';
 import { openHostedScene, patience } from '../support/hosted.ts';
 import { outputRecordOf, questionOf } from '../support/records.ts';

@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodeLines, findOrphans, Journal } from '../../src/adapters/journal.ts';
+import { decodeLines, findOrphans, Journal } from '../../src/adapters/journals/journal.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 function options(folder: string, bytesMax = 1_000_000) {

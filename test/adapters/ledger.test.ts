@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { JournalLedger, type LedgerStore } from '../../src/adapters/ledger.ts';
+import { JournalLedger, type LedgerStore } from '../../src/adapters/journals/ledger.ts';
 import type { LedgerEntry } from '../../src/ports/ledger.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { foundEntries } from '../support/found-entries.ts';

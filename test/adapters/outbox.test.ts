@@ -3,7 +3,7 @@ import { readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { JournalOutbox } from '../../src/adapters/outbox.ts';
+import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -15,9 +15,9 @@ import {
   outputFileRefs,
   readOutputFile,
   writeOutputFile,
-} from '../../src/adapters/output-files.ts';
+} from '../../src/adapters/files/output-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { runCli } from '../support/cli.ts';
 import { outputRecordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';

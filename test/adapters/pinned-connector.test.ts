@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createUpstream } from '../../src/adapters/undici-upstream.ts';
-import { ProxyError } from '../../src/core/gate/errors.ts';
+import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
+import { ProxyError } from '../../src/core/errors.ts';
 import type { UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
 import { makeCertificate } from '../support/certificate.ts';

@@ -1,7 +1,11 @@
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { listRunFiles, removeRunFile, writeRunFile } from '../../src/adapters/run-files.ts';
+import {
+  listRunFiles,
+  removeRunFile,
+  writeRunFile,
+} from '../../src/adapters/processes/run-files.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const run = { pid: process.pid, host: '127.0.0.1', port: 8765, version: '0.1.2', startedAt: 1 };

@@ -8,7 +8,7 @@ import { Outputs } from '../../src/adapters/store/outputs.ts';
 import { Possessions } from '../../src/adapters/store/possessions.ts';
 import { Records } from '../../src/adapters/store/records.ts';
 import { outputProof, textProof } from '../../src/core/shortening/proofs.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import type { Holding } from '../../src/ports/memory.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { createUpstream } from '../../src/adapters/undici-upstream.ts';
-import { ProxyError } from '../../src/core/gate/errors.ts';
+import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
+import { ProxyError } from '../../src/core/errors.ts';
 import type { UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { Upstream, UpstreamRequest } from '../../src/ports/upstream.ts';
 import {

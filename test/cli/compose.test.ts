@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { outputFileRefs, writeOutputFile } from '../../src/adapters/output-files.ts';
+import { outputFileRefs, writeOutputFile } from '../../src/adapters/files/output-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { startProxy } from '../../src/cli/compose.ts';
 import { Terminal } from '../../src/cli/terminal.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import type { Settings } from '../../src/core/settings/settings.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { PROXY_SETTINGS, TOKEN } from '../support/local-server.ts';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { openHostedMemory } from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
+import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import type { StoredRecord } from '../../src/ports/memory.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { runCli, tempFolder } from '../support/cli.ts';

@@ -5,7 +5,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { linesOf } from '../../src/core/bytes/lines.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { BIN, runCli } from '../support/cli.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';

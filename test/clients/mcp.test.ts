@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { outputRecordOf } from '../support/records.ts';
 import { clientEnvironment, runClaude } from './support/claude-code.ts';

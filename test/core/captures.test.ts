@@ -5,7 +5,7 @@ import {
   cleanExchange,
   heldDigests,
   questionText,
-} from '../../src/core/answer/captures.ts';
+} from '../../src/core/memory/captures.ts';
 import { stripRecallBlocks, writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { captureAssistant, cleanExchange, heldDigests } from '../../src/core/answer/captures.ts';
-import { withoutEchoes } from '../../src/core/answer/echoes.ts';
+import { captureAssistant, cleanExchange, heldDigests } from '../../src/core/memory/captures.ts';
+import { withoutEchoes } from '../../src/core/memory/echoes.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { FACTS } from '../support/records.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/request/dialect.ts';
-import { groupExchanges } from '../../src/core/request/exchanges.ts';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { recordings } from '../support/recordings.ts';
 import { viewOf } from '../support/view-of.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { chainFingerprint, digestItem } from '../../src/core/request/fingerprint.ts';
+import { chainFingerprint, digestItem } from '../../src/core/conversation/fingerprint.ts';
 import { itemText, space } from '../support/json-texts.ts';
 
 function digest(text: string): string {

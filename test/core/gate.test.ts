@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { ProxyError } from '../../src/core/gate/errors.ts';
-import { admit, type GatePolicy, type RequestHead } from '../../src/core/gate/gate.ts';
+import { ProxyError } from '../../src/core/errors.ts';
+import { admit, type GatePolicy, type RequestHead } from '../../src/core/http/gate.ts';
 
 const TOKEN = 'svc_local_right';
 const policy: GatePolicy = {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { forwardHeaders, headerCount } from '../../src/core/plan/header-rules.ts';
+import { forwardHeaders, headerCount } from '../../src/core/http/header-rules.ts';
 
 const SECRET_NAMES = [
   'authorization',

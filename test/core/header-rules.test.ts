@@ -4,7 +4,7 @@ import {
   forwardHeaders,
   headerCount,
   headerOf,
-} from '../../src/core/plan/header-rules.ts';
+} from '../../src/core/http/header-rules.ts';
 
 const anthropic = { auth: 'x-api-key', providerKey: 'provider-key', headers: {} } as const;
 const openai = { auth: 'bearer', providerKey: 'provider-key', headers: {} } as const;

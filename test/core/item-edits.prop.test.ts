@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Dialect, DIALECTS, listKey } from '../../src/core/request/dialect.ts';
+import { type Dialect, DIALECTS, listKey } from '../../src/core/conversation/dialect.ts';
 import { applyEdits, type Edit } from '../../src/core/plan/edits.ts';
 import { type ContentForm, contentForm, insertBlock } from '../../src/core/plan/item-edits.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../../src/core/conversation/request-view.ts';
 import { recordedBodies } from '../support/recorded-bodies.ts';
 import { bodyOf, bodyParts } from '../support/json-texts.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/request/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import { applyEdits } from '../../src/core/plan/edits.ts';
 import { type ContentForm, contentForm, insertBlock } from '../../src/core/plan/item-edits.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../../src/core/conversation/request-view.ts';
 
 function inserted(dialect: Dialect, text: string, form: ContentForm): string {
   const view = viewRequest(Buffer.from(text), dialect);

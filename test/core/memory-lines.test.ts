@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readLine, writeLine } from '../../src/core/answer/memory-lines.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { readLine, writeLine } from '../../src/core/memory/memory-lines.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 import { recordOf } from '../support/records.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ProxyError } from '../../src/core/gate/errors.ts';
-import { decideModes } from '../../src/core/gate/modes.ts';
+import { ProxyError } from '../../src/core/errors.ts';
+import { decideModes } from '../../src/core/http/modes.ts';
 import {
   COMPRESSION_MODES,
   MEMORY_MODES,

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory-api/records.ts';
-import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { applyEdits } from '../../src/core/plan/edits.ts';
 import { elisionEntries, repeatedOmissions } from '../../src/core/shortening/elisions.ts';
-import { groupExchanges } from '../../src/core/request/exchanges.ts';
+import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import {
   findOmissions,
   isOmitted,
@@ -16,13 +16,13 @@ import {
 } from '../../src/core/shortening/omissions.ts';
 import { stateWithoutRecall } from '../../src/core/plan/plan.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../../src/core/conversation/request-view.ts';
 import {
   chooseOutputs,
   type ShorteningFacts,
   wantedOutputs,
 } from '../../src/core/shortening/shortening.ts';
-import type { RequestView } from '../../src/core/request/view.ts';
+import type { RequestView } from '../../src/core/conversation/view.ts';
 import type { Fill } from '../../src/core/shortening/window.ts';
 import { longOutput } from '../support/tool-session.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';

@@ -12,7 +12,7 @@ import type { Candidate, Evidence } from '../../src/core/recall/ranked.ts';
 import { orderParts, rankCandidates } from '../../src/core/recall/ranking.ts';
 import { keepRelevant, rarerNames, rarityOf } from '../../src/core/recall/relevance.ts';
 import { inverseFrequency } from '../../src/core/recall/term-value.ts';
-import { isDigest, referenceOf } from '../../src/core/answer/reference.ts';
+import { isDigest, referenceOf } from '../../src/core/memory/reference.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 
 const NOW = Date.UTC(2024, 7, 1);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DIALECTS, type Dialect, listKey } from '../../src/core/request/dialect.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { DIALECTS, type Dialect, listKey } from '../../src/core/conversation/dialect.ts';
+import { viewRequest } from '../../src/core/conversation/request-view.ts';
 import { isUnderstandable } from '../support/json-oracle.ts';
 import { type BodyParts, bodyOf, bodyParts, itemText, valueText } from '../support/json-texts.ts';
 

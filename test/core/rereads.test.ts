@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { outputsOf, readItemTools } from '../../src/core/shortening/outputs.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { countRereads } from '../../src/core/shortening/rereads.ts';
-import type { RequestView } from '../../src/core/request/view.ts';
+import type { RequestView } from '../../src/core/conversation/view.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
 

@@ -4,7 +4,7 @@ import {
   explainUnknownPath,
   findPath,
   type PathEntry,
-} from '../../src/core/gate/routes.ts';
+} from '../../src/core/http/routes.ts';
 
 function find(path: string, isAnthropic = false): PathEntry | undefined {
   return findPath({ path, isAnthropic, relayPaths: ['/v1/embeddings', '/v1/messages/batches'] });

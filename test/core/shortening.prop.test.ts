@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { applyEdits } from '../../src/core/plan/edits.ts';
-import { groupExchanges } from '../../src/core/request/exchanges.ts';
+import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import {
   outputsOf,
   readItemTools,
@@ -10,8 +10,8 @@ import {
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
-import { REFERENCES, referenceOf } from '../../src/core/answer/reference.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { REFERENCES, referenceOf } from '../../src/core/memory/reference.ts';
+import { viewRequest } from '../../src/core/conversation/request-view.ts';
 import {
   chooseOutputs,
   elisionEdits,
@@ -22,7 +22,7 @@ import {
   wantedOutputs,
 } from '../../src/core/shortening/shortening.ts';
 import { gistOf, stubTokens, writeNote, writeStub } from '../../src/core/shortening/stubs.ts';
-import type { RequestView } from '../../src/core/request/view.ts';
+import type { RequestView } from '../../src/core/conversation/view.ts';
 import type { Fill } from '../../src/core/shortening/window.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { currentExchange, groupExchanges } from '../../src/core/request/exchanges.ts';
+import { currentExchange, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { viewOf } from '../support/view-of.ts';
 
 const text = fc.constantFrom('', 'hello', 'do it', '<system-reminder>x</system-reminder>');

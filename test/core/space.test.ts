@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProxyError } from '../../src/core/gate/errors.ts';
+import { ProxyError } from '../../src/core/errors.ts';
 import { folderSpace, spaceOf } from '../../src/core/request/space.ts';
 
 test('a stated space wins over the project folder, and the folder over the default', () => {

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { captureAssistant, captureHuman } from '../../src/core/answer/captures.ts';
+import { captureAssistant, captureHuman } from '../../src/core/memory/captures.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
-import { type TranscriptClient, TranscriptReader } from '../../src/core/answer/transcripts.ts';
+import { type TranscriptClient, TranscriptReader } from '../../src/core/memory/transcripts.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 
 const folder = join(import.meta.dirname, '..', 'recordings', 'transcripts');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/request/dialect.ts';
-import { joinTarget, parseUpstreamBase } from '../../src/core/plan/upstream-target.ts';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import { joinTarget, parseUpstreamBase } from '../../src/core/http/upstream-target.ts';
 
 const ANTHROPIC = 'anthropic_messages';
 const CHAT = 'openai_chat_completions';

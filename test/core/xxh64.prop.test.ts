@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { xxh64Low } from '../../src/core/bytes/xxh64.ts';
+import { xxh64Low } from '../../src/core/encoding/xxh64.ts';
 
 test('R11: gives the published hashes', () => {
   // From the reference implementation's own sanity checks: the lower halves, seed 0.

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ProxyError } from '../../src/core/gate/errors.ts';
-import { measureZstdFrame } from '../../src/core/bytes/zstd-blocks.ts';
-import { readZstdFrames } from '../../src/core/bytes/zstd-frame.ts';
+import { ProxyError } from '../../src/core/errors.ts';
+import { measureZstdFrame } from '../../src/core/encoding/zstd-blocks.ts';
+import { readZstdFrames } from '../../src/core/encoding/zstd-frame.ts';
 import {
   bomb,
   CODEX_HEADER,

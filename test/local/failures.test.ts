@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProxyError } from '../../src/core/gate/errors.ts';
+import { ProxyError } from '../../src/core/errors.ts';
 import { AUTHORIZED, startServer, writeRequest } from '../support/local-server.ts';
 import { exchange, parseAnswer } from '../support/raw-http.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { openHostedMemory } from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
+import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { FakeService } from '../support/fake-service.ts';
 import { makeCertificate } from '../support/certificate.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { viewRequest } from '../../src/core/request/request-view.ts';
-import type { RequestView } from '../../src/core/request/view.ts';
+import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import type { RequestView } from '../../src/core/conversation/view.ts';
 import { asksForHour } from '../../src/proxy/cache-watch.ts';
 
 const MARK = { cache_control: { type: 'ephemeral', ttl: '1h' } };

@@ -2,10 +2,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import {
   openHostedMemory,
   openHostedMemoryWithOutbox,
-} from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
-import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
+} from '../../src/adapters/memory-client/open-hosted-memory.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { writeOmissionNote } from '../../src/core/shortening/omissions.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { patience } from '../support/hosted.ts';
 import { startMemoryService, type TestService } from '../support/memory-service.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';

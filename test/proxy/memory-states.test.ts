@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { JournalLedger } from '../../src/adapters/ledger.ts';
+import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { MemoryError, type MemoryFailure, type RecallAnswer } from '../../src/ports/memory.ts';
 import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
-import { REFERENCES } from '../../src/core/answer/reference.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { REFERENCES } from '../../src/core/memory/reference.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import { openProxyStage, type ProxyStage, type StageOptions } from '../support/proxy-stage.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DIALECTS } from '../../src/core/request/dialect.ts';
+import { DIALECTS } from '../../src/core/conversation/dialect.ts';
 import { warmUp } from '../../src/proxy/warm-up.ts';
 
 test.each(DIALECTS)('%s: what is warmed is what a long request needs', async (dialect) => {

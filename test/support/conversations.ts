@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Dialect } from '../../src/core/request/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import { requestWith, said, type WireItem } from './dialect-wire.ts';
 
 /**

@@ -2,7 +2,7 @@ import { cutPassages, passageTokens } from '../../src/core/recall/passages.ts';
 import { readQuestion } from '../../src/core/recall/question.ts';
 import { rankCandidates } from '../../src/core/recall/ranking.ts';
 import { keepRelevant, rarityOf } from '../../src/core/recall/relevance.ts';
-import { isDigest, referenceOf } from '../../src/core/answer/reference.ts';
+import { isDigest, referenceOf } from '../../src/core/memory/reference.ts';
 import { textProof } from '../../src/core/shortening/proofs.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 import {

@@ -20,7 +20,7 @@ import {
 } from '../../src/core/memory-api/records.ts';
 import { parseShape } from '../../src/core/memory-api/shape.ts';
 import { proofOf } from '../../src/core/shortening/proofs.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import type { StoredOutput, StoredRecord } from '../../src/ports/memory.ts';
 import { FakeMemory } from './fake-memory.ts';
 

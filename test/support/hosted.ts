@@ -3,7 +3,7 @@ import {
   type HostedMemoryOptions,
   openHostedMemoryWithOutbox,
   type HostedMemoryWithOutbox,
-} from '../../src/adapters/hosted-memory/open-hosted-memory.ts';
+} from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { FakeService } from './fake-service.ts';
 import { tempFolder } from './temp-folder.ts';
 

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { type Dialect, listKey } from '../../src/core/request/dialect.ts';
+import { type Dialect, listKey } from '../../src/core/conversation/dialect.ts';
 
 /**
  * JSON as texts, not values: with the spacing, escapes, number forms and repeated keys that a parser

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createBodyDecoder } from '../../src/adapters/body-decoder.ts';
+import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
 import type { ProxySettings } from '../../src/core/settings/settings.ts';
 import { createLocalServer, type LocalServer } from '../../src/local/server.ts';
 import type { SafeLine } from '../../src/ports/report.ts';

@@ -10,7 +10,7 @@ import {
   recordOfText,
   textDigest,
 } from '../../src/core/memory-api/records.ts';
-import { referenceOf } from '../../src/core/answer/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 
 /** The contract as it is published, and values that use every member of it. */
 

@@ -15,8 +15,8 @@ import {
   SECRET_BYTES,
 } from '../../src/core/memory-api/service-key.ts';
 import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
-import type { CallRow, ServiceLimits } from '../../src/hosted/parts.ts';
-import { createMemoryService, type TlsMaterial } from '../../src/hosted/server.ts';
+import type { CallRow, ServiceLimits } from '../../src/service/parts.ts';
+import { createMemoryService, type TlsMaterial } from '../../src/service/server.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';

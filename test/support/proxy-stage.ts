@@ -1,8 +1,8 @@
 import type { Handler } from '../../src/proxy/client-request.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { createUpstream } from '../../src/adapters/undici-upstream.ts';
-import { DIALECTS, type Dialect } from '../../src/core/request/dialect.ts';
+import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import type { ProxySettings, UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { Outbox } from '../../src/ports/outbox.ts';

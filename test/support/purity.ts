@@ -1,4 +1,4 @@
-import type { RequestIdentity } from '../../src/core/request/view.ts';
+import type { RequestIdentity } from '../../src/core/conversation/view.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
 import { AnswerWatch } from '../../src/proxy/answer-watch.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { createUpstream } from '../../src/adapters/undici-upstream.ts';
-import { answerHeaders, forwardHeaders } from '../../src/core/plan/header-rules.ts';
+import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
+import { answerHeaders, forwardHeaders } from '../../src/core/http/header-rules.ts';
 import { type AnswerWatcher, relay, type RelayEnd } from '../../src/proxy/relay.ts';
 import { startServer } from './sockets.ts';
 import { upstreamSettings } from './upstream.ts';

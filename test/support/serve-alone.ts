@@ -1,4 +1,4 @@
-import { createBodyDecoder } from '../../src/adapters/body-decoder.ts';
+import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
 import { createLocalServer } from '../../src/local/server.ts';
 import { digestOf, PROXY_SETTINGS, TOKEN } from './local-server.ts';
 

@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { JournalLedger } from '../../src/adapters/ledger.ts';
-import { JournalOutbox } from '../../src/adapters/outbox.ts';
+import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
+import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { createUpstream } from '../../src/adapters/undici-upstream.ts';
-import type { Dialect } from '../../src/core/request/dialect.ts';
+import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import type { ProxySettings } from '../../src/core/settings/settings.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Ledger, LedgerEntry } from '../../src/ports/ledger.ts';

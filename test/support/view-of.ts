@@ -1,6 +1,6 @@
-import { listKey, type Dialect } from '../../src/core/request/dialect.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
-import type { RequestView } from '../../src/core/request/view.ts';
+import { listKey, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import type { RequestView } from '../../src/core/conversation/view.ts';
 
 /** The view of a body that a test wrote as an object; an absent list is an empty one. */
 export function viewOf(dialect: Dialect, body: Record<string, unknown>): RequestView {

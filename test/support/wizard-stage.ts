@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { screen as prompts } from '@inquirer/testing/vitest';
 import { expect, vi } from 'vitest';
-import { createUpstream } from '../../src/adapters/undici-upstream.ts';
+import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import type { OpenUpstream } from '../../src/cli/doctor/key-check.ts';
 import { wizard } from '../../src/cli/setup/wizard.ts';
 import { parseEntries } from '../../src/core/settings/catalog-entries.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fstatSync } from 'node:fs';
 import { join } from 'node:path';
-import { makePrivateFolder, openPrivateFile } from '../private-files.ts';
+import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 import { Database } from '../store/database.ts';
 import { type Connection, type Driver, sqliteCode } from '../store/driver.ts';
 import { migrate } from '../store/schema.ts';

@@ -1,5 +1,5 @@
 import { proofOf } from '../../core/shortening/proofs.ts';
-import { referenceOf } from '../../core/answer/reference.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
 import type {
   CaptureBatch,
   CaptureOutcome,

@@ -3,16 +3,16 @@ import { constants } from 'node:fs';
 import { lstat, open, rm } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { dataFolder } from '../data-folder.ts';
-import { codeOf, FileError } from '../file-error.ts';
+import { dataFolder } from '../files/data-folder.ts';
+import { codeOf, FileError } from '../files/file-error.ts';
 import {
   ensurePrivateFolder,
   isOwn,
   isPrivate,
   syncFolder,
   tightenFolder,
-} from '../private-folder.ts';
-import { replaceFile } from '../replace-file.ts';
+} from '../files/private-folder.ts';
+import { replaceFile } from '../files/replace-file.ts';
 
 /**
  * The service's folder beside its database: settings, and the pepper of the keys. The pepper is

@@ -1,6 +1,6 @@
 import type { ServiceStore } from '../../ports/service-store.ts';
 import { StoreClient } from '../store/client.ts';
-import { workerFile } from '../worker-file.ts';
+import { workerFile } from '../processes/worker-file.ts';
 import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
 
 /** The service's store over a SQLite file in a worker thread. */

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
-import { workerFile } from '../worker-file.ts';
+import { workerFile } from '../processes/worker-file.ts';
 import {
   BUSY,
   type StoreCalls,

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { makePrivateFolder, openPrivateFile } from '../private-files.ts';
+import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 import {
   type Connection,
   type Driver,

@@ -1,6 +1,6 @@
-import { JournalLedger } from '../ledger.ts';
-import { JournalOutbox, OUTBOX_NAME } from '../outbox.ts';
-import { BatchedRequestLog } from '../request-log.ts';
+import { JournalLedger } from '../journals/ledger.ts';
+import { JournalOutbox, OUTBOX_NAME } from '../journals/outbox.ts';
+import { BatchedRequestLog } from '../journals/request-log.ts';
 import { StoreClient } from './client.ts';
 import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';

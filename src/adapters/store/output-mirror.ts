@@ -4,9 +4,9 @@ import {
   outputFileRefs,
   removeOutputFiles,
   writeOutputFile,
-} from '../output-files.ts';
+} from '../files/output-files.ts';
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
-import { referenceOf } from '../../core/answer/reference.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
 
 /**
  * Keeps a file beside the store for each output that is left out. Whoever asks for a proof is about

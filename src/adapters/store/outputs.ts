@@ -1,5 +1,5 @@
 import { textBytes } from '../../core/shortening/proofs.ts';
-import { isDigest, referenceOf } from '../../core/answer/reference.ts';
+import { isDigest, referenceOf } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type {
   CaptureState,

@@ -1,7 +1,7 @@
 import { textBytes } from '../../core/shortening/proofs.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
 import { standingIn } from '../../core/recall/standing.ts';
-import { isDigest, referenceOf } from '../../core/answer/reference.ts';
+import { isDigest, referenceOf } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type {
   CaptureState,

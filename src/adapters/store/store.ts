@@ -12,7 +12,7 @@ import {
 import { type Driver, loadDriver, sqliteCode } from './driver.ts';
 import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
-import { markForgotten } from '../forgotten.ts';
+import { markForgotten } from '../files/forgotten.ts';
 import { Outputs } from './outputs.ts';
 import { Possessions } from './possessions.ts';
 import { Records } from './records.ts';

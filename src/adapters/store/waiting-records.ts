@@ -1,8 +1,8 @@
 import { termsOf } from '../../core/recall/terms.ts';
-import { referenceOf } from '../../core/answer/reference.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
 import type { ForgetFilter, MemoryRecord } from '../../ports/memory.ts';
-import { readJournals } from '../journal.ts';
-import { recordFrom } from '../outbox.ts';
+import { readJournals } from '../journals/journal.ts';
+import { recordFrom } from '../journals/outbox.ts';
 import { listTerms } from './records.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { parseJsonText, withJsonValue } from '../../adapters/json-text.ts';
+import { parseJsonText, withJsonValue } from '../../adapters/files/json-text.ts';
 import type { ClientChange, JsonChange } from '../../core/foreign/client-change.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';

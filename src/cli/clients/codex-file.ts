@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { readForeignFile } from '../../adapters/foreign-file.ts';
-import { parseToml } from '../../adapters/toml-text.ts';
+import { readForeignFile } from '../../adapters/foreign/foreign-file.ts';
+import { parseToml } from '../../adapters/foreign/toml-text.ts';
 import type { ClientChange } from '../../core/foreign/client-change.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';

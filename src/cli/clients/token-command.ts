@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram } from '../../adapters/client-files.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
+import { findProgram } from '../../adapters/foreign/client-files.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { clientHome } from './client-home.ts';
 

@@ -1,4 +1,4 @@
-import { dataFolder } from '../../adapters/data-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { claudeFile } from './claude-file.ts';
 import { type ClientFileForm, undoClientFile, writeClientFile } from './client-file.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../core/request/dialect.ts';
+import type { Dialect } from '../../core/conversation/dialect.ts';
 
 /**
  * The least of each dialect that a question and an answer need, for both sides of the demo. The

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLocalToken } from '../../adapters/local-token.ts';
+import { createLocalToken } from '../../adapters/processes/local-token.ts';
 import { parseConfig } from '../../core/settings/config-schema.ts';
 import type { Settings } from '../../core/settings/settings.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';

@@ -1,4 +1,4 @@
-import { MODEL_PATHS } from '../../core/request/dialect.ts';
+import { MODEL_PATHS } from '../../core/conversation/dialect.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { exchange, failureOf, type OpenUpstream } from './key-check.ts';
 

@@ -1,4 +1,4 @@
-import { isInstalled, readClientFile } from '../../adapters/client-files.ts';
+import { isInstalled, readClientFile } from '../../adapters/foreign/client-files.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { asList, asRecord, type Fields, parseJson } from '../../core/bytes/json-fields.ts';

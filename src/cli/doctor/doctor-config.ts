@@ -1,7 +1,7 @@
-import { type ConfigFile, configPath, readConfigFile } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
-import { findLeftovers } from '../../adapters/config-writer.ts';
-import { FileError } from '../../adapters/file-error.ts';
+import { type ConfigFile, configPath, readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import { findLeftovers } from '../../adapters/files/config-writer.ts';
+import { FileError } from '../../adapters/files/file-error.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../../core/settings/config-proxy.ts';
 import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';

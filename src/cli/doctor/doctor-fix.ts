@@ -1,10 +1,10 @@
-import { type LooseMode, readConfigFile, repairModes } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
-import { removeLeftovers } from '../../adapters/config-writer.ts';
-import { looseDataFiles, tightenDataFiles } from '../../adapters/data-files.ts';
-import { dataFolder } from '../../adapters/data-folder.ts';
-import { FileError } from '../../adapters/file-error.ts';
-import { folderMode, isPrivate, tightenFolder } from '../../adapters/private-folder.ts';
+import { type LooseMode, readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import { removeLeftovers } from '../../adapters/files/config-writer.ts';
+import { looseDataFiles, tightenDataFiles } from '../../adapters/files/data-files.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { FileError } from '../../adapters/files/file-error.ts';
+import { folderMode, isPrivate, tightenFolder } from '../../adapters/files/private-folder.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { CommandContext } from '../context.ts';
 import { CliError } from '../cli-error.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { readConfigFile } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
-import type { OpenHostedMemory } from '../../adapters/hosted-memory/open-hosted-memory.ts';
+import { readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import type { OpenHostedMemory } from '../../adapters/memory-client/open-hosted-memory.ts';
 import { parseMemory } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { PROOF_FEATURE, type WhoAmI } from '../../core/memory-api/contract.ts';
@@ -27,7 +27,7 @@ export async function checkHosted(environment: Environment): Promise<readonly Ch
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   const { memory: settings, mode } = parseMemory(file?.value ?? {}, environment);
   if (settings?.kind !== 'hosted') return [];
-  const { openHostedMemory } = await import('../../adapters/hosted-memory/open-hosted-memory.ts');
+  const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
   const service = openHostedMemory({ settings, recallMs: PATIENCE_MS, report: () => undefined });
   try {
     return await checksOf(service, { mode, host: new URL(settings.baseUrl).host });

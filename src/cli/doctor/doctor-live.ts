@@ -1,11 +1,11 @@
-import { probeToken } from '../../adapters/health-probe.ts';
-import { dataFolder } from '../../adapters/data-folder.ts';
-import { readConfigFile } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
+import { probeToken } from '../../adapters/processes/health-probe.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { type Access, parseUpstream } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { DIALECTS } from '../../core/request/dialect.ts';
+import { DIALECTS } from '../../core/conversation/dialect.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { VERSION } from '../../core/version.ts';
 import { urlOf } from '../addresses.ts';

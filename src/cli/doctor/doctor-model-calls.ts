@@ -1,9 +1,9 @@
-import { dataFolder } from '../../adapters/data-folder.ts';
-import { callProxy, type LocalAnswer } from '../../adapters/local-call.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { callProxy, type LocalAnswer } from '../../adapters/processes/local-call.ts';
 import { cheapestModel } from '../../core/settings/cheapest-model.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { MODEL_PATHS } from '../../core/request/dialect.ts';
+import { MODEL_PATHS } from '../../core/conversation/dialect.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import {
   cachedTokens,

@@ -1,4 +1,4 @@
-import { probeEndpoint, type EndpointProbe } from '../../adapters/endpoint-probe.ts';
+import { probeEndpoint, type EndpointProbe } from '../../adapters/network/endpoint-probe.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import type { Check } from './doctor-checks.ts';
 import { meaningOf } from './key-check.ts';

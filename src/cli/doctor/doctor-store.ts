@@ -1,7 +1,7 @@
-import { findSetAside, findUnwritable, looseDataFiles } from '../../adapters/data-files.ts';
-import { dataFolder } from '../../adapters/data-folder.ts';
-import { FileError, folderHint } from '../../adapters/file-error.ts';
-import { folderMode, isPrivate } from '../../adapters/private-folder.ts';
+import { findSetAside, findUnwritable, looseDataFiles } from '../../adapters/files/data-files.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { FileError, folderHint } from '../../adapters/files/file-error.ts';
+import { folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { Check } from './doctor-checks.ts';

@@ -1,5 +1,5 @@
-import { configPath } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
+import { configPath } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { reportChecks } from './check-report.ts';

@@ -1,10 +1,10 @@
-import { wholeBody } from '../../adapters/whole-answer.ts';
+import { wholeBody } from '../../adapters/network/whole-answer.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
-import { MODEL_PATHS } from '../../core/request/dialect.ts';
-import { forwardHeaders, headerOf } from '../../core/plan/header-rules.ts';
-import type { RawHeaders } from '../../core/plan/headers.ts';
+import { MODEL_PATHS } from '../../core/conversation/dialect.ts';
+import { forwardHeaders, headerOf } from '../../core/http/header-rules.ts';
+import type { RawHeaders } from '../../core/http/headers.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
-import { ProxyError } from '../../core/gate/errors.ts';
+import { ProxyError } from '../../core/errors.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { count } from '../listing.ts';
 

@@ -1,4 +1,4 @@
-import { captureHuman } from '../../core/answer/captures.ts';
+import { captureHuman } from '../../core/memory/captures.ts';
 import type { Memory, MemoryRecord } from '../../ports/memory.ts';
 import { MemoryError } from '../../ports/memory.ts';
 

@@ -20,7 +20,7 @@ const WHO = 'the memory service';
 export async function checkService(place: ServicePlace): Promise<KeyCheck> {
   const { baseUrl, serviceKey } = place;
   const allowPrivate = place.allowPrivate === true || isOwnMachineUrl(baseUrl);
-  const { openHostedMemory } = await import('../../adapters/hosted-memory/open-hosted-memory.ts');
+  const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
   const service = openHostedMemory({
     settings: { kind: 'hosted', baseUrl, serviceKey, allowPrivate },
     recallMs: ANSWER_MS,

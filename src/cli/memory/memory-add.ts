@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { captureHuman } from '../../core/answer/captures.ts';
-import { referenceOf } from '../../core/answer/reference.ts';
+import { captureHuman } from '../../core/memory/captures.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
 import { folderSpace, isSpace } from '../../core/request/space.ts';
 import type { MemoryRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';

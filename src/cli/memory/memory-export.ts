@@ -1,4 +1,4 @@
-import { writeLine } from '../../core/answer/memory-lines.ts';
+import { writeLine } from '../../core/memory/memory-lines.ts';
 import type { StoredRecord } from '../../ports/memory.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore } from './memory.ts';

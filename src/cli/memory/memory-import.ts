@@ -5,10 +5,10 @@ import {
   findTranscripts,
   readTranscript,
   type TranscriptFile,
-} from '../../adapters/transcript-files.ts';
-import { readLine } from '../../core/answer/memory-lines.ts';
+} from '../../adapters/foreign/transcript-files.ts';
+import { readLine } from '../../core/memory/memory-lines.ts';
 import { isSpace } from '../../core/request/space.ts';
-import type { TranscriptClient, TranscriptRecord } from '../../core/answer/transcripts.ts';
+import type { TranscriptClient, TranscriptRecord } from '../../core/memory/transcripts.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { withStore, wrongSpace } from './memory.ts';

@@ -1,4 +1,4 @@
-import { dataFolder } from '../../adapters/data-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { countLines, type LineRange, linesOf, parseLineRange } from '../../core/bytes/lines.ts';
 import { type ForgetFilter, MemoryError, type StoredRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';

@@ -1,7 +1,7 @@
-import { readConfigFile } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
-import type { HostedSettings } from '../../adapters/hosted-memory/open-hosted-memory.ts';
-import { readOutputFile } from '../../adapters/output-files.ts';
+import { readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import type { HostedSettings } from '../../adapters/memory-client/open-hosted-memory.ts';
+import { readOutputFile } from '../../adapters/files/output-files.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../adapters/store/embedded-store.ts';
 import { parseMemory } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
@@ -55,7 +55,7 @@ async function openHosted(
   { memory: mirror }: EmbeddedStore,
   report: StoreOptions['report'],
 ) {
-  const { openHostedMemory } = await import('../../adapters/hosted-memory/open-hosted-memory.ts');
+  const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
   return openHostedMemory({ settings, recallMs: PATIENCE_MS, mirror, report });
 }
 

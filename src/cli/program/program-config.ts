@@ -71,13 +71,14 @@ async function runSetup(
   context: CommandContext,
   finish: Finish,
 ): Promise<void> {
-  const { openCatalog } = await import('../../adapters/catalog.ts');
-  const { cacheFolder } = await import('../../adapters/data-folder.ts');
+  const { openCatalog } = await import('../../adapters/catalog/catalog.ts');
+  const { cacheFolder } = await import('../../adapters/files/data-folder.ts');
   const { environment } = context;
   const place = { folder: cacheFolder(environment), environment, now: Date.now };
   if (Object.keys(options).length === 0 && process.stdin.isTTY && process.stderr.isTTY) {
     const { wizard } = await import('../setup/wizard.ts');
-    const { createUpstream: openUpstream } = await import('../../adapters/undici-upstream.ts');
+    const { createUpstream: openUpstream } =
+      await import('../../adapters/network/undici-upstream.ts');
     const streams = { input: process.stdin, output: process.stderr };
     const catalog = await openCatalog({ ...place, open: openUpstream });
     try {
@@ -117,7 +118,8 @@ Examples:
     .action(async (options: DoctorOptions) => {
       const { doctor } = await import('../doctor/doctor.ts');
       const { inspectStore } = await import('../doctor/store-inspection.ts');
-      const { createUpstream: openUpstream } = await import('../../adapters/undici-upstream.ts');
+      const { createUpstream: openUpstream } =
+        await import('../../adapters/network/undici-upstream.ts');
       const parts = { inspectStore, openUpstream, nodeVersion: process.versions.node };
       const isAsked = options.live === true && process.stdin.isTTY && process.stderr.isTTY;
       const confirm = isAsked ? { confirm: await confirmer() } : {};

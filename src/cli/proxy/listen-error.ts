@@ -1,4 +1,4 @@
-import { codeOf } from '../../adapters/file-error.ts';
+import { codeOf } from '../../adapters/files/file-error.ts';
 import { otherPort } from '../addresses.ts';
 import { CliError } from '../cli-error.ts';
 

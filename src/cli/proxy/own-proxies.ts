@@ -1,5 +1,5 @@
-import { probeProxy } from '../../adapters/health-probe.ts';
-import { listRunFiles, type RunFile } from '../../adapters/run-files.ts';
+import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 
 /**

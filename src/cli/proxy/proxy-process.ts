@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Background, logFile, startBackground } from '../../adapters/background.ts';
-import { dataFolder } from '../../adapters/data-folder.ts';
-import { probeProxy } from '../../adapters/health-probe.ts';
-import { listRunFiles } from '../../adapters/run-files.ts';
+import { type Background, logFile, startBackground } from '../../adapters/processes/background.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { flagNameOf, type ProxyFlags, PROXY_FLAG_NAMES } from '../../core/settings/config-proxy.ts';
 import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
 import { CliError } from '../cli-error.ts';

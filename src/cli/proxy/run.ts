@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import spawn from 'cross-spawn';
-import { isInstalled } from '../../adapters/client-files.ts';
+import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { urlOf } from '../addresses.ts';

@@ -1,8 +1,8 @@
-import { type ConfigFile, readConfigFile, repairModes } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
-import { watchConfig } from '../../adapters/config-watch.ts';
-import { dataFolder } from '../../adapters/data-folder.ts';
-import { removeRunFile, writeRunFile } from '../../adapters/run-files.ts';
+import { type ConfigFile, readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import { watchConfig } from '../../adapters/files/config-watch.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { removeRunFile, writeRunFile } from '../../adapters/processes/run-files.ts';
 import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { upstreamsFromEnvironment } from '../../core/settings/config-draft.ts';
 import type { Settings } from '../../core/settings/settings.ts';

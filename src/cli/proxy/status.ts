@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dataFolder } from '../../adapters/data-folder.ts';
-import { isAlive } from '../../adapters/processes.ts';
-import { removeRunFile } from '../../adapters/run-files.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { isAlive } from '../../adapters/processes/processes.ts';
+import { removeRunFile } from '../../adapters/processes/run-files.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';

@@ -1,4 +1,4 @@
-import { dataFolder } from '../../adapters/data-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';

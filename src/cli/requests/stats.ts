@@ -1,4 +1,4 @@
-import { dataFolder } from '../../adapters/data-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';

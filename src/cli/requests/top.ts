@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dataFolder } from '../../adapters/data-folder.ts';
-import { askOpenRequests } from '../../adapters/open-requests.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { askOpenRequests } from '../../adapters/processes/open-requests.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { urlOf } from '../addresses.ts';

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { FileError } from '../../adapters/file-error.ts';
+import { FileError } from '../../adapters/files/file-error.ts';
 import { checkService } from '../../adapters/service-store/backup.ts';
 import {
   modesOf,
@@ -9,7 +9,7 @@ import {
   RUN_FILE,
   SETTINGS_FILE,
 } from '../../adapters/service-store/service-files.ts';
-import { loadTls } from '../../adapters/tls-files.ts';
+import { loadTls } from '../../adapters/network/tls-files.ts';
 import { VERSION } from '../../core/version.ts';
 import type { ServiceSettings } from '../../core/service/settings.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';

@@ -6,7 +6,7 @@ import {
   writePrivate,
 } from '../../adapters/service-store/service-files.ts';
 import { openServiceStore } from '../../adapters/service-store/sqlite-service-store.ts';
-import { loadTls } from '../../adapters/tls-files.ts';
+import { loadTls } from '../../adapters/network/tls-files.ts';
 import { parseServiceSettings, SERVICE_DEFAULTS } from '../../core/service/settings.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';

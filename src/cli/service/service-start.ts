@@ -4,11 +4,11 @@ import {
   RUN_FILE,
   writePrivate,
 } from '../../adapters/service-store/service-files.ts';
-import { loadTls } from '../../adapters/tls-files.ts';
+import { loadTls } from '../../adapters/network/tls-files.ts';
 import { SERVICE_PORT, type ServiceSettings } from '../../core/service/settings.ts';
 import { VERSION } from '../../core/version.ts';
-import type { CallRow } from '../../hosted/parts.ts';
-import type { TlsMaterial } from '../../hosted/server.ts';
+import type { CallRow } from '../../service/parts.ts';
+import type { TlsMaterial } from '../../service/server.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import type { RunningService, startService } from '../compose-service.ts';

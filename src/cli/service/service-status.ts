@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { isAlive } from '../../adapters/processes.ts';
+import { isAlive } from '../../adapters/processes/processes.ts';
 import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
 import { probeService } from '../../adapters/service-store/service-probe.ts';
 import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';

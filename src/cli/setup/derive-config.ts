@@ -1,6 +1,6 @@
-import { configPath } from '../../adapters/config-file.ts';
-import { updateConfigFile } from '../../adapters/config-writer.ts';
-import { createLocalToken } from '../../adapters/local-token.ts';
+import { configPath } from '../../adapters/files/config-file.ts';
+import { updateConfigFile } from '../../adapters/files/config-writer.ts';
+import { createLocalToken } from '../../adapters/processes/local-token.ts';
 import {
   type Draft,
   newDraft,

@@ -1,6 +1,6 @@
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import type { Dialect } from '../../core/request/dialect.ts';
+import type { Dialect } from '../../core/conversation/dialect.ts';
 import { requireConfigFile } from './load-config.ts';
 
 /** Unjudged: their keys may be missing here and set where svc runs. */

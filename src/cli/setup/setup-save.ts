@@ -1,7 +1,7 @@
-import { type ConfigFile, configPath } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
-import { updateConfigFile } from '../../adapters/config-writer.ts';
-import { createLocalToken } from '../../adapters/local-token.ts';
+import { type ConfigFile, configPath } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import { updateConfigFile } from '../../adapters/files/config-writer.ts';
+import { createLocalToken } from '../../adapters/processes/local-token.ts';
 import {
   type Draft,
   newDraft,

@@ -1,5 +1,5 @@
-import { readConfigFile, repairModes } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
+import { readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
 import {
   type Draft,
   type UpstreamDraft,

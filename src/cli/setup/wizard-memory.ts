@@ -1,6 +1,6 @@
 import input from '@inquirer/input';
 import select from '@inquirer/select';
-import { dataFolder } from '../../adapters/data-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 import { namedVariable } from '../../core/settings/config-values.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';

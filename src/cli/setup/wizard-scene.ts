@@ -1,4 +1,4 @@
-import type { OpenCatalog } from '../../adapters/catalog.ts';
+import type { OpenCatalog } from '../../adapters/catalog/catalog.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { CommandContext } from '../context.ts';
 import type { OpenUpstream } from '../doctor/key-check.ts';

@@ -1,6 +1,6 @@
 import input from '@inquirer/input';
 import select from '@inquirer/select';
-import { probeProxy } from '../../adapters/health-probe.ts';
+import { probeProxy } from '../../adapters/processes/health-probe.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';

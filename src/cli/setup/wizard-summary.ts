@@ -1,4 +1,4 @@
-import { dataFolder } from '../../adapters/data-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { type Draft } from '../../core/settings/config-draft.ts';
 import { readProxySettings } from '../../core/settings/config-proxy.ts';
 import {

@@ -14,7 +14,7 @@ import {
   parseBaseUrl,
   UPSTREAM_NAME,
 } from '../../core/settings/config-upstreams.ts';
-import { DIALECTS, type Dialect } from '../../core/request/dialect.ts';
+import { DIALECTS, type Dialect } from '../../core/conversation/dialect.ts';
 import { askKey } from './wizard-key.ts';
 import { CUSTOM, NONE, providerChoices } from './wizard-providers.ts';
 import type { Scene } from './wizard-scene.ts';

@@ -1,7 +1,7 @@
 import confirm from '@inquirer/confirm';
 import select from '@inquirer/select';
-import { type ConfigFile, configPath, readConfigFile } from '../../adapters/config-file.ts';
-import { configFolder } from '../../adapters/config-folder.ts';
+import { type ConfigFile, configPath, readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
 import {
   type Draft,
   newDraft,

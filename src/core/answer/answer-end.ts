@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Dialect } from '../request/dialect.ts';
+import type { Dialect } from '../conversation/dialect.ts';
 
 /**
  * Finds the chunk with which a provider's answer ends, while the chunks pass by: the client acts

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer';
 import { AnswerEnd } from './answer-end.ts';
 import type { Answer } from './answer.ts';
-import type { Dialect } from '../request/dialect.ts';
+import type { Dialect } from '../conversation/dialect.ts';
 import type { AnswerParser } from '../dialects/answer-parser.ts';
-import { MessagesAnswer } from '../dialects/anthropic-answers.ts';
-import { ChatAnswer } from '../dialects/chat-answers.ts';
-import { ResponsesAnswer } from '../dialects/responses-answers.ts';
+import { MessagesAnswer } from '../dialects/anthropic/answers.ts';
+import { ChatAnswer } from '../dialects/chat/answers.ts';
+import { ResponsesAnswer } from '../dialects/responses/answers.ts';
 import { parseJson } from '../bytes/json-fields.ts';
 import { SseReader } from './sse.ts';
 

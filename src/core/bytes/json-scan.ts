@@ -6,7 +6,7 @@
  * "not JSON" is -1 or undefined. The scanner does not prove that a text is JSON, that is
  * JSON.parse's work; on a text that is, its offsets are exact.
  */
-import type { Span } from '../request/view.ts';
+import type { Span } from '../conversation/view.ts';
 
 /** Levels of nesting that a body may have. The deepest recorded request of a real client has 12. */
 export const DEPTH_MAX = 512;

@@ -1,5 +1,5 @@
 import { projectInSystem } from '../request/stated-project.ts';
-import type { ClientOrder, ItemTraits } from '../request/view.ts';
+import type { ClientOrder, ItemTraits } from '../conversation/view.ts';
 import { asText, isRecord } from '../bytes/json-fields.ts';
 import { NO_TRAITS } from './traits.ts';
 

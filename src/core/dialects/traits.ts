@@ -1,4 +1,4 @@
-import type { ItemTraits, ToolCall } from '../request/view.ts';
+import type { ItemTraits, ToolCall } from '../conversation/view.ts';
 
 /** An item about which nothing is known: svc leaves it alone. */
 export const NO_TRAITS: ItemTraits = Object.freeze({

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { base32Of } from '../answer/reference.ts';
+import { base32Of } from '../memory/reference.ts';
 import { canonicalJson } from './canonical.ts';
 import { eitherOf, type Infer, listOf, members, oneOf, text } from './shape.ts';
 

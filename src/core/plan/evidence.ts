@@ -1,5 +1,5 @@
 import type { MemoryState } from './memory-state.ts';
-import type { Modes } from '../gate/modes.ts';
+import type { Modes } from '../http/modes.ts';
 import type { Plan } from './plan.ts';
 
 /**

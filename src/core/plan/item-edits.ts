@@ -17,7 +17,7 @@ import {
   parseJson,
   valueEnd,
 } from '../bytes/json-scan.ts';
-import type { Item, RequestView, Span } from '../request/view.ts';
+import type { Item, RequestView, Span } from '../conversation/view.ts';
 
 /** 'text': inside a string that is there. 'part': a content part of its own. */
 export type ContentForm = 'text' | 'part';

@@ -2,11 +2,11 @@ import type { Edit } from './edits.ts';
 import type { MemoryState } from './memory-state.ts';
 import type { Placement } from '../recall/injections.ts';
 import { insertBlock } from './item-edits.ts';
-import type { Modes } from '../gate/modes.ts';
+import type { Modes } from '../http/modes.ts';
 import { isOmitted, omit, type Omission } from '../shortening/omissions.ts';
 import type { CompressionMode } from '../settings/settings.ts';
 import { elisionEdits, type Replacement, type Wanted } from '../shortening/shortening.ts';
-import type { RequestView } from '../request/view.ts';
+import type { RequestView } from '../conversation/view.ts';
 
 /**
  * Decides what is changed in a request: which spans, and what the client is told about it. Pure, so

@@ -1,5 +1,5 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import type { Item, RequestView } from '../request/view.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
 
 /**
  * Decides which recalled blocks a request carries, and where. A block that was placed once is put

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Dialect } from './dialect.ts';
+import type { Dialect } from '../conversation/dialect.ts';
 import {
   asList,
   asRecord,
@@ -9,9 +9,9 @@ import {
   type Fields,
 } from '../bytes/json-fields.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
-import type { RawHeaders } from '../plan/headers.ts';
+import type { RawHeaders } from '../http/headers.ts';
 import { projectInSystem } from './stated-project.ts';
-import type { RequestIdentity, RequestKind, RequestView } from './view.ts';
+import type { RequestIdentity, RequestKind, RequestView } from '../conversation/view.ts';
 
 /**
  * Who asks, for what, in which conversation and about which project: read from what clients say by

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { ProxyError } from '../gate/errors.ts';
-import { headerCount, headerOf } from '../plan/header-rules.ts';
-import type { RawHeaders } from '../plan/headers.ts';
+import { ProxyError } from '../errors.ts';
+import { headerCount, headerOf } from '../http/header-rules.ts';
+import type { RawHeaders } from '../http/headers.ts';
 
 /** Memories of the user's own choice that every project may recall. */
 export const GLOBAL_SPACE = 'global';

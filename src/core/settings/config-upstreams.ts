@@ -1,4 +1,4 @@
-import { DIALECTS, type Dialect } from '../request/dialect.ts';
+import { DIALECTS, type Dialect } from '../conversation/dialect.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
 import type { UpstreamAuth, UpstreamSettings } from './settings.ts';
 import {

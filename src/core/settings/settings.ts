@@ -1,4 +1,4 @@
-import type { Dialect } from '../request/dialect.ts';
+import type { Dialect } from '../conversation/dialect.ts';
 
 /** The settings of one running proxy, after file, environment and flags have been joined. */
 export const MEMORY_MODES = ['off', 'read', 'write', 'read-write'] as const;

@@ -1,5 +1,5 @@
 import { asRecord, parseJson } from '../bytes/json-fields.ts';
-import type { Dialect } from '../request/dialect.ts';
+import type { Dialect } from '../conversation/dialect.ts';
 import { factsOfModel } from './model-windows.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { InjectionEntry } from '../recall/injections.ts';
 import type { Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
-import type { Item, RequestView } from '../request/view.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
 import type { Measure } from './window.ts';
 
 /**

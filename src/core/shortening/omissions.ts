@@ -5,14 +5,14 @@
  * Whatever else it holds (a call, a result, reasoning, a picture, an instruction, a client's wrapper,
  * a field that svc does not know, a secret, a private passage) keeps it in the request for good.
  */
-import { captureAssistant, type CapturedText, captureHuman } from '../answer/captures.ts';
+import { captureAssistant, type CapturedText, captureHuman } from '../memory/captures.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
 import type { Edit } from '../plan/edits.ts';
-import type { Exchange } from '../request/exchanges.ts';
+import type { Exchange } from '../conversation/exchanges.ts';
 import { contentForm, insertBlock } from '../plan/item-edits.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import type { Item, RequestView, Span } from '../request/view.ts';
+import type { Item, RequestView, Span } from '../conversation/view.ts';
 
 /** An exchange that memories may stand for. */
 export interface Omission {

@@ -6,7 +6,7 @@
  * has no text here and is therefore never touched.
  */
 import { createHash } from 'node:crypto';
-import type { Dialect } from '../request/dialect.ts';
+import type { Dialect } from '../conversation/dialect.ts';
 import {
   asList,
   asRecord,
@@ -27,11 +27,11 @@ import {
   valueEnd,
 } from '../bytes/json-scan.ts';
 import { hasPrivate } from '../redaction/redaction.ts';
-import { REFERENCES } from '../answer/reference.ts';
+import { REFERENCES } from '../memory/reference.ts';
 import { filesPrinted } from './shell-reads.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
-import type { Item, RequestView, Span } from '../request/view.ts';
+import type { Item, RequestView, Span } from '../conversation/view.ts';
 
 /** One output, as far as its own item tells. */
 export interface ItemOutput {

@@ -1,4 +1,4 @@
-import type { Dialect } from '../request/dialect.ts';
+import type { Dialect } from '../conversation/dialect.ts';
 
 /**
  * What a provider's prompt cache costs, in units of one uncached input token. From the providers'

@@ -1,7 +1,7 @@
 import { type ItemCall, type ItemTools, readItemTools, type ToolOutput } from './outputs.ts';
-import { referenceOf } from '../answer/reference.ts';
+import { referenceOf } from '../memory/reference.ts';
 import { isSameFile } from './shell-reads.ts';
-import type { Item, RequestView } from '../request/view.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
 
 /**
  * Counts what leaving outputs out costs beside tokens: the calls with which the model got them again.

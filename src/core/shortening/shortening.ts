@@ -7,14 +7,14 @@
  */
 import type { Edit } from '../plan/edits.ts';
 import type { Batch } from './elisions.ts';
-import type { Exchange } from '../request/exchanges.ts';
+import type { Exchange } from '../conversation/exchanges.ts';
 import { isProven, type Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
 import { batchProfit, type CachePrices } from './pricing.ts';
-import { referenceOf } from '../answer/reference.ts';
+import { referenceOf } from '../memory/reference.ts';
 import { stubTokens, writeNote, writeStub } from './stubs.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import type { Item } from '../request/view.ts';
+import type { Item } from '../conversation/view.ts';
 import type { Fill } from './window.ts';
 
 /** What the request says, and what was done to this conversation before. */

@@ -1,4 +1,4 @@
-import { referenceOf } from '../answer/reference.ts';
+import { referenceOf } from '../memory/reference.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { RawHeaders } from '../../../src/core/plan/headers.ts';
-import type { Dialect } from '../../../src/core/request/dialect.ts';
+import type { RawHeaders } from '../../../src/core/http/headers.ts';
+import type { Dialect } from '../../../src/core/conversation/dialect.ts';
 import type { Decision } from './script.ts';
 
 /** One request as it arrived at the provider, and what the provider sent back. */

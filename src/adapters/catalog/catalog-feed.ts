@@ -1,0 +1,90 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { type CatalogEntries, parseEntries } from '../../core/settings/catalog-entries.ts';
+import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
+import { headerOf } from '../../core/http/header-rules.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import { wholeBody } from '../network/whole-answer.ts';
+
+/**
+ * Asks for the public catalog, over the same pinned connection that providers are reached by: https,
+ * public addresses, no redirect. The request carries nothing of this machine but the question.
+ */
+
+/** The catalog's own address; MIT-licensed facts, see https://github.com/anomalyco/models.dev . */
+export const CATALOG_URL = 'https://models.dev/api.json';
+
+/** 254 kB packed and 3 MB unpacked in 2026: room for growth, and none for a bomb. */
+const PACKED_BYTES_MAX = 8 * 1024 * 1024;
+const BYTES_MAX = 32 * 1024 * 1024;
+/** Nobody waits for it: the person meanwhile chooses from what was there before. */
+const ANSWER_MS = 15_000;
+
+/** RFC 9110: an entity tag is put back into a header as it came. */
+const ETAG = /^(?:W\/)?"[\u0021\u0023-\u007e]{0,200}"$/;
+
+/** Opens an upstream; closed by whoever opened it. */
+export type OpenUpstream = (
+  settings: UpstreamSettings,
+  limits: { readonly headersMs: number },
+) => Upstream;
+
+export type Fetched =
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'new'; readonly entries: CatalogEntries; readonly etag: string };
+
+export interface FeedRequest {
+  readonly url: string;
+  /** Of the copy that is there; '' for none. */
+  readonly etag: string;
+  readonly signal: AbortSignal;
+}
+
+const unpack = promisify(gunzip);
+
+/** Undefined for everything that is no new catalog: no network, an error, another format. */
+export async function fetchCatalog(
+  { url, etag, signal }: FeedRequest,
+  open: OpenUpstream,
+): Promise<Fetched | undefined> {
+  const { origin, pathname, search } = new URL(url);
+  const upstream = open(settingsOf(origin), { headersMs: ANSWER_MS });
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+  try {
+    const condition = etag === '' ? [] : ['if-none-match', etag];
+    const headers = ['accept', 'application/json', 'accept-encoding', 'gzip', ...condition];
+    const target = pathname + search;
+    const answer = await upstream.send({ method: 'GET', target, headers, body: [] }, deadline);
+    const body = await wholeBody(answer, { bytesMax: PACKED_BYTES_MAX, signal: deadline });
+    if (answer.status === 304 && etag !== '') return { kind: 'unchanged' };
+    if (answer.status !== 200 || body === undefined) return undefined;
+    const isPacked = headerOf(answer.headers, 'content-encoding') === 'gzip';
+    const text = isPacked ? await unpack(body, { maxOutputLength: BYTES_MAX }) : body;
+    const entries = parseEntries(JSON.parse(text.toString('utf8')));
+    if (entries === undefined) return undefined;
+    return { kind: 'new', entries, etag: readEtag(headerOf(answer.headers, 'etag')) };
+  } catch {
+    // Whatever it was, the catalog of before is as good as it was.
+    return undefined;
+  } finally {
+    await upstream.close();
+  }
+}
+
+export function readEtag(value: unknown): string {
+  return typeof value === 'string' && ETAG.test(value) ? value : '';
+}
+
+function settingsOf(origin: string): UpstreamSettings {
+  return {
+    name: 'catalog',
+    apiStyle: 'openai_chat_completions',
+    baseUrl: origin,
+    providerKey: '',
+    auth: 'none',
+    headers: {},
+    query: {},
+    allowPrivate: isOwnMachineUrl(origin),
+  };
+}

@@ -1,0 +1,82 @@
+import { type CatalogEntries, parseEntries } from '../../core/settings/catalog-entries.ts';
+import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
+import { type Provider, providersOf } from '../../core/settings/catalog.ts';
+import { type CachedCatalog, readCatalogCache, writeCatalogCache } from './catalog-cache.ts';
+import { CATALOG_URL, type Fetched, fetchCatalog, type OpenUpstream } from './catalog-feed.ts';
+
+/**
+ * The catalog of providers, at once and without a network: the copy of at most 24 hours ago, else
+ * an older copy or the snapshot of the package while a newer one is asked for in the background.
+ * Nothing here ever fails: without a network there is one catalog less, and that is the snapshot.
+ */
+export interface OpenCatalog {
+  /** The newest that is there now. */
+  providers(): readonly Provider[];
+  /** Settles when nothing newer is under way. */
+  readonly settled: Promise<void>;
+  /** Ends what is under way. */
+  close(): Promise<void>;
+}
+
+export interface CatalogOptions {
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Absent: nobody is asked. */
+  readonly open?: OpenUpstream;
+}
+
+const FRESH_MS = 24 * 60 * 60 * 1000;
+
+export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
+  const { folder, environment, now, open } = options;
+  const cached = await readCatalogCache(folder);
+  let providers = providersOf(cached?.entries ?? (await snapshot()));
+  const url = sourceUrl(environment);
+  const stop = new AbortController();
+  // A clock that was set back makes an age below zero: not fresh either.
+  const age = cached === undefined ? Infinity : now() - cached.checkedAt;
+  const isFresh = age >= 0 && age < FRESH_MS;
+  const refresh = async (): Promise<void> => {
+    if (isFresh || url === undefined || open === undefined) return;
+    const request = { url, etag: cached?.etag ?? '', signal: stop.signal };
+    const next = nextOf(await fetchCatalog(request, open), { cached, now: now() });
+    if (next === undefined || stop.signal.aborted) return;
+    providers = providersOf(next.entries);
+    // A cache that cannot be written is a request more the next time.
+    await writeCatalogCache(folder, next).catch(() => undefined);
+  };
+  const settled = refresh();
+  return {
+    providers: () => providers,
+    settled,
+    close: () => {
+      stop.abort(new Error('The catalog is not wanted any more.'));
+      return settled;
+    },
+  };
+}
+
+function nextOf(
+  fetched: Fetched | undefined,
+  { cached, now }: { readonly cached: CachedCatalog | undefined; readonly now: number },
+): CachedCatalog | undefined {
+  if (fetched === undefined) return undefined;
+  if (fetched.kind === 'new') return { ...fetched, checkedAt: now };
+  return cached === undefined ? undefined : { ...cached, checkedAt: now };
+}
+
+/** $SVC_CATALOG_URL, a mirror of https or of this machine; 'off', or anything else, asks nobody. */
+function sourceUrl(environment: CatalogOptions['environment']): string | undefined {
+  const own = environment['SVC_CATALOG_URL'];
+  if (own === undefined || own === '') return CATALOG_URL;
+  const isUsable = URL.canParse(own) && (own.startsWith('https://') || isOwnMachineUrl(own));
+  return isUsable ? own : undefined;
+}
+
+// 46 kB that only setup needs: read when it is asked for.
+async function snapshot(): Promise<CatalogEntries> {
+  const { default: value } = await import('../catalog-snapshot.json', { with: { type: 'json' } });
+  return parseEntries(value) ?? {};
+}

@@ -1,0 +1,160 @@
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { shellQuote } from '../../core/foreign/shell-quote.ts';
+import { codeOf, FileError } from './file-error.ts';
+import {
+  FILE_MODE,
+  folderMode,
+  isOwn,
+  isPrivate,
+  tighten,
+  tightenFolder,
+} from './private-folder.ts';
+
+/**
+ * Reads the configuration file. A link or another user's file is refused; modes that are too open
+ * are told, not hidden. Messages never hold a piece of the file: it is made of secrets.
+ */
+
+export interface ConfigFile {
+  readonly path: string;
+  /** The parsed JSON, not yet judged. */
+  readonly value: unknown;
+  /** Changes whenever the file does. */
+  readonly stamp: string;
+  /** Folder and file that others may read or write, with their mode bits. */
+  readonly looseModes: readonly LooseMode[];
+}
+
+export interface LooseMode {
+  readonly path: string;
+  readonly mode: number;
+}
+
+/** A real configuration is a few kilobytes. */
+const BYTES_MAX = 1024n * 1024n;
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+export function configPath(folder: string): string {
+  return join(folder, 'config.json');
+}
+
+/** Undefined when there is no file. Throws FileError when there is one that svc will not use. */
+export async function readConfigFile(folder: string): Promise<ConfigFile | undefined> {
+  const mode = await folderMode(folder);
+  if (mode === undefined) return undefined;
+  const path = configPath(folder);
+  const handle = await openConfig(path);
+  if (handle === undefined) return undefined;
+  try {
+    const stat = await handle.stat({ bigint: true });
+    if (stat.size > BYTES_MAX) {
+      throw new FileError(`${path} is larger than 1 MiB.`, 'It is no configuration: move it away.');
+    }
+    const modes = [
+      { path: folder, mode },
+      { path, mode: Number(stat.mode) & 0o777 },
+    ];
+    return {
+      path,
+      value: parse(path, await handle.readFile()),
+      stamp: stampOf(stat),
+      looseModes: modes.filter((one) => !isPrivate(one.mode)),
+    };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Takes from others what they may not have; the paths where something had to be taken. */
+export async function repairModes(folder: string): Promise<readonly string[]> {
+  const repaired: string[] = [];
+  if ((await folderMode(folder)) === undefined) return repaired;
+  if (await tightenFolder(folder)) repaired.push(folder);
+  const path = configPath(folder);
+  const handle = await openConfig(path);
+  if (handle === undefined) return repaired;
+  try {
+    if (await tighten(handle, FILE_MODE)) repaired.push(path);
+  } finally {
+    await handle.close();
+  }
+  return repaired;
+}
+
+/** The stamp of the file at this path now; '' when there is none. */
+export async function stampAt(path: string): Promise<string> {
+  try {
+    return stampOf(await lstat(path, { bigint: true }));
+  } catch {
+    return '';
+  }
+}
+
+interface Stamped {
+  readonly ino: bigint;
+  readonly size: bigint;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+}
+
+function stampOf({ ino, size, mtimeNs, ctimeNs }: Stamped): string {
+  return `${ino}:${size}:${mtimeNs}:${ctimeNs}`;
+}
+
+async function openConfig(path: string): Promise<FileHandle | undefined> {
+  const handle = await openNoFollow(path);
+  if (handle === undefined) return undefined;
+  const stat = await handle.stat();
+  const wrong = stat.isFile() ? '' : `${path} is not a file.`;
+  const foreign = isOwn(stat.uid) ? '' : `${path} belongs to another user.`;
+  if (wrong === '' && foreign === '') return handle;
+  await handle.close();
+  throw new FileError(wrong || foreign, `Move it away, then run: svc setup`);
+}
+
+async function openNoFollow(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return undefined;
+    // Linux and macOS say ELOOP, FreeBSD EMLINK.
+    if (code === 'ELOOP' || code === 'EMLINK') {
+      throw new FileError(
+        `${path} is a symbolic link, and svc keeps no secret behind one.`,
+        `Replace it by the file itself: rm ${shellQuote(path, 'sh')}, then svc setup`,
+        { cause: error },
+      );
+    }
+    const hint = 'Make it readable for you, and for nobody else: mode 0600.';
+    throw new FileError(`${path} cannot be read (${code || 'unknown error'}).`, hint, {
+      cause: error,
+    });
+  }
+}
+
+function parse(path: string, bytes: Buffer): unknown {
+  // ignoreBOM false takes a byte order mark away, which some editors write.
+  const text = new TextDecoder('utf-8').decode(bytes);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // The parser's own message quotes the text around the place: only its position is used, and
+    // the error itself does not travel on as a cause.
+    const message = error instanceof Error ? error.message : '';
+    const position = /at position (\d+)/.exec(message)?.[1];
+    const where = position === undefined ? '' : `, near ${placeOf(text, Number(position))}`;
+    throw new FileError(
+      `${path} is not valid JSON${where}.`,
+      'Correct it, or move it away and run: svc setup',
+    );
+  }
+}
+
+function placeOf(text: string, position: number): string {
+  const before = text.slice(0, position).split('\n');
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}

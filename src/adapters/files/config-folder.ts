@@ -1,0 +1,34 @@
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { FileError } from './file-error.ts';
+
+/**
+ * Where the configuration is. The current folder is never looked at: a repository that someone
+ * else wrote must not bring its own upstream (T5).
+ */
+
+/** $SVC_CONFIG_HOME, else $XDG_CONFIG_HOME/svc, else ~/.config/svc; absolute, no trailing slash. */
+export function configFolder(environment: Environment): string {
+  const own = environment['SVC_CONFIG_HOME'];
+  if (own) return absolute(own, 'SVC_CONFIG_HOME');
+  const shared = environment['XDG_CONFIG_HOME'];
+  // A relative path there is invalid by the XDG specification and must be ignored.
+  if (shared && isAbsolute(shared)) return resolve(shared, 'svc');
+  return join(homeFolder(environment), '.config', 'svc');
+}
+
+/** An absolute path of the environment as it is; one that depends on the current folder is refused. */
+export function absolute(path: string, variable: string): string {
+  if (isAbsolute(path)) return resolve(path);
+  throw new FileError(`${variable} is not an absolute path.`, `Set it to one that starts with /.`);
+}
+
+function homeFolder(environment: Environment): string {
+  const home = environment['HOME'] || homedir();
+  if (isAbsolute(home)) return home;
+  throw new FileError(
+    'There is no home folder.',
+    'Set HOME or SVC_CONFIG_HOME to an absolute path.',
+  );
+}

@@ -1,0 +1,83 @@
+import { constants } from 'node:fs';
+import { access, lstat, open, readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { LooseMode } from './config-file.ts';
+import { codeOf } from './file-error.ts';
+import { FILE_MODE, isOwn, isPrivate, tighten, tightenFolder } from './private-folder.ts';
+import { databaseFile } from '../store/database.ts';
+
+/** What svc makes in the data folder, and its modes. What else lies there is not svc's. */
+
+/** A folder: nobody gets at the files in it while it is private. */
+const OUTPUTS = 'outputs';
+const OWN_NAME = /^(?:memory\.db|(?:outbox|ledger)-.*\.journal$|proxy-\d+\.json$)/;
+/** Without the `-wal` and `-shm` that go with it. */
+const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
+/** A folder with more has journals of many killed processes: the first ones tell the story. */
+const FILES_MAX = 1000;
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+/** Those that others may read or write; none where there is no folder. */
+export async function looseDataFiles(folder: string): Promise<readonly LooseMode[]> {
+  const loose: LooseMode[] = [];
+  for (const path of await ownFiles(folder)) {
+    const stat = await lstat(path).catch(() => undefined);
+    if (stat === undefined || stat.isSymbolicLink() || !isOwn(stat.uid)) continue;
+    if (isPrivate(stat.mode)) continue;
+    loose.push({ path, mode: stat.mode & 0o777 });
+  }
+  return loose;
+}
+
+/** Databases that were broken, and set aside for new ones. */
+export async function findSetAside(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names.filter((name) => SET_ASIDE.test(name)).map((name) => join(folder, name));
+}
+
+/** What stands in the way of writing there: a file, the folder, or the one that it would be made in. */
+export async function findUnwritable(folder: string): Promise<string | undefined> {
+  for (const path of [await nearestFolder(folder), databaseFile(folder)]) {
+    const code = await access(path, constants.W_OK).then(() => '', codeOf);
+    if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return path;
+  }
+  return undefined;
+}
+
+async function nearestFolder(folder: string): Promise<string> {
+  const isThere = await lstat(folder).then(
+    () => true,
+    () => false,
+  );
+  return isThere || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
+}
+
+/** The paths where something had to be taken from others. */
+export async function tightenDataFiles(folder: string): Promise<readonly string[]> {
+  const mended: string[] = [];
+  for (const { path } of await looseDataFiles(folder)) {
+    const isMended = basename(path) === OUTPUTS ? tightenFolder(path) : tightenFile(path);
+    if (await isMended) mended.push(path);
+  }
+  return mended;
+}
+
+async function tightenFile(path: string): Promise<boolean> {
+  const flags = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
+  const handle = await open(path, flags).catch(() => undefined);
+  if (handle === undefined) return false;
+  try {
+    return await tighten(handle, FILE_MODE);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function ownFiles(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names
+    .filter((name) => name === OUTPUTS || OWN_NAME.test(name))
+    .slice(0, FILES_MAX)
+    .map((name) => join(folder, name));
+}

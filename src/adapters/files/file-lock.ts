@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { shellQuote } from '../../core/foreign/shell-quote.ts';
+import { codeOf, FileError, folderHint } from './file-error.ts';
+import { isAlive } from '../processes/processes.ts';
+
+/**
+ * One writer at a time, across processes: a file that only one of them can create. It holds the
+ * writer's process id, so that what a killed writer left behind does not lock out everyone.
+ */
+
+// A write takes milliseconds; a person who runs two commands at once waits this long at most.
+const WAIT_MS = 5000;
+const POLL_MS = 25;
+/** No write lives this long: its process id belongs to somebody else by now. */
+const STALE_MS = 60_000;
+
+/** Runs `work` while holding the lock. Throws FileError when it cannot be had in five seconds. */
+export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const mark = `${process.pid} ${randomBytes(8).toString('hex')}\n`;
+  const deadline = performance.now() + WAIT_MS;
+  while (!(await create(path, mark))) {
+    if (await isStale(path)) await takeAway(path);
+    else if (performance.now() > deadline)
+      throw new FileError(
+        `Another svc is writing: it holds ${path}.`,
+        `Wait for it, or when there is none: rm ${shellQuote(path, 'sh')}`,
+      );
+    else await sleep(POLL_MS);
+  }
+  try {
+    return await work();
+  } finally {
+    if ((await contentOf(path)) === mark) await rm(path, { force: true });
+  }
+}
+
+async function create(path: string, mark: string): Promise<boolean> {
+  try {
+    const handle = await open(path, 'wx', 0o600);
+    await handle.writeFile(mark);
+    await handle.close();
+    return true;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'EEXIST') return false;
+    const message = `${dirname(path)} cannot be written (${code || 'unknown error'}).`;
+    throw new FileError(message, folderHint(code), { cause: error });
+  }
+}
+
+async function isStale(path: string): Promise<boolean> {
+  const made = await stat(path).catch(() => undefined);
+  if (made === undefined) return false;
+  const age = Date.now() - made.mtimeMs;
+  if (age > STALE_MS) return true;
+  const pid = Number(/^\d{1,10}/.exec(await contentOf(path))?.[0] ?? '0');
+  // Between its creation and its content a lock is empty for an instant.
+  if (pid === 0) return age > POLL_MS * 40;
+  return !isAlive(pid);
+}
+
+// Renamed first: of two that find the same stale lock at once, one finds nothing to rename. Were it
+// to take a lock made in between, one change would be lost; the file would still be whole.
+async function takeAway(path: string): Promise<void> {
+  const aside = `${path}.${randomBytes(4).toString('hex')}`;
+  try {
+    await rename(path, aside);
+  } catch {
+    return;
+  }
+  await rm(aside, { force: true });
+}
+
+async function contentOf(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '');
+}

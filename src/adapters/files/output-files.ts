@@ -1,0 +1,118 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
+import { lstat, readdir, rm, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { REFERENCES, referenceOf } from '../../core/memory/reference.ts';
+import { makePrivateFolder } from './private-files.ts';
+import { replaceFile } from './replace-file.ts';
+
+/**
+ * Left-out tool outputs as plain files, `outputs/<reference>.txt` in the data folder. A model whose
+ * shell may only read (Codex runs commands so by default) cannot open a database, but it can read a
+ * file. A file's name is a hash of its text, so what is read is proven to be what was written.
+ */
+
+/** A session that is older is sent whole, or has its files written again at its next request. */
+const AGE_MAX_MS = 7 * 24 * 3600 * 1000;
+/** The store's own bound for outputs. */
+const BYTES_MAX = 256 * 1024 * 1024;
+/** Four times the longest output that is ever left out. */
+const FILE_BYTES_MAX = 2 * 1024 * 1024;
+
+const NAME = new RegExp(`^(${REFERENCES.source})\\.txt$`);
+const TEMPORARY = /^\.[0-9a-f]{16}\.tmp$/;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+// Windows knows neither flag.
+const READ_FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
+
+/** Where the files are; a reader needs nothing but this and a reference. */
+export function outputFolder(dataFolder: string): string {
+  return join(dataFolder, 'outputs');
+}
+
+/** Writes the file or, where it is there, marks it as used now. `now`: milliseconds since 1970. */
+export async function writeOutputFile(
+  dataFolder: string,
+  output: { readonly ref: string; readonly text: string },
+  now: number,
+): Promise<void> {
+  const folder = outputFolder(dataFolder);
+  const path = pathOf(folder, output.ref);
+  const bytes = Buffer.from(output.text, 'utf8');
+  makePrivateFolder(folder);
+  const stat = await lstat(path).catch(() => undefined);
+  if (stat?.isFile() === true && stat.size === bytes.length) {
+    await utimes(path, now / 1000, now / 1000);
+    return;
+  }
+  const draft = join(folder, `.${randomBytes(8).toString('hex')}.tmp`);
+  await replaceFile(path, bytes, { draft });
+}
+
+/** Undefined when there is no such file, or it does not hold what its name says. */
+export function readOutputFile(dataFolder: string, ref: string): string | undefined {
+  try {
+    const folder = outputFolder(dataFolder);
+    if (!lstatSync(folder).isDirectory()) return undefined;
+    const file = openSync(pathOf(folder, ref), READ_FLAGS);
+    try {
+      const stat = fstatSync(file);
+      if (!stat.isFile() || stat.size > FILE_BYTES_MAX) return undefined;
+      const bytes = readFileSync(file);
+      const digest = createHash('sha256').update('tool\n').update(bytes).digest('base64url');
+      return referenceOf(digest) === ref ? bytes.toString('utf8') : undefined;
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+/** The references that have a file. */
+export async function outputFileRefs(dataFolder: string): Promise<readonly string[]> {
+  const names = await namesIn(outputFolder(dataFolder));
+  return names.flatMap((name) => NAME.exec(name)?.[1] ?? []);
+}
+
+/** Throws when one is there and cannot be removed: what is to be forgotten must be gone. */
+export async function removeOutputFiles(
+  dataFolder: string,
+  refs: readonly string[],
+): Promise<void> {
+  const folder = outputFolder(dataFolder);
+  for (const ref of refs) await rm(pathOf(folder, ref), { force: true });
+}
+
+/** Removes what is too old, then the least used until the rest fits. */
+export async function cleanOutputFiles(
+  dataFolder: string,
+  now: number,
+  bytesMax = BYTES_MAX,
+): Promise<void> {
+  const folder = outputFolder(dataFolder);
+  const files: { path: string; bytes: number; used: number }[] = [];
+  for (const name of await namesIn(folder)) {
+    if (!NAME.test(name) && !TEMPORARY.test(name)) continue;
+    const path = join(folder, name);
+    const stat = await lstat(path).catch(() => undefined);
+    if (stat !== undefined) files.push({ path, bytes: stat.size, used: stat.mtimeMs });
+  }
+  let bytes = 0;
+  for (const file of files.toSorted((one, other) => other.used - one.used)) {
+    bytes += file.bytes;
+    const isKept = now - file.used <= AGE_MAX_MS && bytes <= bytesMax;
+    if (!isKept) await rm(file.path, { force: true });
+  }
+}
+
+function pathOf(folder: string, ref: string): string {
+  const name = `${ref}.txt`;
+  if (!NAME.test(name)) throw new Error('not a reference');
+  return join(folder, name);
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  const stat = await lstat(folder).catch(() => undefined);
+  return stat?.isDirectory() === true ? readdir(folder) : [];
+}

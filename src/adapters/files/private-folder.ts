@@ -1,0 +1,134 @@
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
+import { codeOf, FileError, folderHint } from './file-error.ts';
+import { shellQuote } from '../../core/foreign/shell-quote.ts';
+
+/**
+ * Folders and files that only their owner may read (R28). Modes are set when something is made; a
+ * mode is tightened afterwards only on an open handle, never through a name that could be a link.
+ */
+
+export const FOLDER_MODE = 0o700;
+export const FILE_MODE = 0o600;
+/** Everything that the group or others may do. */
+const OTHERS = 0o077;
+/** Many users write in such a folder, and remove only what is theirs. */
+const STICKY = 0o1000;
+
+// A handle on a link or a device is refused by the system itself, before anything is read.
+const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
+
+/** Makes the folder when it is not there. Throws FileError for a link, a file or a foreign folder. */
+export async function ensurePrivateFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: FOLDER_MODE });
+  } catch (error) {
+    throw folderError(path, error);
+  }
+  const handle = await openFolder(path);
+  await handle.close();
+}
+
+/** The folder's mode bits for others, or undefined when there is no folder. */
+export async function folderMode(path: string): Promise<number | undefined> {
+  try {
+    const handle = await openFolder(path);
+    const { mode } = await handle.stat();
+    await handle.close();
+    return mode & 0o777;
+  } catch (error) {
+    if (error instanceof FileError && codeOf(error.cause) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Takes from others what they may not have. True when something had to be taken. */
+export async function tightenFolder(path: string): Promise<boolean> {
+  const handle = await openFolder(path);
+  try {
+    const { mode } = await handle.stat();
+    // /tmp and its like: taking it from the others would break their programs.
+    if ((mode & STICKY) !== 0) {
+      throw new FileError(`${path} is shared with others.`, 'Name a folder of its own inside it.');
+    }
+    return await tighten(handle, FOLDER_MODE);
+  } finally {
+    await handle.close();
+  }
+}
+
+export async function tighten(handle: FileHandle, mode: number): Promise<boolean> {
+  const stat = await handle.stat();
+  if (isPrivate(stat.mode)) return false;
+  await handle.chmod(mode);
+  return true;
+}
+
+export function isPrivate(mode: number): boolean {
+  return process.platform === 'win32' || (mode & OTHERS) === 0;
+}
+
+export function isOwn(uid: number): boolean {
+  return process.getuid === undefined || process.getuid() === uid;
+}
+
+/** Makes the names in the folder durable. */
+export async function syncFolder(path: string): Promise<void> {
+  // Windows has no handle on a folder, and makes renames durable by itself.
+  if (process.platform === 'win32') return;
+  const handle = await openFolder(path);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openFolder(path: string): Promise<FileHandle> {
+  if (process.platform !== 'win32') await refuseLink(path);
+  const handle = await openOrExplain(path);
+  const stat = await handle.stat();
+  if (stat.isDirectory() && isOwn(stat.uid)) return handle;
+  await handle.close();
+  throw foreignError(path);
+}
+
+async function openOrExplain(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, O_RDONLY | (O_DIRECTORY ?? 0) | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
+  } catch (error) {
+    throw folderError(path, error);
+  }
+}
+
+async function refuseLink(path: string): Promise<void> {
+  const stat = await lstat(path).catch((error: unknown) => {
+    throw folderError(path, error);
+  });
+  if (stat.isSymbolicLink()) throw linkError(path);
+}
+
+export function linkError(path: string): FileError {
+  return new FileError(
+    `${path} is a symbolic link, and svc keeps no secret behind one.`,
+    `Replace it by a folder: rm ${shellQuote(path, 'sh')}`,
+  );
+}
+
+export function foreignError(path: string): FileError {
+  return new FileError(`${path} belongs to another user.`, folderHint(''));
+}
+
+/** What the system said of a folder, for people. */
+export function folderError(path: string, cause: unknown): FileError {
+  const code = codeOf(cause);
+  if (code === 'ENOENT')
+    return new FileError(`${path} does not exist.`, 'Run: svc setup', { cause });
+  if (code === 'ENOTDIR' || code === 'EEXIST') {
+    return new FileError(`${path} is not a folder.`, 'Move what is there out of the way.', {
+      cause,
+    });
+  }
+  const message = `${path} cannot be used (${code || 'unknown error'}).`;
+  return new FileError(message, folderHint(code), { cause });
+}

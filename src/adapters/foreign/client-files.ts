@@ -1,0 +1,61 @@
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
+import type { Environment } from '../../core/settings/config-values.ts';
+
+/**
+ * What coding agents have in the user's home: read to tell whether they point at the proxy, never
+ * written. They hold credentials of their own, so nothing of them is repeated but what is asked for.
+ */
+
+/** Settings are kilobytes; Claude Code's state of many projects some megabytes. */
+const BYTES_MAX = 16 * 1024 * 1024;
+
+/** A client's own folder: the one that its variable names, else one in the home folder. */
+export interface ClientFolder {
+  readonly variable: string;
+  /** In the home folder; '' for the home folder itself. */
+  readonly name: string;
+}
+
+/** '' when there is no such file, or it is none of a person's settings. */
+export function readClientFile(
+  environment: Environment,
+  { variable, name }: ClientFolder,
+  file: string,
+): string {
+  const own = environment[variable] ?? '';
+  const home = environment['HOME'] ?? '';
+  const folder = isAbsolute(own) ? own : join(home, name);
+  return isAbsolute(folder) ? readSmall(join(folder, file)) : '';
+}
+
+function readSmall(file: string): string {
+  try {
+    const stat = statSync(file);
+    return stat.isFile() && stat.size <= BYTES_MAX ? readFileSync(file, 'utf8') : '';
+  } catch {
+    return '';
+  }
+}
+
+/** True when the search path has a program of this name. */
+export function isInstalled(environment: Environment, program: string): boolean {
+  return findProgram(environment, program) !== undefined;
+}
+
+/** Where the search path has it first. */
+export function findProgram(environment: Environment, program: string): string | undefined {
+  const folders = (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
+  const names = process.platform === 'win32' ? [`${program}.cmd`, `${program}.exe`] : [program];
+  const paths = folders.flatMap((folder) => names.map((name) => join(folder, name)));
+  return paths.find((path) => isExecutable(path));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,150 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, realpath, rm, rmdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { codeOf, FileError } from '../files/file-error.ts';
+import { isOwn, syncFolder } from '../files/private-folder.ts';
+import { replaceFile } from '../files/replace-file.ts';
+
+/**
+ * A configuration file of another program, in the user's home. It is replaced as a whole or not at
+ * all; a symbolic link stays one, and mode and bytes of everything else stay as they are.
+ */
+export interface ForeignFile {
+  /** Behind all links. */
+  readonly path: string;
+  /** Exactly what the file says, without a byte order mark. Undefined when there is no file. */
+  readonly text: string | undefined;
+  readonly hasMark: boolean;
+  readonly mode: number;
+  /** The highest folder of the path that does not exist. */
+  readonly missingFolder: string | undefined;
+}
+
+/** Settings of people have kilobytes. */
+const BYTES_MAX = 4 * 1024 * 1024;
+/** The byte order mark, which some editors write. */
+const MARK = '\ufeff';
+/** Such files hold credentials of their own. */
+const NEW_FILE_MODE = 0o600;
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+/** Throws FileError when it is no text file of this user's. */
+export async function readForeignFile(named: string): Promise<ForeignFile> {
+  const path = await targetOf(named);
+  if (path === undefined) {
+    const folder = dirname(named);
+    const missingFolder = await missingFolderOf(folder);
+    const real = missingFolder === undefined ? await realpath(folder) : folder;
+    const at = join(real, basename(named));
+    return { path: at, text: undefined, hasMark: false, mode: NEW_FILE_MODE, missingFolder };
+  }
+  const handle = await open(path, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0)).catch(
+    (cause: unknown) => {
+      const hint = 'Make it readable for you.';
+      throw new FileError(`${path} cannot be read (${codeOf(cause)}).`, hint, { cause });
+    },
+  );
+  try {
+    const stat = await handle.stat();
+    if (!stat.isFile() || !isOwn(stat.uid)) {
+      throw new FileError(`${path} is not a file of yours.`, 'Edit it as the user that owns it.');
+    }
+    if (stat.size > BYTES_MAX) {
+      throw new FileError(`${path} is larger than 4 MiB.`, 'Look at it: it is no settings file.');
+    }
+    const text = decode(path, await handle.readFile());
+    const hasMark = text.startsWith(MARK);
+    const mode = stat.mode & 0o777;
+    return { path, text: hasMark ? text.slice(1) : text, hasMark, mode, missingFolder: undefined };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Puts this text in the file's place, under its mode. Throws FileError, and then nothing changed. */
+export async function replaceForeignFile(file: ForeignFile, text: string): Promise<void> {
+  const folder = dirname(file.path);
+  const draft = join(folder, `.svc-${randomBytes(8).toString('hex')}.tmp`);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const content = file.hasMark ? MARK + text : text;
+    await replaceFile(file.path, content, { draft, mode: file.mode });
+  } catch (error) {
+    throw notWritten(file.path, error);
+  }
+  // The file is in its place: a folder that cannot be synced makes it no less so.
+  await syncFolder(folder).catch(() => undefined);
+}
+
+/** Removes a file that was made here, and the folders made for it as far as they are empty. */
+export async function removeForeignFile(
+  path: string,
+  madeFolder: string | undefined,
+): Promise<void> {
+  await rm(path).catch((error: unknown) => {
+    throw notWritten(path, error);
+  });
+  if (madeFolder === undefined) return;
+  for (let folder = dirname(path); folder.startsWith(madeFolder); folder = dirname(folder)) {
+    const isGone = await rmdir(folder).then(
+      () => true,
+      () => false,
+    );
+    if (!isGone) return;
+  }
+}
+
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function notWritten(path: string, cause: unknown): FileError {
+  const code = codeOf(cause) || 'unknown error';
+  const hint = 'Nothing was changed. Make the file and its folder writable for you.';
+  return new FileError(`${path} cannot be written (${code}).`, hint, { cause });
+}
+
+/** The file behind the name; undefined when there is none. A link to nowhere is refused. */
+async function targetOf(named: string): Promise<string | undefined> {
+  try {
+    return await realpath(named);
+  } catch (cause) {
+    const isLink = await lstat(named).then(
+      (stat) => stat.isSymbolicLink(),
+      () => false,
+    );
+    if (!isLink && codeOf(cause) === 'ENOENT') return undefined;
+    const what = isLink ? 'is a link to nowhere' : `cannot be reached (${codeOf(cause)})`;
+    throw new FileError(`${named} ${what}.`, 'Look at it: svc does not touch it like that.', {
+      cause,
+    });
+  }
+}
+
+async function missingFolderOf(folder: string): Promise<string | undefined> {
+  let missing: string | undefined;
+  let at = folder;
+  while (!(await exists(at)) && dirname(at) !== at) {
+    missing = at;
+    at = dirname(at);
+  }
+  return missing;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function decode(path: string, bytes: Buffer): string {
+  try {
+    // ignoreBOM: the mark stays in the text, to be seen.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new FileError(`${path} is not UTF-8 text.`, 'Save it as UTF-8 first.', { cause });
+  }
+}

@@ -1,0 +1,268 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  fdatasync,
+  ftruncateSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
+
+/**
+ * An append-only file that survives a kill of the process: one synchronous write a call (4 us),
+ * synced in the background (a sync takes 4 to 16 ms, which nobody can wait for). Each process
+ * writes a file of its own; what a dead process left is read by the next one. It never blocks on
+ * another process and never trusts a line whose length and checksum do not agree.
+ */
+
+/** A power cut takes at most the last half second and the time of a sync; R27 allows a second. */
+const SYNC_MS = 500;
+/** Two blank-ended fields of eight hex digits: the payload's bytes and their CRC-32. */
+const HEAD_BYTES = 18;
+const LINE_END = 10;
+/** Clocks of process start and of file names may differ a little. */
+const START_SLACK_MS = 2000;
+/** On another machine or in another container an owner cannot be asked; a day of silence is an answer. */
+const SILENCE_MS = 24 * 3600 * 1000;
+
+export interface JournalOptions {
+  readonly folder: string;
+  /** What the lines are: the first part of the file's name. */
+  readonly name: string;
+  /** Bytes of the file. */
+  readonly bytesMax: number;
+}
+
+export class Journal {
+  readonly #options: JournalOptions;
+  #path: string;
+  #file: number | undefined;
+  #bytes = 0;
+  #syncTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    this.#path = this.#newPath();
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * All values or none; they are JSON. Throws what the file system throws, and RangeError over the
+   * bound; the file is then as before.
+   */
+  append(values: readonly string[]): void {
+    const lines = Buffer.concat(values.map(encodeLine));
+    if (this.#bytes + lines.length > this.#options.bytesMax) throw new RangeError('journal full');
+    this.#file ??= this.#create();
+    let written = 0;
+    try {
+      written = writeSync(this.#file, lines);
+    } finally {
+      // A full disk takes a part of the lines and says so with a short count.
+      if (written < lines.length) ftruncateSync(this.#file, this.#bytes);
+    }
+    if (written < lines.length) throw new Error('short write');
+    this.#bytes += lines.length;
+    this.#syncSoon();
+  }
+
+  /** Nothing in it is needed any more: its text leaves the disk. */
+  reset(): void {
+    if (this.#file === undefined || this.#bytes === 0) return;
+    ftruncateSync(this.#file, 0);
+    this.#bytes = 0;
+  }
+
+  /** Forgets all but these values. A kill in between leaves the old file, or both. */
+  replace(values: readonly string[]): void {
+    const old = { path: this.#path, file: this.#file, bytes: this.#bytes };
+    this.#path = this.#newPath();
+    this.#file = undefined;
+    this.#bytes = 0;
+    try {
+      this.append(values);
+    } catch (error) {
+      this.close();
+      this.#path = old.path;
+      this.#file = old.file;
+      this.#bytes = old.bytes;
+      throw error;
+    }
+    if (old.file !== undefined) closeSync(old.file);
+    rmSync(old.path, { force: true });
+  }
+
+  /** An empty file is removed; one that holds lines waits for the next process. */
+  close(): void {
+    clearTimeout(this.#syncTimer);
+    if (this.#file === undefined) return;
+    closeSync(this.#file);
+    this.#file = undefined;
+    if (this.#bytes === 0) rmSync(this.#path, { force: true });
+  }
+
+  #newPath(): string {
+    const owner = `${placeTag()}-${process.pid}-${Date.now()}-${randomBytes(6).toString('hex')}`;
+    return join(this.#options.folder, `${this.#options.name}-${owner}.journal`);
+  }
+
+  #create(): number {
+    makePrivateFolder(this.#options.folder);
+    return openPrivateFile(this.#path);
+  }
+
+  #syncSoon(): void {
+    if (this.#syncTimer !== undefined) return;
+    this.#syncTimer = setTimeout(() => {
+      this.#syncTimer = undefined;
+      // A sync that fails changes nothing that could be done: the lines are with the system.
+      if (this.#file !== undefined && this.#bytes > 0) fdatasync(this.#file, () => undefined);
+    }, SYNC_MS);
+    this.#syncTimer.unref();
+  }
+}
+
+export interface OrphanedJournal {
+  readonly values: readonly unknown[];
+  /** When all its values are safe elsewhere. Keeps the file when its owner may still be alive. */
+  remove(): void;
+}
+
+/** The values of all journals of this name, whoever owns them; only to be looked at. */
+export function readJournals({ folder, name }: Pick<JournalOptions, 'folder' | 'name'>): unknown[] {
+  return fileNames(folder).flatMap((file) => {
+    if (!file.startsWith(`${name}-`)) return [];
+    try {
+      return decodeLines(readFileSync(join(folder, file)));
+    } catch {
+      // Its owner was done with it.
+      return [];
+    }
+  });
+}
+
+/** Journals whose process is dead, or cannot be asked. Never one of a living process. */
+export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[] {
+  return fileNames(folder).flatMap((file) => {
+    const path = join(folder, file);
+    const owner = ownerOf(file, name);
+    if (owner === undefined || owner.isAlive === true) return [];
+    const isOurs = owner.isAlive === false || isSilent(path);
+    const remove = (): void => (isOurs ? rmSync(path, { force: true }) : undefined);
+    try {
+      return [{ values: decodeLines(readFileSync(path)), remove }];
+    } catch {
+      // Another process took it over first, or it is not ours to read.
+      return [];
+    }
+  });
+}
+
+/** The values of all whole lines; what a kill or a full disk tore is left out. */
+export function decodeLines(bytes: Buffer): unknown[] {
+  const values: unknown[] = [];
+  let start = 0;
+  while (start < bytes.length) {
+    const head = bytes.toString('latin1', start, start + HEAD_BYTES);
+    const [, length, checksum] = /^([0-9a-f]{8}) ([0-9a-f]{8}) $/.exec(head) ?? [];
+    const from = start + HEAD_BYTES;
+    const end = from + Number.parseInt(length ?? '0', 16);
+    const payload = bytes.subarray(from, end);
+    const isWhole =
+      bytes[end] === LINE_END && crc32(payload) === Number.parseInt(checksum ?? '', 16);
+    if (isWhole) values.push(JSON.parse(payload.toString('utf8')));
+    const lineEnd = isWhole ? end : bytes.indexOf(LINE_END, start);
+    if (lineEnd < 0) break;
+    start = lineEnd + 1;
+  }
+  return values;
+}
+
+function encodeLine(value: string): Buffer {
+  const payload = Buffer.from(value, 'utf8');
+  const line = Buffer.allocUnsafe(HEAD_BYTES + payload.length + 1);
+  line.write(`${hex8(payload.length)} ${hex8(crc32(payload))} `, 'latin1');
+  payload.copy(line, HEAD_BYTES);
+  line[line.length - 1] = LINE_END;
+  return line;
+}
+
+function hex8(value: number): string {
+  return value.toString(16).padStart(8, '0');
+}
+
+function fileNames(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((file) => file.endsWith('.journal'));
+  } catch {
+    return [];
+  }
+}
+
+/** `isAlive` undefined: of another machine or container, where process numbers mean nothing here. */
+function ownerOf(file: string, name: string): { readonly isAlive?: boolean } | undefined {
+  if (!file.startsWith(`${name}-`)) return undefined;
+  const [tag, pid, startedAt] = file.slice(name.length + 1).split('-');
+  if (tag !== placeTag()) return {};
+  return { isAlive: isAlive(Number(pid), Number(startedAt)) };
+}
+
+function isAlive(pid: number, startedAt: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: it lives, but is somebody else's.
+    return error instanceof Error && Reflect.get(error, 'code') === 'EPERM';
+  }
+  const start = startOf(pid);
+  return start === undefined || start <= startedAt + START_SLACK_MS;
+}
+
+/**
+ * When the process began, in milliseconds since 1970; undefined where the system does not say. A
+ * number that was given to another process after a restart must not keep a file for ever.
+ */
+function startOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name in brackets may hold blanks: fields are counted behind it. The clock ticks 100 times
+    // a second on every Linux that Node runs on.
+    const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
+    const [, booted] = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8')) ?? [];
+    const start = Number(booted) * 1000 + ticks * 10;
+    return Number.isFinite(start) ? start : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isSilent(path: string): boolean {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && Date.now() - stat.mtimeMs > SILENCE_MS;
+}
+
+let tag: string | undefined;
+
+/** Names the machine and, in a container, its own set of process numbers. */
+function placeTag(): string {
+  tag ??= createHash('sha256').update(`${hostname()} ${pidNamespace()}`).digest('hex').slice(0, 8);
+  return tag;
+}
+
+function pidNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return '';
+  }
+}

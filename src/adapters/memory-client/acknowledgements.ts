@@ -1,0 +1,208 @@
+import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { COMMIT_SEQUENCE_MAX } from '../../core/memory-api/limits.ts';
+import { findOrphans, Journal, type JournalOptions } from '../journals/journal.ts';
+
+/**
+ * What the service said that it holds for good, by space: the generation, the highest commit
+ * sequence, and the digest of each text. Only what stands here is ever asked to be proven, so the
+ * service learns no digest of a text that it was not given. In a journal, so that a restart leaves
+ * out the same outputs again; what the journal loses is captured once more and answered `duplicate`.
+ */
+
+/** Some weeks of work: 7 MB in the journal. */
+const ACKNOWLEDGED_MAX = 50_000;
+const JOURNAL_BYTES_MAX = 32 * 1024 * 1024;
+/** Written anew when it is mostly history. */
+const REPLACE_BYTES_MIN = 2 * 1024 * 1024;
+const BYTES_PER_ENTRY = 160;
+
+export interface Acknowledged {
+  /** The digest of the contract: of the record's canonical bytes. */
+  readonly digest: string;
+  readonly bytes: number;
+}
+
+export type AcknowledgedText = Acknowledged & {
+  /** The digest under which the proxy knows the text. */
+  readonly text: string;
+};
+
+interface SpaceState {
+  readonly generation: string;
+  sequence: number;
+  /** Milliseconds since 1970 of the newest line. */
+  at: number;
+}
+
+/** `moved`: another generation, so nothing of before counts. `behind`: the service lost commits. */
+export type Standing = 'same' | 'moved' | 'behind';
+
+export interface AcknowledgementsOptions {
+  /** Absent: kept in memory only, for a command that ends soon. */
+  readonly journal?: { readonly folder: string; readonly name: string };
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Something was forgotten in this space, here or on another machine. */
+  readonly onMoved?: (space: string) => void;
+  /** The service told a lower commit sequence of this space than before; once a space. */
+  readonly onBehind?: (space: string) => void;
+}
+
+export class Acknowledgements {
+  readonly #now: () => number;
+  readonly #onMoved: ((space: string) => void) | undefined;
+  readonly #onBehind: ((space: string) => void) | undefined;
+  readonly #behind = new Set<string>();
+  readonly #journal: Journal | undefined;
+  readonly #spaces = new Map<string, SpaceState>();
+  /** By space and text digest, oldest first. */
+  readonly #texts = new Map<string, Acknowledged>();
+
+  constructor({ journal, now, onMoved, onBehind }: AcknowledgementsOptions) {
+    this.#onBehind = onBehind;
+    this.#now = now;
+    this.#onMoved = onMoved;
+    if (journal === undefined) return;
+    const options: JournalOptions = { ...journal, bytesMax: JOURNAL_BYTES_MAX };
+    this.#journal = new Journal(options);
+    this.#adopt(options);
+  }
+
+  generationOf(space: string): string | undefined {
+    return this.#spaces.get(space)?.generation;
+  }
+
+  /** The highest commit sequence seen in the space's generation. */
+  sequenceOf(space: string): number | undefined {
+    return this.#spaces.get(space)?.sequence;
+  }
+
+  find(space: string, text: string): Acknowledged | undefined {
+    return this.#texts.get(keyOf(space, text));
+  }
+
+  /** Takes note of where the service says that it stands. */
+  stands(space: string, generation: string, sequence: number): Standing {
+    const known = this.#spaces.get(space);
+    if (known === undefined || known.generation !== generation) {
+      this.#clear(space);
+      this.#spaces.set(space, { generation, sequence, at: this.#now() });
+      this.#write([this.#lineOf(space, [])]);
+      if (known === undefined) return 'same';
+      this.#onMoved?.(space);
+      return 'moved';
+    }
+    if (sequence < known.sequence) {
+      if (!this.#behind.has(space)) this.#onBehind?.(space);
+      this.#behind.add(space);
+      return 'behind';
+    }
+    known.sequence = sequence;
+    known.at = this.#now();
+    return 'same';
+  }
+
+  add(space: string, texts: readonly AcknowledgedText[]): void {
+    if (texts.length === 0) return;
+    for (const { text, digest, bytes } of texts) {
+      this.#texts.set(keyOf(space, text), { digest, bytes });
+    }
+    forgetOldest(this.#texts, ACKNOWLEDGED_MAX);
+    this.#write([this.#lineOf(space, texts)]);
+  }
+
+  /** The service says that it does not hold it. */
+  drop(space: string, text: string): void {
+    this.#texts.delete(keyOf(space, text));
+  }
+
+  close(): void {
+    this.#journal?.close();
+  }
+
+  #clear(space: string): void {
+    const start = keyOf(space, '');
+    for (const key of Array.from(this.#texts.keys())) {
+      if (key.startsWith(start)) this.#texts.delete(key);
+    }
+  }
+
+  #lineOf(space: string, texts: readonly AcknowledgedText[]): string {
+    const { generation = '', sequence = 0 } = this.#spaces.get(space) ?? {};
+    const line: JournalLine = { space, generation, sequence, at: this.#now(), texts };
+    return JSON.stringify(line);
+  }
+
+  #write(lines: readonly string[]): void {
+    try {
+      this.#journal?.append(lines);
+      const liveBytes = this.#texts.size * BYTES_PER_ENTRY;
+      if ((this.#journal?.bytes ?? 0) > 2 * liveBytes + REPLACE_BYTES_MIN) {
+        this.#journal?.replace(this.#allLines());
+      }
+    } catch {
+      // Disk full or read-only: the service is asked once more after a restart.
+    }
+  }
+
+  #allLines(): string[] {
+    return [...this.#spaces.keys()].map((space) => {
+      const start = keyOf(space, '');
+      const texts = [...this.#texts]
+        .filter(([key]) => key.startsWith(start))
+        .map(([key, acknowledged]) => ({ text: key.slice(start.length), ...acknowledged }));
+      return this.#lineOf(space, texts);
+    });
+  }
+
+  #adopt(options: JournalOptions): void {
+    const orphans = findOrphans(options);
+    const lines = orphans.flatMap(({ values }) => values.flatMap((value) => lineFrom(value) ?? []));
+    // Which process wrote last decides where a space stands.
+    for (const line of lines.toSorted((one, other) => one.at - other.at)) this.#take(line);
+    if (orphans.length === 0) return;
+    try {
+      this.#journal?.append(this.#allLines());
+    } catch {
+      return;
+    }
+    for (const orphan of orphans) orphan.remove();
+  }
+
+  #take({ space, generation, sequence, at, texts }: JournalLine): void {
+    const known = this.#spaces.get(space);
+    if (known !== undefined && known.generation !== generation) this.#clear(space);
+    const highest =
+      known?.generation === generation ? Math.max(known.sequence, sequence) : sequence;
+    this.#spaces.set(space, { generation, sequence: highest, at });
+    for (const { text, digest, bytes } of texts) {
+      this.#texts.set(keyOf(space, text), { digest, bytes });
+    }
+  }
+}
+
+interface JournalLine {
+  readonly space: string;
+  readonly generation: string;
+  readonly sequence: number;
+  readonly at: number;
+  readonly texts: readonly AcknowledgedText[];
+}
+
+function keyOf(space: string, text: string): string {
+  return `${space} ${text}`;
+}
+
+function lineFrom(value: unknown): JournalLine | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields = value as Partial<JournalLine>;
+  const isWhole =
+    typeof fields.space === 'string' &&
+    typeof fields.generation === 'string' &&
+    typeof fields.sequence === 'number' &&
+    fields.sequence <= COMMIT_SEQUENCE_MAX &&
+    typeof fields.at === 'number' &&
+    Array.isArray(fields.texts);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at; svc itself wrote the list.
+  return isWhole ? (fields as JournalLine) : undefined;
+}

@@ -1,0 +1,317 @@
+import {
+  EXCLUDED_MAX,
+  QUERY_CHARS_MAX,
+  RECALL_ITEMS_MAX,
+  RECALL_TOKENS_MAX,
+  RECENT_CHARS_MAX,
+  CANDIDATES_MAX,
+} from '../../core/memory-api/limits.ts';
+import type { RecallAnswer as WireAnswer, RecallRequest } from '../../core/memory-api/contract.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
+import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
+import type {
+  CaptureState,
+  ForgetFilter,
+  Holding,
+  HoldQuestion,
+  ListFilter,
+  Memory,
+  MemoryRecord,
+  MemorySupport,
+  OutputRecord,
+  RecallAnswer,
+  RecallQuestion,
+  RecordKey,
+  StoredOutput,
+  StoredRecord,
+} from '../../ports/memory.ts';
+import type { Acknowledgements } from './acknowledgements.ts';
+import { CaptureSender } from './capture-sender.ts';
+import type { ServiceGate } from './gate.ts';
+import type { KeyIdentity } from './key-identity.ts';
+import type { Operations } from './operations.ts';
+import { ServiceFault } from './service-fault.ts';
+import { malformed, type ServiceLink } from './service-link.ts';
+import { StoredRecords } from './stored-records.ts';
+import { outgoingOutput, outgoingRecord, passageIn } from './wire.ts';
+
+/**
+ * The memory port over a memory service. The service is not trusted: what it says is read through
+ * the contract's closed shapes, must echo what was asked, and proves nothing without its proofs,
+ * which whoever leaves something out checks (proxy/possession.ts).
+ */
+
+/** The outputs that were left out of prompts, near at hand: a service that is away hides none. */
+export interface Mirror extends Pick<Memory, 'keepOutputs' | 'retrieve' | 'forget'> {
+  /** Takes all outputs of a space away, without a trace of their having been forgotten. */
+  dropOutputs(space: string): Promise<void>;
+  /** Spaces that have outputs near at hand, used last first. */
+  outputSpaces(limit: number): Promise<readonly string[]>;
+  /** Puts them beside the store as files: they are about to be left out. Returns at once. */
+  keepFiles(space: string, digests: readonly string[]): void;
+  /** Empties the blocks that were placed in conversations and quote one of these texts, or all. */
+  forgetPlaced(texts: readonly string[] | 'all', signal: AbortSignal): Promise<number>;
+}
+
+export interface HostedMemoryParts {
+  readonly link: ServiceLink;
+  readonly operations: Operations;
+  readonly gate: ServiceGate;
+  readonly identity: KeyIdentity;
+  readonly acknowledgements: Acknowledgements;
+  readonly mirror?: Mirror;
+  /** Milliseconds that a recall or a proof may take. */
+  readonly recallMs: number;
+}
+
+/** A deletion elsewhere may take so long to be seen in a space in which nobody works. */
+const LOOK_MS = 3_600_000;
+/** One call each; who works in more projects at once has the others looked at when they are used. */
+const LOOK_SPACES_MAX = 32;
+
+const EVERYTHING_BUT_OUTPUTS = ['exchange', 'note', 'fact', 'summary'] as const;
+
+export class HostedMemory implements Memory {
+  readonly #parts: HostedMemoryParts;
+  readonly #sender: CaptureSender;
+  readonly #stored: StoredRecords;
+  #lookedAt = -Infinity;
+
+  constructor(parts: HostedMemoryParts) {
+    this.#parts = parts;
+    this.#sender = new CaptureSender(parts);
+    this.#stored = new StoredRecords(parts.operations, parts.acknowledgements);
+  }
+
+  get supports(): MemorySupport {
+    return this.#parts.identity.supports;
+  }
+
+  async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
+    const { identity } = this.#parts;
+    // What is no space holds nothing; what is global may answer all the same.
+    const space = isSpace(question.space) ? question.space : GLOBAL_SPACE;
+    const request = this.#requestFor(space, question);
+    const sharing = { ...request, include_spaces: [GLOBAL_SPACE] };
+    const isShared = space !== GLOBAL_SPACE && identity.mayShare;
+    const answer = await this.#ask(isShared ? sharing : request, signal).catch((error: unknown) => {
+      const isDenied = error instanceof ServiceFault && error.code === 'SPACE_DENIED';
+      if (!isShared || !isDenied) throw error;
+      // A key of one project: it has no part in what all projects share.
+      identity.notShared();
+      return this.#ask(request, signal);
+    });
+    const spaces = isShared && identity.mayShare ? [space, GLOBAL_SPACE] : [space];
+    const held = new Set(question.excludeDigests);
+    const passages = answer.items.flatMap((item) => {
+      const passage = passageIn(item, spaces);
+      // Other people's spaces were not asked for.
+      if (passage === undefined) throw malformed();
+      return passage.text.trim() === '' || held.has(passage.digest) ? [] : [passage];
+    });
+    return { passages };
+  }
+
+  capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]> {
+    return this.#sender.send(records.map(outgoingRecord), signal);
+  }
+
+  async retrieve(
+    key: RecordKey,
+    signal: AbortSignal,
+  ): Promise<StoredRecord | StoredOutput | undefined> {
+    const { mirror } = this.#parts;
+    let found: StoredRecord | StoredOutput | 'purged' | undefined;
+    try {
+      found = await this.#stored.retrieve(key, signal);
+    } catch (error) {
+      const nearby = await mirror?.retrieve(key, signal);
+      if (nearby === undefined) throw error;
+      return nearby;
+    }
+    if (found === undefined) return mirror?.retrieve(key, signal);
+    if (found !== 'purged') return found;
+    // Forgotten on another machine: then here too.
+    await mirror?.forget(forgetKey(key), signal);
+    return undefined;
+  }
+
+  list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]> {
+    return this.#stored.list(filter, signal);
+  }
+
+  async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
+    const { mirror } = this.#parts;
+    const meant = await this.#stored.meantBy(filter, signal);
+    let forgotten: number;
+    try {
+      forgotten = await this.#stored.purge(meant, signal);
+    } finally {
+      // Also after a part of it: what is gone from the service is not found a second time.
+      await mirror?.forgetPlaced(meant.texts, signal);
+    }
+    // What is meant is meant here too: an output near at hand, a memory from before the service.
+    const nearby = await mirror?.forget(filter, signal);
+    return Math.max(forgotten, nearby ?? 0);
+  }
+
+  async keepOutputs(
+    records: readonly OutputRecord[],
+    signal: AbortSignal,
+  ): Promise<readonly CaptureState[]> {
+    const states = await this.#sender.send(records.map(outgoingOutput), signal);
+    const { mirror } = this.#parts;
+    const kept = records.filter((_, at) => states[at] === 'stored' || states[at] === 'duplicate');
+    if (kept.length > 0) await mirror?.keepOutputs(kept, signal);
+    for (const [at, record] of records.entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
+      if (states[at] === 'forgotten') await mirror?.forget(forgetKey(record), signal);
+    }
+    return states;
+  }
+
+  async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
+    const { acknowledgements, identity } = this.#parts;
+    if (!identity.proves) return [];
+    const asked = new Map<string, HeldText>();
+    for (const text of question.digests) {
+      const acknowledged = acknowledgements.find(question.space, text);
+      if (acknowledged !== undefined) {
+        asked.set(acknowledged.digest, { text, bytes: acknowledged.bytes });
+      }
+    }
+    const holdings: Holding[] = [];
+    const candidates = [...asked.keys()];
+    for (let at = 0; at < candidates.length; at += CANDIDATES_MAX) {
+      const some = candidates.slice(at, at + CANDIDATES_MAX);
+      // One after the other, under one deadline: more than 512 at once is a session of days.
+      // oxlint-disable-next-line no-await-in-loop
+      const held = await this.#holdSome({ ...question, candidates: some, asked }, signal);
+      if (held === undefined) return [];
+      holdings.push(...held);
+    }
+    this.#parts.mirror?.keepFiles(
+      question.space,
+      holdings.map(({ digest }) => digest),
+    );
+    return holdings;
+  }
+
+  /**
+   * Looks where the spaces stand whose outputs are near at hand: in one that is not worked in, nothing
+   * else would tell that something was forgotten there. Once an hour; never rejects.
+   */
+  async lookAround(signal: AbortSignal): Promise<void> {
+    const { mirror, operations, acknowledgements } = this.#parts;
+    const now = performance.now();
+    if (mirror === undefined || now - this.#lookedAt < LOOK_MS) return;
+    this.#lookedAt = now;
+    const spaces = await mirror.outputSpaces(LOOK_SPACES_MAX).catch(() => []);
+    for (const space of spaces.filter(isSpace)) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- Nobody waits for these.
+        const { space_state: state } = await operations.whoAmI(signal, space);
+        if (state?.space !== space) continue;
+        acknowledgements.stands(space, state.generation, state.commit_seq);
+      } catch (error) {
+        // A space that is not for this key says nothing about the others.
+        if (!(error instanceof ServiceFault)) return;
+      }
+    }
+  }
+
+  distrust(milliseconds: number): void {
+    this.#parts.gate.close('invalid', milliseconds);
+  }
+
+  async close(): Promise<void> {
+    this.#parts.identity.close();
+    this.#parts.acknowledgements.close();
+    await this.#parts.link.close();
+  }
+
+  /** Undefined when the space stands elsewhere than the acknowledgements say. */
+  async #holdSome(
+    { space, nonce, candidates, asked }: CoverageQuestion,
+    signal: AbortSignal,
+  ): Promise<readonly Holding[] | undefined> {
+    const { operations, acknowledgements, recallMs } = this.#parts;
+    const generation = acknowledgements.generationOf(space);
+    const sequence = acknowledgements.sequenceOf(space);
+    const request: RecallRequest = {
+      space,
+      max_tokens: 0,
+      candidates,
+      nonce: Buffer.from(nonce).toString('base64url'),
+      ...(generation === undefined ? {} : { if_generation: generation }),
+      ...(sequence === undefined ? {} : { min_commit_seq: sequence }),
+    };
+    const answer = await operations.recall(request, recallMs, signal);
+    if (answer.nonce !== request.nonce) throw malformed();
+    if (this.#stands(request, answer) !== 'same') return undefined;
+    return answer.coverage.flatMap((entry) => {
+      const held = asked.get(entry.digest);
+      if (held === undefined) throw malformed();
+      if (entry.state !== 'durable') {
+        acknowledgements.drop(space, held.text);
+        return [];
+      }
+      // A claim with other bytes or no proof is a false proof, and is judged as one.
+      const isWhole = entry.bytes === held.bytes && entry.pop !== undefined;
+      return [{ digest: held.text, proof: isWhole ? (entry.pop ?? '') : '' }];
+    });
+  }
+
+  #requestFor(space: string, question: RecallQuestion): RecallRequest {
+    const { acknowledgements } = this.#parts;
+    const excluded = question.excludeDigests.flatMap(
+      (text) => acknowledgements.find(space, text)?.digest ?? [],
+    );
+    const recent = trimmed(question.assistantText, RECENT_CHARS_MAX);
+    return {
+      space,
+      query: {
+        text: trimmed(question.humanText, QUERY_CHARS_MAX),
+        ...(recent === '' ? {} : { recent: [recent] }),
+      },
+      asked_at: new Date(question.now).toISOString(),
+      max_tokens: Math.min(question.tokensMax, RECALL_TOKENS_MAX),
+      max_items: RECALL_ITEMS_MAX,
+      kinds: EVERYTHING_BUT_OUTPUTS,
+      ...(excluded.length === 0 ? {} : { exclude_digests: excluded.slice(-EXCLUDED_MAX) }),
+    };
+  }
+
+  async #ask(request: RecallRequest, signal: AbortSignal): Promise<WireAnswer> {
+    const { operations, recallMs } = this.#parts;
+    const answer = await operations.recall(request, recallMs, signal);
+    this.#stands(request, answer);
+    return answer;
+  }
+
+  #stands(request: RecallRequest, { space, generation, commit_seq }: WireAnswer) {
+    if (space !== request.space) throw malformed();
+    return this.#parts.acknowledgements.stands(space, generation, commit_seq);
+  }
+}
+
+function forgetKey(key: RecordKey): ForgetFilter {
+  return 'ref' in key ? { refs: [key.ref] } : { refs: [referenceOf(key.digest)], space: key.space };
+}
+
+interface HeldText {
+  /** The port's digest. */
+  readonly text: string;
+  readonly bytes: number;
+}
+
+interface CoverageQuestion extends HoldQuestion {
+  readonly candidates: readonly string[];
+  /** By the contract's digest. */
+  readonly asked: ReadonlyMap<string, HeldText>;
+}
+
+/** Without half a character at the cut: that could not be sent. */
+function trimmed(text: string, charsMax: number): string {
+  return Buffer.from(text.slice(0, charsMax), 'utf8').toString('utf8').slice(0, charsMax);
+}

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { parseServiceKey } from '../../core/memory-api/service-key.ts';
+import type { MemorySettings } from '../../core/settings/settings.ts';
+import { JournalOutbox } from '../journals/outbox.ts';
+import type { Trust } from '../network/pinned-connector.ts';
+import { Acknowledgements } from './acknowledgements.ts';
+import { ServiceGate } from './gate.ts';
+import { HostedMemory, type Mirror } from './hosted-memory.ts';
+import { KeyIdentity } from './key-identity.ts';
+import { Operations } from './operations.ts';
+import { ServiceLink } from './service-link.ts';
+
+/** A memory service, joined from its parts, with the outbox that waits for it on this machine. */
+
+/** What waits longer at the end stays in the outbox's journal. */
+const CLOSE_FLUSH_MS = 2000;
+
+export type HostedSettings = Extract<MemorySettings, { readonly kind: 'hosted' }>;
+
+export interface HostedMemoryOptions {
+  readonly settings: HostedSettings;
+  /** Milliseconds that a recall or a proof may take. */
+  readonly recallMs: number;
+  /** Where journals are; absent for a command that keeps nothing for later. */
+  readonly folder?: string;
+  readonly mirror?: Mirror;
+  readonly trust?: Trust;
+  /** One line for people; never a text of a record. */
+  report(line: string): void;
+}
+
+export interface OpenHostedMemory {
+  readonly memory: HostedMemory;
+  readonly operations: Operations;
+  /** Asks what the key may do, now and from time to time. Never rejects. */
+  watch(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Returns at once; nothing is sent before the first call. */
+export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory {
+  const { settings, folder, mirror, trust, recallMs } = options;
+  const link = new ServiceLink({ ...settings, ...(trust === undefined ? {} : { trust }) });
+  const gate = new ServiceGate(() => performance.now());
+  const operations = new Operations(link, gate);
+  const acknowledgements = new Acknowledgements({
+    now: () => Date.now(),
+    onBehind: (space) =>
+      options.report(
+        `The memory service lost commits of the space ${space}, or counted wrong: until it has caught up, or something is forgotten there, nothing is left out of prompts.`,
+      ),
+    // What cannot be taken out now is looked at again with the next deletion there.
+    onMoved: (space) => void mirror?.dropOutputs(space).catch(() => undefined),
+    ...(folder === undefined ? {} : { journal: { folder, name: nameOf('held', settings) } }),
+  });
+  const identity = new KeyIdentity({
+    operations,
+    gate,
+    report: options.report.bind(options),
+    onHeard: (signal) => memory.lookAround(signal),
+  });
+  const memory: HostedMemory = new HostedMemory({
+    link,
+    operations,
+    gate,
+    identity,
+    acknowledgements,
+    recallMs,
+    ...(mirror === undefined ? {} : { mirror }),
+  });
+  return {
+    memory,
+    operations,
+    watch: () => identity.watch(),
+    close: () => memory.close(),
+  };
+}
+
+export interface HostedMemoryWithOutbox extends OpenHostedMemory {
+  readonly outbox: JournalOutbox;
+}
+
+/** As the proxy needs it: captures wait on disk until the service acknowledges them. */
+export function openHostedMemoryWithOutbox(
+  options: HostedMemoryOptions & { readonly folder: string },
+): HostedMemoryWithOutbox {
+  const hosted = openHostedMemory(options);
+  const outbox = new JournalOutbox({
+    folder: options.folder,
+    name: nameOf('outbox', options.settings),
+    target: hosted.memory,
+    report: options.report.bind(options),
+  });
+  const close = async (): Promise<void> => {
+    await outbox.flush(CLOSE_FLUSH_MS);
+    outbox.close();
+    await hosted.close();
+  };
+  return { ...hosted, outbox, close };
+}
+
+// By service and key: what was captured for one team is not another team's to read. No hyphen may
+// follow the name's own, and "outbox-" alone is the embedded store's.
+function nameOf(what: string, { baseUrl, serviceKey }: HostedSettings): string {
+  const key = parseServiceKey(serviceKey)?.publicId ?? serviceKey;
+  const hash = createHash('sha256').update(`${baseUrl}\n${key}`).digest('hex').slice(0, 16);
+  return `hosted_${what}_${hash}`;
+}

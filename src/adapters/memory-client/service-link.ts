@@ -1,0 +1,237 @@
+import { Pool, type Dispatcher } from 'undici';
+import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
+import { parseShape, type Shape } from '../../core/memory-api/shape.ts';
+import { isOwnMachine } from '../../core/settings/own-machine.ts';
+import { VERSION } from '../../core/version.ts';
+import { MemoryError } from '../../ports/memory.ts';
+import { type AddressRule, mayResolve } from '../network/addresses.ts';
+import { pinnedConnector, type Trust } from '../network/pinned-connector.ts';
+import { faultIn } from './service-fault.ts';
+
+/**
+ * The connection to a memory service. It sends one request, once, to the one configured origin, with
+ * the service key in its one header; it follows no redirect, decodes nothing, reads no more bytes
+ * than the answer may have, and is done at the deadline whatever the service does.
+ */
+
+/** A capture, a recall and a proof for each of a few agents. */
+const CONNECTIONS_MAX = 16;
+/** Common gear forgets an idle connection after 350 s. */
+const KEEP_ALIVE_MS = 120_000;
+const HEADER_BYTES_MAX = 16_384;
+
+export interface LinkOptions {
+  readonly baseUrl: string;
+  readonly serviceKey: string;
+  /** The service stands in the person's own network. Plain http: on this very machine only. */
+  readonly allowPrivate: boolean;
+  readonly trust?: Trust;
+}
+
+export interface ServiceCall<Answer> {
+  readonly kind: Exclude<keyof typeof ANSWER_BYTES_MAX, 'error'>;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly query?: URLSearchParams;
+  /** Of a type of the contract, built member by member: nothing else is ever serialised. */
+  readonly body?: object;
+  readonly shape: Shape<Answer>;
+  /** Milliseconds for the whole of it, connecting included. */
+  readonly withinMs: number;
+}
+
+/** The service counts from the head of the request; the difference is the way there and back. */
+const WAY_MS = 50;
+const SERVER_MS_MIN = 10;
+
+export class ServiceLink {
+  readonly #pool: Pool;
+  readonly #basePath: string;
+  readonly #authorization: string;
+  readonly #isRefused: boolean;
+  #isClosed = false;
+
+  constructor({ baseUrl, serviceKey, allowPrivate, trust = {} }: LinkOptions) {
+    const url = new URL(baseUrl);
+    const rule: AddressRule = { allowPrivate, isSecure: url.protocol === 'https:' };
+    this.#isRefused =
+      !mayResolve(url.hostname, rule) || (!rule.isSecure && !isOwnMachine(url.hostname));
+    this.#basePath = url.pathname.replace(/\/+$/, '');
+    this.#authorization = `Bearer ${serviceKey}`;
+    // A pool of its own: neither a slow service nor its keep-alive has anything to do with a provider.
+    this.#pool = new Pool(url.origin, {
+      connect: pinnedConnector(rule, trust),
+      connections: CONNECTIONS_MAX,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      // The deadline of each call is the only clock.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      allowH2: false,
+    });
+  }
+
+  /** Rejects with MemoryError; with ServiceFault when the service itself says what is wrong. */
+  async call<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
+    if (signal.aborted) throw late();
+    if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
+    if (this.#isRefused) {
+      throw new MemoryError('unavailable', 'The address of the memory service is not allowed.');
+    }
+    const { status, headers, body } = await this.#send(call, signal);
+    if (status !== 200) throw faultIn({ status, headers, body });
+    const value = jsonIn(headers, body);
+    const { value: answer } = parseShape(call.shape, value);
+    if (answer === undefined) throw malformed();
+    return answer;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#pool.destroy();
+  }
+
+  #send(call: ServiceCall<unknown>, signal: AbortSignal): Promise<RawAnswer> {
+    return new Promise((resolve, reject) => {
+      const body = call.body === undefined ? null : JSON.stringify(call.body);
+      const query = call.query === undefined ? '' : `?${call.query.toString()}`;
+      const path = `${this.#basePath}${call.path}${query}`;
+      const headers = [
+        'authorization',
+        this.#authorization,
+        'accept',
+        'application/json',
+        'accept-encoding',
+        'identity',
+        'x-svc-client',
+        `svc/${VERSION}`,
+        'x-svc-deadline-ms',
+        String(Math.max(SERVER_MS_MIN, call.withinMs - WAY_MS)),
+        ...(body === null ? [] : ['content-type', 'application/json']),
+      ];
+      const pending = new PendingAnswer(ANSWER_BYTES_MAX[call.kind], { resolve, reject });
+      const stop = (): void => pending.stop(late());
+      const timer = setTimeout(stop, call.withinMs);
+      signal.addEventListener('abort', stop, { once: true });
+      pending.onSettled = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', stop);
+      };
+      this.#pool.dispatch({ path, method: call.method, headers, body }, pending);
+    });
+  }
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  /** Names in lower case; the last of repeated ones. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+interface Settle {
+  readonly resolve: (answer: RawAnswer) => void;
+  readonly reject: (error: MemoryError) => void;
+}
+
+/** Collects one answer, up to a bound. */
+class PendingAnswer implements Dispatcher.DispatchHandler {
+  readonly #bytesMax: number;
+  readonly #settle: Settle;
+  readonly #chunks: Uint8Array[] = [];
+  #status = 0;
+  #headers: ReadonlyMap<string, string> = new Map();
+  #bytes = 0;
+  #controller: Dispatcher.DispatchController | undefined;
+  #isSettled = false;
+  onSettled: () => void = () => undefined;
+
+  constructor(bytesMax: number, settle: Settle) {
+    this.#bytesMax = bytesMax;
+    this.#settle = settle;
+  }
+
+  stop(error: MemoryError): void {
+    if (!this.#end()) return;
+    this.#settle.reject(error);
+    this.#controller?.abort(error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Given up before a connection stood: nothing is written.
+    if (this.#isSettled) throw late();
+    this.#controller = controller;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headerMap(controller.rawHeaders);
+    const encoding = this.#headers.get('content-encoding') ?? 'identity';
+    const length = Number(this.#headers.get('content-length') ?? 0);
+    const isRedirect = status >= 300 && status < 400;
+    // An encoding was not asked for: a bomb needs one.
+    if (isRedirect || encoding !== 'identity' || length > this.#bytesMax) this.stop(malformed());
+  }
+
+  onResponseData(_controller: unknown, chunk: Uint8Array): void {
+    if (this.#isSettled) return;
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#bytesMax) this.stop(malformed());
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (!this.#end()) return;
+    const body = Buffer.concat(this.#chunks);
+    this.#settle.resolve({ status: this.#status, headers: this.#headers, body });
+  }
+
+  onResponseError(_controller: unknown, cause: Error): void {
+    if (!this.#end()) return;
+    // Without the cause of a parser: it carries the bytes that it stumbled over.
+    const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+    const detail = SAFE_CODE.test(code) ? ` (${code})` : '';
+    const message = `The memory service could not be reached${detail}.`;
+    this.#settle.reject(new MemoryError('unavailable', message));
+  }
+
+  #end(): boolean {
+    if (this.#isSettled) return false;
+    this.#isSettled = true;
+    this.onSettled();
+    return true;
+  }
+}
+
+/** A code says what failed and nothing of what was sent: ECONNREFUSED, CERT_HAS_EXPIRED. */
+const SAFE_CODE = /^[A-Z][A-Z0-9_]{2,48}$/;
+
+function headerMap(raw: Dispatcher.DispatchController['rawHeaders']): ReadonlyMap<string, string> {
+  const parts = Array.isArray(raw) ? raw.map(String) : [];
+  const headers = new Map<string, string>();
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    headers.set((parts[at] ?? '').toLowerCase(), (parts[at + 1] ?? '').toLowerCase());
+  }
+  return headers;
+}
+
+function jsonIn(headers: ReadonlyMap<string, string>, body: Buffer): unknown {
+  if (!/^application\/json *(?:;|$)/.test(headers.get('content-type') ?? '')) throw malformed();
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw malformed();
+  }
+}
+
+export function late(): MemoryError {
+  return new MemoryError('timeout', 'The memory service did not answer in time.');
+}
+
+export function malformed(): MemoryError {
+  return new MemoryError('invalid', 'The memory service answered what its contract does not know.');
+}

@@ -1,0 +1,234 @@
+import type { ItemsQuery, MemoryItem, PurgeScope } from '../../core/memory-api/contract.ts';
+import { PAGE_MAX, PURGE_DIGESTS_MAX, RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
+import { isSpace } from '../../core/request/space.ts';
+import {
+  type ForgetFilter,
+  type ListFilter,
+  MemoryError,
+  type RecordKey,
+  type StoredOutput,
+  type StoredRecord,
+} from '../../ports/memory.ts';
+import type { Acknowledgements } from './acknowledgements.ts';
+import type { Operations } from './operations.ts';
+import { malformed } from './service-link.ts';
+import { recordInItem, recordInObject } from './wire.ts';
+
+/** Looking at what the service holds, and taking it out again. */
+
+type Stored = StoredRecord | StoredOutput;
+
+/** The references that the contract knows: by text, and its own. */
+const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
+const LIST_MAX = 1000;
+const WORDS_CHARS_MAX = 1000;
+const SESSION_CHARS_MAX = 128;
+/** What one call of forget looks through: more is forgotten by another one. */
+const FORGET_PAGES_MAX = 100;
+
+export class StoredRecords {
+  readonly #operations: Operations;
+  readonly #acknowledgements: Acknowledgements;
+
+  constructor(operations: Operations, acknowledgements: Acknowledgements) {
+    this.#operations = operations;
+    this.#acknowledgements = acknowledgements;
+  }
+
+  /** `purged`: the service held it and was told to forget it. */
+  async retrieve(key: RecordKey, signal: AbortSignal): Promise<Stored | 'purged' | undefined> {
+    const [ref, space] = 'ref' in key ? [key.ref, undefined] : [referenceOf(key.digest), key.space];
+    if (!REFERENCE.test(ref) || (space !== undefined && !isSpace(space))) return undefined;
+    const { found, purged } = await this.#fetch([ref], space, signal);
+    const isAsked = ({ digest }: Stored): boolean =>
+      'ref' in key ? !ref.startsWith('m_') || referenceOf(digest) === ref : digest === key.digest;
+    if (!found.every(({ record }) => isAsked(record))) throw malformed();
+    return found[0]?.record ?? (purged.includes(ref) ? 'purged' : undefined);
+  }
+
+  async list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]> {
+    const { offset = 0, refs } = filter;
+    const limit = Math.min(filter.limit, LIST_MAX);
+    const queries = queriesOf(filter);
+    const records: StoredRecord[] = [];
+    for (const query of queries) {
+      // oxlint-disable-next-line no-await-in-loop -- Pages come one after the other.
+      for await (const items of this.#pages(query, offset + limit, signal)) {
+        records.push(...(await this.#whole(items, signal)));
+      }
+    }
+    const isSplit = refs !== undefined && queries.length > 1;
+    const ordered = isSplit ? records.toSorted((one, other) => other.at - one.at) : records;
+    return ordered.slice(offset, offset + limit);
+  }
+
+  /** What is to be forgotten: looked up first, because what is gone tells nothing any more. */
+  async meantBy(filter: ForgetFilter, signal: AbortSignal): Promise<Meant> {
+    const found = new Found();
+    if (filter.space !== undefined && !isSpace(filter.space)) return found;
+    if ('refs' in filter) {
+      const refs = filter.refs.filter((ref) => REFERENCE.test(ref));
+      for (let at = 0; at < refs.length; at += RETRIEVE_REFS_MAX) {
+        const some = refs.slice(at, at + RETRIEVE_REFS_MAX);
+        // oxlint-disable-next-line no-await-in-loop
+        const fetched = await this.#fetch(some, filter.space, signal);
+        for (const { record, digest } of fetched.found) {
+          found.add({ space: record.space, digest, text: record.text });
+        }
+      }
+      return found;
+    }
+    if (!('words' in filter)) return { purges: [[filter.space, { all: true }]], texts: 'all' };
+    const pagesMax = FORGET_PAGES_MAX * PAGE_MAX;
+    const said = queriesOf({ ...filter, limit: pagesMax });
+    const printed = said.map((query) => ({ ...query, kind: 'tool_output' as const }));
+    for (const query of [...said, ...printed]) {
+      // oxlint-disable-next-line no-await-in-loop
+      for await (const items of this.#pages(query, pagesMax, signal)) {
+        for (const item of items) found.addItem(item);
+      }
+    }
+    return found;
+  }
+
+  /** How many records are gone. */
+  async purge({ purges }: Meant, signal: AbortSignal): Promise<number> {
+    let forgotten = 0;
+    for (const [space, scope] of purges) {
+      // oxlint-disable-next-line no-await-in-loop -- Each leaves the space another generation.
+      forgotten += await this.#purge(space, scope, signal);
+    }
+    return forgotten;
+  }
+
+  async #purge(space: string, scope: PurgeScope, signal: AbortSignal): Promise<number> {
+    const receipt = await this.#operations.purge({ space, scope, confirm: space }, signal);
+    if (receipt.space !== space || receipt.state === 'dry_run') throw malformed();
+    this.#acknowledgements.stands(space, receipt.generation_after, 0);
+    return receipt.counts.records;
+  }
+
+  async *#pages(
+    query: ItemsQuery,
+    wanted: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly MemoryItem[]> {
+    let after: string | undefined;
+    for (let seen = 0; seen < wanted;) {
+      const limit = Math.min(PAGE_MAX, wanted - seen);
+      const page = await this.#operations.items(
+        { ...query, limit, ...(after === undefined ? {} : { after }) },
+        signal,
+      );
+      const isElsewhere = page.data.some(({ provenance: [source] }) =>
+        query.space === undefined ? false : source?.space !== query.space,
+      );
+      if (isElsewhere) throw malformed();
+      yield page.data;
+      seen += page.data.length;
+      after = page.next_cursor ?? undefined;
+      if (!page.has_more || after === undefined || page.data.length === 0) return;
+    }
+  }
+
+  /** Items whose text came cut are fetched; outputs are no memories. */
+  async #whole(items: readonly MemoryItem[], signal: AbortSignal): Promise<StoredRecord[]> {
+    const cut = items.filter((item) => recordInItem(item) === undefined);
+    const fetched = new Map<string, StoredRecord>();
+    for (const { provenance } of cut) {
+      const [source] = provenance;
+      if (source === undefined) continue;
+      // One at a time: a record may be a megabyte.
+      // oxlint-disable-next-line no-await-in-loop
+      const [found] = (await this.#fetch([source.digest], source.space, signal)).found;
+      if (found !== undefined && found.record.role !== 'tool') {
+        fetched.set(source.digest, { ...found.record, role: found.record.role });
+      }
+    }
+    return items.flatMap(
+      (item) => recordInItem(item) ?? fetched.get(item.provenance[0]?.digest ?? '') ?? [],
+    );
+  }
+
+  async #fetch(refs: readonly string[], space: string | undefined, signal: AbortSignal) {
+    if (signal.aborted) throw new MemoryError('timeout', 'The memory did not answer in time.');
+    const place = space === undefined ? {} : { space };
+    const answer = await this.#operations.retrieve(
+      { ...place, refs, max_bytes: RETRIEVE_BYTES_MAX },
+      signal,
+    );
+    const found = answer.objects.map((object) => {
+      const record = recordInObject(object);
+      if (record === undefined || record.space !== (space ?? record.space)) throw malformed();
+      return { record, digest: object.digest };
+    });
+    const purged = answer.missing.filter(({ reason }) => reason === 'purged');
+    return { found, purged: purged.map(({ ref }) => ref) };
+  }
+}
+
+export interface Meant {
+  readonly purges: readonly (readonly [space: string, scope: PurgeScope])[];
+  /** `all`: not all of them are known. */
+  readonly texts: readonly string[] | 'all';
+}
+
+class Found implements Meant {
+  readonly #digests = new Map<string, Set<string>>();
+  #texts: string[] | 'all' = [];
+
+  get texts(): readonly string[] | 'all' {
+    return this.#texts;
+  }
+
+  get purges(): readonly (readonly [string, PurgeScope])[] {
+    return [...this.#digests].flatMap(([space, found]) => {
+      const digests = [...found];
+      return Array.from({ length: Math.ceil(digests.length / PURGE_DIGESTS_MAX) }, (_, at) => {
+        const some = digests.slice(at * PURGE_DIGESTS_MAX, (at + 1) * PURGE_DIGESTS_MAX);
+        return [space, { digests: some }] as const;
+      });
+    });
+  }
+
+  addItem({ kind, provenance: [source], verbatim, text }: MemoryItem): void {
+    if (source?.space === undefined) return;
+    const { space, digest } = source;
+    // No block quotes what a tool said.
+    const isWhole = verbatim === true || kind === 'tool_output';
+    this.add({ space, digest, text: isWhole ? text : undefined });
+  }
+
+  /** `digest`: the contract's. `text` undefined: only its beginning is known. */
+  add(one: { space: string; digest: string; text: string | undefined }): void {
+    const { space, digest, text } = one;
+    this.#digests.set(space, (this.#digests.get(space) ?? new Set()).add(digest));
+    if (text === undefined) this.#texts = 'all';
+    else if (this.#texts !== 'all') this.#texts.push(text);
+  }
+}
+
+// Below the bound of the whole answer, in which a record is quoted in JSON.
+const RETRIEVE_BYTES_MAX = 4 * 1024 * 1024;
+
+/** No query at all for what nothing can match. */
+function queriesOf(filter: ListFilter): readonly ItemsQuery[] {
+  const { space, words, role, conversation, refs, since, until } = filter;
+  if (space !== undefined && !isSpace(space)) return [];
+  if (words?.trim() === '' || (conversation?.length ?? 0) > SESSION_CHARS_MAX) return [];
+  const query: ItemsQuery = {
+    ...(space === undefined ? {} : { space }),
+    ...(words === undefined ? {} : { q: words.slice(0, WORDS_CHARS_MAX) }),
+    ...(role === undefined ? {} : { role }),
+    ...(conversation === undefined ? {} : { session_id: conversation }),
+    ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
+    ...(until === undefined ? {} : { until: new Date(until).toISOString() }),
+  };
+  if (refs === undefined) return [query];
+  const known = refs.filter((ref) => REFERENCE.test(ref));
+  return Array.from({ length: Math.ceil(known.length / RETRIEVE_REFS_MAX) }, (_, at) => {
+    const some = known.slice(at * RETRIEVE_REFS_MAX, (at + 1) * RETRIEVE_REFS_MAX);
+    return { ...query, refs: some };
+  });
+}

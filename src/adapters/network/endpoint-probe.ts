@@ -1,0 +1,87 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { type AddressClass, type AddressRule, classOf, mayResolve } from './addresses.ts';
+import { codeOf } from '../files/file-error.ts';
+import { pinnedConnector, type Trust } from './pinned-connector.ts';
+
+/**
+ * The way to a host, step by step: its name, what its addresses are, TLS. Connected by the connector
+ * that requests take, so that what is found here is what they would meet. Nothing is sent.
+ */
+export interface EndpointProbe {
+  /** Absent: the name could not be looked up, see `failure`. */
+  readonly classes?: readonly AddressClass[];
+  readonly addressCount: number;
+  readonly tls?: TlsFacts;
+  /** The step that failed. */
+  readonly failure?: { readonly step: 'name' | 'address' | 'connection'; readonly code: string };
+}
+
+export interface TlsFacts {
+  /** 'TLSv1.3' */
+  readonly protocol: string;
+  /** The end of the certificate's life, milliseconds since 1970; NaN where it does not say. */
+  readonly validUntil: number;
+}
+
+/** A look-up that needs longer is as good as none for a request. */
+const LOOKUP_MS = 5000;
+
+export async function probeEndpoint(
+  url: URL,
+  allowPrivate: boolean,
+  trust: Trust = {},
+): Promise<EndpointProbe> {
+  const rule = { allowPrivate, isSecure: url.protocol === 'https:' };
+  const host = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
+  let addresses: readonly string[];
+  try {
+    addresses = isIP(host) === 0 ? await resolved(host) : [host];
+  } catch (error) {
+    const code = codeOf(error) || 'ETIMEOUT';
+    return { addressCount: 0, failure: { step: 'name', code } };
+  }
+  const classes = [...new Set(addresses.map(classOf))];
+  const found = { classes, addressCount: addresses.length };
+  if (!mayResolve(url.hostname, rule)) {
+    return { ...found, failure: { step: 'address', code: 'SVC_ADDRESS_REFUSED' } };
+  }
+  try {
+    const tls = await connect(url, rule, trust);
+    return tls === undefined ? found : { ...found, tls };
+  } catch (error) {
+    const code = codeOf(error);
+    const step = code === 'SVC_ADDRESS_REFUSED' ? 'address' : 'connection';
+    return { ...found, failure: { step, code } };
+  }
+}
+
+async function resolved(host: string): Promise<readonly string[]> {
+  const late = new Promise<never>((_resolve, reject) => {
+    setTimeout(() => reject(new Error('late')), LOOKUP_MS).unref();
+  });
+  const found = await Promise.race([lookup(host, { all: true, verbatim: true }), late]);
+  return found.map(({ address }) => address);
+}
+
+/** Undefined without TLS. */
+function connect(url: URL, rule: AddressRule, trust: Trust): Promise<TlsFacts | undefined> {
+  const port = url.port || (rule.isSecure ? '443' : '80');
+  const { protocol, hostname } = url;
+  return new Promise((resolve, reject) => {
+    pinnedConnector(rule, trust)({ protocol, hostname, host: url.host, port }, (error, socket) => {
+      if (error !== null) {
+        reject(error);
+        return;
+      }
+      resolve(socket instanceof TLSSocket ? factsOf(socket) : undefined);
+      socket.destroy();
+    });
+  });
+}
+
+function factsOf(socket: TLSSocket): TlsFacts {
+  const validUntil = Date.parse(socket.getPeerCertificate().valid_to);
+  return { protocol: socket.getProtocol() ?? 'TLS', validUntil };
+}

@@ -1,0 +1,41 @@
+import type { UpstreamAnswer } from '../../ports/upstream.ts';
+
+/** For the few answers that svc reads itself: a list of models, a catalog, never a client's answer. */
+export interface WholeAnswerLimits {
+  readonly bytesMax: number;
+  readonly signal: AbortSignal;
+}
+
+/** Undefined for a body that is cut, late or too long; its connection is then dropped. */
+export function wholeBody(
+  answer: UpstreamAnswer,
+  { bytesMax, signal }: WholeAnswerLimits,
+): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    const giveUp = (): void => {
+      answer.abort();
+      resolve(undefined);
+    };
+    if (signal.aborted) {
+      giveUp();
+      return;
+    }
+    signal.addEventListener('abort', giveUp, { once: true });
+    const settle = (body: Buffer | undefined): void => {
+      signal.removeEventListener('abort', giveUp);
+      resolve(body);
+    };
+    answer.deliver({
+      data: (chunk) => {
+        chunks.push(chunk);
+        length += chunk.length;
+        if (length > bytesMax) giveUp();
+        return true;
+      },
+      end: () => settle(Buffer.concat(chunks)),
+      cut: () => settle(undefined),
+    });
+  });
+}

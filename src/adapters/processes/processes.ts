@@ -1,0 +1,11 @@
+import { codeOf } from '../files/file-error.ts';
+
+/** True while a process has this id, whoever it is. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
+}

@@ -1,0 +1,82 @@
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import { codeOf, FileError, folderHint } from '../files/file-error.ts';
+import { ensurePrivateFolder, tightenFolder } from '../files/private-folder.ts';
+import { isAlive } from './processes.ts';
+import { replaceFile } from '../files/replace-file.ts';
+
+/**
+ * Which proxies run on a data folder: a file of 0600 for each, which its process removes when it
+ * ends. What a file says is a hint only: a killed process leaves its file behind, and its id may
+ * belong to another program by now. Whoever acts on it asks the process first.
+ */
+export interface RunFile {
+  readonly pid: number;
+  readonly host: string;
+  readonly port: number;
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+}
+
+const NAME = /^proxy-(\d{1,10})\.json$/;
+/** A file is 120 bytes. */
+const BYTES_MAX = 4096;
+/** More proxies than this on one folder are files that nobody removed. */
+const FILES_MAX = 100;
+
+/** Throws FileError when the folder cannot be used. */
+export async function writeRunFile(folder: string, run: RunFile): Promise<void> {
+  try {
+    await ensurePrivateFolder(folder);
+    await tightenFolder(folder);
+    // A hint: the first request does not wait for the disk.
+    const text = `${JSON.stringify(run)}\n`;
+    await replaceFile(pathOf(folder, run.pid), text, { isSynced: false });
+  } catch (error) {
+    if (error instanceof FileError) throw error;
+    const message = `${folder} cannot be written (${codeOf(error) || 'unknown error'}).`;
+    throw new FileError(message, folderHint(codeOf(error)), { cause: error });
+  }
+}
+
+export async function removeRunFile(folder: string, pid: number): Promise<void> {
+  // What cannot be removed is stale from now on, and known as such.
+  await rm(pathOf(folder, pid), { force: true }).catch(() => undefined);
+}
+
+/** Those whose process exists; the files of the others are removed. Oldest first. */
+export async function listRunFiles(folder: string): Promise<readonly RunFile[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  const found: RunFile[] = [];
+  for (const name of names.filter((one) => NAME.test(one)).slice(0, FILES_MAX)) {
+    const pid = Number(NAME.exec(name)?.[1]);
+    if (!isAlive(pid)) {
+      await removeRunFile(folder, pid);
+      continue;
+    }
+    const run = await readRunFile(join(folder, name));
+    if (run?.pid === pid) found.push(run);
+  }
+  return found.toSorted((one, other) => one.startedAt - other.startedAt);
+}
+
+async function readRunFile(path: string): Promise<RunFile | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  return text.length > BYTES_MAX ? undefined : parseRunFile(parseJson(text));
+}
+
+function parseRunFile(value: unknown): RunFile | undefined {
+  const { pid, host, port, version, startedAt } = asRecord(value);
+  const isHost = host === '127.0.0.1' || host === '::1';
+  const isPort = Number.isInteger(port) && Number(port) > 0 && Number(port) <= 65_535;
+  const isVersion = typeof version === 'string' && /^[\w.+-]{1,40}$/.test(version);
+  if (!isHost || !isPort || !isVersion) return undefined;
+  if (!Number.isInteger(pid) || !Number.isFinite(startedAt)) return undefined;
+  return { pid: Number(pid), host, port: Number(port), version, startedAt: Number(startedAt) };
+}
+
+function pathOf(folder: string, pid: number): string {
+  return join(folder, `proxy-${pid}.json`);
+}

@@ -1,0 +1,117 @@
+import { DialectAnswer } from '../dialect-answer.ts';
+import {
+  asCount,
+  asList,
+  asRecord,
+  asText,
+  hasAt,
+  isRecord,
+  type Fields,
+} from '../../bytes/json-fields.ts';
+
+/** Answers of Messages. Thinking, signatures and tool arguments pass by unread. */
+export class MessagesAnswer extends DialectAnswer {
+  #callsTools = false;
+  #lastBlock: unknown;
+
+  constructor(textCharsMax: number) {
+    super(textCharsMax, { mark: '"text":"', textIn: plainDelta });
+  }
+
+  readBody(body: unknown): void {
+    const message = asRecord(body);
+    this.isFailed = isRecord(message['error']);
+    for (const block of asList(message['content'])) this.#startBlock(asRecord(block));
+    this.#readUsage(message['usage']);
+    this.#stop(message['stop_reason']);
+    this.isComplete = message['type'] === 'message' && typeof message['stop_reason'] === 'string';
+  }
+
+  protected passesBy(data: string): boolean {
+    return isInert(data);
+  }
+
+  protected isCalling(): boolean {
+    return this.#callsTools;
+  }
+
+  protected readParsed(event: Fields): void {
+    if (isRecord(event['error'])) this.isFailed = true;
+    switch (event['type']) {
+      case 'message_start':
+        this.#readUsage(asRecord(event['message'])['usage']);
+        break;
+      case 'content_block_start':
+        this.#startBlock(asRecord(event['content_block']));
+        break;
+      case 'content_block_delta':
+        this.text.append(textIn(event) ?? '');
+        break;
+      case 'message_delta':
+        this.#readUsage(event['usage']);
+        this.#stop(asRecord(event['delta'])['stop_reason']);
+        break;
+      case 'message_stop':
+        this.isComplete = true;
+        break;
+      case 'error':
+        this.isFailed = true;
+        break;
+      default: // Kinds of event that are new to us say nothing we could use.
+    }
+  }
+
+  // Text blocks side by side are one paragraph, as in the item that the client will send back.
+  #startBlock(block: Fields): void {
+    const type = block['type'];
+    if (type === 'text' && this.#lastBlock !== undefined && this.#lastBlock !== 'text') {
+      this.text.open();
+    }
+    this.#lastBlock = type;
+    if (type === 'text') this.text.append(asText(block['text']));
+    if (type === 'tool_use') this.#callsTools = true;
+  }
+
+  #stop(reason: unknown): void {
+    if (CALLING.has(reason)) this.#callsTools = true;
+    if (CUTTING.has(reason)) this.isCutShort = true;
+    // The person sees a refusal, but recalling it later would only teach the model to refuse.
+    if (reason === 'refusal') this.isFailed = true;
+  }
+
+  #readUsage(value: unknown): void {
+    if (!isRecord(value)) return;
+    const before = this.usage;
+    this.usage = {
+      input: asCount(value['input_tokens'], before?.input),
+      cacheRead: asCount(value['cache_read_input_tokens'], before?.cacheRead),
+      cacheWrite: asCount(value['cache_creation_input_tokens'], before?.cacheWrite),
+      output: asCount(value['output_tokens'], before?.output),
+    };
+  }
+}
+
+/** After these the client sends the conversation again by itself. */
+const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
+const CUTTING: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_exceeded']);
+
+function textIn(event: Fields): string | undefined {
+  const delta = asRecord(event['delta']);
+  return delta['type'] === 'text_delta' ? asText(delta['text']) : undefined;
+}
+
+function plainDelta(event: Fields): string | undefined {
+  const isDelta = event['type'] === 'content_block_delta' && !isRecord(event['error']);
+  return isDelta ? textIn(event) : undefined;
+}
+
+/** Events that need no look, told by how the provider spells them; any other spelling is parsed. */
+function isInert(data: string): boolean {
+  if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
+  return hasAt(data, '{"type":"ping"', 0) || hasAt(data, '{"type":"content_block_stop"', 0);
+}
+
+function isOtherDelta(data: string): boolean {
+  const at = data.indexOf('"delta":{"type":"');
+  return at !== -1 && !data.startsWith('text_', at + '"delta":{"type":"'.length);
+}

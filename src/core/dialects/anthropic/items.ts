@@ -1,0 +1,78 @@
+import { readUserText } from '../../conversation/human-text.ts';
+import { projectInUser } from '../../request/stated-project.ts';
+import type { ItemTraits } from '../../conversation/view.ts';
+import { asList, asRecord, asText, joinParagraphs } from '../../bytes/json-fields.ts';
+import { readSystemItem, textsOf } from '../system-text.ts';
+import { NO_TRAITS, toolCall } from '../traits.ts';
+
+/** Messages: `role` and a string, or a list of typed blocks. Newer clients also send role system. */
+export function readMessagesItem(value: unknown): ItemTraits {
+  const message = asRecord(value);
+  const content = message['content'];
+  switch (message['role']) {
+    case 'user':
+      return readUser(content);
+    case 'assistant':
+      return readAssistant(content);
+    case 'system':
+      return readSystemItem(textsOf(content));
+    default:
+      return NO_TRAITS;
+  }
+}
+
+function readUser(content: unknown): ItemTraits {
+  const toolResultIds = resultIds(asList(content));
+  const texts = textBlocks(content);
+  return {
+    ...NO_TRAITS,
+    role: 'user',
+    ...readUserText(texts, toolResultIds.length > 0),
+    toolResultIds,
+    ...projectInUser(texts),
+  };
+}
+
+function readAssistant(content: unknown): ItemTraits {
+  const blocks = asList(content);
+  const calls = blocks.map(asRecord).filter((block) => asText(block['type']).endsWith('tool_use'));
+  return {
+    ...NO_TRAITS,
+    role: 'assistant',
+    assistantText: typeof content === 'string' ? content.trim() : visibleText(blocks),
+    toolCalls: calls.map((block) => toolCall(block['id'], block['name'])),
+    toolResultIds: resultIds(blocks),
+    hasReasoning: blocks.some((block) => REASONING.has(asRecord(block)['type'])),
+  };
+}
+
+/** Blocks that only the provider can read, and that it wants back as they were. */
+const REASONING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'compaction']);
+
+/** `tool_result`, and what the provider's own tools answer: `web_search_tool_result`, … */
+function resultIds(blocks: readonly unknown[]): readonly string[] {
+  return blocks
+    .map(asRecord)
+    .filter((block) => asText(block['type']).endsWith('tool_result'))
+    .map((block) => asText(block['tool_use_id']));
+}
+
+function textBlocks(content: unknown): readonly string[] {
+  if (typeof content === 'string') return [content];
+  return textsOf(asList(content).filter((block) => asRecord(block)['type'] === 'text'));
+}
+
+/**
+ * Text blocks side by side are pieces of one sentence: citations cut them so. What another block
+ * separates are paragraphs.
+ */
+function visibleText(blocks: readonly unknown[]): string {
+  const paragraphs: string[] = [''];
+  for (const value of blocks) {
+    const block = asRecord(value);
+    if (block['type'] === 'text')
+      paragraphs.push(`${paragraphs.pop() ?? ''}${asText(block['text'])}`);
+    else paragraphs.push('');
+  }
+  return joinParagraphs(paragraphs);
+}

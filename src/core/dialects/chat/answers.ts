@@ -1,0 +1,123 @@
+import { DeltaTemplate } from '../answer-parser.ts';
+import { DialectAnswer } from '../dialect-answer.ts';
+import { asCount, asList, asRecord, isRecord, type Fields } from '../../bytes/json-fields.ts';
+import { textsOf } from '../system-text.ts';
+
+/** Answers of Chat Completions: of several choices the first. Reasoning and arguments pass by. */
+export class ChatAnswer extends DialectAnswer {
+  /** Chunks that say nothing to us: most of a stream that thinks or calls tools. */
+  readonly #quiet = [
+    new DeltaTemplate('"arguments":"', quietArguments),
+    new DeltaTemplate('"reasoning_content":"', (chunk) =>
+      quietReasoning(chunk, 'reasoning_content'),
+    ),
+    new DeltaTemplate('"reasoning":"', (chunk) => quietReasoning(chunk, 'reasoning')),
+  ];
+  #callsTools = false;
+
+  constructor(textCharsMax: number) {
+    super(textCharsMax, { mark: '"content":"', textIn: plainDelta });
+  }
+
+  readBody(body: unknown): void {
+    this.#readChunk(asRecord(body), 'message');
+  }
+
+  protected passesBy(data: string): boolean {
+    if (this.#quiet.some((template) => template.matches(data))) return true;
+    const isEnd = data.trim() === '[DONE]';
+    if (isEnd) this.isComplete = true;
+    return isEnd;
+  }
+
+  protected readParsed(chunk: Fields): void {
+    this.#readChunk(chunk, 'delta');
+  }
+
+  protected isCalling(): boolean {
+    return this.#callsTools;
+  }
+
+  protected override learn(data: string, event: Fields): void {
+    super.learn(data, event);
+    for (const template of this.#quiet) template.learn(data, event);
+  }
+
+  #readChunk(chunk: Fields, member: 'delta' | 'message'): void {
+    if (isRecord(chunk['error'])) this.isFailed = true;
+    this.#readUsage(chunk['usage']);
+    const choice = firstChoice(chunk);
+    const said = asRecord(choice[member]);
+    this.text.append(textsOf(said['content']).join(''));
+    if (hasCalls(said)) this.#callsTools = true;
+    this.#finish(choice['finish_reason']);
+  }
+
+  #finish(reason: unknown): void {
+    if (!isReason(reason)) return;
+    this.isComplete = true;
+    if (reason === 'tool_calls' || reason === 'function_call') this.#callsTools = true;
+    if (reason === 'length') this.isCutShort = true;
+    // A filtered text is like a refusal: seen, but nothing to remember.
+    if (reason === 'content_filter') this.isFailed = true;
+  }
+
+  #readUsage(value: unknown): void {
+    if (!isRecord(value)) return;
+    const details = asRecord(value['prompt_tokens_details']);
+    const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
+    this.usage = {
+      input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead),
+      cacheRead,
+      cacheWrite: 0, // OpenAI does not charge for writing its cache.
+      output: asCount(value['completion_tokens']),
+    };
+  }
+}
+
+/** Some providers send '' instead of null while the answer goes on. */
+function isReason(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function firstChoice(chunk: Fields): Fields {
+  const choices = asList(chunk['choices']).map(asRecord);
+  return choices.find((choice) => (choice['index'] ?? 0) === 0) ?? {};
+}
+
+/** The first choice's delta, when the chunk holds nothing else that matters. */
+function soleDelta(chunk: Fields): Fields {
+  const choice = firstChoice(chunk);
+  const matters =
+    isReason(choice['finish_reason']) || isRecord(chunk['usage']) || isRecord(chunk['error']);
+  return matters ? {} : asRecord(choice['delta']);
+}
+
+function hasCalls(delta: Fields): boolean {
+  return asList(delta['tool_calls']).length > 0 || isRecord(delta['function_call']);
+}
+
+/** The text of a chunk that says nothing else. */
+function plainDelta(chunk: Fields): string | undefined {
+  const delta = soleDelta(chunk);
+  const { content } = delta;
+  return typeof content === 'string' && !hasCalls(delta) ? content : undefined;
+}
+
+// That a tool is called was noticed when the first chunk of its kind was parsed.
+function quietArguments(chunk: Fields): string | undefined {
+  const delta = soleDelta(chunk);
+  const [call] = asList(delta['tool_calls']);
+  const { arguments: text } = asRecord(asRecord(call)['function']);
+  return typeof text === 'string' && !isSaid(delta) ? text : undefined;
+}
+
+function quietReasoning(chunk: Fields, member: string): string | undefined {
+  const delta = soleDelta(chunk);
+  const text = delta[member];
+  return typeof text === 'string' && !isSaid(delta) && !hasCalls(delta) ? text : undefined;
+}
+
+function isSaid(delta: Fields): boolean {
+  return textsOf(delta['content']).join('') !== '';
+}

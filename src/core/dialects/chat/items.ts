@@ -1,0 +1,58 @@
+import { readUserText } from '../../conversation/human-text.ts';
+import { projectInUser } from '../../request/stated-project.ts';
+import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
+import { asList, asRecord, asText, isRecord, type Fields } from '../../bytes/json-fields.ts';
+import { readSystemItem, textsOf } from '../system-text.ts';
+import { NO_TRAITS, toolCall } from '../traits.ts';
+
+/** Chat Completions: one message an item; calls are fields of the assistant's message. */
+export function readChatItem(value: unknown): ItemTraits {
+  const message = asRecord(value);
+  switch (message['role']) {
+    case 'user':
+      return readUser(message);
+    case 'assistant':
+      return readAssistant(message);
+    case 'system':
+    case 'developer':
+      return readSystemItem(textsOf(message['content']));
+    case 'tool':
+      return { ...NO_TRAITS, role: 'tool', toolResultIds: [asText(message['tool_call_id'])] };
+    case 'function': // The form before tool calls: a result names the function, not the call.
+      return { ...NO_TRAITS, role: 'tool', toolResultIds: [asText(message['name'])] };
+    default:
+      return NO_TRAITS;
+  }
+}
+
+function readUser(message: Fields): ItemTraits {
+  const texts = textsOf(message['content']);
+  return { ...NO_TRAITS, role: 'user', ...readUserText(texts, false), ...projectInUser(texts) };
+}
+
+function readAssistant(message: Fields): ItemTraits {
+  return {
+    ...NO_TRAITS,
+    role: 'assistant',
+    assistantText: textsOf(message['content']).join('').trim(),
+    toolCalls: toolCalls(message),
+    hasReasoning: REASONING_FIELDS.some((field) => isFilled(message[field])),
+  };
+}
+
+/** DeepSeek and Qwen; OpenRouter and vLLM; OpenRouter's signed form. */
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details'] as const;
+
+function isFilled(value: unknown): boolean {
+  return typeof value === 'string' ? value !== '' : asList(value).length > 0;
+}
+
+function toolCalls(message: Fields): readonly ToolCall[] {
+  const calls = asList(message['tool_calls']).map((value) => {
+    const call = asRecord(value);
+    const named = asRecord(call['function'] ?? call['custom']);
+    return toolCall(call['id'], named['name']);
+  });
+  const legacy = message['function_call'];
+  return isRecord(legacy) ? [...calls, toolCall(legacy['name'], legacy['name'])] : calls;
+}

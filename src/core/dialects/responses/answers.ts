@@ -1,0 +1,131 @@
+import { DialectAnswer } from '../dialect-answer.ts';
+import { clientCallId, isCall, isResult, resultId, visibleText } from './items.ts';
+import {
+  asCount,
+  asList,
+  asRecord,
+  asText,
+  hasAt,
+  isRecord,
+  type Fields,
+} from '../../bytes/json-fields.ts';
+
+/** Answers of Responses. Reasoning summaries, arguments and audio pass by unread. */
+export class ResponsesAnswer extends DialectAnswer {
+  /** Paragraph of each message, by its place in the output. */
+  readonly #paragraphs = new Map<unknown, number>();
+  readonly #waiting = new Set<string>();
+  readonly #answered = new Set<string>();
+
+  constructor(textCharsMax: number) {
+    super(textCharsMax, { mark: '"delta":"', textIn: plainDelta });
+  }
+
+  readBody(body: unknown): void {
+    this.#end(asRecord(body));
+  }
+
+  protected passesBy(data: string): boolean {
+    return isInert(data);
+  }
+
+  protected isCalling(): boolean {
+    return [...this.#waiting].some((id) => !this.#answered.has(id));
+  }
+
+  protected readParsed(event: Fields): void {
+    if (isRecord(event['error'])) this.isFailed = true;
+    switch (event['type']) {
+      case 'response.output_text.delta':
+        this.#append(event);
+        break;
+      case 'response.output_item.added':
+      case 'response.output_item.done':
+        this.#readItem(asRecord(event['item']));
+        break;
+      case 'response.completed':
+      case 'response.incomplete':
+      case 'response.failed':
+        this.#end(asRecord(event['response']));
+        break;
+      case 'error':
+        this.isFailed = true;
+        break;
+      default: // Kinds of event that are new to us say nothing we could use.
+    }
+  }
+
+  /** Each message is a paragraph, as each is an item when the client sends it back. */
+  #append(event: Fields): void {
+    const key = event['output_index'] ?? event['item_id'];
+    const paragraph = this.#paragraphs.get(key) ?? this.text.open();
+    this.#paragraphs.set(key, paragraph);
+    this.text.select(paragraph);
+    this.text.append(asText(event['delta']));
+  }
+
+  #readItem(item: Fields): void {
+    const type = asText(item['type']);
+    const id = isCall(type) ? clientCallId(item) : undefined;
+    if (id !== undefined && item['execution'] !== 'server') this.#waiting.add(id);
+    if (isResult(type)) this.#answered.add(resultId(item));
+  }
+
+  #end(response: Fields): void {
+    const output = asList(response['output']).map(asRecord);
+    for (const item of output) this.#readItem(item);
+    if (this.text.isEmpty) this.#readMessages(output);
+    this.#readUsage(response['usage']);
+    this.isFailed ||= response['status'] === 'failed' || isRecord(response['error']);
+    this.isComplete = response['status'] === 'completed' || response['status'] === 'incomplete';
+    if (response['status'] !== 'incomplete') return;
+    // A filtered text is like a refusal: seen, but nothing to remember.
+    const { reason } = asRecord(response['incomplete_details']);
+    if (reason === 'content_filter') this.isFailed = true;
+    else this.isCutShort = true;
+  }
+
+  /** For providers that send the whole text at the end only. */
+  #readMessages(output: readonly Fields[]): void {
+    for (const item of output.filter(({ type }) => type === 'message')) {
+      this.text.open();
+      this.text.append(visibleText(item['content']));
+    }
+  }
+
+  #readUsage(value: unknown): void {
+    if (!isRecord(value)) return;
+    const cacheRead = asCount(asRecord(value['input_tokens_details'])['cached_tokens']);
+    this.usage = {
+      input: Math.max(0, asCount(value['input_tokens']) - cacheRead),
+      cacheRead,
+      cacheWrite: 0, // OpenAI does not charge for writing its cache.
+      output: asCount(value['output_tokens']),
+    };
+  }
+}
+
+function plainDelta(event: Fields): string | undefined {
+  const isDelta = event['type'] === 'response.output_text.delta' && !isRecord(event['error']);
+  return isDelta && typeof event['delta'] === 'string' ? event['delta'] : undefined;
+}
+
+/** Events that need no look, told by how the provider spells them; any other spelling is parsed. */
+function isInert(data: string): boolean {
+  if (!hasAt(data, '{"type":"response.', 0)) return false;
+  const type = data.slice(18, data.indexOf('"', 18));
+  return INERT.has(type.slice(0, type.indexOf('.') + 1) || type);
+}
+
+/** Whole names, or families up to and including the dot. */
+const INERT: ReadonlySet<string> = new Set([
+  'created',
+  'in_progress',
+  'function_call_arguments.',
+  'custom_tool_call_input.',
+  'reasoning_text.',
+  'reasoning_summary_text.',
+  'reasoning_summary_part.',
+  'content_part.',
+  'refusal.',
+]);

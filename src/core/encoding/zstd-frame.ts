@@ -1,0 +1,177 @@
+import { ProxyError } from '../errors.ts';
+
+/**
+ * Where the frames of a zstd body are and what they claim, read from their headers alone (RFC 8878)
+ * before any decoder sees a byte. Decoders trust these claims: fzstd allocates what a 16-byte frame
+ * declares, and Node's own zstd takes a cut-off body for a whole one.
+ *
+ * Throws ProxyError: BODY_UNREADABLE for what is not whole zstd, BODY_TOO_LARGE for what would take
+ * more memory than is allowed. Never reads what the blocks hold.
+ */
+export interface ZstdFrame {
+  /** Offsets in the body: the magic number, the first block, the checksum if any, the end. */
+  readonly start: number;
+  readonly blocks: number;
+  readonly blocksEnd: number;
+  readonly end: number;
+  /** Bytes that one block may decode to. */
+  readonly blockBytesMax: number;
+  /** Decoded bytes as declared; undefined when the frame does not say. */
+  readonly contentSize: number | undefined;
+  readonly checksum: number | undefined;
+}
+
+export interface ZstdBlock {
+  readonly isLast: boolean;
+  readonly kind: 'raw' | 'repeated' | 'compressed';
+  /** Offsets of what follows the block's header. */
+  readonly start: number;
+  readonly end: number;
+  /** Decoded bytes of a raw or repeated block; encoded bytes of a compressed one. */
+  readonly size: number;
+}
+
+const MAGIC = 0xfd2fb528;
+const SKIPPABLE_MAGIC = 0x184d2a50; // The low four bits are free.
+
+/** RFC 9659: no sender may use more for HTTP. A decoder needs this much memory a frame. */
+export const WINDOW_BYTES_MAX = 8 << 20;
+
+/** RFC 8878, 3.1.1.2.4 */
+const BLOCK_BYTES_MAX = 128 << 10;
+
+// Clients send one frame; parallel compressors write one for each MiB or so. Frames cost far more to
+// set up than to read: a million empty ones are 9 MB.
+const FRAMES_MAX = 1_024;
+
+// 64 MiB in whole blocks are 512. Encoders that flush often make small ones, but a body of a quarter
+// of a million blocks only wants to keep the decoder busy.
+const BLOCKS_MAX = 1 << 18;
+
+export function readZstdFrames(body: Uint8Array, decodedBytesMax: number): readonly ZstdFrame[] {
+  const frames: ZstdFrame[] = [];
+  const budget: Budget = {
+    frames: FRAMES_MAX,
+    blocks: BLOCKS_MAX,
+    decodedBytes: decodedBytesMax,
+  };
+  for (let at = 0; at < body.length;) {
+    budget.frames -= 1;
+    if (budget.frames < 0) throw tooLarge('The zstd body has too many frames.');
+    const magic = readInteger(body, at, 4);
+    if ((magic & 0xfffffff0) >>> 0 === SKIPPABLE_MAGIC) {
+      at += 8 + readInteger(body, at + 4, 4);
+      if (at > body.length) throw unreadable('The zstd body is cut off.');
+      continue;
+    }
+    if (magic !== MAGIC) throw unreadable('The body is not zstd, or more follows it.');
+    const frame = readFrame(body, at, budget);
+    frames.push(frame);
+    at = frame.end;
+  }
+  if (frames.length === 0) throw unreadable('The zstd body is empty.');
+  return frames;
+}
+
+/** The block whose header is at `at`; its content is inside the body. */
+export function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlock {
+  const header = readInteger(body, at, 3);
+  const kind = (['raw', 'repeated', 'compressed'] as const)[(header >> 1) & 3];
+  const size = header >> 3;
+  if (kind === undefined) throw unreadable('The zstd body has a block of an unknown kind.');
+  if (size > blockBytesMax) throw unreadable('The zstd body has a block that is too long.');
+  const start = at + 3;
+  const end = start + (kind === 'repeated' ? 1 : size);
+  if (end > body.length) throw unreadable('The zstd body is cut off.');
+  return { isLast: (header & 1) === 1, kind, start, end, size };
+}
+
+interface Budget {
+  frames: number;
+  blocks: number;
+  decodedBytes: number;
+}
+
+function readFrame(body: Uint8Array, start: number, budget: Budget): ZstdFrame {
+  const header = readFrameHeader(body, start);
+  const { contentSize, windowSize } = header;
+  if (windowSize > WINDOW_BYTES_MAX) throw tooLarge('The zstd body needs too large a window.');
+  if ((contentSize ?? 0) > budget.decodedBytes) throw tooLarge(OVER_LIMIT);
+  const blockBytesMax = Math.min(windowSize, BLOCK_BYTES_MAX);
+  let at = header.blocks;
+  let known = 0; // Decoded bytes that the block headers state outright.
+  for (let isLast = false; !isLast;) {
+    budget.blocks -= 1;
+    if (budget.blocks < 0) throw tooLarge('The zstd body has too many blocks.');
+    const block = readBlock(body, at, blockBytesMax);
+    if (block.kind !== 'compressed') known += block.size;
+    if (known > budget.decodedBytes) throw tooLarge(OVER_LIMIT);
+    at = block.end;
+    isLast = block.isLast;
+  }
+  budget.decodedBytes -= Math.max(known, contentSize ?? 0);
+  return {
+    start,
+    blocks: header.blocks,
+    blocksEnd: at,
+    end: header.hasChecksum ? at + 4 : at,
+    blockBytesMax,
+    contentSize,
+    checksum: header.hasChecksum ? readInteger(body, at, 4) : undefined,
+  };
+}
+
+interface FrameHeader {
+  readonly blocks: number;
+  readonly windowSize: number;
+  readonly contentSize: number | undefined;
+  readonly hasChecksum: boolean;
+}
+
+function readFrameHeader(body: Uint8Array, start: number): FrameHeader {
+  const descriptor = readInteger(body, start + 4, 1);
+  const isSingleSegment = (descriptor & 0x20) !== 0;
+  if ((descriptor & 0x08) !== 0) throw unreadable('The zstd body sets a reserved bit.');
+  let at = start + 5;
+  let windowSize = 0;
+  if (!isSingleSegment) {
+    const window = readInteger(body, at, 1);
+    const base = 2 ** (10 + (window >> 3));
+    windowSize = base + (base / 8) * (window & 7);
+    at += 1;
+  }
+  const idBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
+  if (readInteger(body, at, idBytes) !== 0) {
+    throw unreadable('The zstd body needs a dictionary.');
+  }
+  at += idBytes;
+  const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6] ?? 0;
+  const size = readInteger(body, at, sizeBytes) + (sizeBytes === 2 ? 256 : 0);
+  return {
+    blocks: at + sizeBytes,
+    windowSize: isSingleSegment ? size : windowSize,
+    contentSize: sizeBytes === 0 ? undefined : size,
+    hasChecksum: (descriptor & 0x04) !== 0,
+  };
+}
+
+/** Little-endian and unsigned; exact below 2^53, and far over every limit above it. */
+function readInteger(body: Uint8Array, at: number, length: number): number {
+  let value = 0;
+  for (let index = length - 1; index >= 0; index -= 1) {
+    const byte = body[at + index];
+    if (byte === undefined) throw unreadable('The zstd body is cut off.');
+    value = value * 256 + byte;
+  }
+  return value;
+}
+
+const OVER_LIMIT = 'The decoded body is over the limit.';
+
+function tooLarge(message: string): ProxyError {
+  return new ProxyError('BODY_TOO_LARGE', message);
+}
+
+function unreadable(message: string): ProxyError {
+  return new ProxyError('BODY_UNREADABLE', message);
+}

@@ -1,0 +1,172 @@
+import type { Dialect } from './conversation/dialect.ts';
+
+interface ErrorRow {
+  readonly status: number;
+  /** Whether the same request may succeed if the client sends it again. Clients obey `x-should-retry`. */
+  readonly retry: boolean;
+  readonly hint: string;
+}
+
+/**
+ * Every way a request can stop inside svc, in one table. A code is part of the interface: tests,
+ * docs and users match on it. A message is for people and may change. A hint says what to do.
+ */
+const ERRORS = {
+  LOCAL_TOKEN_INVALID: {
+    status: 401,
+    retry: false,
+    hint: 'Print the right one with: svc config token',
+  },
+  REQUEST_MALFORMED: {
+    status: 400,
+    retry: false,
+    hint: 'Send one well-formed HTTP/1.1 request with one Host and one of each credential header.',
+  },
+  ORIGIN_REFUSED: {
+    status: 403,
+    retry: false,
+    hint: 'svc answers programs on this machine, not web pages. Use http://127.0.0.1 with the configured port and no Origin header.',
+  },
+  ROUTE_UNKNOWN: {
+    status: 404,
+    retry: false,
+    hint: 'The base URL of OpenAI-style clients ends in /v1, that of Anthropic-style clients does not. Further paths: proxy.relayPaths.',
+  },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    retry: false,
+    hint: 'The Allow header names the methods of this path.',
+  },
+  UPSTREAM_NOT_CONFIGURED: { status: 404, retry: false, hint: 'Add the provider with: svc setup' },
+  REQUEST_TIMEOUT: {
+    status: 408,
+    retry: true,
+    hint: 'Send the headers within 10 seconds and the whole body within 60.',
+  },
+  BODY_TOO_LARGE: {
+    status: 413,
+    retry: false,
+    hint: 'Raise proxy.bodyBytesMax if this request is real.',
+  },
+  BODY_UNREADABLE: {
+    status: 400,
+    retry: false,
+    hint: 'Send the body whole, in the encoding that Content-Encoding names.',
+  },
+  ENCODING_UNSUPPORTED: {
+    status: 415,
+    retry: false,
+    hint: 'Use one of identity, zstd, gzip, deflate or br, once.',
+  },
+  CONTENT_TYPE_UNSUPPORTED: {
+    status: 415,
+    retry: false,
+    hint: 'Send Content-Type: application/json.',
+  },
+  EXPECTATION_FAILED: {
+    status: 417,
+    retry: false,
+    hint: 'Only Expect: 100-continue is understood.',
+  },
+  MODE_INVALID: {
+    status: 422,
+    retry: false,
+    hint: 'x-svc-memory-mode: off, read, write or read-write. x-svc-compression-mode: passthrough, shadow or deterministic.',
+  },
+  UPGRADE_REFUSED: {
+    status: 426,
+    retry: false,
+    hint: 'Use plain HTTP: svc relays JSON and server-sent events.',
+  },
+  HEADERS_TOO_MANY: {
+    status: 431,
+    retry: false,
+    hint: 'Send at most 100 headers and 64 KiB of them.',
+  },
+  INTERNAL: {
+    status: 500,
+    retry: false,
+    hint: 'Run svc doctor, and report this with the x-svc-request-id.',
+  },
+  TRANSFER_ENCODING_UNSUPPORTED: {
+    status: 501,
+    retry: false,
+    hint: 'Use Content-Length or Transfer-Encoding: chunked.',
+  },
+  UPSTREAM_UNREACHABLE: { status: 502, retry: true, hint: 'Check the provider with: svc doctor' },
+  UPSTREAM_ADDRESS_REFUSED: {
+    status: 502,
+    retry: false,
+    hint: 'The provider must be https on a public address, or its upstream needs "allowPrivate": true.',
+  },
+  SHUTTING_DOWN: {
+    status: 503,
+    retry: true,
+    hint: 'svc is stopping. Start it again with: svc start',
+  },
+  UPSTREAM_TIMEOUT: { status: 504, retry: true, hint: 'The provider sent no headers in time.' },
+  HTTP_VERSION_UNSUPPORTED: { status: 505, retry: false, hint: 'Use HTTP/1.1.' },
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** This request stops. The message is a constant plus safe fields: never a header, a body, a key. */
+export class ProxyError extends Error {
+  override readonly name = 'ProxyError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+
+  get retry(): boolean {
+    return ERRORS[this.code].retry;
+  }
+
+  /** What the user can do about it, in one sentence. */
+  get hint(): string {
+    return ERRORS[this.code].hint;
+  }
+}
+
+/** The error as the client's own SDK expects it. `dialect` undefined: a path that has none. */
+export function errorBody(
+  error: ProxyError,
+  dialect: Dialect | undefined,
+  requestId: string,
+): string {
+  const message = `svc: ${error.message} ${error.hint}`;
+  if (dialect === 'anthropic_messages') {
+    return JSON.stringify({
+      type: 'error',
+      error: { type: anthropicType(error.status), message, code: error.code },
+      request_id: requestId,
+    });
+  }
+  return JSON.stringify({
+    error: { message, type: openaiType(error.status), param: null, code: error.code },
+  });
+}
+
+// The type names are the providers' own: SDKs build their error classes from the status, and
+// clients show the type.
+function anthropicType(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 404) return 'not_found_error';
+  if (status === 413) return 'request_too_large';
+  if (status === 503) return 'overloaded_error';
+  if (status === 504) return 'timeout_error';
+  return status >= 500 ? 'api_error' : 'invalid_request_error';
+}
+
+function openaiType(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}

@@ -1,0 +1,232 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type ErrorCode, ProxyError } from '../errors.ts';
+import type { RawHeaders } from './headers.ts';
+import { explainUnknownPath, findPath, isTelemetry, type Route } from './routes.ts';
+import { COMPRESSION_MODES, MEMORY_MODES } from '../settings/settings.ts';
+
+/**
+ * The gate: everything about a request that can be decided from its head, decided before one byte
+ * of its body is read. It must never look at the time, the body or the network, and its texts never
+ * repeat what the client sent.
+ *
+ * The order is part of the design. A web page is sent away first (Host, Origin), then whoever has
+ * no token, and only a caller with the token learns which paths and methods exist.
+ */
+export interface RequestHead {
+  readonly method: string;
+  /** The request target as it came. */
+  readonly target: string;
+  /** '1.1' */
+  readonly httpVersion: string;
+  readonly headers: RawHeaders;
+}
+
+export interface GatePolicy {
+  /** The port that svc listens on. */
+  readonly port: number;
+  /** sha256 of each token that is valid now. */
+  readonly tokenDigests: readonly Buffer[];
+  readonly relayPaths: readonly string[];
+  /** Decoded bytes of a body. */
+  readonly bodyBytesMax: number;
+  /** Bytes of a zstd body on the wire. */
+  readonly zstdBytesMax: number;
+}
+
+/** A request that may go on. */
+export interface Admission {
+  readonly route: Route;
+  /** undefined: the request has no body. */
+  readonly body: ExpectedBody | undefined;
+  /** The client waits for `100 Continue` before it sends the body. */
+  readonly awaitsContinue: boolean;
+}
+
+export interface ExpectedBody {
+  readonly encoding: Encoding;
+  /** Bytes as announced; undefined when chunked. */
+  readonly length: number | undefined;
+  /** Bytes that may arrive. */
+  readonly wireBytesMax: number;
+}
+
+const ENCODINGS = ['identity', 'zstd', 'gzip', 'deflate', 'br'] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** Real clients send 20 to 40; the next size up that no honest one reaches. */
+export const HEADERS_MAX = 100;
+
+// Two of any of these and the parties on the way may each believe another one.
+const ONCE = ['host', 'authorization', 'x-api-key', 'content-type', 'content-length', 'expect'];
+
+const ANY_METHOD = 'GET, HEAD, POST';
+
+/** Throws ProxyError with the answer when the request may not go on. */
+export function admit(head: RequestHead, policy: GatePolicy): Admission {
+  const headers = indexHeaders(head.headers);
+  checkForm(head, headers);
+  checkCaller(headers, policy.port);
+  const path = pathOf(head.target);
+  const entry = findPath({
+    path,
+    isAnthropic: headers.has('anthropic-version'),
+    relayPaths: policy.relayPaths,
+  });
+  // A preflight carries no token, and no answer to it may help a web page.
+  if (head.method === 'OPTIONS') refuse('METHOD_NOT_ALLOWED', 'svc answers no OPTIONS request.');
+  const isOpen = entry?.route.kind === 'local' || isTelemetry(path);
+  if (!isOpen && !hasToken(headers, policy.tokenDigests)) {
+    refuse('LOCAL_TOKEN_INVALID', 'The local token is missing or wrong.');
+  }
+  if (entry === undefined) {
+    refuse('ROUTE_UNKNOWN', explainUnknownPath(path, `http://127.0.0.1:${policy.port}`));
+  }
+  if (!entry.methods.includes(head.method)) {
+    refuse('METHOD_NOT_ALLOWED', 'This path does not have this method.');
+  }
+  if (entry.route.kind === 'model') checkModes(headers);
+  return { route: entry.route, ...checkBody(head.method, headers, policy) };
+}
+
+/** What an upgrade must pass before it is told to use plain HTTP: it is answered without a token. */
+export function checkUpgrade(head: RequestHead, port: number): void {
+  const headers = indexHeaders(head.headers);
+  checkForm(head, headers);
+  checkCaller(headers, port);
+}
+
+/** The Allow header of an answer to a method that a path does not have. */
+export function allowedMethods(head: RequestHead, relayPaths: readonly string[]): string {
+  const entry = findPath({ path: pathOf(head.target), isAnthropic: false, relayPaths });
+  return entry?.methods.join(', ') ?? ANY_METHOD;
+}
+
+export function pathOf(target: string): string {
+  const query = target.indexOf('?');
+  return query === -1 ? target : target.slice(0, query);
+}
+
+export function isAnthropic(headers: RawHeaders): boolean {
+  return indexHeaders(headers).has('anthropic-version');
+}
+
+type HeaderIndex = ReadonlyMap<string, readonly string[]>;
+
+function indexHeaders(raw: RawHeaders): HeaderIndex {
+  const index = new Map<string, string[]>();
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = (raw[at] ?? '').toLowerCase();
+    const value = raw[at + 1] ?? '';
+    const values = index.get(name);
+    if (values === undefined) index.set(name, [value]);
+    else values.push(value);
+  }
+  return index;
+}
+
+/** HTTP itself: what a strict server refuses from anyone. */
+function checkForm(head: RequestHead, headers: HeaderIndex): void {
+  if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc speaks HTTP/1.1 only.');
+  const isPath = head.target.startsWith('/') || (head.target === '*' && head.method === 'OPTIONS');
+  if (!isPath || /[#\\]/.test(head.target)) {
+    refuse('REQUEST_MALFORMED', 'The request target is not a path.');
+  }
+  if (head.headers.length > 2 * HEADERS_MAX) {
+    refuse('HEADERS_TOO_MANY', 'The request has too many headers.');
+  }
+  // The parser of Node 20.18 lets a space before the colon pass, and others may drop the header.
+  for (const name of headers.keys()) {
+    if (name.endsWith(' ')) refuse('REQUEST_MALFORMED', 'A header name ends with a space.');
+  }
+  if (!headers.has('host')) refuse('REQUEST_MALFORMED', 'The request names no Host.');
+  for (const name of ONCE) {
+    if ((headers.get(name)?.length ?? 0) > 1) {
+      refuse('REQUEST_MALFORMED', `The request repeats the header ${name}.`);
+    }
+  }
+}
+
+/** A program on this machine, not a web page: neither a foreign one nor a rebound name. */
+function checkCaller(headers: HeaderIndex, port: number): void {
+  const host = headers.get('host')?.[0]?.toLowerCase();
+  const isOurs =
+    host === `127.0.0.1:${port}` || host === `localhost:${port}` || host === `[::1]:${port}`;
+  if (!isOurs) refuse('ORIGIN_REFUSED', 'The Host header does not name svc on this machine.');
+  const sites = headers.get('sec-fetch-site') ?? [];
+  if (headers.has('origin') || sites.some((site) => site !== 'none')) {
+    refuse('ORIGIN_REFUSED', 'The request comes from a web page.');
+  }
+}
+
+/** Either credential header is enough: clients that have both settings send two values. */
+function hasToken(headers: HeaderIndex, digests: readonly Buffer[]): boolean {
+  const [authorization] = headers.get('authorization') ?? [];
+  const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
+  const [apiKey] = headers.get('x-api-key') ?? [];
+  let isValid = false;
+  for (const presented of [bearer, apiKey]) {
+    if (presented === undefined) continue;
+    // Digests have one length, and every comparison is made: time tells nothing about the token.
+    const digest = createHash('sha256').update(presented, 'latin1').digest();
+    for (const valid of digests) isValid = timingSafeEqual(digest, valid) || isValid;
+  }
+  return isValid;
+}
+
+/** A mode that is not understood must not be guessed: 'off' may have been meant. */
+function checkModes(headers: HeaderIndex): void {
+  const vocabularies: readonly (readonly [string, readonly string[]])[] = [
+    ['x-svc-memory-mode', MEMORY_MODES],
+    ['x-svc-compression-mode', COMPRESSION_MODES],
+  ];
+  for (const [name, modes] of vocabularies) {
+    const values = headers.get(name) ?? [];
+    if (values.length > 1 || values.some((value) => !modes.includes(value))) {
+      refuse('MODE_INVALID', `The header ${name} is repeated or has an unknown value.`);
+    }
+  }
+}
+
+function checkBody(
+  method: string,
+  headers: HeaderIndex,
+  policy: GatePolicy,
+): Omit<Admission, 'route'> {
+  const chunked = headers.get('transfer-encoding');
+  if (chunked !== undefined && (chunked.length > 1 || chunked[0]?.toLowerCase() !== 'chunked')) {
+    refuse('TRANSFER_ENCODING_UNSUPPORTED', 'The transfer encoding is not chunked.');
+  }
+  const [expectation] = headers.get('expect') ?? [];
+  if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') {
+    refuse('EXPECTATION_FAILED', 'The Expect header asks for something unknown.');
+  }
+  const awaitsContinue = expectation !== undefined;
+  const announced = headers.get('content-length')?.[0];
+  const length = chunked === undefined ? Number(announced ?? 0) : undefined;
+  const encoding = encodingOf(headers);
+  if (length === 0) {
+    if (encoding !== 'identity') refuse('BODY_UNREADABLE', 'The body is empty but encoded.');
+    return { body: undefined, awaitsContinue };
+  }
+  if (method !== 'POST') refuse('REQUEST_MALFORMED', 'Only a POST request may have a body.');
+  if (!/^application\/json *(?:;|$)/i.test(headers.get('content-type')?.[0] ?? '')) {
+    refuse('CONTENT_TYPE_UNSUPPORTED', 'The body is not declared as JSON.');
+  }
+  const wireBytesMax = encoding === 'zstd' ? policy.zstdBytesMax : policy.bodyBytesMax;
+  if (length !== undefined && length > wireBytesMax) {
+    refuse('BODY_TOO_LARGE', 'The body is over the limit.');
+  }
+  return { body: { encoding, length, wireBytesMax }, awaitsContinue };
+}
+
+function encodingOf(headers: HeaderIndex): Encoding {
+  const values = headers.get('content-encoding') ?? ['identity'];
+  const named = values.length === 1 ? values[0]?.trim().toLowerCase() : undefined;
+  const encoding = ENCODINGS.find((known) => known === named);
+  if (encoding === undefined) refuse('ENCODING_UNSUPPORTED', 'The content encoding is unknown.');
+  return encoding;
+}
+
+function refuse(code: ErrorCode, message: string): never {
+  throw new ProxyError(code, message);
+}

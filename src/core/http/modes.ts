@@ -1,0 +1,75 @@
+import { ProxyError } from '../errors.ts';
+import { headerCount, headerOf } from './header-rules.ts';
+import type { RawHeaders } from './headers.ts';
+import {
+  COMPRESSION_MODES,
+  type CompressionMode,
+  MEMORY_MODES,
+  type MemoryMode,
+} from '../settings/settings.ts';
+
+/** What this request asks of memory and of shortening, after everything that may lower it. */
+export interface Modes {
+  /** The effective memory mode: configured ∩ requested ∩ what the memory supports. */
+  readonly memory: MemoryMode;
+  readonly reads: boolean;
+  readonly writes: boolean;
+  /** As asked; what happened may differ and is told by the plan. */
+  readonly compression: CompressionMode;
+}
+
+export interface ModeLimits {
+  readonly memoryMode: MemoryMode;
+  readonly compressionMode: CompressionMode;
+  /** What the memory can do for this user: with a hosted service, the scopes of the key. */
+  readonly supports: { readonly read: boolean; readonly write: boolean };
+}
+
+/**
+ * Joins configuration and request headers. The memory header can only lower what is configured; the
+ * compression header replaces it for this request. Throws MODE_INVALID, before anything was sent.
+ */
+export function decideModes(headers: RawHeaders, limits: ModeLimits): Modes {
+  const requested = modeHeader(headers, 'x-svc-memory-mode', MEMORY_MODES) ?? 'read-write';
+  const compression = modeHeader(headers, 'x-svc-compression-mode', COMPRESSION_MODES);
+  const { supports } = limits;
+  const reads = supports.read && canRead(limits.memoryMode) && canRead(requested);
+  const writes = supports.write && canWrite(limits.memoryMode) && canWrite(requested);
+  return {
+    memory: memoryModeOf(reads, writes),
+    reads,
+    writes,
+    compression: compression ?? limits.compressionMode,
+  };
+}
+
+function modeHeader<Mode extends string>(
+  headers: RawHeaders,
+  name: string,
+  modes: readonly Mode[],
+): Mode | undefined {
+  const value = headerOf(headers, name);
+  if (value === undefined) return undefined;
+  const mode = modes.find((it) => it === value);
+  // A repeated header is refused even when both agree: which one counts would be a guess.
+  if (mode === undefined || headerCount(headers, name) > 1) {
+    throw new ProxyError(
+      'MODE_INVALID',
+      `The header ${name} must be given once, as one of ${modes.join(', ')}.`,
+    );
+  }
+  return mode;
+}
+
+function canRead(mode: MemoryMode): boolean {
+  return mode === 'read' || mode === 'read-write';
+}
+
+function canWrite(mode: MemoryMode): boolean {
+  return mode === 'write' || mode === 'read-write';
+}
+
+function memoryModeOf(reads: boolean, writes: boolean): MemoryMode {
+  if (reads) return writes ? 'read-write' : 'read';
+  return writes ? 'write' : 'off';
+}

@@ -1,0 +1,138 @@
+import type { Dialect } from '../conversation/dialect.ts';
+
+/**
+ * Which paths svc answers: a closed table, compared byte for byte. Nothing here normalises a path:
+ * what is not in the table in exactly this form is unknown, so no spelling of a path reaches the
+ * provider that the table does not name.
+ */
+
+/**
+ * 'model': memory may act. 'relay': the client's bytes go to the upstream of `dialect` untouched;
+ * `dialect` undefined is the OpenAI side, whichever of its two styles is configured.
+ * 'local': answered here while the process lives, to anyone. 'open-requests': what is being answered,
+ * to a holder of the token.
+ */
+export type Route =
+  | { readonly kind: 'model'; readonly dialect: Dialect }
+  | { readonly kind: 'relay'; readonly dialect: Dialect | undefined }
+  | { readonly kind: 'local' }
+  | { readonly kind: 'open-requests' };
+
+export interface PathEntry {
+  readonly route: Route;
+  readonly methods: readonly string[];
+}
+
+/** svc asks itself: no client knows it. */
+export const OPEN_REQUESTS_PATH = '/svc/open-requests';
+
+const READ = ['GET', 'HEAD'] as const;
+const POST = ['POST'] as const;
+const RELAYED_METHODS = ['GET', 'HEAD', 'POST'] as const;
+
+const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
+  ['/v1/messages', model('anthropic_messages')],
+  ['/v1/responses', model('openai_responses')],
+  ['/v1/chat/completions', model('openai_chat_completions')],
+  // Seen from real clients, or named by their SDKs as helpers of the three routes above.
+  ['/v1/messages/count_tokens', relayed('anthropic_messages')],
+  ['/v1/responses/compact', relayed('openai_responses')],
+  ['/v1/responses/input_tokens', relayed('openai_responses')],
+  ['/health', { route: { kind: 'local' }, methods: READ }],
+  ['/livez', { route: { kind: 'local' }, methods: READ }],
+  [OPEN_REQUESTS_PATH, { route: { kind: 'open-requests' }, methods: ['GET'] }],
+]);
+
+const MODELS = '/v1/models';
+
+// One path segment. A model id may hold an encoded slash ("meta%2Fllama"), but no segment of it
+// starts with a dot: `..` must not climb out of /v1/models at the provider.
+const MODEL_ID = /^[\w:@+-][\w.:@+-]*(?:\/[\w:@+-][\w.:@+-]*)*$/;
+
+export interface PathQuery {
+  /** The target up to its `?`. */
+  readonly path: string;
+  /** The request carries `anthropic-version`: the same path exists on both sides. */
+  readonly isAnthropic: boolean;
+  /** ProxySettings.relayPaths. */
+  readonly relayPaths: readonly string[];
+}
+
+export function findPath({ path, isAnthropic, relayPaths }: PathQuery): PathEntry | undefined {
+  const entry = PATHS.get(path);
+  if (entry !== undefined) return entry;
+  const dialect = isAnthropic ? 'anthropic_messages' : undefined;
+  if (path === MODELS || isModelPath(path)) {
+    return { route: { kind: 'relay', dialect }, methods: READ };
+  }
+  if (!relayPaths.includes(path)) return undefined;
+  return {
+    route: { kind: 'relay', dialect: dialectOfPath(path) ?? dialect },
+    methods: RELAYED_METHODS,
+  };
+}
+
+/** In which dialect an error about this path is written; undefined: the OpenAI shape. */
+export function errorDialect(path: string, isAnthropic: boolean): Dialect | undefined {
+  return dialectOfPath(path) ?? (isAnthropic ? 'anthropic_messages' : undefined);
+}
+
+/**
+ * Telemetry that Claude Code sends to its base URL. It is answered here, whatever token it carries:
+ * it must reach neither the provider nor a log.
+ */
+export function isTelemetry(path: string): boolean {
+  return path.startsWith('/api/event_logging/');
+}
+
+/** What is wrong with the client's base URL when its path is a known one but for its /v1. */
+export function explainUnknownPath(path: string, origin: string): string {
+  const once = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : undefined;
+  if (once !== undefined && isKnown(once)) {
+    const base = dialectOfPath(once) === 'anthropic_messages' ? origin : `${origin}/v1`;
+    return `The path has /v1 twice: set the client's base URL to ${base} .`;
+  }
+  if (isKnown(`/v1${path}`)) {
+    return `The path lacks /v1: set the client's base URL to ${origin}/v1 .`;
+  }
+  return 'This path is not in the list of paths that svc serves.';
+}
+
+function isKnown(path: string): boolean {
+  return findPath({ path, isAnthropic: false, relayPaths: [] }) !== undefined;
+}
+
+function dialectOfPath(path: string): Dialect | undefined {
+  const rest = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : path;
+  const inside = rest.startsWith('/v1/') ? rest.slice('/v1'.length) : rest;
+  if (isUnder(inside, '/messages') || isTelemetry(path)) return 'anthropic_messages';
+  if (isUnder(inside, '/responses')) return 'openai_responses';
+  if (isUnder(inside, '/chat/completions')) return 'openai_chat_completions';
+  return undefined;
+}
+
+function isUnder(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+function isModelPath(path: string): boolean {
+  if (!path.startsWith(`${MODELS}/`)) return false;
+  const id = path.slice(MODELS.length + 1);
+  return !id.includes('/') && MODEL_ID.test(decodeOnce(id));
+}
+
+function decodeOnce(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return '';
+  }
+}
+
+function model(dialect: Dialect): PathEntry {
+  return { route: { kind: 'model', dialect }, methods: POST };
+}
+
+function relayed(dialect: Dialect): PathEntry {
+  return { route: { kind: 'relay', dialect }, methods: POST };
+}

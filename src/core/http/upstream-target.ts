@@ -1,0 +1,99 @@
+import type { Dialect } from '../conversation/dialect.ts';
+
+/**
+ * How an upstream's base URL and a client's target become the address of one request. Users paste a
+ * base URL from the provider's page, and pages differ: with `/v1`, with another version, with none.
+ *
+ * The rule:
+ * - A version as the last segment of the base path (`/v1`, `/api/paas/v4`) stands in for the client's
+ *   own `/v1`, so it is never doubled.
+ * - Without one, the client's `/v1` is kept: `https://api.anthropic.com`, `http://gateway/prefix`.
+ * - But an OpenAI-style base that has a path is that API's whole root, as in OpenAI's own SDKs, to
+ *   which `/chat/completions` is added: `…/v1beta/openai`, `…/inference`, `…/openai/deployments/x`.
+ *   A gateway that wants `/v1` behind its prefix says so in its base URL.
+ * - A target outside `/v1` goes to the base path without its version.
+ */
+export interface UpstreamBase {
+  readonly isSecure: boolean;
+  /** Scheme, host and port: `https://api.openai.com`. */
+  readonly origin: string;
+  /** As the URL standard writes it: lower case, an IPv4 address in four decimals, IPv6 in brackets. */
+  readonly hostname: string;
+  /** The URL holds a user name or a password. */
+  readonly hasUserInfo: boolean;
+  /** What replaces the `/v1` of a target, and what precedes every other target. */
+  readonly versioned: string;
+  readonly root: string;
+  /** Query of the base URL and of the settings, encoded; '' for none. */
+  readonly query: string;
+  /** Decoded names in `query`: the client's pairs of these names are dropped. */
+  readonly queryNames: ReadonlySet<string>;
+}
+
+interface BaseSettings {
+  readonly baseUrl: string;
+  readonly apiStyle: Dialect;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+const VERSION_SEGMENT = /^v\d+(?:(?:alpha|beta)\d*)?$/;
+const CLIENT_VERSION = '/v1';
+
+/** Throws TypeError when the base URL is not an absolute http or https URL. */
+export function parseUpstreamBase(settings: BaseSettings): UpstreamBase {
+  const url = new URL(settings.baseUrl);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw new TypeError('The base URL of an upstream must be http or https.');
+  }
+  const path = withoutTrailingSlashes(url.pathname);
+  const lastSegmentAt = path.lastIndexOf('/');
+  const endsInVersion = VERSION_SEGMENT.test(path.slice(lastSegmentAt + 1));
+  const root = endsInVersion ? path.slice(0, lastSegmentAt) : path;
+  const isWholeRoot = settings.apiStyle !== 'anthropic_messages' && root !== '';
+  const query = new URLSearchParams(url.searchParams);
+  for (const [name, value] of Object.entries(settings.query)) query.set(name, value);
+  return {
+    isSecure: url.protocol === 'https:',
+    origin: url.origin,
+    hostname: url.hostname,
+    hasUserInfo: url.username !== '' || url.password !== '',
+    versioned: endsInVersion || isWholeRoot ? path : `${path}${CLIENT_VERSION}`,
+    root,
+    query: [...query].map((pair) => pair.map(encodeURIComponent).join('=')).join('&'),
+    queryNames: new Set(query.keys()),
+  };
+}
+
+/** Path and query for the wire. The client's query stays as it was written, before the upstream's. */
+export function joinTarget(base: UpstreamBase, target: string): string {
+  const questionAt = target.indexOf('?');
+  const path = questionAt === -1 ? target : target.slice(0, questionAt);
+  const clientQuery = questionAt === -1 ? '' : target.slice(questionAt + 1);
+  const joined = joinPath(base, path);
+  if (base.query === '') return joined + (questionAt === -1 ? '' : target.slice(questionAt));
+  const kept = clientQuery
+    .split('&')
+    .filter((pair) => pair !== '' && !base.queryNames.has(nameOf(pair)));
+  return `${joined}?${[...kept, base.query].join('&')}`;
+}
+
+function joinPath(base: UpstreamBase, path: string): string {
+  const isVersioned = path === CLIENT_VERSION || path.startsWith(`${CLIENT_VERSION}/`);
+  const joined = isVersioned
+    ? base.versioned + path.slice(CLIENT_VERSION.length)
+    : base.root + path;
+  return joined === '' ? '/' : joined;
+}
+
+// The same reading as the server's: a name may be spelled with escapes. A pair that cannot be
+// decoded is no name of ours.
+function nameOf(pair: string): string {
+  const [name] = new URLSearchParams(pair).keys();
+  return name ?? '';
+}
+
+function withoutTrailingSlashes(path: string): string {
+  let end = path.length;
+  while (end > 0 && path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+}

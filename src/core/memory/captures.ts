@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto';
+import type { Answer } from '../answer/answer.ts';
+import { type Heard, withoutEchoes } from './echoes.ts';
+import type { Exchange } from '../conversation/exchanges.ts';
+import { withoutReminders } from '../conversation/human-text.ts';
+import { stripRecallBlocks } from '../recall/recall-block.ts';
+import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
+import { hasTerms } from '../recall/terms.ts';
+
+/**
+ * Decides what of a conversation becomes a memory: what the person typed and what the assistant
+ * visibly answered, once. Never reasoning, tool arguments, client wrappers, recalled blocks,
+ * fillers or a half answer; secrets are masked before anything else sees the text.
+ */
+
+export interface CapturedText {
+  /** base64url sha256 of role and text. */
+  readonly digest: string;
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+}
+
+// The longest typed prompts and answers measured are under 30 kB; what is longer is pasted data, of
+// which the start is kept.
+const TEXT_CHARS_MAX = 32_768;
+
+/**
+ * What the exchange's human said, when it is worth keeping. Undefined for fillers: "ok" or
+ * "continue" recalls nothing and matches everything.
+ */
+export function captureHuman(humanText: string): CapturedText | undefined {
+  const text = cleanText(humanText);
+  return text === '' || isFiller(text) ? undefined : captured('user', text);
+}
+
+/**
+ * What the assistant visibly answered in a whole exchange; undefined when there is nothing to keep.
+ * `heard`: the memories that the request carried: repeating them is not saying something.
+ */
+export function captureAssistant(
+  assistantText: string,
+  heard: Heard = NOTHING_HEARD,
+): CapturedText | undefined {
+  const text = withoutEchoes(cleanAnswer(assistantText), heard);
+  return saysLittle(text) ? undefined : captured('assistant', text);
+}
+
+/**
+ * A text that was a memory before, as an export has it: masked once more, because a line may come
+ * from anywhere, but neither cut nor judged. Undefined when nothing is left of it.
+ */
+export function captureStored(role: 'user' | 'assistant', text: string): CapturedText | undefined {
+  const kept = maskSecrets(stripPrivate(stripRecallBlocks(text))).text;
+  return kept.trim() === '' ? undefined : captured(role, kept);
+}
+
+/** The visible text of an open exchange once this answer has closed it. */
+export function closedText(exchange: Exchange, answer: Answer): string {
+  return [exchange.assistantText, answer.text].filter((text) => text.trim() !== '').join('\n\n');
+}
+
+/** The question for a recall: masked like everything that leaves for a memory. */
+export function questionText(text: string, charsMax: number): string {
+  const visible = visibleText(text);
+  if (visible.length <= charsMax) return maskSecrets(visible).text.slice(0, charsMax);
+  // People put the point first or last; what lies between is usually pasted.
+  const half = charsMax >> 1;
+  return `${startOf(visible, half)}\n${endOf(visible, half)}`;
+}
+
+/** The texts of an exchange as memories have them, but for echoes. Masking them is most of the work. */
+export interface CleanExchange {
+  readonly humanText: string;
+  readonly humanDigest: string;
+  readonly said: string;
+  readonly saidDigest: string;
+}
+
+export function cleanExchange({
+  humanText,
+  assistantText,
+}: Pick<Exchange, 'humanText' | 'assistantText'>): CleanExchange {
+  const said = cleanAnswer(assistantText);
+  const humanDigest = digestOf('user', cleanText(humanText));
+  return { humanText, humanDigest, said, saidDigest: digestOf('assistant', said) };
+}
+
+/** The digests that an exchange has as memories: what a request already holds is not recalled. */
+export function heldDigests(
+  { humanText, humanDigest, said, saidDigest }: CleanExchange,
+  blocks: readonly string[],
+): readonly string[] {
+  const own = withoutEchoes(said, { blocks, question: humanText });
+  return [humanDigest, saidDigest, ...(own === said ? [] : [digestOf('assistant', own)])];
+}
+
+const NOTHING_HEARD: Heard = { blocks: [], question: '' };
+
+function captured(role: 'user' | 'assistant', text: string): CapturedText {
+  return { digest: digestOf(role, text), role, text };
+}
+
+function digestOf(role: 'user' | 'assistant', text: string): string {
+  return createHash('sha256').update(`${role}\n${text}`).digest('base64url');
+}
+
+function cleanText(text: string): string {
+  return startOf(visibleText(text), TEXT_CHARS_MAX).trim();
+}
+
+function visibleText(text: string): string {
+  return stripPrivate(stripRecallBlocks(text)).trim();
+}
+
+// Half a secret has no format that a rule could know. So more is masked than is kept, and where the
+// text was cut that much is left out again: the longest secret, a private key of 4,096 bits, has
+// some 3,300 characters.
+const CUT_CHARS = 8_192;
+
+/** Masked; up to `charsMax` characters. */
+function startOf(text: string, charsMax: number): string {
+  const { text: masked } = maskSecrets(text.slice(0, charsMax + CUT_CHARS));
+  const isCut = text.length > charsMax + CUT_CHARS;
+  return masked.slice(0, Math.min(charsMax, Math.max(0, masked.length - (isCut ? CUT_CHARS : 0))));
+}
+
+/** The same from the end. */
+function endOf(text: string, charsMax: number): string {
+  const { text: masked } = maskSecrets(text.slice(-(charsMax + CUT_CHARS)));
+  const isCut = text.length > charsMax + CUT_CHARS;
+  const start = Math.max(isCut ? CUT_CHARS : 0, masked.length - charsMax);
+  return masked.slice(start);
+}
+
+/** Models repeat what stands in tool results, and clients put their reminders there. */
+function cleanAnswer(text: string): string {
+  return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text))));
+}
+
+// Local models, and now and then others, write their reasoning into the visible text, each element at
+// the beginning of a line. What never closes was cut off.
+const THINKING = /(?:^|\n)[ \t]*<(think(?:ing)?)>[^]*?(?:<\/\1>|$)/g;
+// Where the prompt's template opened the element, the answer only closes it.
+const THINKING_END = /^<\/think(?:ing)?>[ \t]*$/m;
+
+function withoutThinking(text: string): string {
+  if (!text.includes('think')) return text;
+  const rest = text.replaceAll(THINKING, '\n');
+  const end = THINKING_END.exec(rest);
+  return (end === null ? rest : rest.slice(end.index + end[0].length)).trim();
+}
+
+// "Let me look at the tests." before a tool call says what the answer's end says better.
+const ANNOUNCEMENT = new RegExp(
+  '^(?:(?:ok|okay|now|next|first|then|great|good|perfect)\\b[,.!]? )?' +
+    "(?:let me|let's|let us|i'll|i’ll|i will|i am going to|i'm going to) (?:(?:now|first|next|also|then|just|quickly|start by|begin by) )?" +
+    '(?:add|analy[sz]e|begin|check|commit|continue|create|do|examin|explore|find|fix|get|go|have a look|implement|' +
+    'inspect|install|investigat|list|look|make|open|proceed|read|refactor|review|run|search|see|start|take a look|test|try|update|verify|wait|write)',
+  'i',
+);
+const ANNOUNCEMENT_CHARS_MAX = 160;
+const PARAGRAPH_TERMS_MIN = 3;
+
+/** Without the paragraphs in which the assistant only says what it is about to do. */
+function withoutAnnouncements(text: string): string {
+  const paragraphs = text.split(/\n{2,}/);
+  if (paragraphs.length === 1) return text;
+  const kept = paragraphs.filter((paragraph) => !isAnnouncement(paragraph));
+  return kept.length === paragraphs.length ? text : kept.join('\n\n').trim();
+}
+
+function isAnnouncement(paragraph: string): boolean {
+  if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
+  // A heading, an item of a list or a line of code may be short and mean much.
+  if (!/^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph)) return false;
+  return ANNOUNCEMENT.test(paragraph) || !hasTerms(paragraph, PARAGRAPH_TERMS_MIN);
+}
+
+/** "Done." and "ok done" are answers, but not memories: one telling word is not enough. */
+function saysLittle(text: string): boolean {
+  return text === '' || isFiller(text) || !hasTerms(text.slice(0, 400), 2);
+}
+
+// Words that steer but say nothing: an exchange of these alone is no memory. English and the most
+// common short forms in other languages that coding sessions show.
+const FILLER_WORDS = new Set(
+  (
+    'ok okay k yes yeah yep y no nope n sure fine good great nice cool perfect thanks thank you thx please ' +
+    'noted understood got will go on ahead continue proceed next do it that this again retry try more keep going stop wait done hi hello hey ' +
+    'ja nein danke weiter oui non merci si sí gracias sim não obrigado да нет спасибо 好 好的 继续 是 はい 続けて'
+  ).split(' '),
+);
+
+// A memory of five filler words is still none; with a sixth word people begin to say something.
+const FILLER_WORDS_MAX = 5;
+
+// Five words of the list are at most this long: anything longer says something.
+const FILLER_CHARS_MAX = 64;
+
+function isFiller(text: string): boolean {
+  if (text.length > FILLER_CHARS_MAX) return false;
+  const words = text
+    .toLowerCase()
+    .split(/[\s.,!?;:…]+/u)
+    .filter((word) => word !== '');
+  return words.length <= FILLER_WORDS_MAX && words.every((word) => FILLER_WORDS.has(word));
+}

@@ -1,0 +1,175 @@
+import { createHash } from 'node:crypto';
+import { captureAssistant, type CapturedText, captureHuman } from './captures.ts';
+import { type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
+import { readItem } from '../conversation/items.ts';
+import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
+import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
+import type { ItemTraits } from '../conversation/view.ts';
+
+/**
+ * Reads the transcripts that Claude Code and Codex keep on disk, one line at a time. What becomes a
+ * memory is decided by the same rules as for live traffic: what a person typed and what the
+ * assistant visibly answered; never sub-agents, summaries of a compaction, reasoning or tools.
+ */
+
+export type TranscriptClient = 'claude-code' | 'codex';
+
+/** A record as the memory port has it; this floor does not know the ports. */
+export interface TranscriptRecord extends CapturedText {
+  readonly space: string;
+  readonly conversation: string;
+  readonly client: TranscriptClient;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly fingerprint: string;
+  readonly exchange: number;
+  readonly branch?: string;
+}
+
+interface Entry {
+  readonly item: ItemTraits;
+  readonly at: number;
+  /** The assistant was not done. */
+  readonly isCut: boolean;
+}
+
+/** Of Claude Code's lines: the answer ended at a limit, or was withheld. */
+const CUT_REASONS: ReadonlySet<unknown> = new Set(['max_tokens', 'refusal']);
+/** The model that Claude Code names where it speaks in the assistant's name: "API Error: 529 …". */
+const NO_MODEL = '<synthetic>';
+
+export class TranscriptReader {
+  readonly #client: TranscriptClient;
+  readonly #entries: Entry[] = [];
+  #session = '';
+  #folder: string | undefined;
+  #branch: string | undefined;
+  #isSubAgents = false;
+
+  constructor(client: TranscriptClient) {
+    this.#client = client;
+  }
+
+  /** A line that is no JSON object, or says nothing that somebody said, is passed over. */
+  push(line: string): void {
+    const fields = objectFrom(parseJson(line));
+    if (fields === undefined) return;
+    if (this.#client === 'claude-code') this.#pushClaude(fields);
+    else this.#pushCodex(fields);
+  }
+
+  /** In the order in which they were said. `name` stands for a session that does not name itself. */
+  finish(name: string): TranscriptRecord[] {
+    if (this.#isSubAgents) return [];
+    const exchanges = groupExchanges(this.#entries.map(({ item }) => item));
+    let fingerprint = '';
+    return exchanges
+      .filter(({ human }) => human !== undefined)
+      .flatMap((exchange, index) => {
+        fingerprint = digestOf(`${fingerprint}\n${exchange.humanText}`);
+        return this.#recordsOf(exchange, { index, fingerprint, name });
+      });
+  }
+
+  #pushClaude(fields: Fields): void {
+    const { type, message, isSidechain, isMeta, isCompactSummary } = fields;
+    this.#session ||= textFrom(fields['sessionId']) ?? '';
+    this.#folder ??= textFrom(fields['cwd']);
+    this.#branch = textFrom(fields['gitBranch']) ?? this.#branch;
+    if (isSidechain === true || isMeta === true || isCompactSummary === true) return;
+    if (type !== 'user' && type !== 'assistant') return;
+    const { model, stop_reason: reason } = objectFrom(message) ?? {};
+    if (model === NO_MODEL) return;
+    const isCut = CUT_REASONS.has(reason);
+    this.#add(readItem('anthropic_messages', message), fields['timestamp'], isCut);
+  }
+
+  #pushCodex(fields: Fields): void {
+    const { type, timestamp } = fields;
+    const payload = objectFrom(fields['payload']);
+    // Until 2025 an item stood in its line without an envelope, and the session's facts came first.
+    if (payload === undefined) {
+      if (type === undefined) this.#readMeta(fields);
+      else this.#add(readItem('openai_responses', fields), timestamp);
+      return;
+    }
+    if (type === 'session_meta') this.#readMeta(payload);
+    if (type === 'turn_context') this.#folder ??= textFrom(payload['cwd']);
+    if (type === 'response_item') this.#add(readItem('openai_responses', payload), timestamp);
+  }
+
+  #readMeta(meta: Fields): void {
+    // A fork repeats the facts of the session that it came from: the first ones are its own.
+    if (this.#session !== '') return;
+    this.#session = textFrom(meta['id']) ?? '';
+    this.#folder = textFrom(meta['cwd']);
+    this.#branch = textFrom(objectFrom(meta['git'])?.['branch']);
+    const source = meta['thread_source'];
+    this.#isSubAgents =
+      objectFrom(meta['source']) !== undefined || (source !== undefined && source !== 'user');
+  }
+
+  #add(item: ItemTraits, timestamp: unknown, isCut = false): void {
+    const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
+    const before = this.#entries.at(-1)?.at ?? 0;
+    this.#entries.push({ item, at: Number.isNaN(at) ? before : at, isCut });
+  }
+
+  #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {
+    // What was cut short, or what still waited for a tool, was not the answer.
+    const last = this.#entries
+      .slice(exchange.start, exchange.end)
+      .findLast(({ item }) => item.assistantText !== '');
+    const isWhole = !exchange.isOpen && !exchange.wasInterrupted && last?.isCut !== true;
+    const human = captureHuman(exchange.humanText);
+    const answer = isWhole ? captureAssistant(exchange.assistantText) : undefined;
+    return [
+      ...this.#record(human, place, this.#timeOf(exchange.human)),
+      ...this.#record(answer, place, this.#timeOf(exchange.end - 1)),
+    ];
+  }
+
+  #record(text: CapturedText | undefined, place: Place, at: number): TranscriptRecord[] {
+    if (text === undefined) return [];
+    const folder = this.#folder ?? this.#stated('workingFolder');
+    const branch = this.#branch ?? this.#stated('branch');
+    return [
+      {
+        ...text,
+        space: folder === undefined || folder === '' ? DEFAULT_SPACE : folderSpace(folder),
+        conversation: (this.#session === '' ? place.name : this.#session).slice(0, 128),
+        client: this.#client,
+        at,
+        fingerprint: place.fingerprint,
+        exchange: place.index,
+        ...(branch === undefined || branch === '' ? {} : { branch }),
+      },
+    ];
+  }
+
+  #stated(what: 'workingFolder' | 'branch'): string | undefined {
+    return this.#entries.find(({ item }) => item[what] !== undefined)?.item[what];
+  }
+
+  #timeOf(index: number | undefined): number {
+    return this.#entries[index ?? 0]?.at ?? 0;
+  }
+}
+
+interface Place {
+  readonly index: number;
+  readonly fingerprint: string;
+  readonly name: string;
+}
+
+function objectFrom(value: unknown): Fields | undefined {
+  return isRecord(value) ? value : undefined;
+}
+
+function textFrom(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

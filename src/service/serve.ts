@@ -1,0 +1,242 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ProxyError } from '../core/errors.ts';
+import { headerOf } from '../core/http/header-rules.ts';
+import { findRoute, healthPath, type ServiceRoute } from '../core/service/routes.ts';
+import { describeFault } from '../http/faults.ts';
+import { dropBody } from '../http/connections.ts';
+import { readBody } from '../http/body.ts';
+import { MemoryError } from '../ports/memory.ts';
+import { answerFault, answerReply } from './answers.ts';
+import { Authenticator } from './authenticator.ts';
+import { Buckets } from './buckets.ts';
+import { type Operation, type Reply, type ServiceState, SpaceStates } from './call.ts';
+import { ServiceFault } from './fault.ts';
+import { type CallHead, deadlineOf, expectBody, HEADERS_MAX, readHead, tooLarge } from './gate.ts';
+import { HealthCheck } from './health.ts';
+import { capture } from './operations/capture.ts';
+import { listItems, listPurges, listSources } from './operations/lists.ts';
+import { createPurge, deleteItem, getPurge } from './operations/purges.ts';
+import { recall } from './operations/recall.ts';
+import { getObject, retrieve } from './operations/retrieve.ts';
+import { whoami } from './operations/whoami.ts';
+import type { ServiceParts } from './parts.ts';
+
+/**
+ * The story of one call: head → key → route → scope → rate → body → operation → answer. Whoever has
+ * no key learns nothing about paths, and no byte of a body is read before the key is known.
+ */
+
+const OPERATIONS: Readonly<Record<ServiceRoute['operation'], Operation>> = {
+  whoami,
+  recall,
+  capture,
+  retrieve,
+  getObject,
+  listItems,
+  deleteItem,
+  listSources,
+  createPurge,
+  listPurges,
+  getPurge,
+};
+
+/** A twelfth of a minute's calls may come at once: an agent that starts sends some together. */
+const BURST_SHARE = 12;
+
+interface Story {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly requestId: string;
+  /** Of the clock that never jumps. */
+  readonly startedAt: number;
+  operation?: string;
+  keyId?: string;
+  bytesIn: number;
+}
+
+interface Ending {
+  readonly status: number;
+  readonly code?: string;
+  readonly bytesOut: number;
+}
+
+export class CallServer {
+  readonly #parts: ServiceParts;
+  readonly #authenticator: Authenticator;
+  readonly #health: HealthCheck;
+  readonly #rates: Buckets | undefined;
+  readonly #state: ServiceState;
+  #isStopping = false;
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+    this.#authenticator = new Authenticator(parts);
+    this.#health = new HealthCheck(parts);
+    const { requestsPerMinute } = parts.settings;
+    this.#rates =
+      requestsPerMinute === null
+        ? undefined
+        : new Buckets({
+            perMinute: requestsPerMinute,
+            burst: Math.max(1, Math.ceil(requestsPerMinute / BURST_SHARE)),
+          });
+    this.#state = { parts, states: new SpaceStates(), running: new Map() };
+  }
+
+  /** From now on calls are sent elsewhere. */
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  /** Answers, whatever happens. */
+  async serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { clock, newRequestId } = this.#parts;
+    const startedAt = clock.monotonic();
+    const story: Story = { incoming, outgoing, requestId: newRequestId(), startedAt, bytesIn: 0 };
+    try {
+      this.#note(story, await this.#answer(story));
+    } catch (error) {
+      this.#note(story, this.#fail(story, error));
+    }
+  }
+
+  async #answer(story: Story): Promise<Ending> {
+    const { incoming, outgoing, requestId } = story;
+    if (incoming.rawHeaders.length > 2 * HEADERS_MAX) {
+      throw new ServiceFault('INVALID_REQUEST', `The call has more than ${HEADERS_MAX} headers.`);
+    }
+    const { method = '', url: target = '', rawHeaders: headers } = incoming;
+    const head = readHead({ method, target, headers });
+    const health = healthPath(head.path);
+    if (health !== undefined && method === 'GET') {
+      story.operation = health;
+      const bytesOut = await this.#health.answer(outgoing, health, this.#isStopping);
+      return { status: outgoing.statusCode, bytesOut };
+    }
+    if (this.#isStopping) throw new ServiceFault('SHUTTING_DOWN', 'The service is stopping.');
+    const reply = await this.#run(story, head);
+    const bytesOut = reply === undefined ? 0 : answerReply(outgoing, reply, requestId);
+    return { status: reply === undefined ? CLIENT_GONE : 200, bytesOut };
+  }
+
+  /** Undefined when the client went before its body was whole. */
+  async #run(story: Story, head: CallHead): Promise<Reply | undefined> {
+    const { incoming, outgoing, requestId } = story;
+    const now = this.#parts.clock.now();
+    const ms = deadlineOf(head.headers);
+    const signal = AbortSignal.timeout(ms);
+    const key = await this.#authenticator.admit(
+      {
+        authorization: headerOf(head.headers, 'authorization'),
+        apiKey: headerOf(head.headers, 'x-api-key'),
+        address: this.#addressOf(incoming),
+      },
+      signal,
+    );
+    story.keyId = key.keyId;
+    const { route, parameter } = this.#routeOf(head);
+    story.operation = route.operation;
+    if (route.scope !== undefined && !key.scopes.includes(route.scope)) {
+      throw new ServiceFault('SCOPE_DENIED', `The key lacks the scope ${route.scope}.`);
+    }
+    this.#checkRate(key.keyId);
+    const body = await this.#receive(story, head, route);
+    if (body === 'gone' || outgoing.destroyed) return undefined;
+    const call = { requestId, key, head, parameter, body, signal, deadlineAt: now + ms, now };
+    return OPERATIONS[route.operation](call, this.#state);
+  }
+
+  #routeOf({ method, path }: CallHead): { route: ServiceRoute; parameter: string } {
+    const found = findRoute(method, path);
+    if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
+    if ('route' in found) return found;
+    const { allow } = found;
+    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path has other methods.', { allow });
+  }
+
+  #checkRate(keyId: string): void {
+    const waitMs = this.#rates?.take(keyId, this.#parts.clock.monotonic()) ?? 0;
+    if (waitMs === 0) return;
+    const message = 'The key has used up its calls of this minute.';
+    throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, { afterMs: waitMs });
+  }
+
+  async #receive(
+    story: Story,
+    { headers }: CallHead,
+    { bodyBytesMax }: ServiceRoute,
+  ): Promise<Buffer | undefined | 'gone'> {
+    const { incoming, outgoing } = story;
+    const expected = expectBody(headers, bodyBytesMax);
+    if (expected === undefined) return undefined;
+    if (headerOf(headers, 'expect') !== undefined) outgoing.writeContinue();
+    const body = await readBody(incoming, expected).catch((error: unknown) => {
+      throw error instanceof ProxyError ? tooLarge(expected.wireBytesMax) : error;
+    });
+    story.bytesIn = body?.length ?? 0;
+    return body ?? 'gone';
+  }
+
+  /** The caller's address; behind a proxy what the proxy added last, which no caller can forge. */
+  #addressOf({ socket, rawHeaders }: IncomingMessage): string {
+    const own = socket.remoteAddress ?? '';
+    if (!this.#parts.settings.isBehindProxy) return own;
+    let forwarded = '';
+    for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+      if (rawHeaders[at]?.toLowerCase() === 'x-forwarded-for') forwarded = rawHeaders[at + 1] ?? '';
+    }
+    const last = forwarded.slice(forwarded.lastIndexOf(',') + 1).trim();
+    return last === '' ? own : last;
+  }
+
+  #fail({ incoming, outgoing, requestId }: Story, thrown: unknown): Ending {
+    const isGone = outgoing.destroyed || incoming.socket.destroyed;
+    const fault = faultFor(thrown);
+    if (fault.code === 'INTERNAL' && !isGone) {
+      const fields = { request: requestId, ...describeFault(thrown) };
+      this.#parts.report({ code: 'INTERNAL', fields });
+    }
+    if (isGone || outgoing.headersSent) {
+      // A half answer must not end like a whole one.
+      if (!outgoing.writableEnded) outgoing.destroy();
+      return { status: CLIENT_GONE, bytesOut: 0 };
+    }
+    const close = !incoming.complete || this.#isStopping;
+    if (close) dropBody(incoming);
+    const bytesOut = answerFault(outgoing, fault, { requestId, close });
+    return { status: outgoing.statusCode, code: fault.code, bytesOut };
+  }
+
+  #note(story: Story, { status, code, bytesOut }: Ending): void {
+    const { clock, onCall } = this.#parts;
+    onCall({
+      at: clock.now(),
+      requestId: story.requestId,
+      operation: story.operation,
+      method: METHODS.has(story.incoming.method ?? '') ? (story.incoming.method ?? '') : '?',
+      status,
+      code,
+      keyId: story.keyId,
+      bytesIn: story.bytesIn,
+      bytesOut,
+      ms: Math.round((clock.monotonic() - story.startedAt) * 10) / 10,
+    });
+  }
+}
+
+/** For the log only: the client hung up before it was answered. */
+const CLIENT_GONE = 499;
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'OPTIONS']);
+
+function faultFor(thrown: unknown): ServiceFault {
+  if (thrown instanceof ServiceFault) return thrown;
+  if (thrown instanceof MemoryError) {
+    const message =
+      thrown.reason === 'timeout'
+        ? 'The store did not answer before the deadline.'
+        : 'The store cannot be used.';
+    return new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
+  }
+  return new ServiceFault('INTERNAL', 'The service failed on this call.');
+}
