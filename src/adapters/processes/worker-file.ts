@@ -5,6 +5,6 @@
 export function workerFile(name: string): URL {
   // In full: the bundler knows it by this form only.
   const url = import.meta.url;
-  if (url.endsWith('.ts')) return new URL(`../../dist/quick/${name}.cjs`, url);
+  if (url.endsWith('.ts')) return new URL(`../../../dist/quick/${name}.cjs`, url);
   return new URL(`./${name}.${url.endsWith('.cjs') ? 'cjs' : 'js'}`, url);
 }
