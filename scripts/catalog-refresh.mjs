@@ -1,4 +1,4 @@
-// Makes src/adapters/catalog-snapshot.json, the list of providers that `svc setup` knows without a
+// Makes src/adapters/catalog/catalog-snapshot.json, the list of providers that `svc setup` knows without a
 // network, from a package of the registry:
 //
 //   node scripts/catalog-refresh.mjs                 the version named below

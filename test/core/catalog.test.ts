@@ -11,7 +11,7 @@ import {
 } from '../../src/core/settings/catalog.ts';
 import { parseBaseUrl, UPSTREAM_NAME } from '../../src/core/settings/config-upstreams.ts';
 
-const path = join(import.meta.dirname, '../../src/adapters/catalog-snapshot.json');
+const path = join(import.meta.dirname, '../../src/adapters/catalog/catalog-snapshot.json');
 const SNAPSHOT: unknown = JSON.parse(readFileSync(path, 'utf8'));
 const providers = providersOf(parseEntries(SNAPSHOT) ?? {});
 

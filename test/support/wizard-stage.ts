@@ -24,7 +24,7 @@ export interface Session {
   readonly file: string;
 }
 
-const snapshot = join(import.meta.dirname, '../../src/adapters/catalog-snapshot.json');
+const snapshot = join(import.meta.dirname, '../../src/adapters/catalog/catalog-snapshot.json');
 const providers = providersOf(
   parseEntries(JSON.parse(readFileSync(snapshot, 'utf8')) as unknown) ?? {},
 );

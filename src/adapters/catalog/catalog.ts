@@ -77,6 +77,6 @@ function sourceUrl(environment: CatalogOptions['environment']): string | undefin
 
 // 46 kB that only setup needs: read when it is asked for.
 async function snapshot(): Promise<CatalogEntries> {
-  const { default: value } = await import('../catalog-snapshot.json', { with: { type: 'json' } });
+  const { default: value } = await import('./catalog-snapshot.json', { with: { type: 'json' } });
   return parseEntries(value) ?? {};
 }
