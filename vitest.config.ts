@@ -2,8 +2,9 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
- * Real sockets, processes and terminals on a machine that may be busy: one lost race is run again, and
- * said aloud. Where nothing but data decides, the count reporter takes no second try for a pass.
+ * Tests use real sockets, processes and terminals on a machine that may be busy, so a test that fails
+ * runs once more. The count reporter counts such tests as flaky. Where a race would be the bug, it
+ * counts them as failed.
  */
 const RETRIES = 1;
 

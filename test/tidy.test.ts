@@ -105,6 +105,16 @@ test('every path that a document names exists', () => {
   expect(broken).toEqual([]);
 });
 
+test('every file of this house that a comment names exists', () => {
+  const broken = sources.flatMap((path) =>
+    commentsOf(path)
+      .flatMap((comment) => [...comment.matchAll(NAMED_FILE)].map(([, named]) => named ?? ''))
+      .filter((named) => !existsSync(join(root, 'src', named)) && !existsSync(join(root, named)))
+      .map((named) => `${path} names ${named}`),
+  );
+  expect(broken).toEqual([]);
+});
+
 test.each(['cli', 'adapters', 'core'])(
   'every room of src/%s, and every file beside them, is on the map',
   (room) => {
@@ -114,6 +124,16 @@ test.each(['cli', 'adapters', 'core'])(
     expect(names.filter((name) => !files.some((file) => name.test(file)))).toEqual([]);
   },
 );
+
+/** A path from the root or from src, as comments write it. */
+const NAMED_FILE =
+  /(?<![\w./-])(?:src\/)?((?:core|ports|proxy|adapters|http|local|service|cli|test|bench|bin|scripts|docs)\/[\w./-]+\.(?:ts|mjs|js|md|json|yaml))/g;
+
+function commentsOf(path: string): readonly string[] {
+  return read(path)
+    .split('\n')
+    .filter((line) => /^\s*(?:\/\/|\/?\*)/.test(line));
+}
 
 /** The files over which a file imports itself; undefined when it does not. */
 function wayBack(start: string): readonly string[] | undefined {

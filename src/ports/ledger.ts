@@ -23,5 +23,5 @@ export interface Ledger {
 /** `late`: no answer in time. `unavailable`: it could not be read. */
 export type LedgerMiss = 'late' | 'unavailable';
 
-/** Keys come from `humanItems` in core/injections.ts. */
+/** Keys come from `humanItems` in core/recall/injections.ts. */
 export type LedgerEntry = InjectionEntry;

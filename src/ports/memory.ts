@@ -57,7 +57,7 @@ export interface HoldQuestion {
 
 export interface Holding {
   readonly digest: string;
-  /** `textProof(nonce, role, text)` of core/proofs.ts. */
+  /** `textProof(nonce, role, text)` of core/shortening/proofs.ts. */
   readonly proof: string;
 }
 

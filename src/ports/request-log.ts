@@ -54,7 +54,7 @@ export interface RequestRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly client: string;
-  /** As core/identity.ts tells; 'relayed' or 'count' for what svc passes on without reading it. */
+  /** As core/request/identity.ts tells; 'relayed' or 'count' for what svc passes on without reading it. */
   readonly kind: string;
   readonly dialect: Dialect;
   readonly model: string;
@@ -76,7 +76,7 @@ export interface RequestRow {
   readonly usage?: Usage;
   /** The request asked the provider for a cache that lives an hour. */
   readonly isCacheLong?: true;
-  /** What its input cost, and what it would have cost direct; see core/meter.ts. */
+  /** What its input cost, and what it would have cost direct; see core/shortening/meter.ts. */
   readonly price?: Price;
   /** What was left out and read again in this request; absent when nothing is left out. */
   readonly rereads?: Rereads;

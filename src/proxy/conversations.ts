@@ -20,7 +20,7 @@ export class Conversations {
   /** The newest first. */
   #views: readonly RequestView[] = [];
 
-  /** The view of a decoded body; undefined when viewRequest() in core/request-view.ts cannot read it. */
+  /** The view of a decoded body; undefined when viewRequest() in core/conversation/request-view.ts cannot read it. */
   view(bytes: Buffer, dialect: Dialect): RequestView | undefined {
     const nearest = this.#nearest(bytes, dialect);
     const view = viewFrom(bytes, dialect, nearest);

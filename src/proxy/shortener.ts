@@ -56,7 +56,7 @@ import type { PlacedRecall } from './recall-placer.ts';
 
 /**
  * Collects the facts for shortening a request: what was left out before, what the memory holds and
- * proves now, whether the cache is cold. The decisions are core/shortening.ts's.
+ * proves now, whether the cache is cold. The decisions are core/shortening/shortening.ts's.
  */
 
 // Counting from 0: the last two are always kept.

@@ -181,7 +181,7 @@ function omissionsOf(view: RequestView): readonly Omission[] {
   );
 }
 
-test('[3.2-always-kept] only plain exchanges older than the last two go, whole; all else is the same bytes', () => {
+test('[3.2-always-kept] [8-two-exchanges-kept] only plain exchanges older than the last two go, whole; all else is the same bytes', () => {
   fc.assert(
     fc.property(chats, ({ dialect, scenes, isOpen, indent }) => {
       const exchanges = scenes.map((scene, at) => ({ ...scene, list: scene.items(dialect, at) }));

@@ -93,7 +93,7 @@ test.each(DIALECTS)(
   60_000,
 );
 
-test('law 6: a restart, a fork under a new name and a step back repeat the very same bytes', async () => {
+test('[9-elision-protections] law 6: a restart, a fork under a new name and a step back repeat the very same bytes', async () => {
   const folder = tempFolder();
   const first = await openProxyStage({ folder });
   const bodies = await playRounds(first, { to: 24 });

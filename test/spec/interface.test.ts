@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { INTERFACE_ROWS } from './interface-rows.ts';
@@ -20,6 +20,20 @@ test('every statement of the interface is cited by a test or deferred to a named
     .filter(([id, { deferredTo }]) => deferredTo === undefined && !cited.has(id))
     .map(([id, { statement, keeper }]) => `${id} (${keeper}): ${statement}`);
   expect(neither).toEqual([]);
+});
+
+test('every keeper is a file or folder of src', () => {
+  const src = join(tests, '..', 'src');
+  const isThere = (keeper: string): boolean =>
+    ['', '.ts'].some((end) => existsSync(join(src, `${keeper}${end}`)));
+  const missing = Object.values(INTERFACE_ROWS)
+    .filter(({ keeper, deferredTo }) => deferredTo === undefined && keeper !== 'package.json')
+    .filter(({ keeper }) => !isThere(keeper));
+  expect(missing).toEqual([]);
+});
+
+test('a statement that a test cites is not deferred', () => {
+  expect([...cited].filter((id) => INTERFACE_ROWS[id]?.deferredTo !== undefined)).toEqual([]);
 });
 
 test('tests cite only statements that the interface has', () => {

@@ -14,7 +14,7 @@ const BYTES_MAX = 8 * 1024 * 1024;
 /** Reading a row notes its use, once a day; a row that is not used goes after weeks. */
 const AGE_MAX_MS = 24 * 3600 * 1000;
 
-/** A text that is stored, as the bytes that are proven; see textBytes() in core/proofs.ts. */
+/** A text that is stored, as the bytes that are proven; see textBytes() in core/shortening/proofs.ts. */
 export interface StoredBytes {
   readonly digest: string;
   readonly bytes: Uint8Array;

@@ -25,7 +25,7 @@ export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 // Contentless FTS5 could not forget: without the old terms a delete leaves the words in the index.
 // Neither positions nor sizes are kept: bm25() costs 5 us a row for looking them up, ten times what
 // the list of rows costs, and the ranking reads the terms of the few best anyway.
-// The ascii tokenizer takes the terms of core/terms.ts as they are: it knows blanks, nothing else.
+// The ascii tokenizer takes the terms of core/recall/terms.ts as they are: it knows blanks, nothing else.
 const VERSION_1 = `
 CREATE TABLE spaces (
   id INTEGER PRIMARY KEY,

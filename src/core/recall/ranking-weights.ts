@@ -1,6 +1,6 @@
 /**
  * Every number of the ranking in one table. LoCoMo stands for its even conversations (the odd ones
- * judge), the dialogues for bench/recall/dialogues.json: long answers, facts in what the person says.
+ * judge), the dialogues for bench/recall/dialogues/: long answers, facts in what the person says.
  * A value that several sets agree on was taken before the best one of a single set.
  */
 export interface RankingWeights {
