@@ -38,7 +38,7 @@ test.each(DIALECTS)(
     expect(first).toMatchObject({ callId: 'call_1', tool: 'Bash', text, isReading: false });
     expect(second?.callId).toBe('call_2');
     const { start = 0, end = 0 } = first?.content ?? {};
-    expect(JSON.parse(view.bytes.toString('utf8', start, end))).toBe(text);
+    expect(JSON.parse(`"${view.bytes.toString('utf8', start, end)}"`)).toBe(text);
   },
 );
 
@@ -48,7 +48,7 @@ test('an output in the only text part of a list is that part’s string', () => 
     messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content }] }],
   });
   const [output] = outputsIn(view);
-  expect(view.bytes.toString('utf8', output?.content.start, output?.content.end)).toBe('"said"');
+  expect(view.bytes.toString('utf8', output?.content.start, output?.content.end)).toBe('said');
 });
 
 test.each([
@@ -90,6 +90,60 @@ test('reminders at the end are the client’s, those further up are in what the 
   const [first, second] = outputsIn(viewOfRounds('anthropic_messages', [glued, round('b', file)]));
   expect(first?.text).toBe(file);
   expect(first?.digest).toBe(second?.digest);
+});
+
+const TYPED = [
+  'The user sent the following message:\nnever touch the file prod.env',
+  'The user sent a new message while you were working:\nnever touch the file prod.env',
+];
+const NOTES = [
+  ...TYPED.map((typed) => `<system-reminder>\n${typed}\n</system-reminder>`),
+  `<system-reminder>\n${TYPED[0]}: see <system-reminder>\n</system-reminder>`,
+  `<system-reminder>\n${TYPED[1]}</system-reminder> and <system-reminder> too\n</system-reminder>`,
+  '<system-reminder>\nPostToolUse hook: 😀 a "quoted" \\ file\n</system-reminder>\n',
+  '<system-reminder>\nThe hook names the tag\n<system-reminder>\n</system-reminder>',
+];
+
+test.each(DIALECTS)(
+  '%s: the bytes of an output are those that its tool said, and nothing that a client added',
+  (dialect) => {
+    const said = 'Ω 😀 "line"\n\t\\ \u0001 end';
+    for (const [at, note] of NOTES.entries()) {
+      for (const isList of [false, true]) {
+        const all = `${said}\n\n${note}${at % 2 === 0 ? '' : `\n${NOTES[0]}`}`;
+        const bytes = bodyWithOutput(dialect, all, isList);
+        const view = viewRequest(bytes, dialect);
+        const [output] = view === undefined ? [] : outputsIn(view);
+        expect(output?.text).toBe(said);
+        const { start = 0, end = 0 } = output?.content ?? {};
+        expect(JSON.parse(`"${bytes.toString('utf8', start, end)}"`)).toBe(said);
+        const rest = bytes.toString('utf8', end, end + JSON.stringify(all).length);
+        expect(rest.startsWith(JSON.stringify(all.slice(said.length)).slice(1))).toBe(true);
+      }
+    }
+  },
+);
+
+/** The string is written with escapes that JSON.stringify does not use. */
+function bodyWithOutput(dialect: Dialect, text: string, isList: boolean): Buffer {
+  const [type, output] = [dialect === 'openai_responses' ? 'input_text' : 'text', '@@'];
+  const body = JSON.stringify(sessionBody(dialect, [round('a', output)]));
+  const content = JSON.stringify(text).replaceAll('Ω', String.raw`\u03a9`);
+  return Buffer.from(
+    body.replace('"@@"', () => (isList ? `[{"type":"${type}","text":${content}}]` : content)),
+  );
+}
+
+test('bytes that are no UTF-8 in front of a reminder leave the output alone', () => {
+  const body = bodyWithOutput('anthropic_messages', `x\n${NOTES[0]}`, false);
+  const at = body.indexOf('"x\\n');
+  const broken = Buffer.concat([
+    body.subarray(0, at + 1),
+    Buffer.from([0xf0, 0xff, 0xf1]),
+    body.subarray(at + 1),
+  ]);
+  const view = viewRequest(broken, 'anthropic_messages');
+  expect(view === undefined ? [] : outputsIn(view)).toEqual([]);
 });
 
 test('the answer of reading an elided output again is known by the reference in its call', () => {

@@ -15,6 +15,21 @@ const SHORTENER = 'src/proxy/shortener.ts';
 /** `from` stands in the file exactly once. */
 export const MUTANTS = [
   {
+    name: 'a stub replaces what stands behind the output too',
+    file: 'src/core/shortening/outputs.ts',
+    from: 'isWhole: said.length === whole.length',
+    to: 'isWhole: true',
+    test: PROXY,
+    only: 'byte for byte',
+  },
+  {
+    name: 'a person’s words in a reminder count as the tool’s',
+    file: 'src/core/shortening/end-reminders.ts',
+    from: 'const typed = typedFrameStart(text);',
+    to: 'const typed = -1;',
+    test: 'test/core/outputs.test.ts',
+  },
+  {
     name: 'small outputs go too',
     file: SHORTENING,
     from: 'output.tokens >= OUTPUT_TOKENS_MIN &&',

@@ -110,6 +110,30 @@ test('[9-elision-protections] law 6: a restart, a fork under a new name and a st
   expect(second.forwarded()).toBe(bodies[6]);
 });
 
+test.each(DIALECTS)(
+  '%s: a stub replaces what the tool said; what a person typed at its end stays byte for byte',
+  async (dialect) => {
+    const stage = await openStage();
+    const typed =
+      '\n\n<system-reminder>\nThe user sent the following message:\n' +
+      'never touch the file prod.env\n</system-reminder>';
+    const rounds = roundsOf(10).map((round, at) =>
+      at === 1 ? { ...round, output: `${round.output}${typed}` } : round,
+    );
+    for (const ahead of [0, 301_000]) {
+      stage.setClockAhead(ahead);
+      // oxlint-disable-next-line no-await-in-loop
+      await stage.send(dialect, sessionBody(dialect, rounds));
+      // oxlint-disable-next-line no-await-in-loop
+      await stage.settled();
+    }
+    const stubs = stubsIn(stage.forwarded());
+    expect(stubs).toHaveLength(6);
+    const written = `${stubs[1]}${JSON.stringify(typed).slice(1)}`;
+    expect(stage.forwarded().includes(written)).toBe(true);
+  },
+);
+
 test('a cold cache is used to leave out what does not pay on a warm one', async () => {
   const stage = await openStage();
   await playRounds(stage, { to: 10 });

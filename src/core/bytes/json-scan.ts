@@ -12,6 +12,8 @@ import type { Span } from '../conversation/view.ts';
 export const DEPTH_MAX = 512;
 
 const QUOTE = 0x22;
+const LETTER_U = 0x75;
+const ESCAPED_UNIT_BYTES = 6;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -73,6 +75,21 @@ export function stringEnd(bytes: Buffer, open: number): number {
     if (!isEscaped(bytes, quote)) return quote + 1;
     at = quote + 1;
   }
+}
+
+/**
+ * Offset after the bytes that write the first `characters` UTF-16 units of the string whose opening
+ * quote is at `open`. A position inside a surrogate pair written in UTF-8 counts as the end of the pair.
+ */
+export function stringPrefixEnd(bytes: Buffer, open: number, characters: number): number {
+  let at = open + 1;
+  for (let count = 0; count < characters;) {
+    const byte = bytes[at] ?? QUOTE;
+    if (byte === BACKSLASH) at += bytes[at + 1] === LETTER_U ? ESCAPED_UNIT_BYTES : 2;
+    else at += byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    count += byte >= 0xf0 ? 2 : 1;
+  }
+  return at;
 }
 
 /** Whether an odd number of backslashes stands before the quote. The opening quote ends the run. */

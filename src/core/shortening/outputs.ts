@@ -24,10 +24,12 @@ import {
   opensObject,
   opensString,
   parseJson,
+  stringPrefixEnd,
   valueEnd,
 } from '../bytes/json-scan.ts';
 import { hasPrivate } from '../redaction/redaction.ts';
 import { REFERENCES } from '../memory/reference.ts';
+import { toolTextLength } from './end-reminders.ts';
 import { filesPrinted } from './shell-reads.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
@@ -36,9 +38,12 @@ import type { Item, RequestView, Span } from '../conversation/view.ts';
 /** One output, as far as its own item tells. */
 export interface ItemOutput {
   readonly callId: string;
-  /** The JSON string that is replaced when the output is elided. */
+  /**
+   * The bytes that are replaced when the output is elided: those of `text` and no others, inside the
+   * quotes of a JSON string.
+   */
   readonly content: Span;
-  /** What the tool said; reminders that the client glued to its end are not part of it. */
+  /** What the tool said. Reminders that the client glued to its end stay where they are. */
   readonly text: string;
   /** base64url sha256 of `tool`, a line end and the text: the key under which the memory holds it. */
   readonly digest: string;
@@ -256,17 +261,34 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
   const { bytes } = view;
   return resultObjects(view, item).flatMap(({ open, idName, textName }) => {
     const id = memberValue(bytes, open, idName);
-    const content = memberValue(bytes, open, textName);
-    const text = content === undefined ? undefined : onlyText(bytes, content);
+    const value = memberValue(bytes, open, textName);
+    const text = value === undefined ? undefined : onlyText(bytes, value);
     const callId = id === undefined ? '' : asText(parseJson(bytes, id)?.value);
     if (text === undefined || callId === '') return [];
-    const said = withoutEndReminders(asText(parseJson(bytes, text)?.value));
+    const whole = asText(parseJson(bytes, text)?.value);
+    const said = whole.slice(0, toolTextLength(whole));
+    const content = bytesOf(bytes, text, { said, isWhole: said.length === whole.length });
+    if (content === undefined) return [];
     const digest = createHash('sha256').update(`tool\n${said}`).digest('base64url');
-    const tokens = estimateTokens(bytes, text.start, text.end);
+    const tokens = estimateTokens(bytes, content.start, content.end);
     const isClientStub = CLIENT_STUBS.some((start) => said.startsWith(start));
-    const output = { callId, content: text, text: said, digest, tokens, isClientStub };
+    const output = { callId, content, text: said, digest, tokens, isClientStub };
     return [{ ...output, gist: gistOf(said), isStorable: isStorable(said) }];
   });
+}
+
+/** The bytes inside the string `text` that write `said`, its beginning; undefined where none do. */
+function bytesOf(
+  bytes: Buffer,
+  text: Span,
+  { said, isWhole }: { readonly said: string; readonly isWhole: boolean },
+): Span | undefined {
+  const start = text.start + 1;
+  if (isWhole) return { start, end: text.end - 1 };
+  const end = stringPrefixEnd(bytes, text.start, said.length);
+  // Bytes that are no UTF-8 are read as other characters: then the two are counted differently.
+  const written = parseText(`"${bytes.toString('utf8', start, end)}"`);
+  return written === said ? { start, end } : undefined;
 }
 
 // Clients cut outputs at 30,000 to 100,000 characters; looking for secrets in more would hold up every
@@ -339,23 +361,4 @@ function countMembers(bytes: Buffer, open: number): number {
     member = nextMember(bytes, valueEnd(bytes, member.valueStart));
   }
   return count;
-}
-
-const REMINDER = '<system-reminder>';
-const REMINDER_END = '</system-reminder>';
-
-/**
- * Claude Code glues reminders to the end of an output, and what they say changes from request to
- * request. Only whole ones at the very end are the client's: one further up is in a file that the
- * tool read, and must be kept with it.
- */
-function withoutEndReminders(text: string): string {
-  let rest = text;
-  for (;;) {
-    const trimmed = rest.trimEnd();
-    if (!trimmed.endsWith(REMINDER_END)) return rest;
-    const start = trimmed.lastIndexOf(REMINDER);
-    if (start === -1) return rest;
-    rest = trimmed.slice(0, start).trimEnd();
-  }
 }

@@ -185,11 +185,11 @@ export function replacementsOf(
   });
 }
 
-/** Each output's text, and nothing else, becomes what stands for it. */
+/** The bytes of each output's text, and no others, become those of its stub. */
 export function elisionEdits(replacements: readonly Replacement[]): readonly Edit[] {
   return replacements.map(({ output, text }) => ({
     ...output.content,
-    bytes: Buffer.from(JSON.stringify(text)),
+    bytes: Buffer.from(JSON.stringify(text).slice(1, -1)),
   }));
 }
 
