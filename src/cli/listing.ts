@@ -5,13 +5,19 @@ import { CliError } from './cli-error.ts';
 /** `--limit` as a number. Throws CliError for anything else. */
 export function limitOf(
   text: string | undefined,
-  range: { readonly fallback: number; readonly max: number; readonly name?: string },
+  range: {
+    readonly fallback: number;
+    readonly min?: number;
+    readonly max: number;
+    readonly name?: string;
+  },
 ): number {
   if (text === undefined) return range.fallback;
-  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= range.max) return limit;
+  const min = range.min ?? 1;
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : -1;
+  if (limit >= min && limit <= range.max) return limit;
   throw new CliError(
-    `${range.name ?? '--limit'}: expected a whole number from 1 to ${range.max}.`,
+    `${range.name ?? '--limit'}: expected a whole number from ${min} to ${range.max}.`,
     `Try ${range.name ?? '--limit'} ${range.fallback}`,
     2,
   );

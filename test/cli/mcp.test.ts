@@ -4,6 +4,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import { linesOf } from '../../src/core/bytes/lines.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
@@ -75,25 +76,43 @@ test('memory_get and svc memory get give the exact stored bytes, whole and by li
   }
 });
 
-test('a text that is too long for one answer comes in parts that fit together', async () => {
-  const { store, ask } = await openMcp();
-  const text = Array.from({ length: 4_000 }, (_, at) => `line ${at} of a long log\n`).join('');
+test('a long text comes in parts of at most 1,500 tokens that fit together, or all at once', async () => {
+  const { store, ask, env, home } = await openMcp();
+  const text = Array.from({ length: 400 }, (_, at) => `line ${at} of a long log\n`).join('');
   const record = outputRecordOf(text);
   await store.memory.keepOutputs([record], patience());
   const ref = referenceOf(record.digest);
   let whole = '';
-  let lines: string | undefined = '1-4000';
+  let lines: string | undefined = '1-400';
   while (lines !== undefined) {
     const { content }: Texts = await ask('memory_get', { ref, lines });
     const [part, rest] = content;
-    expect(part?.text.length).toBeLessThanOrEqual(60_000);
+    expect(estimateTextTokens(part?.text ?? '')).toBeLessThanOrEqual(1_500);
     whole += part?.text ?? '';
-    lines = /ask for lines "(\d+-\d+)"/.exec(rest?.text ?? '')?.[1];
+    lines = /Go on with lines "(\d+-\d+)"/.exec(rest?.text ?? '')?.[1];
   }
   expect(whole).toBe(text);
+  const found = await ask('memory_get', { ref, grep: 'line 7\\d ', context: 0 });
+  expect(found.content[0]?.text).toMatch(/^71:line 70 of a long log\n(.*\n){8}80:line 79/);
+  expect((await ask('memory_get', { ref, all: true })).content).toEqual([{ type: 'text', text }]);
+  const get = (...words: string[]) => runCli(['memory', 'get', ref, ...words], { home, env });
+  const short = await get();
+  expect(text.startsWith(short.stdout)).toBe(true);
+  expect(short.stderr).toMatch(
+    /^\[svc: lines 1-\d+ of 400 lines, .*--lines \d+-400; --grep PATTERN/,
+  );
+  expect(await get('--all')).toEqual({ stdout: text, stderr: '', code: 0 });
+  const around = await get('--around', 'line 300');
+  expect(around.stdout).toContain('line 300 of a long log\n');
+  expect((await get('--grep', 'zebra')).code).toBe(1);
+  expect((await get('--lines', 'x')).code).toBe(2);
+});
+
+test('of a text that is too long for one answer the start comes, with the way to the rest', async () => {
+  const { store, ask } = await openMcp();
   const oneLine = outputRecordOf('x'.repeat(70_000));
   await store.memory.keepOutputs([oneLine], patience());
-  const cut = await ask('memory_get', { ref: referenceOf(oneLine.digest) });
+  const cut = await ask('memory_get', { ref: referenceOf(oneLine.digest), all: true });
   expect(cut.content[0]?.text).toBe('x'.repeat(60_000));
   expect(cut.content[1]?.text).toContain('svc memory get');
 });

@@ -1,4 +1,5 @@
-import { beginningOf, countLines, linesOf, parseLineRange } from '../../core/bytes/lines.ts';
+import { beginningOf, countLines, parseLineRange } from '../../core/bytes/lines.ts';
+import { excerptOf, type ExcerptRequest, type PartWords } from '../../core/memory/excerpt.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { Memory, StoredRecord } from '../../ports/memory.ts';
 import { timeText } from '../listing.ts';
@@ -22,34 +23,38 @@ export interface ToolAnswer {
   readonly isError?: boolean;
 }
 
-export interface GetRequest {
+export interface GetRequest extends ExcerptRequest {
   readonly ref: string;
-  /** `FROM-TO`, both counted from 1. */
-  readonly lines?: string | undefined;
 }
+
+const FIELDS: PartWords = {
+  lines: (range) => `lines "${range}"`,
+  grep: 'grep',
+  around: 'around',
+  all: 'all: true',
+};
 
 export async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
-  { ref, lines }: GetRequest,
+  { ref, ...part }: GetRequest,
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
-  const range = lines === undefined ? undefined : parseLineRange(lines);
-  if (lines !== undefined && range === undefined) {
-    return failure('lines must be FROM-TO, counted from 1. For example: 1-200');
-  }
   const record = await retrieveFrom(store, ref, signal);
   if (record === undefined) {
     return failure('No memory has this reference. memory_search finds memories by words.');
   }
-  const asked = range === undefined ? record.text : linesOf(record.text, range);
+  const excerpt = excerptOf(record.text, part, FIELDS);
+  if ('problem' in excerpt) return failure(`${excerpt.problem} ${excerpt.hint}`);
+  const { text, wholeLines } = beginningOf(excerpt.text, ANSWER_CHARS_MAX);
+  if (text.length === excerpt.text.length) {
+    return { texts: excerpt.rest === undefined ? [text] : [text, excerpt.rest] };
+  }
+  const range = parseLineRange(part.lines ?? '');
   const all = countLines(record.text);
-  if (asked === '' && range !== undefined) return failure(`It has ${all} lines and no more.`);
-  const { text, wholeLines } = beginningOf(asked, ANSWER_CHARS_MAX);
-  if (text.length === asked.length) return { texts: [text] };
   const first = range?.from ?? 1;
   const rest =
     wholeLines === 0
-      ? `[svc: this is the start of line ${first}, which is too long for one answer. In a shell, svc memory get ${ref} prints all of it.]`
+      ? `[svc: this is the start of line ${first}, which is too long for one answer. In a shell, svc memory get ${ref} --all prints all of it.]`
       : `[svc: lines ${first}-${first + wholeLines - 1} of ${all}. For the next ones ask for lines "${first + wholeLines}-${range?.to ?? all}".]`;
   return { texts: [text, rest] };
 }

@@ -4,6 +4,8 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { PATTERN_CHARS_MAX } from '../../core/bytes/line-pattern.ts';
+import { CONTEXT_MAX, EXCERPT_TOKENS_MAX } from '../../core/memory/excerpt.ts';
 import { REFERENCES } from '../../core/memory/reference.ts';
 import { folderSpace, isSpace } from '../../core/request/space.ts';
 import { VERSION } from '../../core/version.ts';
@@ -32,7 +34,7 @@ const REFERENCE = new RegExp(`^${REFERENCES.source}$`);
 const INSTRUCTIONS =
   'svc keeps what earlier sessions of this user said, and the tool outputs that it left out of this ' +
   'conversation to save tokens. Where a tool output begins with "[svc left", memory_get with the ' +
-  'reference that stands there (m_…) gives the exact text back.';
+  'reference that stands there (m_…) gives the exact text back, best in the part that is needed.';
 
 /** `folder`: where the client runs; its memories are looked through first. Ends with its input. */
 export async function serveMcp(
@@ -68,7 +70,9 @@ function buildServer(open: () => Promise<CliStore>, project: string): McpServer 
     'memory_get',
     {
       title: 'Read a memory or a left-out tool output',
-      description: 'The exact text behind a reference m_…, or some of its lines.',
+      description:
+        'The exact text behind a reference m_…, or a part of it. At most ' +
+        `${EXCERPT_TOKENS_MAX} tokens come back unless all is true: ask for the part that you need.`,
       inputSchema: z.object({
         ref: z.string().regex(REFERENCE).describe('The reference: m_ and 16 characters'),
         lines: z
@@ -76,6 +80,20 @@ function buildServer(open: () => Promise<CliStore>, project: string): McpServer 
           .max(20)
           .optional()
           .describe('Only these lines: FROM-TO, counted from 1. For example 1-200'),
+        grep: z
+          .string()
+          .min(1)
+          .max(PATTERN_CHARS_MAX)
+          .optional()
+          .describe('Only lines that this pattern matches, with their numbers'),
+        context: z.int().min(0).max(CONTEXT_MAX).optional().describe('Lines around each of them'),
+        around: z
+          .string()
+          .min(1)
+          .max(PATTERN_CHARS_MAX)
+          .optional()
+          .describe('Only the function, class or heading of this name'),
+        all: z.boolean().default(false).describe('All at once, however long it is'),
       }),
       annotations: { readOnlyHint: true, openWorldHint: false },
     },

@@ -1,9 +1,9 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { countLines, type LineRange, linesOf, parseLineRange } from '../../core/bytes/lines.ts';
+import { CONTEXT_MAX, excerptOf, type PartWords } from '../../core/memory/excerpt.ts';
 import { type ForgetFilter, MemoryError, type StoredRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { count, limitOf, timeText } from '../listing.ts';
+import { limitOf, timeText } from '../listing.ts';
 import type { CliStore, OpenStore } from './store-for-cli.ts';
 import { oneLine } from '../terminal.ts';
 
@@ -18,6 +18,10 @@ export interface ListOptions {
 export interface GetOptions {
   /** `from-to`, both counted from 1. */
   readonly lines?: string;
+  readonly grep?: string;
+  readonly context?: string;
+  readonly around?: string;
+  readonly all?: boolean;
   readonly json?: boolean;
 }
 
@@ -53,25 +57,35 @@ export async function listMemories(
   if (records.length === 0) terminal.note('Nothing found.');
 }
 
-/** The exact stored text, or the lines asked for. */
+const CONTEXT = { fallback: 2, min: 0, max: CONTEXT_MAX, name: '--context' };
+
+const FLAGS: PartWords = {
+  lines: (range) => `--lines ${range}`,
+  grep: '--grep PATTERN',
+  around: '--around NAME',
+  all: '--all',
+};
+
+/** The exact stored text as far as it is short, or the part asked for. stderr says what is missing. */
 export async function getMemory(
   request: { readonly ref: string; readonly options: GetOptions },
   context: CommandContext,
   openStore: OpenStore,
 ): Promise<void> {
   const { ref, options } = request;
-  const range = rangeOf(options.lines);
+  const { json, context: around, ...part } = options;
+  const lines = around === undefined ? {} : { context: limitOf(around, CONTEXT) };
   const record = await withStore(context, openStore, (store) => retrieveFrom(store, ref));
   if (record === undefined) {
     throw new CliError('No memory has this reference.', 'Find it with: svc memory search WORDS');
   }
-  const text = range === undefined ? record.text : linesOf(record.text, range);
-  if (text === '' && range !== undefined) {
-    const all = countLines(record.text);
-    throw new CliError(`It has ${count(all, 'line')} and no more.`, `Try --lines 1-${all}`);
+  const excerpt = excerptOf(record.text, { ...part, ...lines }, FLAGS);
+  if ('problem' in excerpt) {
+    throw new CliError(excerpt.problem, excerpt.hint, excerpt.isMisuse ? 2 : 1);
   }
-  if (options.json === true) context.terminal.json({ ...record, text });
-  else context.terminal.outText(text);
+  if (json === true) context.terminal.json({ ...record, ...excerpt });
+  else context.terminal.outText(excerpt.text);
+  if (excerpt.rest !== undefined && json !== true) context.terminal.note(excerpt.rest);
 }
 
 /**
@@ -167,11 +181,4 @@ export function wrongSpace(flag = '--space'): CliError {
 function recordText({ ref, at, space, role, client, text }: StoredRecord): string {
   const source = oneLine(`${space} ${role} ${client}`, 80);
   return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
-}
-
-function rangeOf(text: string | undefined): LineRange | undefined {
-  if (text === undefined) return undefined;
-  const range = parseLineRange(text);
-  if (range !== undefined) return range;
-  throw new CliError('--lines: expected FROM-TO, counted from 1.', 'For example: --lines 1-200', 2);
 }

@@ -65,11 +65,25 @@ function addListing(memory: Command, context: CommandContext): void {
 function addGet(memory: Command, context: CommandContext): void {
   memory
     .command('get')
-    .description('Print the exact text of a memory')
+    .description('Print the exact text of a memory: a part of it, or at most 1,500 tokens')
     .argument('<ref>', 'its reference, as list and search show it')
     .option('--lines <from-to>', 'these lines only, counted from 1')
+    .option('--grep <pattern>', 'only lines that match, with their numbers')
+    .option('--context <lines>', 'with --grep: so many lines around each, up to 50', '2')
+    .option('--around <name>', 'only the function, class or heading of this name')
+    .option('--all', 'all of it, however long')
     .option('--json', 'print the whole record')
-    .addHelpText('after', '\nExamples:\n  $ svc memory get m_… --lines 1-200')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc memory get m_… --lines 1-200
+  $ svc memory get m_… --grep 'export (class|function)' --context 5
+  $ svc memory get m_… --around parseConfig
+  $ svc memory get m_… --all > text.txt
+
+The text on stdout is exact. When something is missing, stderr says how to get it.`,
+    )
     .action(async (ref: string, options: GetOptions) => {
       const { getMemory } = await import('../memory/memory.ts');
       const { openStoreForCli } = await import('../memory/store-for-cli.ts');

@@ -1,0 +1,150 @@
+/**
+ * Finds the lines of a text that define something: functions, classes, types, and headings of a
+ * document. It reads words, not a language: what it does not know it passes over. Each line is looked
+ * at once and no further than its first characters, so the time is linear in the text.
+ */
+
+export interface Definition {
+  readonly name: string;
+  /** Counted from 1. */
+  readonly line: number;
+  /** Columns in front of it, without the line number that a file tool may have put there. */
+  readonly indent: number;
+}
+
+/** A text of generated code has more than anybody can name. */
+const DEFINITIONS_MAX = 2_000;
+/** A definition says its name early. */
+const LINE_CHARS = 160;
+const WORDS_MAX = 8;
+const NAME_CHARS = 40;
+
+/** In their order. Headings count only where nothing else is defined: in code, # begins a comment. */
+export function definitionsIn(text: string): readonly Definition[] {
+  const found: Definition[] = [];
+  const headings: Definition[] = [];
+  let line = 0;
+  for (let at = 0; at < text.length && found.length < DEFINITIONS_MAX;) {
+    line += 1;
+    const end = text.indexOf('\n', at);
+    const stop = end === -1 ? text.length : end;
+    const start = startOf(text.slice(at, Math.min(stop, at + LINE_CHARS)));
+    const name = start.text === '' ? '' : nameIn(start.text);
+    if (name !== '') found.push({ name, line, indent: start.indent });
+    else if (headings.length < DEFINITIONS_MAX) {
+      const [, title = ''] = /^#{1,4} (\S[^\n]*)/.exec(start.text) ?? [];
+      if (title !== '') headings.push({ name: title.slice(0, NAME_CHARS).trim(), line, indent: 0 });
+    }
+    at = stop + 1;
+  }
+  return found.length > 0 ? found : headings;
+}
+
+/**
+ * A few of them, spread over the text: those that stand furthest left where they are enough, since a
+ * class says more than its methods.
+ */
+export function fewDefinitions(text: string, most: number): readonly Definition[] {
+  const all = definitionsIn(text);
+  const left = Math.min(...all.map(({ indent }) => indent));
+  const outer = all.filter(({ indent }) => indent === left);
+  const chosen = outer.length * 2 > most ? outer : all;
+  if (chosen.length <= most) return chosen;
+  return chosen.filter((_, at) => isSpread(at, chosen.length, most));
+}
+
+/** Whether this one of `count` is one of `most` that are evenly spread. */
+function isSpread(at: number, count: number, most: number): boolean {
+  return Math.floor((at * most) / count) !== Math.floor(((at - 1) * most) / count);
+}
+
+/** The line that defines this name and, with it, where the next one begins that stands as far left. */
+export function definitionOf(
+  text: string,
+  symbol: string,
+): { readonly line: number; readonly next: number | undefined } | undefined {
+  const name = symbol.slice(Math.max(symbol.lastIndexOf('.'), symbol.lastIndexOf(':')) + 1);
+  const all = definitionsIn(text);
+  const at = all.findIndex((one) => one.name === symbol || one.name === name);
+  const found = all[at];
+  if (found === undefined) return undefined;
+  const next = all.slice(at + 1).find(({ indent }) => indent <= found.indent);
+  return { line: found.line, next: next?.line };
+}
+
+// What file tools put in front of a line: `   12→`, `12<tab>`.
+const NUMBERED = /^ {0,8}\d{1,7}(?:→|\t)/;
+
+function startOf(line: string): { readonly text: string; readonly indent: number } {
+  const rest = line.slice(NUMBERED.exec(line)?.[0].length ?? 0);
+  const text = rest.trimStart();
+  return { text, indent: rest.length - text.length };
+}
+
+/** They stand before what defines, or before a method's name. */
+const MODIFIERS: ReadonlySet<string> = new Set(
+  (
+    'export default declare async abstract public private protected internal static final override ' +
+    'readonly pub unsafe extern inline virtual sealed partial data open suspend get set CREATE OR ' +
+    'REPLACE TEMP UNIQUE'
+  ).split(' '),
+);
+
+const DEFINERS: ReadonlySet<string> = new Set(
+  (
+    'function class interface type enum struct trait impl fn func def module namespace protocol ' +
+    'object record union macro_rules defmodule defp sub proc TABLE VIEW FUNCTION TRIGGER'
+  ).split(' '),
+);
+
+const VALUES: ReadonlySet<string> = new Set(['const', 'let', 'var', 'val']);
+
+const WORD = /\s*([\p{L}_$][\p{L}\p{N}_$]*)/uy;
+// A star of a generator, the receiver of a method in Go, parameters of a type in Rust.
+const BEFORE_NAME = /\s*(?:\*|!|\([^()]{0,60}\)|<[^<>]{0,60}>)?\s*/y;
+const AFTER_NAME =
+  /^\s*(?:[({:<=;,[]|$|(?:extends|implements|struct|interface|func|for|where|is|do|as|AS|ON)\b)/;
+const AFTER_VALUE = /^[^=]{0,80}=\s*(?:async\s*)?(?:\(|function\b|[\p{L}_$][\p{L}\p{N}_$]*\s*=>)/u;
+const METHOD = /^\s*(?:[\p{L}_$][\p{L}\p{N}_$<>[\],?]*\s+)?([\p{L}_$][\p{L}\p{N}_$]*)\s*\(/u;
+
+/** The name that a line defines; '' for a line that defines none. */
+function nameIn(text: string): string {
+  let at = 0;
+  for (let words = 0; words < WORDS_MAX; words += 1) {
+    const word = wordAt(text, at);
+    if (word === undefined) return '';
+    const behind = WORD.lastIndex;
+    if (DEFINERS.has(word)) return definedName(text, behind);
+    if (VALUES.has(word)) return valueName(text, behind);
+    if (!MODIFIERS.has(word)) return words === 0 ? '' : methodName(text.slice(at));
+    at = behind;
+    // pub(crate)
+    const [scope = ''] = /^\([a-z]{1,12}\)/.exec(text.slice(at)) ?? [];
+    at += scope.length;
+  }
+  return '';
+}
+
+function definedName(text: string, at: number): string {
+  BEFORE_NAME.lastIndex = at;
+  const skipped = BEFORE_NAME.exec(text)?.[0].length ?? 0;
+  const name = wordAt(text, at + skipped);
+  if (skipped === 0 || name === undefined) return '';
+  return AFTER_NAME.test(text.slice(WORD.lastIndex)) ? name.slice(0, NAME_CHARS) : '';
+}
+
+/** `const f = (x) => …`: a value that is a function. */
+function valueName(text: string, at: number): string {
+  const name = wordAt(text, at);
+  if (name === undefined) return '';
+  return AFTER_VALUE.test(text.slice(WORD.lastIndex)) ? name.slice(0, NAME_CHARS) : '';
+}
+
+function methodName(text: string): string {
+  return (METHOD.exec(text)?.[1] ?? '').slice(0, NAME_CHARS);
+}
+
+function wordAt(text: string, at: number): string | undefined {
+  WORD.lastIndex = at;
+  return WORD.exec(text)?.[1];
+}

@@ -1,0 +1,193 @@
+import { definitionOf } from '../bytes/definitions.ts';
+import { findLines } from '../bytes/line-pattern.ts';
+import {
+  beginningOf,
+  countLines,
+  type LineRange,
+  linesOf,
+  parseLineRange,
+} from '../bytes/lines.ts';
+import { estimateTextTokens } from '../bytes/tokens.ts';
+
+/**
+ * Gives a stored text back in parts, because a model that wants one function should not pay for a
+ * whole file until its session ends. An excerpt is the stored text's own lines, byte for byte; what a
+ * pattern finds comes with line numbers. Beside it stands what is missing and how to get it.
+ */
+
+/** Half of what a left-out output of a real session is, and room for the median function. */
+export const EXCERPT_TOKENS_MAX = 1_500;
+const CONTEXT_USUAL = 2;
+export const CONTEXT_MAX = 50;
+/** Above a definition: its comment and what decorates it. */
+const LINES_ABOVE = 3;
+/** Of a found line: minified code has lines of 100 kB. */
+const FOUND_LINE_CHARS = 400;
+
+export interface ExcerptRequest {
+  /** `FROM-TO`, both counted from 1. */
+  readonly lines?: string | undefined;
+  readonly grep?: string | undefined;
+  /** Lines around each line that the pattern finds. */
+  readonly context?: number | undefined;
+  /** A function, class, heading, or word. */
+  readonly around?: string | undefined;
+  /** Without a limit of tokens. */
+  readonly all?: boolean;
+}
+
+/** How the caller asks for a part: as flags in a shell, or as fields of a tool. */
+export interface PartWords {
+  readonly lines: (range: string) => string;
+  readonly grep: string;
+  readonly around: string;
+  readonly all: string;
+}
+
+export type Excerpt =
+  | { readonly text: string; readonly rest?: string }
+  | { readonly problem: string; readonly hint: string; readonly isMisuse?: true };
+
+export function excerptOf(text: string, request: ExcerptRequest, words: PartWords): Excerpt {
+  const { lines, grep, around } = request;
+  if ([lines, grep, around].filter((part) => part !== undefined).length > 1) {
+    const hint = `Ask for one of ${words.lines('FROM-TO')}, ${words.grep}, ${words.around}.`;
+    return { problem: 'These parts cannot be asked for together.', hint, isMisuse: true };
+  }
+  if (grep !== undefined) return foundLines(text, { ...request, grep }, words);
+  if (around !== undefined) return aroundSymbol(text, { ...request, around }, words);
+  if (lines === undefined)
+    return rangeOf(text, { ...request, from: 1, to: countLines(text) }, words);
+  const range = parseLineRange(lines);
+  const all = countLines(text);
+  if (range === undefined) {
+    const hint = `For example: ${words.lines('1-200')}`;
+    return { problem: 'Lines are FROM-TO, counted from 1.', hint, isMisuse: true };
+  }
+  if (range.from > all) {
+    const problem = `It has ${all} ${all === 1 ? 'line' : 'lines'} and no more.`;
+    return { problem, hint: `Try ${words.lines(`1-${all}`)}` };
+  }
+  return rangeOf(text, { ...request, from: range.from, to: Math.min(range.to, all) }, words);
+}
+
+/** Lines of the text, as many as the limit allows. */
+function rangeOf(
+  text: string,
+  { from, to, all = false }: LineRange & Pick<ExcerptRequest, 'all'>,
+  words: PartWords,
+): Excerpt {
+  const asked = linesOf(text, { from, to });
+  if (all || estimateTextTokens(asked) <= EXCERPT_TOKENS_MAX) return { text: asked };
+  const { start, lines } = withinTokens(asked, EXCERPT_TOKENS_MAX);
+  const size = `${countLines(text)} lines, about ${estimateTextTokens(text)} tokens`;
+  const parts = `${words.grep} or ${words.around} for a part, ${words.all} for all of it`;
+  const rest =
+    lines === 0
+      ? `this is the start of line ${from}, which is too long to show. ${words.all} gives all of it.`
+      : `lines ${from}-${from + lines - 1} of ${size}. Go on with ${words.lines(`${from + lines}-${to}`)}; ${parts}.`;
+  return { text: start, rest: `[svc: ${rest}]` };
+}
+
+/** The longest start of whole lines with so few tokens; of one line that is longer, its start. */
+function withinTokens(text: string, tokensMax: number): { start: string; lines: number } {
+  // No token of a real text has more characters.
+  let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (estimateTextTokens(text.slice(0, middle)) <= tokensMax) low = middle;
+    else high = middle - 1;
+  }
+  const { text: start, wholeLines } = beginningOf(text, Math.max(1, low));
+  return { start, lines: wholeLines };
+}
+
+/** A definition with all that belongs to it, or the first line that has the word. */
+function aroundSymbol(
+  text: string,
+  request: ExcerptRequest & { readonly around: string },
+  words: PartWords,
+): Excerpt {
+  const symbol = request.around.trim();
+  const all = countLines(text);
+  const defined = symbol === '' ? undefined : definitionOf(text, symbol);
+  const line = defined?.line ?? lineWith(text, symbol);
+  if (line === undefined) {
+    return { problem: `No line of it has ${quoted(symbol)}.`, hint: `Try ${words.grep}.` };
+  }
+  const end = defined === undefined ? line + 10 * LINES_ABOVE : (defined.next ?? all + 1) - 1;
+  const range = { from: Math.max(1, line - LINES_ABOVE), to: Math.min(all, Math.max(line, end)) };
+  const excerpt = rangeOf(text, { ...request, ...range }, words);
+  if ('problem' in excerpt || excerpt.rest !== undefined) return excerpt;
+  return { ...excerpt, rest: `[svc: lines ${range.from}-${range.to} of ${all}.]` };
+}
+
+function lineWith(text: string, word: string): number | undefined {
+  const at = word === '' ? -1 : text.indexOf(word);
+  return at === -1 ? undefined : countLines(text.slice(0, at + 1));
+}
+
+/** As grep shows them: `12:` before a line that was found, `11-` before one beside it. */
+function foundLines(
+  text: string,
+  request: ExcerptRequest & { readonly grep: string },
+  words: PartWords,
+): Excerpt {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const found = findLines(lines, request.grep);
+  const late = found.looked < lines.length ? ` in the first ${found.looked} lines` : '';
+  if (found.lines.length === 0) {
+    const problem = `No line has ${quoted(request.grep)}${late}.`;
+    return { problem, hint: `It has ${lines.length} lines: try ${words.lines('1-100')}` };
+  }
+  const context = Math.min(request.context ?? CONTEXT_USUAL, CONTEXT_MAX);
+  const hits = shownHits(lines, found.lines, { context, isAll: request.all === true });
+  const as = found.as === 'pattern' ? '' : AS[found.as];
+  const counted = `${hits.shown} of ${found.lines.length} found lines${late}, of ${lines.length} lines${as}`;
+  const isCut = hits.shown < found.lines.length;
+  const next = isCut ? ` A narrower pattern shows the rest; ${words.all} shows all.` : '';
+  return { text: hits.text, rest: `[svc: ${counted}.${next}]` };
+}
+
+const AS = {
+  text: ', with these very characters',
+  'any case': ', with capitals and small letters alike',
+} as const;
+
+function shownHits(
+  lines: readonly string[],
+  found: readonly number[],
+  { context, isAll }: { readonly context: number; readonly isAll: boolean },
+): { readonly text: string; readonly shown: number } {
+  const hits = new Set(found);
+  let [text, tokens, shown, last] = ['', 0, 0, -1];
+  for (const hit of found) {
+    // A hit that another one's context showed already.
+    if (hit <= last) {
+      shown += 1;
+      continue;
+    }
+    const from = Math.max(last + 1, hit - context);
+    const to = Math.min(lines.length - 1, hit + context);
+    const group: string[] = last >= 0 && from > last + 1 ? ['--\n'] : [];
+    for (let at = from; at <= to; at += 1) group.push(foundLine(lines[at] ?? '', at, hits.has(at)));
+    const more = estimateTextTokens(group.join(''));
+    if (!isAll && shown > 0 && tokens + more > EXCERPT_TOKENS_MAX) break;
+    text +=
+      isAll || shown > 0 ? group.join('') : withinTokens(group.join(''), EXCERPT_TOKENS_MAX).start;
+    [tokens, shown, last] = [tokens + more, shown + 1, to];
+    if (!isAll && tokens > EXCERPT_TOKENS_MAX) break;
+  }
+  return { text, shown };
+}
+
+function foundLine(line: string, at: number, isHit: boolean): string {
+  const shownLine = beginningOf(line, FOUND_LINE_CHARS).text;
+  const cut = shownLine.length < line.length ? ' … (cut)' : '';
+  return `${at + 1}${isHit ? ':' : '-'}${shownLine}${cut}\n`;
+}
+
+function quoted(words: string): string {
+  return `"${beginningOf(words, 60).text}"`;
+}
