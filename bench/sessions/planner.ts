@@ -128,7 +128,7 @@ export class SessionPlanner {
     const toolsOf = (item: Item): ItemTools => this.#toolsOf(view, item);
     const outputs = outputsOf(view, toolsOf);
     const known = elisionKeys(view, 'bench', 'real').flatMap((key) => run.ledger.get(key) ?? []);
-    const prices = cachePrices(view.dialect, false);
+    const prices = cachePrices(view.dialect);
     const tokens = this.#estimate(view);
     if (tokens <= INPUT_BUDGET) return { elided: [], omitted: [] };
     const { model, kind } = this.#session;
@@ -185,7 +185,7 @@ export class SessionPlanner {
 
   /** Of the whole request: the bodies here have no system prompt and no tools. */
   #estimate(view: RequestView): number {
-    const { tokenRatio } = cachePrices(view.dialect, false);
+    const { tokenRatio } = cachePrices(view.dialect);
     return view.tokens + this.#session.staticTokens / tokenRatio;
   }
 
@@ -198,7 +198,7 @@ export class SessionPlanner {
     const whole = staticTokens + (position[b] ?? 0) - (position[a] ?? 0);
     const saved = [...elided.values()].reduce((sum, tokens) => sum + tokens, 0);
     const counted = (usage.in + usage.cw + usage.cr) * (1 - saved / whole);
-    const estimated = this.#estimate(view) - saved / cachePrices(dialect, false).tokenRatio;
+    const estimated = this.#estimate(view) - saved / cachePrices(dialect).tokenRatio;
     return { counted, estimated };
   }
 
@@ -220,7 +220,7 @@ export class SessionPlanner {
 
   #saved(call: number, view: RequestView, { elided, omitted }: Left): Elided {
     const { position } = this.#session;
-    const { tokenRatio } = cachePrices(view.dialect, false);
+    const { tokenRatio } = cachePrices(view.dialect);
     const saved = new Map<number, number>();
     const note = (index: number, text: string): void => {
       const tokens = (position[index + 1] ?? 0) - (position[index] ?? 0);

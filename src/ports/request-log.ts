@@ -74,8 +74,8 @@ export interface RequestRow {
   readonly elidedTokens: number;
   /** The provider's own count, where it reported one. */
   readonly usage?: Usage;
-  /** The request asked the provider for a cache that lives an hour. */
-  readonly isCacheLong?: true;
+  /** Milliseconds that the provider's prompt cache lives; absent where it is the default. */
+  readonly cacheMs?: number;
   /** What its input cost, and what it would have cost direct; see core/shortening/meter.ts. */
   readonly price?: Price;
   /** What was left out and read again in this request; absent when nothing is left out. */

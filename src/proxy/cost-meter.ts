@@ -1,9 +1,9 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import { meter, type MeterState, paidFor, type Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
+import { CACHE_DEFAULT_MS } from '../core/shortening/cache-lifetime.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
 import type { RequestRow } from '../ports/request-log.ts';
-import { cacheMsOf } from './cache-watch.ts';
 import { withinDeadline } from './memory-deadline.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
@@ -120,8 +120,8 @@ function ledgerKey(key: string): string {
   return `not-worth-it:${key}`;
 }
 
-function pricesOf({ dialect, isCacheLong }: RequestRow) {
-  return cachePrices(dialect, isCacheLong === true);
+function pricesOf({ dialect, cacheMs = CACHE_DEFAULT_MS }: RequestRow) {
+  return cachePrices(dialect, cacheMs);
 }
 
 function requestOf(row: RequestRow, usage: NonNullable<RequestRow['usage']>) {
@@ -133,6 +133,6 @@ function requestOf(row: RequestRow, usage: NonNullable<RequestRow['usage']>) {
     elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
     usage,
     prices: pricesOf(row),
-    cacheMs: cacheMsOf(row.isCacheLong === true),
+    cacheMs: row.cacheMs ?? CACHE_DEFAULT_MS,
   };
 }

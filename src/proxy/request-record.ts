@@ -5,9 +5,9 @@ import type { MemoryState } from '../core/plan/memory-state.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Plan } from '../core/plan/plan.ts';
+import { CACHE_DEFAULT_MS, cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
 import type { RequestRow } from '../ports/request-log.ts';
-import { asksForHour } from './cache-watch.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { CostMeter } from './cost-meter.ts';
 import type { ProxyParts } from './parts.ts';
@@ -147,7 +147,7 @@ export class RequestRecord {
       elidedItems: plan.elidedItems,
       elidedTokens: plan.elidedTokens,
       ...(usage === undefined ? {} : { usage }),
-      ...(isCacheLong(reading) ? { isCacheLong: true } : {}),
+      ...cacheOf(reading),
       ...(this.#rereads === undefined ? {} : { rereads: this.#rereads }),
       ms: this.#ms,
     };
@@ -166,8 +166,10 @@ function kindUnread({ route, target }: ClientRequest): string {
   return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
 }
 
-function isCacheLong(reading: Reading | undefined): boolean {
-  return reading?.view.dialect === 'anthropic_messages' && asksForHour(reading);
+/** Said where it is not the default. */
+function cacheOf(reading: Reading | undefined): Pick<RequestRow, 'cacheMs'> {
+  const cacheMs = reading === undefined ? CACHE_DEFAULT_MS : cacheLifetimeMs(reading.view);
+  return cacheMs === CACHE_DEFAULT_MS ? {} : { cacheMs };
 }
 
 // The longest model names of real providers are under 100 characters.

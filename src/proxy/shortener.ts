@@ -15,6 +15,7 @@ import {
   repeatedOutputs,
   wholeEntries,
 } from '../core/shortening/elisions.ts';
+import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
@@ -46,7 +47,6 @@ import {
   type WindowFacts,
 } from '../core/shortening/window.ts';
 import type { LedgerEntry } from '../ports/ledger.ts';
-import { asksForHour } from './cache-watch.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyParts } from './parts.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
@@ -365,14 +365,13 @@ function windowOf(reading: Reading, measure?: Measure): WindowFacts {
     answerTokens: value['max_tokens'] ?? value['max_completion_tokens'],
     isLong: reading.asksForLongWindow,
     tokens: reading.view.tokens,
-    // How long the cache lives changes prices, not tokens, and finding it out reads the whole body.
-    tokenRatio: cachePrices(reading.view.dialect, false).tokenRatio,
+    tokenRatio: pricesOf(reading).tokenRatio,
     measure,
   };
 }
 
 function pricesOf(reading: Reading): CachePrices {
-  return cachePrices(reading.view.dialect, asksForHour(reading));
+  return cachePrices(reading.view.dialect, cacheLifetimeMs(reading.view));
 }
 
 function kindOf({ compression }: Modes): ElisionKind {

@@ -59,7 +59,7 @@ function readSample(
 function shortenSample({ view }: Reading): number {
   const toolsOf = (item: Item) => readItemTools(view, item);
   const exchanges = groupExchanges(view.items);
-  const prices = cachePrices(view.dialect, false);
+  const prices = cachePrices(view.dialect);
   const { tokens } = view;
   const window = { model: 'claude', answerTokens: 1024, isLong: false, tokenRatio: 1 };
   const facts = {

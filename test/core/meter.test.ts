@@ -13,7 +13,7 @@ import { cachePrices } from '../../src/core/shortening/pricing.ts';
  * new or changed is written, and only the system prompt survives a change further up.
  */
 
-const PRICES = cachePrices('anthropic_messages', false);
+const PRICES = cachePrices('anthropic_messages');
 const SYSTEM = 20_000;
 const CACHE_MS = 300_000;
 

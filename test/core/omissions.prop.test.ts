@@ -290,7 +290,7 @@ function factsOf(count: number, other: Partial<ShorteningFacts> = {}): Shortenin
     isStored: () => false,
     isCacheCold: true,
     keepRounds: 4,
-    prices: cachePrices('anthropic_messages', false),
+    prices: cachePrices('anthropic_messages'),
     fill: ROOMY,
     isWholeAgain: false,
     isCompaction: false,

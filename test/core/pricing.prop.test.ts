@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { batchProfit, type BatchPrice, cachePrices } from '../../src/core/shortening/pricing.ts';
 
-const prices = cachePrices('anthropic_messages', false);
+const prices = cachePrices('anthropic_messages');
 
 const batches = fc.record({
   gain: fc.integer({ min: 1, max: 200_000 }),

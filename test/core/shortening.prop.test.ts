@@ -39,7 +39,7 @@ function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): Short
     isStored: () => true,
     isCacheCold: true,
     keepRounds: 4,
-    prices: cachePrices(view.dialect, false),
+    prices: cachePrices(view.dialect),
     fill: ROOMY,
     isWholeAgain: false,
     isCompaction: false,

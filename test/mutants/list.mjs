@@ -30,6 +30,14 @@ export const MUTANTS = [
     test: 'test/core/outputs.test.ts',
   },
   {
+    name: 'a living cache counts as cold',
+    file: 'src/proxy/cache-watch.ts',
+    from: 'idleMs > cacheLifetimeMs(reading.view)',
+    to: 'idleMs > 300_000',
+    test: PROXY,
+    only: 'a cache that lives',
+  },
+  {
     name: 'small outputs go too',
     file: SHORTENING,
     from: 'output.tokens >= OUTPUT_TOKENS_MIN &&',

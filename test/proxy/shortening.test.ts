@@ -144,6 +144,21 @@ test('a cold cache is used to leave out what does not pay on a warm one', async 
   expect(stubsIn(stage.forwarded())).toHaveLength(6);
 });
 
+test.each([
+  ['anthropic_messages', { cache_control: { type: 'ephemeral', ttl: '1h' } }],
+  ['openai_responses', { prompt_cache_retention: '24h' }],
+  ['openai_chat_completions', { model: 'gpt-5.6' }],
+] as const)('%s: a cache that lives longer by %j is not cold after five minutes', async (...of) => {
+  const [dialect, fields] = of;
+  const stage = await openStage();
+  await playRounds(stage, { dialect, to: 10 });
+  stage.setClockAhead(301_000);
+  const body = { ...sessionBody(dialect, roundsOf(10)), ...fields };
+  await stage.send(dialect, body);
+  expect(stage.forwarded() === JSON.stringify(body)).toBe(true);
+  expect(stateOf(stage)).toMatch(/^bypassed_/);
+});
+
 /** A memory whose answers about possession are changed on their way. */
 function lying(change: (hold: Memory['hold']) => Memory['hold']): (memory: Memory) => Memory {
   return (memory) => ({

@@ -8,7 +8,9 @@
  */
 import { commonPrefix } from '../bytes/common-prefix.ts';
 import { type Dialect, listKey } from './dialect.ts';
+import { markedMs } from './cache-marks.ts';
 import { readItem } from './items.ts';
+import { findPayload, type Media, mediaIn } from './media.ts';
 import { isRecord } from '../bytes/json-fields.ts';
 import { chainFingerprint, digestItem, digestTextInput } from './fingerprint.ts';
 import {
@@ -132,14 +134,30 @@ function readOne(bytes: Buffer, start: number, place: ItemPlace): Item | undefin
   const parsed = parseJson(bytes, span);
   if (parsed === undefined) return undefined;
   const traits = readItem(place.dialect, parsed.value);
-  const tokens = estimateTokens(bytes, start, end);
+  const tokens = itemTokens(bytes, span, mediaIn(place.dialect, parsed.value));
+  const cacheMs = markedMs(parsed.value);
   return makeItem(traits, {
     span,
     digest: digestItem(bytes, span),
     fingerprintBefore: place.last?.fingerprint ?? '',
     tokens,
-    soFar: addItem(place.last?.soFar, traits, { index: place.index, tokens }),
+    soFar: addItem(place.last?.soFar, traits, { index: place.index, tokens, cacheMs }),
   });
+}
+
+/** The estimate of an item's bytes, with the provider's rule for what is not text. */
+function itemTokens(bytes: Buffer, { start, end }: Span, media: readonly Media[]): number {
+  const upToEnd = bytes.subarray(0, end);
+  let at = start;
+  let tokens = 0;
+  for (const { payload, tokens: own } of media) {
+    tokens += own;
+    const found = payload === '' ? undefined : findPayload(upToEnd, payload, at);
+    if (found === undefined) continue;
+    tokens += estimateTokens(bytes, at, found.start);
+    at = found.end;
+  }
+  return tokens + estimateTokens(bytes, at, end);
 }
 
 interface ItemFacts {
@@ -185,7 +203,7 @@ function readTextInput(bytes: Buffer, start: number): ListRead | undefined {
     digest: digestTextInput(bytes, list),
     fingerprintBefore: '',
     tokens,
-    soFar: addItem(undefined, traits, { index: 0, tokens }),
+    soFar: addItem(undefined, traits, { index: 0, tokens, cacheMs: 0 }),
   });
   return { list, items: [item] };
 }

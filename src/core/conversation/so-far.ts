@@ -4,6 +4,7 @@ import type { ExchangeStart, ItemTraits, SoFar } from './view.ts';
 
 const NOTHING: SoFar = {
   tokens: 0,
+  cacheMs: 0,
   firstHumanText: '',
   workingFolder: undefined,
   branch: undefined,
@@ -14,17 +15,21 @@ const NOTHING: SoFar = {
   exchange: { number: -1, start: 0, hasHuman: false, isAnswered: false },
 };
 
-/** `index` is the item's own, `tokens` its estimate. `before` undefined: it is the first one. */
+/**
+ * `index` is the item's own, `tokens` its estimate, `cacheMs` the longest cache lifetime that it asks
+ * for. `before` undefined: it is the first one.
+ */
 export function addItem(
   before: SoFar | undefined,
   traits: ItemTraits,
-  { index, tokens }: { readonly index: number; readonly tokens: number },
+  { index, tokens, cacheMs }: ItemFacts,
 ): SoFar {
   const so = before ?? NOTHING;
   const isFirstSystem = traits.role === 'system' && !so.hasSystem;
   const isHuman = traits.humanText !== '';
   return {
     tokens: so.tokens + tokens,
+    cacheMs: Math.max(so.cacheMs, cacheMs),
     firstHumanText: so.firstHumanText === '' ? traits.humanText : so.firstHumanText,
     workingFolder: so.workingFolder ?? traits.workingFolder,
     branch: so.branch ?? traits.branch,
@@ -34,6 +39,12 @@ export function addItem(
     humans: isHuman ? { index, before: so.humans } : so.humans,
     exchange: addToExchange(so.exchange, traits, index),
   };
+}
+
+interface ItemFacts {
+  readonly index: number;
+  readonly tokens: number;
+  readonly cacheMs: number;
 }
 
 function addToExchange(current: ExchangeStart, traits: ItemTraits, index: number): ExchangeStart {

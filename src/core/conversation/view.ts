@@ -69,6 +69,8 @@ export interface Item extends ItemTraits, Span {
 export interface SoFar {
   /** Estimated tokens of the items. */
   readonly tokens: number;
+  /** The longest lifetime of the prompt cache that a mark asks for, in milliseconds; 0 without one. */
+  readonly cacheMs: number;
   /** What a person typed first; '' while nobody has. */
   readonly firstHumanText: string;
   /** Stated first. */

@@ -1,4 +1,5 @@
 import type { Dialect } from '../conversation/dialect.ts';
+import { CACHE_DEFAULT_MS } from './cache-lifetime.ts';
 
 /**
  * What a provider's prompt cache costs, in units of one uncached input token. From the providers'
@@ -24,11 +25,16 @@ const ANTHROPIC_HOUR: CachePrices = { ...ANTHROPIC, write: 2 };
 // The longest identical prefix is read; newer models charge for writing as well.
 const OPENAI: CachePrices = { read: 0.1, write: 1.25, requestsAhead: 15, tokenRatio: 1.114 };
 
-/** `isHourLong`: the request asks for a cache that lives an hour. */
-export function cachePrices(dialect: Dialect, isHourLong: boolean): CachePrices {
-  if (dialect !== 'anthropic_messages') return OPENAI;
-  return isHourLong ? ANTHROPIC_HOUR : ANTHROPIC;
+/** `cacheMs`: how long the request's cache lives. Anthropic asks twice the price for an hour. */
+export function cachePrices(dialect: Dialect, cacheMs = CACHE_DEFAULT_MS): CachePrices {
+  return PRICES[dialect](cacheMs > CACHE_DEFAULT_MS);
 }
+
+const PRICES: Readonly<Record<Dialect, (isLong: boolean) => CachePrices>> = {
+  anthropic_messages: (isLong) => (isLong ? ANTHROPIC_HOUR : ANTHROPIC),
+  openai_responses: () => OPENAI,
+  openai_chat_completions: () => OPENAI,
+};
 
 export interface BatchPrice {
   /** Estimated tokens that the batch takes out of every request from now on. */

@@ -1,0 +1,66 @@
+/** Reads how large a picture is from the first bytes of its file. Anything may be in them. */
+import { Buffer } from 'node:buffer';
+
+export interface PictureSize {
+  /** Pixels, at least 1. */
+  readonly width: number;
+  readonly height: number;
+}
+
+// A JPEG says its size behind its metadata, which cameras fill with 64 kB and a small picture.
+const HEAD_CHARS = 256 * 1024;
+
+/** `base64`: the file. Undefined for one that is no PNG, JPEG, GIF or WebP, or says no size. */
+export function pictureSize(base64: string): PictureSize | undefined {
+  const head = Buffer.from(base64.slice(0, HEAD_CHARS), 'base64');
+  for (const read of [pngSize, gifSize, webpSize, jpegSize]) {
+    const size = read(head);
+    if (size !== undefined) return size.width > 0 && size.height > 0 ? size : undefined;
+  }
+  return undefined;
+}
+
+function pngSize(head: Buffer): PictureSize | undefined {
+  if (head.length < 24 || head.readUInt32BE(0) !== 0x89504e47) return undefined;
+  return { width: head.readUInt32BE(16), height: head.readUInt32BE(20) };
+}
+
+function gifSize(head: Buffer): PictureSize | undefined {
+  if (head.length < 10 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6))) return undefined;
+  return { width: head.readUInt16LE(6), height: head.readUInt16LE(8) };
+}
+
+function webpSize(head: Buffer): PictureSize | undefined {
+  if (head.length < 30 || head.toString('latin1', 8, 12) !== 'WEBP') return undefined;
+  switch (head.toString('latin1', 12, 16)) {
+    case 'VP8 ':
+      return { width: head.readUInt16LE(26) & 0x3fff, height: head.readUInt16LE(28) & 0x3fff };
+    case 'VP8L': {
+      const bits = head.readUInt32LE(21);
+      return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 };
+    }
+    case 'VP8X':
+      return { width: head.readUIntLE(24, 3) + 1, height: head.readUIntLE(27, 3) + 1 };
+  }
+  return undefined;
+}
+
+/** Segments follow each other; the one that begins a frame holds the size. */
+function jpegSize(head: Buffer): PictureSize | undefined {
+  if (head.length < 4 || head.readUInt16BE(0) !== 0xffd8) return undefined;
+  let at = 2;
+  while (at + 9 <= head.length && head[at] === 0xff) {
+    const marker = head[at + 1] ?? 0;
+    if (beginsFrame(marker)) {
+      return { height: head.readUInt16BE(at + 5), width: head.readUInt16BE(at + 7) };
+    }
+    // A marker may be padded with further 0xff bytes.
+    at += marker === 0xff ? 1 : 2 + head.readUInt16BE(at + 2);
+  }
+  return undefined;
+}
+
+/** SOF0 to SOF15 without the tables that have numbers among them. */
+function beginsFrame(marker: number): boolean {
+  return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+}

@@ -1,0 +1,20 @@
+import { asList, asRecord } from '../bytes/json-fields.ts';
+
+/** Reads how long marks ask a provider to keep what precedes them in its prompt cache. */
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+const LIFETIME = /^(\d{1,6})([smh])$/;
+
+/** `1h` or `30m` in milliseconds; 0 for anything else. */
+export function lifetimeMs(value: unknown): number {
+  const [, count = '', unit = ''] = typeof value === 'string' ? (LIFETIME.exec(value) ?? []) : [];
+  return Number(count) * (UNIT_MS[unit] ?? 0);
+}
+
+/** The longest lifetime that a mark asks for: on an item, on its parts or on theirs; 0 without one. */
+export function markedMs(value: unknown): number {
+  const { content, cache_control: mark } = asRecord(value);
+  let longest = mark === undefined ? 0 : lifetimeMs(asRecord(mark)['ttl']);
+  for (const part of asList(content)) longest = Math.max(longest, markedMs(part));
+  return longest;
+}
