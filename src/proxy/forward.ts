@@ -32,16 +32,18 @@ function upstreamChoices(route: Route): readonly Dialect[] {
   return dialect === undefined ? [...openai, 'anthropic_messages'] : [dialect, ...openai];
 }
 
+/** What became of the client's own bytes. Accepted: the change was why it was refused. */
+export type OwnBytes = 'accepted' | 'refused' | 'failed';
+
 export interface ForwardCall {
   readonly configured: ConfiguredUpstream;
   readonly request: ClientRequest;
   readonly plan: Plan;
   readonly signal: AbortSignal;
-  /**
-   * The provider refused the changed request; the client's own bytes were sent instead. `wasOurs`:
-   * those it took, so the change was why.
-   */
-  readonly onRefused: (wasOurs: boolean) => void;
+  /** False once this conversation was refused in both forms: then a refusal is passed on. */
+  readonly isTriedAgain: boolean;
+  /** The provider refused the changed request, and the client's own bytes were sent instead. */
+  readonly onRefused: (own: OwnBytes) => void;
 }
 
 /**
@@ -53,10 +55,10 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
   const { plan, request } = call;
   if (request.body === undefined || plan.edits.length === 0) return forwardUntouched(call);
   const answer = await send(call, applyEdits(request.body, plan.edits));
-  if (!isRefusal(answer)) return answer;
+  if (!call.isTriedAgain || !isRefusal(answer)) return answer;
   answer.abort();
   const again = await forwardUntouched(call);
-  call.onRefused(!isRefusal(again));
+  call.onRefused(fateOf(again));
   return again;
 }
 
@@ -76,10 +78,17 @@ async function send(
   return configured.upstream.send({ method, target, headers, body }, signal);
 }
 
-// 400, 413 and 422 judge the request itself; a 429 that names no limit and no time is how some
-// providers say that a request is too big for the account.
+function fateOf(answer: UpstreamAnswer): OwnBytes {
+  if (isRefusal(answer)) return 'refused';
+  return answer.status < FIRST_ERROR ? 'accepted' : 'failed';
+}
+
+const FIRST_ERROR = 400;
+
+// 400 and 413 judge the request itself; a 429 that names no limit and no time is how some providers
+// say that a request is too big for the account.
 function isRefusal({ status, headers }: UpstreamAnswer): boolean {
-  if (status === 400 || status === 413 || status === 422) return true;
+  if (status === 400 || status === 413) return true;
   return status === 429 && !headers.some((name, at) => at % 2 === 0 && isRateHeader(name));
 }
 

@@ -16,6 +16,7 @@ import { forwardPlanned, upstreamFor } from './forward.ts';
 import type { ProxyParts } from './parts.ts';
 import { type Reading, readRequest } from './read-request.ts';
 import { RecallPlacer } from './recall-placer.ts';
+import { RefusalWatch } from './refusal-watch.ts';
 import { goneSignal } from './gone-signal.ts';
 import { Hands, Pacer } from './pacer.ts';
 import { relay } from './relay.ts';
@@ -62,6 +63,7 @@ class Story {
   readonly #ahead = new Pacer(this.#hands, AHEAD_MS);
   readonly #caches: CacheWatch;
   readonly #meter: CostMeter;
+  readonly #refusals: RefusalWatch;
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
@@ -70,6 +72,7 @@ class Story {
     this.#keeper = new CaptureKeeper(parts);
     this.#caches = new CacheWatch(parts.clock);
     this.#meter = new CostMeter(parts);
+    this.#refusals = new RefusalWatch(parts.clock);
   }
 
   async drain(withinMs: number): Promise<void> {
@@ -134,10 +137,12 @@ class Story {
       request,
       plan,
       signal: gone,
-      onRefused: (wasOurs) => {
+      isTriedAgain: reading === undefined || this.#refusals.isTriedAgain(reading.place),
+      onRefused: (own) => {
         record.refused();
-        if (reading === undefined || !wasOurs) return;
-        // What of it was refused is not said: each kind of change that it carried is off from now on.
+        if (reading === undefined || own === 'failed') return;
+        if (own === 'refused') return this.#refusals.note(reading.place);
+        // The provider does not say which change it refused: each kind that the request carried is off.
         if (plan.recalledTokens > 0) this.#placer.refused(reading);
         if (plan.elidedItems > 0) this.#shortener.refused(reading);
       },

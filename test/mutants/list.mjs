@@ -38,6 +38,22 @@ export const MUTANTS = [
     only: 'a cache that lives',
   },
   {
+    name: 'what was refused in both forms is sent twice again',
+    file: 'src/proxy/forward.ts',
+    from: '!call.isTriedAgain || ',
+    to: '',
+    test: 'test/proxy/replayed-blocks.test.ts',
+    only: 'not sent twice',
+  },
+  {
+    name: 'a refusal is passed on although only the change was refused',
+    file: 'src/proxy/forward.ts',
+    from: 'status === 400 || status === 413',
+    to: 'status === 413',
+    test: 'test/proxy/replayed-blocks.test.ts',
+    only: 'R17',
+  },
+  {
     name: 'small outputs go too',
     file: SHORTENING,
     from: 'output.tokens >= OUTPUT_TOKENS_MIN &&',

@@ -224,7 +224,6 @@ test('a budget that was lowered since holds for what was placed before', async (
 test.each([
   { status: 400, headers: {} },
   { status: 413, headers: {} },
-  { status: 422, headers: {} },
   { status: 429, headers: {} },
 ])(
   'R17: a changed request that is refused ($status) is sent once more as the client wrote it',
@@ -259,6 +258,37 @@ test.each([
   },
 );
 
+test.each([400, 413, 429])(
+  'R17: where the client’s own bytes are refused too (%i), the next refusals are not sent twice',
+  async (status) => {
+    const { provider, story } = await startTaught();
+    provider.reply = () => ({ status, headers: {}, body: '{"error":"bad"}' });
+    const body = requestWith('openai_chat_completions', [said('user', QUESTION)]);
+    for (const attempts of [2, 1, 1]) {
+      const before = provider.seen.length;
+      // oxlint-disable-next-line no-await-in-loop -- A client waits for each answer.
+      const answer = await story.send('openai_chat_completions', body, STATED);
+      expect([answer.status, provider.seen.length - before]).toEqual([status, attempts]);
+    }
+    // Another conversation is judged by itself.
+    await story.send('openai_chat_completions', body, { 'session-id': 'session-two' });
+    expect(provider.seen).toHaveLength(6);
+  },
+);
+
+test('R17: where the provider fails on the client’s own bytes, nobody knows what it refused', async () => {
+  const { provider, story } = await startTaught();
+  const body = requestWith('anthropic_messages', [said('user', QUESTION)]);
+  provider.reply = (request) => {
+    const status = request.body.includes('<svc-memory') ? 400 : 503;
+    return { status, headers: {}, body: '{"error":"no"}' };
+  };
+  expect((await story.send('anthropic_messages', body, STATED)).status).toBe(503);
+  provider.reply = (request) => answerTo(request);
+  const next = await story.send('anthropic_messages', body, STATED);
+  expect(next.headers['x-svc-memory-state']).toBe('recalled');
+});
+
 test('R17: where the client’s own bytes are refused too, memory was not why and stays on', async () => {
   const { provider, story } = await startTaught();
   const tooLong = '{"error":{"message":"prompt is too long"}}';
@@ -277,6 +307,7 @@ test.each([
   { status: 429, headers: { 'anthropic-ratelimit-tokens-remaining': '0' } },
   { status: 429, headers: { 'x-ratelimit-remaining-requests': '0' } },
   { status: 401, headers: {} },
+  { status: 422, headers: {} },
   { status: 500, headers: {} },
   { status: 529, headers: { 'retry-after': '3' } },
 ])(
