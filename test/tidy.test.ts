@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { expect, test } from 'vitest';
+import { DIALECTS } from '../src/core/conversation/dialect.ts';
 
 // House rules that no linter knows. Each floor may import only what is listed here for it.
 interface Floor {
@@ -61,6 +62,13 @@ const ENTRIES = [
 ];
 
 const IMPURE = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.|\bsetTimeout\b|\bawait\b/;
+const NAMES = DIALECTS.join('|');
+/** An equality test, a `case` or a table's key. */
+const TELLS_DIALECTS_APART = new RegExp(
+  `[!=]==?\\s*'(?:${NAMES})'|\\bcase '(?:${NAMES})'|^\\s*(?:${NAMES}):`,
+  'm',
+);
+const READING_ROOMS = ['bytes', 'conversation', 'dialects', 'request', 'answer'];
 const root = join(import.meta.dirname, '..');
 const sources = list('src').filter((path) => path.endsWith('.ts'));
 
@@ -76,6 +84,27 @@ test('every file is on a known floor and imports only what its floor may', () =>
 test('the core is pure: no clock, no randomness, no process, no waiting', () => {
   const wrong = sources.filter((path) => floorOf(path) === 'core' && IMPURE.test(read(path)));
   expect(wrong).toEqual([]);
+});
+
+test('only the descriptors tell dialects apart: nothing else compares one with a name', () => {
+  const wrong = sources
+    .filter((path) => !path.startsWith('src/core/dialects/'))
+    .filter((path) => TELLS_DIALECTS_APART.test(read(path)));
+  expect(wrong).toEqual([]);
+});
+
+test('the rooms of the core that read a request do not import each other in circles', () => {
+  const arrows = new Map<string, Set<string>>();
+  for (const path of sources.filter((one) => floorOf(one) === 'core')) {
+    const targets = importsOf(path).map((source) => roomOf(resolve(path, source)));
+    const known = arrows.get(roomOf(path)) ?? new Set();
+    for (const target of targets) {
+      if (target !== roomOf(path) && READING_ROOMS.includes(target)) known.add(target);
+    }
+    arrows.set(roomOf(path), known);
+  }
+  const circles = READING_ROOMS.filter((room) => reach(arrows, room).has(room));
+  expect(circles).toEqual([]);
 });
 
 test('every file in src is reached from an import or is the entry', () => {
@@ -133,6 +162,24 @@ function commentsOf(path: string): readonly string[] {
   return read(path)
     .split('\n')
     .filter((line) => /^\s*(?:\/\/|\/?\*)/.test(line));
+}
+
+/** The room of a file in the core; a file that stands beside the rooms is one of its own. */
+function roomOf(path: string): string {
+  return path.split('/')[2] ?? '';
+}
+
+/** Every room that a room imports, also by way of others. */
+function reach(arrows: ReadonlyMap<string, ReadonlySet<string>>, room: string): Set<string> {
+  const seen = new Set<string>();
+  const next = [room];
+  for (const from of next) {
+    for (const to of arrows.get(from) ?? []) {
+      if (!seen.has(to)) next.push(to);
+      seen.add(to);
+    }
+  }
+  return seen;
 }
 
 /** The files over which a file imports itself; undefined when it does not. */

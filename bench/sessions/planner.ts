@@ -24,7 +24,7 @@ import {
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import {
   chooseOutputs,
   isElidable,

@@ -1,5 +1,3 @@
-import type { Dialect } from './conversation/dialect.ts';
-
 interface ErrorRow {
   readonly status: number;
   /** Whether the same request may succeed if the client sends it again. Clients obey `x-should-retry`. */
@@ -132,41 +130,4 @@ export class ProxyError extends Error {
   get hint(): string {
     return ERRORS[this.code].hint;
   }
-}
-
-/** The error as the client's own SDK expects it. `dialect` undefined: a path that has none. */
-export function errorBody(
-  error: ProxyError,
-  dialect: Dialect | undefined,
-  requestId: string,
-): string {
-  const message = `svc: ${error.message} ${error.hint}`;
-  if (dialect === 'anthropic_messages') {
-    return JSON.stringify({
-      type: 'error',
-      error: { type: anthropicType(error.status), message, code: error.code },
-      request_id: requestId,
-    });
-  }
-  return JSON.stringify({
-    error: { message, type: openaiType(error.status), param: null, code: error.code },
-  });
-}
-
-// The type names are the providers' own: SDKs build their error classes from the status, and
-// clients show the type.
-function anthropicType(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  if (status === 404) return 'not_found_error';
-  if (status === 413) return 'request_too_large';
-  if (status === 503) return 'overloaded_error';
-  if (status === 504) return 'timeout_error';
-  return status >= 500 ? 'api_error' : 'invalid_request_error';
-}
-
-function openaiType(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
 }

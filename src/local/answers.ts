@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Dialect } from '../core/conversation/dialect.ts';
-import { errorBody, type ProxyError } from '../core/errors.ts';
+import type { ProxyError } from '../core/errors.ts';
+import { errorBody } from '../core/http/error-body.ts';
 import { PROOF_HEADER } from '../core/http/proxy-proof.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 

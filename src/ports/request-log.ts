@@ -1,5 +1,5 @@
 import type { Dialect } from '../core/conversation/dialect.ts';
-import type { Usage } from '../core/answer/answer.ts';
+import type { Usage } from '../core/dialects/answer.ts';
 import type { Price, Verdict } from '../core/shortening/meter.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
 

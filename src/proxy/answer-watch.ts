@@ -1,4 +1,4 @@
-import type { Answer } from '../core/answer/answer.ts';
+import type { Answer } from '../core/dialects/answer.ts';
 import { AnswerReader } from '../core/answer/answer-reader.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';

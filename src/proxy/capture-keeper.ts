@@ -1,5 +1,5 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
-import type { Answer } from '../core/answer/answer.ts';
+import type { Answer } from '../core/dialects/answer.ts';
 import {
   captureAssistant,
   type CapturedText,

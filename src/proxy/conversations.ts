@@ -5,7 +5,7 @@
  */
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
-import { type Earlier, viewFrom } from '../core/conversation/request-view.ts';
+import { type Earlier, viewFrom } from '../core/request/request-view.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 
 // One person’s agents at work side by side, sub-agents included. Every view is looked at for every
@@ -20,7 +20,7 @@ export class Conversations {
   /** The newest first. */
   #views: readonly RequestView[] = [];
 
-  /** The view of a decoded body; undefined when viewRequest() in core/conversation/request-view.ts cannot read it. */
+  /** The view of a decoded body; undefined when viewRequest() in core/request/request-view.ts cannot read it. */
   view(bytes: Buffer, dialect: Dialect): RequestView | undefined {
     const nearest = this.#nearest(bytes, dialect);
     const view = viewFrom(bytes, dialect, nearest);

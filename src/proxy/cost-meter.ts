@@ -1,7 +1,7 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import { meter, type MeterState, paidFor, type Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
-import { CACHE_DEFAULT_MS } from '../core/shortening/cache-lifetime.ts';
+import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import { withinDeadline } from './memory-deadline.ts';

@@ -1,4 +1,5 @@
 import type { Dialect } from '../core/conversation/dialect.ts';
+import { DIALECT_DESCRIPTORS, dialectOf } from '../core/dialects/dialects.ts';
 import { applyEdits } from '../core/plan/edits.ts';
 import { ProxyError } from '../core/errors.ts';
 import { forwardHeaders } from '../core/http/header-rules.ts';
@@ -23,13 +24,15 @@ export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstrea
 
 function upstreamChoices(route: Route): readonly Dialect[] {
   const dialect = 'dialect' in route ? route.dialect : undefined;
-  if (dialect !== undefined && (route.kind === 'model' || dialect === 'anthropic_messages')) {
-    return [dialect];
-  }
-  // The two OpenAI dialects usually share one provider: a path of neither goes to either, and a path
-  // of no dialect (the model list, asked for without `anthropic-version`) to whoever is there.
-  const openai: readonly Dialect[] = ['openai_responses', 'openai_chat_completions'];
-  return dialect === undefined ? [...openai, 'anthropic_messages'] : [dialect, ...openai];
+  if (dialect !== undefined && route.kind === 'model') return [dialect];
+  // The dialects of one provider usually share an upstream, so a relayed path goes to any of them. A
+  // path of no dialect is the model list, asked for without `anthropic-version`: OpenAI's side first.
+  const provider = dialect === undefined ? 'openai' : dialectOf(dialect).provider;
+  const [kin, others] = [true, false].map((isKin) => {
+    return DIALECT_DESCRIPTORS.filter((one) => (one.provider === provider) === isKin);
+  });
+  const names = (list: typeof kin): readonly Dialect[] => (list ?? []).map(({ name }) => name);
+  return dialect === undefined ? [...names(kin), ...names(others)] : [dialect, ...names(kin)];
 }
 
 /** What became of the client's own bytes. Accepted: the change was why it was refused. */

@@ -1,11 +1,12 @@
-import type { Answer } from '../core/answer/answer.ts';
+import type { Answer } from '../core/dialects/answer.ts';
 import { ProxyError } from '../core/errors.ts';
 import { evidenceHeaders } from '../core/plan/evidence.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Plan } from '../core/plan/plan.ts';
-import { CACHE_DEFAULT_MS, cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
+import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
+import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { ClientRequest } from './client-request.ts';

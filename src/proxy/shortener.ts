@@ -1,5 +1,5 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
-import type { Usage } from '../core/answer/answer.ts';
+import type { Usage } from '../core/dialects/answer.ts';
 import {
   type Batch,
   elisionEntries,
@@ -29,7 +29,8 @@ import {
   stateWithout,
   stateWithoutRecall,
 } from '../core/plan/plan.ts';
-import { type CachePrices, cachePrices } from '../core/shortening/pricing.ts';
+import type { CachePrices } from '../core/dialects/descriptor.ts';
+import { cachePrices } from '../core/shortening/pricing.ts';
 import { countRereads, type Rereads } from '../core/shortening/rereads.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import {

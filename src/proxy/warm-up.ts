@@ -1,3 +1,4 @@
+import { dialectOf } from '../core/dialects/dialects.ts';
 import { captureAssistant, captureHuman } from '../core/memory/captures.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
 import { applyEdits } from '../core/plan/edits.ts';
@@ -99,44 +100,12 @@ function shortenSample({ view }: Reading): number {
 
 /** What a client of the dialect sends after so many calls of a tool. */
 function sampleBody(dialect: Dialect, rounds: number): object {
-  const shell = { model: 'claude', max_tokens: 1024, stream: true };
   const tools = [{ name: 'Bash', description: SAMPLE }];
-  const items = Array.from({ length: rounds }, (_, round) => SAMPLE_ROUNDS[dialect](round)).flat();
-  const asked = { role: 'user', content: SAMPLE };
-  return dialect === 'openai_responses'
-    ? { ...shell, tools, instructions: SAMPLE, input: [asked, ...items] }
-    : { ...shell, tools, messages: [asked, ...items] };
+  const shell = { model: 'claude', max_tokens: 1024, stream: true, tools };
+  const outputs = Array.from({ length: rounds }, (_, round) => outputOf(round));
+  return dialectOf(dialect).sample.agentRequest(shell, SAMPLE, outputs);
 }
 
 function outputOf(round: number): string {
   return Array.from({ length: LINES }, (_, line) => `${round}.${line} ${SAMPLE}`).join('');
 }
-
-const SAMPLE_ROUNDS: Readonly<Record<Dialect, (round: number) => readonly object[]>> = {
-  anthropic_messages: (round) => {
-    const input = { command: 'ls' };
-    const call = { type: 'tool_use', id: `call_${round}`, name: 'Bash', input };
-    const content = [{ type: 'text', text: outputOf(round) }];
-    const result = { type: 'tool_result', tool_use_id: `call_${round}`, content };
-    return [
-      { role: 'assistant', content: [{ type: 'text', text: SAMPLE }, call] },
-      { role: 'user', content: [result] },
-    ];
-  },
-  openai_responses: (round) => {
-    const call_id = `call_${round}`;
-    return [
-      { type: 'reasoning', summary: [], encrypted_content: 'aGVsbG8=' },
-      { type: 'function_call', call_id, name: 'Bash', arguments: '{"command":"ls"}' },
-      { type: 'function_call_output', call_id, output: outputOf(round) },
-    ];
-  },
-  openai_chat_completions: (round) => {
-    const id = `call_${round}`;
-    const call = { id, type: 'function', function: { name: 'Bash', arguments: '{"a":"ls"}' } };
-    return [
-      { role: 'assistant', content: SAMPLE, tool_calls: [call] },
-      { role: 'tool', tool_call_id: id, content: outputOf(round) },
-    ];
-  },
-};

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
-import type { Answer } from '../../src/core/answer/answer.ts';
+import type { Answer } from '../../src/core/dialects/answer.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
-import { readItem } from '../../src/core/conversation/items.ts';
+import { readItem } from '../../src/core/dialects/dialects.ts';
 import { recordings, type Recording } from '../support/recordings.ts';
 
 const textCharsMax = 1 << 20;

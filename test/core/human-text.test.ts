@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readUserText } from '../../src/core/conversation/human-text.ts';
-import { readItem } from '../../src/core/conversation/items.ts';
+import { readItem } from '../../src/core/dialects/dialects.ts';
 import { kindOfPath } from '../../src/core/request/identity.ts';
 import { recordings } from '../support/recordings.ts';
 

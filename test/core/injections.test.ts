@@ -8,7 +8,7 @@ import {
   roomForBlock,
   unansweredItem,
 } from '../../src/core/recall/injections.ts';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 
 const place = { space: 'default', conversation: 'c1', isStated: true };

@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Dialect, DIALECTS, listKey } from '../../src/core/conversation/dialect.ts';
+import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
+import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { applyEdits, type Edit } from '../../src/core/plan/edits.ts';
 import { type ContentForm, contentForm, insertBlock } from '../../src/core/plan/item-edits.ts';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import { recordedBodies } from '../support/recorded-bodies.ts';
 import { bodyOf, bodyParts } from '../support/json-texts.ts';
 
@@ -61,7 +62,7 @@ function check({ bytes, dialect, at, text, form }: Case): void {
   if (view === undefined || item === undefined) throw new Error('The body has no such item.');
   const edits = insertBlock(view, item, { block: text, form });
   const expected = JSON.parse(bytes.toString()) as Record<string, unknown[]>;
-  const items = expected[listKey(dialect)] ?? [];
+  const items = expected[dialectOf(dialect).listKey] ?? [];
   items[at] = withBlock(items[at], { dialect, text, form });
 
   const pieces = applyEdits(bytes, edits);

@@ -16,7 +16,7 @@ import {
 } from '../../src/core/shortening/omissions.ts';
 import { stateWithoutRecall } from '../../src/core/plan/plan.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import {
   chooseOutputs,
   type ShorteningFacts,

@@ -6,7 +6,7 @@ import {
   seenOutputsOf,
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { sessionBody, type Round } from '../support/tool-session.ts';

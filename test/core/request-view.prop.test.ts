@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DIALECTS, type Dialect, listKey } from '../../src/core/conversation/dialect.ts';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { dialectOf } from '../../src/core/dialects/dialects.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import { isUnderstandable } from '../support/json-oracle.ts';
 import { type BodyParts, bodyOf, bodyParts, itemText, valueText } from '../support/json-texts.ts';
 
@@ -18,7 +19,7 @@ describe.each(DIALECTS)('%s', (dialect) => {
         );
         expect(view?.shell.value).toEqual({
           ...JSON.parse(bytes.toString()),
-          [listKey(dialect)]: [],
+          [dialectOf(dialect).listKey]: [],
         });
       }),
       { numRuns: RUNS },
@@ -41,7 +42,7 @@ describe.each(DIALECTS)('%s', (dialect) => {
     fc.assert(
       fc.property(pairOfBodies(dialect), ([, bytes]) => {
         const isViewed = viewRequest(bytes, dialect) !== undefined;
-        expect(isViewed).toBe(isUnderstandable(bytes.toString(), listKey(dialect)));
+        expect(isViewed).toBe(isUnderstandable(bytes.toString(), dialectOf(dialect).listKey));
       }),
       { numRuns: 2 * RUNS },
     );

@@ -11,7 +11,7 @@ import {
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { REFERENCES, referenceOf } from '../../src/core/memory/reference.ts';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import {
   chooseOutputs,
   elisionEdits,

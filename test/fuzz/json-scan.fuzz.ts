@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect, listKey } from '../../src/core/conversation/dialect.ts';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { dialectOf } from '../../src/core/dialects/dialects.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import { isUnderstandable } from '../support/json-oracle.ts';
 import { bodyOf, bodyParts } from '../support/json-texts.ts';
 
@@ -68,5 +69,5 @@ test('understands changed JSON when it is still JSON, and only then', () => {
 
 function judge(bytes: Buffer, dialect: Dialect): void {
   const isViewed = viewRequest(bytes, dialect) !== undefined;
-  expect(isViewed).toBe(isUnderstandable(bytes.toString(), listKey(dialect)));
+  expect(isViewed).toBe(isUnderstandable(bytes.toString(), dialectOf(dialect).listKey));
 }

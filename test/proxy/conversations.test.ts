@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { viewRequest } from '../../src/core/conversation/request-view.ts';
+import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 

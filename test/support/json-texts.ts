@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { type Dialect, listKey } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import { dialectOf } from '../../src/core/dialects/dialects.ts';
 
 /**
  * JSON as texts, not values: with the spacing, escapes, number forms and repeated keys that a parser
@@ -101,7 +102,7 @@ export interface BodyParts {
 }
 
 export function bodyParts(dialect: Dialect): fc.Arbitrary<BodyParts> {
-  const key = listKey(dialect);
+  const key = dialectOf(dialect).listKey;
   const members = fc.array(valueText, { maxLength: 3 });
   return fc.record({
     key: fc.constantFrom(

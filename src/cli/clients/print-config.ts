@@ -5,7 +5,7 @@ import { addressOf, claudeVariables } from './client-variables.ts';
 import { CODEX_NAME, codexTables } from './codex-tables.ts';
 import type { CommandContext } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
-import { noteMissingUpstream, storedUpstreams } from '../setup/missing-upstream.ts';
+import { noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
 import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -124,8 +124,7 @@ export function codexName({ openaiName }: CodexOptions): string {
 
 // With this name codex marks what a person typed, and makes compactions that only OpenAI reads.
 export async function requireOpenAi(environment: Environment): Promise<void> {
-  const upstreams = await storedUpstreams(environment);
-  const responses = upstreams.find((one) => one['apiStyle'] === 'openai_responses');
+  const responses = await storedUpstream(environment, 'openai_responses');
   if (/^https:\/\/api\.openai\.com(?:\/|$)/.test(String(responses?.['baseUrl']))) return;
   throw new CliError(
     '--openai-name is only for an upstream that is OpenAI itself.',

@@ -1,14 +1,17 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { SseReader } from '../../core/answer/sse.ts';
-import type { DemoDialect } from './demo-dialects.ts';
+import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
+
+/** The model that the stand-in provider claims to be. */
+export const DEMO_MODEL = 'stand-in';
 
 /** The client of `svc demo`: each call is a new conversation of one message. */
 export interface DemoCall {
   /** Of the proxy. */
   readonly url: string;
   readonly localToken: string;
-  readonly dialect: DemoDialect;
+  readonly dialect: DialectDescriptor;
   readonly text: string;
   readonly isStreamed: boolean;
   readonly memoryMode: string;
@@ -31,14 +34,14 @@ export async function callModel(call: DemoCall): Promise<DemoAnswer> {
     throw new Error(`The proxy answered ${answer.statusCode}: ${body}`);
   }
   const { dialect, isStreamed } = call;
-  const said = isStreamed ? streamedText(dialect, body) : dialect.textOf(JSON.parse(body));
+  const said = isStreamed ? streamedText(dialect, body) : dialect.sample.textOf(JSON.parse(body));
   return { text: said, headers: answer.headers };
 }
 
 async function send(call: DemoCall): Promise<IncomingMessage> {
-  const body = JSON.stringify(call.dialect.request(call.text, call.isStreamed));
+  const body = JSON.stringify(call.dialect.sample.request(DEMO_MODEL, call.text, call.isStreamed));
   return new Promise((resolve, reject) => {
-    const outgoing = request(`${call.url}${call.dialect.path}`, {
+    const outgoing = request(`${call.url}${call.dialect.modelPath}`, {
       method: 'POST',
       // A connection of its own, so that nothing holds the proxy open when it is stopped.
       agent: false,
@@ -56,11 +59,11 @@ async function send(call: DemoCall): Promise<IncomingMessage> {
   });
 }
 
-function streamedText(dialect: DemoDialect, body: string): string {
+function streamedText(dialect: DialectDescriptor, body: string): string {
   let said = '';
   const reader = new SseReader(
     ({ data }) => {
-      if (data !== '[DONE]') said += dialect.pieceOf(JSON.parse(data));
+      if (data !== '[DONE]') said += dialect.sample.pieceOf(JSON.parse(data));
     },
     { eventCharsMax: EVENT_CHARS_MAX },
   );

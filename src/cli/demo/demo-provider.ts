@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { urlOf } from '../addresses.ts';
-import { DEMO_DIALECTS, type DemoDialect, memberAt, textAt } from './demo-dialects.ts';
+import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
+import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
+import { memberAt, textAt } from '../../core/dialects/sample-parts.ts';
+import { DEMO_MODEL } from './demo-client.ts';
 
 /**
  * The stand-in provider of `svc demo`: it answers a question out of what stands in the very request
@@ -39,14 +42,14 @@ export async function startDemoProvider(): Promise<DemoProvider> {
 }
 
 function answer(path: string, body: unknown, response: ServerResponse): void {
-  const dialect = DEMO_DIALECTS.find((it) => it.path === path);
+  const dialect = DIALECT_DESCRIPTORS.find((it) => it.modelPath === path);
   if (dialect === undefined) {
     response.writeHead(404).end();
     return;
   }
-  const reply = answerFrom(textsIn(dialect.newestMessage(body)));
+  const reply = answerFrom(textsIn(dialect.sample.newestMessage(body)));
   if (memberAt(body, 'stream') === true) sendEvents(response, dialect, reply);
-  else sendJson(response, dialect.answer(reply));
+  else sendJson(response, dialect.sample.answer(DEMO_MODEL, reply));
 }
 
 /** The line that shares most words with the question, when it shares enough to be about it. */
@@ -83,14 +86,14 @@ function sendJson(response: ServerResponse, body: object): void {
   response.end(JSON.stringify(body));
 }
 
-function sendEvents(response: ServerResponse, dialect: DemoDialect, reply: string): void {
+function sendEvents(response: ServerResponse, dialect: DialectDescriptor, reply: string): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (const event of dialect.events(reply.match(/\S+\s*/g) ?? [])) {
+  const { sample } = dialect;
+  for (const event of sample.events(DEMO_MODEL, reply.match(/\S+\s*/g) ?? [])) {
     const name = 'type' in event ? `event: ${String(event.type)}\n` : '';
     response.write(`${name}data: ${JSON.stringify(event)}\n\n`);
   }
-  if (dialect.dialect === 'openai_chat_completions') response.write('data: [DONE]\n\n');
-  response.end();
+  response.end(sample.streamEnd);
 }
 
 async function stopServer(server: Server): Promise<void> {

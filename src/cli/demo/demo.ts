@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { createLocalToken } from '../../adapters/processes/local-token.ts';
 import { parseConfig } from '../../core/settings/config-schema.ts';
 import type { Settings } from '../../core/settings/settings.ts';
+import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
+import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { startProxy } from '../compose.ts';
 import type { CommandContext } from '../context.ts';
 import { type DemoAnswer, callModel } from './demo-client.ts';
-import { DEMO_DIALECTS, type DemoDialect } from './demo-dialects.ts';
 import { type DemoProvider, startDemoProvider, textsIn } from './demo-provider.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -25,11 +26,11 @@ const FACT = 'The staging database of our shop listens on port 6431 of the host 
 /** The part that nobody could guess. */
 const GIST = 'walrus-seven';
 /** Each dialect asks in words of its own, so that none is answered with what another was given. */
-const QUESTIONS = {
-  anthropic_messages: 'On which host and port does the staging database of our shop listen?',
-  openai_responses: 'Which host and port does our shop use for the staging database?',
-  openai_chat_completions: 'Where does the staging database of our shop listen, host and port?',
-} as const satisfies Record<DemoDialect['dialect'], string>;
+const QUESTIONS = [
+  'On which host and port does the staging database of our shop listen?',
+  'Which host and port does our shop use for the staging database?',
+  'Where does the staging database of our shop listen, host and port?',
+] as const;
 
 // The demo asks within milliseconds of the start, and a busy machine opens the store later than the
 // 300 ms that a person's request would wait. It shows recall, not speed.
@@ -81,7 +82,7 @@ async function tellStory(stage: DemoStage): Promise<boolean> {
 
 async function stateFact(stage: DemoStage, url: string): Promise<void> {
   const { terminal } = stage;
-  const [dialect] = DEMO_DIALECTS;
+  const [dialect] = DIALECT_DESCRIPTORS;
   if (dialect === undefined) return;
   const answer = await call(stage, { url, dialect, text: FACT, memoryMode: 'read-write' });
   terminal.out('');
@@ -94,8 +95,8 @@ async function stateFact(stage: DemoStage, url: string): Promise<void> {
 async function askEverywhere(stage: DemoStage, url: string): Promise<readonly string[]> {
   const { terminal } = stage;
   const missed: string[] = [];
-  for (const [index, dialect] of DEMO_DIALECTS.entries()) {
-    const text = QUESTIONS[dialect.dialect];
+  for (const [index, dialect] of DIALECT_DESCRIPTORS.entries()) {
+    const text = QUESTIONS[index % QUESTIONS.length] ?? QUESTIONS[0];
     terminal.out('');
     terminal.out(`Session ${index + 2}, a new conversation, ${dialect.title}`);
     terminal.out(`  you       ${text}`);
@@ -121,8 +122,12 @@ function isRecalled({ text, headers }: DemoAnswer): boolean {
 }
 
 /** What stands in the message that left for the provider and was not typed. */
-function showAdded({ provider, terminal }: DemoStage, dialect: DemoDialect, text: string): void {
-  const left = textsIn(dialect.newestMessage(provider.received().body)).join('\n');
+function showAdded(
+  { provider, terminal }: DemoStage,
+  dialect: DialectDescriptor,
+  text: string,
+): void {
+  const left = textsIn(dialect.sample.newestMessage(provider.received().body)).join('\n');
   const added = left.replace(text, '').trim();
   terminal.out(`  svc added ${added.split('\n').join('\n            ')}`);
 }
@@ -136,7 +141,7 @@ async function call(
   { settings }: DemoStage,
   asked: {
     readonly url: string;
-    readonly dialect: DemoDialect;
+    readonly dialect: DialectDescriptor;
     readonly text: string;
     readonly memoryMode: string;
     readonly isStreamed?: boolean;
@@ -163,12 +168,12 @@ async function withProxy<Result>(
 
 /** A configuration like a user's own, but for the provider on this machine. */
 function demoSettings(providerUrl: string): Settings {
-  const upstreams = DEMO_DIALECTS.map(({ dialect }) => ({
-    name: `stand-in-${dialect}`,
-    apiStyle: dialect,
+  const upstreams = DIALECT_DESCRIPTORS.map(({ name, defaultAuth }) => ({
+    name: `stand-in-${name}`,
+    apiStyle: name,
     baseUrl: providerUrl,
     providerKey: 'stand-in-provider-key',
-    auth: dialect === 'anthropic_messages' ? 'x-api-key' : 'bearer',
+    auth: defaultAuth,
     allowPrivate: true,
   }));
   const proxy = { port: 0, recallMs: RECALL_MS };

@@ -1,4 +1,4 @@
-import { MODEL_PATHS } from '../../core/conversation/dialect.ts';
+import { dialectOf } from '../../core/dialects/dialects.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { exchange, failureOf, type OpenUpstream } from './key-check.ts';
 
@@ -19,7 +19,12 @@ export async function checkDialect(
   open: OpenUpstream,
 ): Promise<DialectCheck> {
   const { apiStyle } = settings;
-  const question = { settings, method: 'POST', target: MODEL_PATHS[apiStyle], body: '{}' } as const;
+  const question = {
+    settings,
+    method: 'POST',
+    target: dialectOf(apiStyle).modelPath,
+    body: '{}',
+  } as const;
   try {
     const { status, body } = await exchange(question, open);
     // Some say 404 for the model that the request does not name.

@@ -3,7 +3,7 @@ import { callProxy, type LocalAnswer } from '../../adapters/processes/local-call
 import { cheapestModel } from '../../core/settings/cheapest-model.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { MODEL_PATHS } from '../../core/conversation/dialect.ts';
+import { dialectOf } from '../../core/dialects/dialects.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import {
   cachedTokens,
@@ -77,12 +77,13 @@ interface Calls {
 
 async function callTwice({ proxy, access, upstream, model }: Calls): Promise<Check> {
   const { name, apiStyle } = upstream;
+  const { modelPath, callHeaders } = dialectOf(apiStyle);
   const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';
   const call = {
-    path: MODEL_PATHS[apiStyle],
+    path: modelPath,
     headers: {
       authorization: `Bearer ${access.localToken}`,
-      ...(apiStyle === 'anthropic_messages' ? { 'anthropic-version': '2023-06-01' } : {}),
+      ...callHeaders,
       // Nothing of a test is worth remembering.
       'x-svc-memory-mode': 'read',
       'x-svc-memory-space': PROBE_SPACE,

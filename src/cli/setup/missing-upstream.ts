@@ -1,11 +1,20 @@
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import type { Dialect } from '../../core/conversation/dialect.ts';
+import { dialectOf } from '../../core/dialects/dialects.ts';
 import { requireConfigFile } from './load-config.ts';
 
 /** Unjudged: their keys may be missing here and set where svc runs. */
 export async function storedUpstreams(environment: Environment): Promise<readonly Draft[]> {
   return upstreamEntries((await requireConfigFile(environment)).value);
+}
+
+export async function storedUpstream(
+  environment: Environment,
+  apiStyle: Dialect,
+): Promise<Draft | undefined> {
+  const upstreams = await storedUpstreams(environment);
+  return upstreams.find((one) => one['apiStyle'] === apiStyle);
 }
 
 /** Says so when no provider speaks what a client is going to speak. */
@@ -14,8 +23,7 @@ export async function noteMissingUpstream(
   apiStyle: Dialect,
   note: (line: string) => void,
 ): Promise<void> {
-  const upstreams = await storedUpstreams(environment);
-  if (upstreams.some((one) => one['apiStyle'] === apiStyle)) return;
-  const name = apiStyle === 'anthropic_messages' ? 'anthropic' : 'openai';
-  note(`No provider speaks ${apiStyle} yet. Add one: svc setup --yes --upstream ${name}`);
+  if ((await storedUpstream(environment, apiStyle)) !== undefined) return;
+  const { provider } = dialectOf(apiStyle);
+  note(`No provider speaks ${apiStyle} yet. Add one: svc setup --yes --upstream ${provider}`);
 }

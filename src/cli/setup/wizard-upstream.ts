@@ -15,6 +15,7 @@ import {
   UPSTREAM_NAME,
 } from '../../core/settings/config-upstreams.ts';
 import { DIALECTS, type Dialect } from '../../core/conversation/dialect.ts';
+import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
 import { askKey } from './wizard-key.ts';
 import { CUSTOM, NONE, providerChoices } from './wizard-providers.ts';
 import type { Scene } from './wizard-scene.ts';
@@ -51,17 +52,13 @@ async function listedUpstreams(name: string, scene: Scene): Promise<readonly Ups
   return draftsOf(name, described, {});
 }
 
-const STYLE_WORDS: Readonly<Record<Dialect, string>> = {
-  anthropic_messages: 'Anthropic Messages: Claude Code and Anthropic SDKs speak it',
-  openai_responses: 'OpenAI Responses: Codex speaks it',
-  openai_chat_completions: 'OpenAI Chat Completions: most gateways and local servers',
-};
-
 async function askStyle({ parts: { streams } }: Scene): Promise<Dialect> {
   return select(
     {
       message: 'What does it speak?',
-      choices: DIALECTS.map((value) => ({ value, name: STYLE_WORDS[value] })),
+      choices: DIALECT_DESCRIPTORS.map(({ name, title, speakers }) => {
+        return { value: name, name: `${title}: ${speakers}` };
+      }),
     },
     streams,
   );

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Dialect } from '../conversation/dialect.ts';
+import { dialectOf } from '../dialects/dialects.ts';
 
 /**
  * Finds the chunk with which a provider's answer ends, while the chunks pass by: the client acts
@@ -8,13 +9,16 @@ import type { Dialect } from '../conversation/dialect.ts';
  */
 export class AnswerEnd {
   readonly #marks: readonly string[];
+  /** One less than the longest mark: the longest start of a mark that is split over chunks. */
+  readonly #markCharsMax: number;
   /** End of the bytes before, for a mark or a blank line that is split over chunks. */
   #tail = '';
   /** The mark has been seen; the blank line that ends its event has not. */
   #isMarked = false;
 
   constructor(dialect: Dialect) {
-    this.#marks = MARKS[dialect];
+    this.#marks = dialectOf(dialect).endMarks;
+    this.#markCharsMax = Math.max(...this.#marks.map((mark) => mark.length)) - 1;
   }
 
   /** True when the end event may be whole with this chunk. Each chunk once, in order. */
@@ -37,7 +41,7 @@ export class AnswerEnd {
 
   #keepTail(text: string): void {
     if (this.#isMarked) this.#tail = text.slice(-BLANK_CHARS_MAX);
-    else this.#tail = text.endsWith('\n') ? '' : text.slice(-MARK_CHARS_MAX);
+    else this.#tail = text.endsWith('\n') ? '' : text.slice(-this.#markCharsMax);
   }
 
   #markIn(text: string): number {
@@ -49,14 +53,6 @@ export class AnswerEnd {
   }
 }
 
-const MARKS: Readonly<Record<Dialect, readonly string[]>> = {
-  anthropic_messages: ['message_stop'],
-  openai_responses: ['response.completed', 'response.incomplete', 'response.failed'],
-  openai_chat_completions: ['[DONE]'],
-};
-
-/** One less than the longest mark: what the start of a split mark can at most be. */
-const MARK_CHARS_MAX = 'response.incomplete'.length - 1;
 /** A blank line is at most two line ends of two characters; the last one arrives with the chunk. */
 const BLANK_CHARS_MAX = 3;
 const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/;

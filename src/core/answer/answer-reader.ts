@@ -1,11 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { AnswerEnd } from './answer-end.ts';
-import type { Answer } from './answer.ts';
+import type { Answer } from '../dialects/answer.ts';
 import type { Dialect } from '../conversation/dialect.ts';
 import type { AnswerParser } from '../dialects/answer-parser.ts';
-import { MessagesAnswer } from '../dialects/anthropic/answers.ts';
-import { ChatAnswer } from '../dialects/chat/answers.ts';
-import { ResponsesAnswer } from '../dialects/responses/answers.ts';
+import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';
 import { SseReader } from './sse.ts';
 
@@ -35,7 +33,7 @@ export class AnswerReader {
     dialect: Dialect,
     options: { contentType: string | undefined; textCharsMax: number },
   ) {
-    this.#parser = new PARSERS[dialect](options.textCharsMax);
+    this.#parser = dialectOf(dialect).createAnswerParser(options.textCharsMax);
     this.#end = new AnswerEnd(dialect);
     this.#form = formOf(options.contentType);
     const onEvent = ({ data }: { data: string }): void => this.#parser.readEvent(data);
@@ -148,12 +146,6 @@ const EVENT_BYTES_MAX = 4 * 1024 * 1024;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /** How often a JSON answer may look whole before its end: each look parses what is there. */
 const JSON_ENDS_MAX = 8;
-
-const PARSERS: Readonly<Record<Dialect, new (textCharsMax: number) => AnswerParser>> = {
-  anthropic_messages: MessagesAnswer,
-  openai_responses: ResponsesAnswer,
-  openai_chat_completions: ChatAnswer,
-};
 
 function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' {
   const type = contentType?.toLowerCase() ?? '';

@@ -6,7 +6,7 @@
  * "not JSON" is -1 or undefined. The scanner does not prove that a text is JSON, that is
  * JSON.parse's work; on a text that is, its offsets are exact.
  */
-import type { Span } from '../conversation/view.ts';
+import type { Span } from './span.ts';
 
 /** Levels of nesting that a body may have. The deepest recorded request of a real client has 12. */
 export const DEPTH_MAX = 512;
@@ -230,4 +230,15 @@ export function memberValue(bytes: Buffer, open: number, name: string): Span | u
     member = nextMember(bytes, value.end);
   }
   return found;
+}
+
+/** Where the elements of a list begin. The list is valid JSON. */
+export function elementsOf(bytes: Buffer, list: Span): number[] {
+  const starts: number[] = [];
+  let start = firstElement(bytes, list.start);
+  while (start !== -1) {
+    starts.push(start);
+    start = nextElement(bytes, valueEnd(bytes, start));
+  }
+  return starts;
 }

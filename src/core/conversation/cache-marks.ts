@@ -2,6 +2,9 @@ import { asList, asRecord } from '../bytes/json-fields.ts';
 
 /** Reads how long marks ask a provider to keep what precedes them in its prompt cache. */
 
+/** Anthropic's default lifetime, and OpenAI's for its older models. */
+export const CACHE_DEFAULT_MS = 5 * 60_000;
+
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 const LIFETIME = /^(\d{1,6})([smh])$/;
 

@@ -22,7 +22,7 @@ import {
   stringEnd,
   valueEnd,
 } from '../bytes/json-scan.ts';
-import type { Span } from './view.ts';
+import type { Span } from '../bytes/span.ts';
 
 // String content is written as the one block that it stands for.
 const BLOCK_OPEN = Buffer.from('[{"type":"text","text":');

@@ -1,15 +1,10 @@
+import type { Span } from '../bytes/span.ts';
 import type { Dialect } from './dialect.ts';
 
 /**
  * What the rest of svc knows about a request body: a typed view over bytes that stay the truth.
  * Nothing here owns text that is forwarded; edits are made on `bytes` by span.
  */
-
-/** Half-open range of byte offsets in the decoded body: bytes.subarray(start, end) is the value. */
-export interface Span {
-  readonly start: number;
-  readonly end: number;
-}
 
 export type ItemRole = 'user' | 'assistant' | 'system' | 'tool' | 'other';
 

@@ -1,4 +1,4 @@
-import type { Answer } from '../answer/answer.ts';
+import type { Answer } from './answer.ts';
 import { asRecord, hasAt, joinParagraphs, parseJson } from '../bytes/json-fields.ts';
 
 /** Reads one provider answer. Nothing throws: what is not understood is skipped. */

@@ -1,4 +1,4 @@
-import type { Answer, Usage } from '../answer/answer.ts';
+import type { Answer, Usage } from './answer.ts';
 import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
 import { asRecord, type Fields, parseJson } from '../bytes/json-fields.ts';
 

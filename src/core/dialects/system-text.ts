@@ -1,4 +1,4 @@
-import { projectInSystem } from '../request/stated-project.ts';
+import { projectInSystem } from '../conversation/stated-project.ts';
 import type { ClientOrder, ItemTraits } from '../conversation/view.ts';
 import { asText, isRecord } from '../bytes/json-fields.ts';
 import { NO_TRAITS } from './traits.ts';

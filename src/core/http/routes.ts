@@ -1,4 +1,5 @@
 import type { Dialect } from '../conversation/dialect.ts';
+import { DIALECT_DESCRIPTORS, dialectOf } from '../dialects/dialects.ts';
 
 /**
  * Which paths svc answers: a closed table, compared byte for byte. Nothing here normalises a path:
@@ -31,13 +32,13 @@ const POST = ['POST'] as const;
 const RELAYED_METHODS = ['GET', 'HEAD', 'POST'] as const;
 
 const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
-  ['/v1/messages', model('anthropic_messages')],
-  ['/v1/responses', model('openai_responses')],
-  ['/v1/chat/completions', model('openai_chat_completions')],
-  // Seen from real clients, or named by their SDKs as helpers of the three routes above.
-  ['/v1/messages/count_tokens', relayed('anthropic_messages')],
-  ['/v1/responses/compact', relayed('openai_responses')],
-  ['/v1/responses/input_tokens', relayed('openai_responses')],
+  ...DIALECT_DESCRIPTORS.flatMap(({ name, modelPath, helperPaths }): [string, PathEntry][] => [
+    [modelPath, { route: { kind: 'model', dialect: name }, methods: POST }],
+    ...helperPaths.map((path): [string, PathEntry] => [
+      path,
+      { route: { kind: 'relay', dialect: name }, methods: POST },
+    ]),
+  ]),
   ['/health', { route: { kind: 'local' }, methods: READ }],
   ['/livez', { route: { kind: 'local' }, methods: READ }],
   [OPEN_REQUESTS_PATH, { route: { kind: 'open-requests' }, methods: ['GET'] }],
@@ -89,7 +90,9 @@ export function isTelemetry(path: string): boolean {
 export function explainUnknownPath(path: string, origin: string): string {
   const once = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : undefined;
   if (once !== undefined && isKnown(once)) {
-    const base = dialectOfPath(once) === 'anthropic_messages' ? origin : `${origin}/v1`;
+    const dialect = dialectOfPath(once);
+    const hasVersion = dialect === undefined || dialectOf(dialect).baseUrlHasVersion;
+    const base = hasVersion ? `${origin}/v1` : origin;
     return `The path has /v1 twice: set the client's base URL to ${base} .`;
   }
   if (isKnown(`/v1${path}`)) {
@@ -105,10 +108,10 @@ function isKnown(path: string): boolean {
 function dialectOfPath(path: string): Dialect | undefined {
   const rest = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : path;
   const inside = rest.startsWith('/v1/') ? rest.slice('/v1'.length) : rest;
-  if (isUnder(inside, '/messages') || isTelemetry(path)) return 'anthropic_messages';
-  if (isUnder(inside, '/responses')) return 'openai_responses';
-  if (isUnder(inside, '/chat/completions')) return 'openai_chat_completions';
-  return undefined;
+  if (isTelemetry(path)) return 'anthropic_messages';
+  return DIALECT_DESCRIPTORS.find(({ modelPath }) => {
+    return isUnder(inside, modelPath.slice('/v1'.length));
+  })?.name;
 }
 
 function isUnder(path: string, folder: string): boolean {
@@ -127,12 +130,4 @@ function decodeOnce(id: string): string {
   } catch {
     return '';
   }
-}
-
-function model(dialect: Dialect): PathEntry {
-  return { route: { kind: 'model', dialect }, methods: POST };
-}
-
-function relayed(dialect: Dialect): PathEntry {
-  return { route: { kind: 'relay', dialect }, methods: POST };
 }

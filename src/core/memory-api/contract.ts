@@ -1,3 +1,4 @@
+import { DIALECTS } from '../conversation/dialect.ts';
 import {
   CANDIDATES_MAX,
   CAPTURE_ITEMS_MAX,
@@ -49,7 +50,7 @@ const program = text({ max: 64 });
 const position = integer(0, 4_294_967_295);
 const fingerprint = text({ max: 128 });
 const branch = text({ max: 256 });
-const dialect = oneOf('openai_chat_completions', 'openai_responses', 'anthropic_messages');
+const dialect = oneOf(...DIALECTS);
 
 /** "new": the client holds no generation of this space, the current one is meant. */
 export const NEW_GENERATION = 'new';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Answer } from '../answer/answer.ts';
+import type { Answer } from '../dialects/answer.ts';
 import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
 import { withoutReminders } from '../conversation/human-text.ts';

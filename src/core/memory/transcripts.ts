@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { captureAssistant, type CapturedText, captureHuman } from './captures.ts';
 import { type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
-import { readItem } from '../conversation/items.ts';
+import { readItem } from '../dialects/dialects.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
 import type { ItemTraits } from '../conversation/view.ts';

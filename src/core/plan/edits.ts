@@ -2,7 +2,7 @@
  * Changes a body by cutting and inserting at byte offsets. Bytes outside the edits are never copied
  * or rebuilt: what comes out are views into the very same body, with the new bytes in between.
  */
-import type { Span } from '../conversation/view.ts';
+import type { Span } from '../bytes/span.ts';
 
 /** Puts `bytes` in the place of a span. An empty span inserts, empty bytes cut. */
 export interface Edit extends Span {

@@ -17,7 +17,9 @@ import {
   parseJson,
   valueEnd,
 } from '../bytes/json-scan.ts';
-import type { Item, RequestView, Span } from '../conversation/view.ts';
+import type { Span } from '../bytes/span.ts';
+import { dialectOf } from '../dialects/dialects.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
 
 /** 'text': inside a string that is there. 'part': a content part of its own. */
 export type ContentForm = 'text' | 'part';
@@ -60,8 +62,7 @@ export function insertBlock(view: RequestView, item: Item, insertion: Insertion)
 
 /** A part is written as clients write it: the type first, then the text. */
 function partOpening(view: RequestView): string {
-  const type = view.dialect === 'openai_responses' ? 'input_text' : 'text';
-  return `{"type":"${type}","text":`;
+  return `{"type":"${dialectOf(view.dialect).textPartType}","text":`;
 }
 
 function partWith(view: RequestView, block: string): string {

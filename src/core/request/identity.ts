@@ -8,9 +8,10 @@ import {
   parseJson,
   type Fields,
 } from '../bytes/json-fields.ts';
+import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import type { RawHeaders } from '../http/headers.ts';
-import { projectInSystem } from './stated-project.ts';
+import { projectInSystem } from '../conversation/stated-project.ts';
 import type { RequestIdentity, RequestKind, RequestView } from '../conversation/view.ts';
 
 /**
@@ -31,7 +32,7 @@ export function identify(
 ): RequestIdentity {
   const names = firstValues(headers);
   const body = view.shell.value;
-  const client = clientOf(dialect, names, body);
+  const client = clientOf(names, body);
   const agent = bounded(names.get('x-claude-code-agent-id'));
   return { client, kind: kindOf(client, names, view), ...sessionOf(dialect, names, body), agent };
 }
@@ -103,11 +104,11 @@ export function clientOfHeaders(headers: RawHeaders): string {
   return clientOfAgent(names.get('user-agent') ?? '');
 }
 
-function clientOf(dialect: Dialect, names: Names, body: Fields): string {
+function clientOf(names: Names, body: Fields): string {
   const agent = names.get('user-agent') ?? '';
   const originator = names.get('originator') ?? '';
-  if (dialect === 'anthropic_messages' && isClaudeCode(agent, body)) return 'claude-code';
-  if (dialect === 'openai_responses' && /^codex/i.test(originator)) return 'codex';
+  if (/^codex/i.test(originator)) return 'codex';
+  if (isClaudeCode(agent, body)) return 'claude-code';
   return clientOfAgent(agent);
 }
 
@@ -225,8 +226,8 @@ function sessionOf(dialect: Dialect, names: Names, body: Fields): Session {
   if (metadata !== '') return { session: metadata, sessionFrom: 'metadata' };
   const header = SESSION_HEADERS.map((name) => bounded(names.get(name))).find((id) => id !== '');
   if (header !== undefined) return { session: header, sessionFrom: 'header' };
-  // Of the chat clients none keeps its conversation in this field.
-  const cacheKey = dialect === 'openai_responses' ? bounded(body['prompt_cache_key']) : '';
+  const { cacheKeyNamesSession } = dialectOf(dialect);
+  const cacheKey = cacheKeyNamesSession ? bounded(body['prompt_cache_key']) : '';
   return { session: cacheKey, sessionFrom: cacheKey === '' ? 'nowhere' : 'cache-key' };
 }
 

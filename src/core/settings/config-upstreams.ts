@@ -1,4 +1,5 @@
 import { DIALECTS, type Dialect } from '../conversation/dialect.ts';
+import { dialectOf } from '../dialects/dialects.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
 import type { UpstreamAuth, UpstreamSettings } from './settings.ts';
 import {
@@ -67,7 +68,7 @@ export function readUpstreams(
 
 /** How a provider of this style takes its key when the file does not say. */
 export function defaultAuth(apiStyle: Dialect): UpstreamAuth {
-  return apiStyle === 'anthropic_messages' ? 'x-api-key' : 'bearer';
+  return dialectOf(apiStyle).defaultAuth;
 }
 
 interface Place {

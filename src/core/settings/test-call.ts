@@ -1,5 +1,6 @@
 import { asRecord, parseJson } from '../bytes/json-fields.ts';
 import type { Dialect } from '../conversation/dialect.ts';
+import { dialectOf } from '../dialects/dialects.ts';
 import { factsOfModel } from './model-windows.ts';
 
 /**
@@ -25,26 +26,14 @@ export function testCall(
     { length: LINES },
     (_, at) => `Line ${at + 1} of a list that never changes.`,
   );
-  const text = list.join('\n');
-  switch (apiStyle) {
-    case 'anthropic_messages': {
-      const system = [{ type: 'text', text, cache_control: { type: 'ephemeral' } }];
-      const messages = [{ role: 'user', content: QUESTION }];
-      return JSON.stringify({ model, max_tokens: ANSWER_TOKENS, system, messages });
-    }
-    case 'openai_responses': {
-      const limits = { max_output_tokens: ANSWER_TOKENS, store: false };
-      return JSON.stringify({ model, ...limits, instructions: text, input: QUESTION });
-    }
-    case 'openai_chat_completions': {
-      const limit = isOpenAi ? 'max_completion_tokens' : 'max_tokens';
-      const messages = [
-        { role: 'system', content: text },
-        { role: 'user', content: QUESTION },
-      ];
-      return JSON.stringify({ model, [limit]: ANSWER_TOKENS, messages });
-    }
-  }
+  const call = {
+    model,
+    prefix: list.join('\n'),
+    question: QUESTION,
+    answerTokensMax: ANSWER_TOKENS,
+    isOpenAi,
+  };
+  return JSON.stringify(dialectOf(apiStyle).sample.cacheableRequest(call));
 }
 
 /** US dollars of two test calls, cache written at 1.25 of the price; undefined where no price is known. */

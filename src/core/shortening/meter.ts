@@ -1,5 +1,5 @@
-import type { Usage } from '../answer/answer.ts';
-import type { CachePrices } from './pricing.ts';
+import type { Usage } from '../dialects/answer.ts';
+import type { CachePrices } from '../dialects/descriptor.ts';
 
 /**
  * Compares what a conversation cost, by the provider's own counts, with what it would have cost

@@ -12,7 +12,8 @@ import type { Exchange } from '../conversation/exchanges.ts';
 import { contentForm, insertBlock } from '../plan/item-edits.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import type { Item, RequestView, Span } from '../conversation/view.ts';
+import type { Span } from '../bytes/span.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
 
 /** An exchange that memories may stand for. */
 export interface Omission {

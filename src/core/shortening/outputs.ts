@@ -6,7 +6,7 @@
  * has no text here and is therefore never touched.
  */
 import { createHash } from 'node:crypto';
-import type { Dialect } from '../conversation/dialect.ts';
+import { dialectOf } from '../dialects/dialects.ts';
 import {
   asList,
   asRecord,
@@ -15,10 +15,9 @@ import {
   parseJson as parseText,
 } from '../bytes/json-fields.ts';
 import {
-  firstElement,
+  elementsOf,
   firstMember,
   memberValue,
-  nextElement,
   nextMember,
   opensList,
   opensObject,
@@ -33,7 +32,8 @@ import { toolTextLength } from './end-reminders.ts';
 import { filesPrinted } from './shell-reads.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
-import type { Item, RequestView, Span } from '../conversation/view.ts';
+import type { Span } from '../bytes/span.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
 
 /** One output, as far as its own item tells. */
 export interface ItemOutput {
@@ -213,33 +213,16 @@ function markReferred(
 
 function readCalls({ bytes, dialect }: RequestView, item: Item): readonly ItemCall[] {
   const value = asRecord(parseJson(bytes, item)?.value);
-  return ARGUMENTS[dialect](value).map(([id, args]) => {
-    const tool = item.toolCalls.find((call) => call.id === id)?.name ?? '';
-    const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
-    const fields = asRecord(typeof args === 'string' ? parseText(args) : args);
-    const prints = filesPrinted(commandIn(fields));
-    return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
-  });
+  return dialectOf(dialect)
+    .callArguments(value)
+    .map(([id, args]) => {
+      const tool = item.toolCalls.find((call) => call.id === id)?.name ?? '';
+      const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
+      const fields = asRecord(typeof args === 'string' ? parseText(args) : args);
+      const prints = filesPrinted(commandIn(fields));
+      return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
+    });
 }
-
-type Arguments = readonly [id: string, args: unknown];
-
-const ARGUMENTS: Readonly<Record<Dialect, (item: Fields) => Arguments[]>> = {
-  anthropic_messages: (item) =>
-    asList(item['content'])
-      .map(asRecord)
-      .map((block) => [asText(block['id']), block['input']]),
-  openai_responses: (item) => [
-    [asText(item['call_id']), item['arguments'] ?? item['input'] ?? item['action']],
-  ],
-  openai_chat_completions: (item) =>
-    asList(item['tool_calls'])
-      .map(asRecord)
-      .map((call) => {
-        const named = asRecord(call['function'] ?? call['custom']);
-        return [asText(call['id']), named['arguments'] ?? named['input']];
-      }),
-};
 
 const PATH_FIELDS = ['file_path', 'path', 'filePath', 'absolute_path'] as const;
 
@@ -258,8 +241,9 @@ function commandIn(fields: Fields): string {
 // --- outputs
 
 function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
-  const { bytes } = view;
-  return resultObjects(view, item).flatMap(({ open, idName, textName }) => {
+  const { bytes, dialect } = view;
+  const places = dialectOf(dialect).resultPlaces(bytes, item);
+  return places.flatMap(({ open, idName, textName }) => {
     const id = memberValue(bytes, open, idName);
     const value = memberValue(bytes, open, textName);
     const text = value === undefined ? undefined : onlyText(bytes, value);
@@ -301,32 +285,6 @@ function isStorable(text: string): boolean {
   return !hasPrivate(text) && !/\p{Surrogate}/u.test(text);
 }
 
-interface ResultObject {
-  readonly open: number;
-  readonly idName: string;
-  readonly textName: string;
-}
-
-/** The objects in an item that answer a call: blocks of its content, or the item itself. */
-function resultObjects({ bytes, dialect }: RequestView, item: Item): readonly ResultObject[] {
-  if (dialect === 'anthropic_messages') {
-    const names = { idName: 'tool_use_id', textName: 'content' };
-    return resultBlocks(bytes, item).map((open) => ({ open, ...names }));
-  }
-  return dialect === 'openai_responses'
-    ? [{ open: item.start, idName: 'call_id', textName: 'output' }]
-    : [{ open: item.start, idName: 'tool_call_id', textName: 'content' }];
-}
-
-function resultBlocks(bytes: Buffer, item: Item): readonly number[] {
-  const content = memberValue(bytes, item.start, 'content');
-  if (content === undefined || !opensList(bytes, content.start)) return [];
-  return elementsOf(bytes, content).filter((open) => {
-    const type = opensObject(bytes, open) ? memberValue(bytes, open, 'type') : undefined;
-    return type !== undefined && parseJson(bytes, type)?.value === 'tool_result';
-  });
-}
-
 /** The string that is the whole content: alone, or in the only part of a list. */
 function onlyText(bytes: Buffer, content: Span): Span | undefined {
   if (opensString(bytes, content.start)) return content;
@@ -342,16 +300,6 @@ function onlyText(bytes: Buffer, content: Span): Span | undefined {
 }
 
 const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
-
-function elementsOf(bytes: Buffer, list: Span): number[] {
-  const starts: number[] = [];
-  let start = firstElement(bytes, list.start);
-  while (start !== -1) {
-    starts.push(start);
-    start = nextElement(bytes, valueEnd(bytes, start));
-  }
-  return starts;
-}
 
 function countMembers(bytes: Buffer, open: number): number {
   let count = 0;

@@ -1,40 +1,13 @@
 import type { Dialect } from '../conversation/dialect.ts';
-import { CACHE_DEFAULT_MS } from './cache-lifetime.ts';
-
-/**
- * What a provider's prompt cache costs, in units of one uncached input token. From the providers'
- * price lists; the rules of what is cached were checked against the usage of 15,233 real calls.
- */
-export interface CachePrices {
-  /** A token that is read from the cache. */
-  readonly read: number;
-  /** A token that is written to it. Of two published prices the dearer one: the careful side. */
-  readonly write: number;
-  /**
-   * Requests that a batch may count on to pay itself back. Real sessions end at any time: from 12 to
-   * 16 the measured cost is flat; below it rises, and above it some sessions cost more than without.
-   */
-  readonly requestsAhead: number;
-  /** Tokens of this provider's models for one estimated token. */
-  readonly tokenRatio: number;
-}
-
-// Entries exist at marked blocks only, so a change anywhere in the messages rewrites all of them.
-const ANTHROPIC: CachePrices = { read: 0.1, write: 1.25, requestsAhead: 15, tokenRatio: 1.265 };
-const ANTHROPIC_HOUR: CachePrices = { ...ANTHROPIC, write: 2 };
-// The longest identical prefix is read; newer models charge for writing as well.
-const OPENAI: CachePrices = { read: 0.1, write: 1.25, requestsAhead: 15, tokenRatio: 1.114 };
+import type { CachePrices } from '../dialects/descriptor.ts';
+import { dialectOf } from '../dialects/dialects.ts';
+import { CACHE_DEFAULT_MS } from '../conversation/cache-marks.ts';
 
 /** `cacheMs`: how long the request's cache lives. Anthropic asks twice the price for an hour. */
 export function cachePrices(dialect: Dialect, cacheMs = CACHE_DEFAULT_MS): CachePrices {
-  return PRICES[dialect](cacheMs > CACHE_DEFAULT_MS);
+  const { cachePrices: usual, longCachePrices } = dialectOf(dialect);
+  return (cacheMs > CACHE_DEFAULT_MS ? longCachePrices : undefined) ?? usual;
 }
-
-const PRICES: Readonly<Record<Dialect, (isLong: boolean) => CachePrices>> = {
-  anthropic_messages: (isLong) => (isLong ? ANTHROPIC_HOUR : ANTHROPIC),
-  openai_responses: () => OPENAI,
-  openai_chat_completions: () => OPENAI,
-};
 
 export interface BatchPrice {
   /** Estimated tokens that the batch takes out of every request from now on. */

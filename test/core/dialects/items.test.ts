@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DIALECTS } from '../../../src/core/conversation/dialect.ts';
-import { readItem } from '../../../src/core/conversation/items.ts';
+import { readItem } from '../../../src/core/dialects/dialects.ts';
 
 describe('Messages', () => {
   const read = (value: unknown) => readItem('anthropic_messages', value);

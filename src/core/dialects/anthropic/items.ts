@@ -1,7 +1,16 @@
 import { readUserText } from '../../conversation/human-text.ts';
-import { projectInUser } from '../../request/stated-project.ts';
+import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits } from '../../conversation/view.ts';
-import { asList, asRecord, asText, joinParagraphs } from '../../bytes/json-fields.ts';
+import { asList, asRecord, asText, type Fields, joinParagraphs } from '../../bytes/json-fields.ts';
+import {
+  elementsOf,
+  memberValue,
+  opensList,
+  opensObject,
+  parseJson,
+} from '../../bytes/json-scan.ts';
+import type { Span } from '../../bytes/span.ts';
+import type { CallArguments, ResultPlace } from '../descriptor.ts';
 import { readSystemItem, textsOf } from '../system-text.ts';
 import { NO_TRAITS, toolCall } from '../traits.ts';
 
@@ -75,4 +84,20 @@ function visibleText(blocks: readonly unknown[]): string {
     else paragraphs.push('');
   }
   return joinParagraphs(paragraphs);
+}
+
+export function callArguments(message: Fields): readonly CallArguments[] {
+  return asList(message['content'])
+    .map(asRecord)
+    .map((block) => [asText(block['id']), block['input']]);
+}
+
+export function resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[] {
+  const content = memberValue(bytes, item.start, 'content');
+  if (content === undefined || !opensList(bytes, content.start)) return [];
+  const results = elementsOf(bytes, content).filter((open) => {
+    const type = opensObject(bytes, open) ? memberValue(bytes, open, 'type') : undefined;
+    return type !== undefined && parseJson(bytes, type)?.value === 'tool_result';
+  });
+  return results.map((open) => ({ open, idName: 'tool_use_id', textName: 'content' }));
 }

@@ -1,7 +1,9 @@
 import { readUserText } from '../../conversation/human-text.ts';
-import { projectInUser } from '../../request/stated-project.ts';
+import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
 import { asList, asRecord, asText, isRecord, type Fields } from '../../bytes/json-fields.ts';
+import type { Span } from '../../bytes/span.ts';
+import type { CallArguments, ResultPlace } from '../descriptor.ts';
 import { readSystemItem, textsOf } from '../system-text.ts';
 import { NO_TRAITS, toolCall } from '../traits.ts';
 
@@ -55,4 +57,17 @@ function toolCalls(message: Fields): readonly ToolCall[] {
   });
   const legacy = message['function_call'];
   return isRecord(legacy) ? [...calls, toolCall(legacy['name'], legacy['name'])] : calls;
+}
+
+export function callArguments(message: Fields): readonly CallArguments[] {
+  return asList(message['tool_calls'])
+    .map(asRecord)
+    .map((call) => {
+      const named = asRecord(call['function'] ?? call['custom']);
+      return [asText(call['id']), named['arguments'] ?? named['input']];
+    });
+}
+
+export function resultPlaces(_bytes: Buffer, item: Span): readonly ResultPlace[] {
+  return [{ open: item.start, idName: 'tool_call_id', textName: 'content' }];
 }

@@ -1,7 +1,9 @@
 import { readUserText, type UserText } from '../../conversation/human-text.ts';
-import { projectInUser } from '../../request/stated-project.ts';
+import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits } from '../../conversation/view.ts';
 import { asRecord, asText, type Fields } from '../../bytes/json-fields.ts';
+import type { Span } from '../../bytes/span.ts';
+import type { CallArguments, ResultPlace } from '../descriptor.ts';
 import { readSystemItem, textsOf } from '../system-text.ts';
 import { NO_TRAITS, toolCall } from '../traits.ts';
 
@@ -101,4 +103,12 @@ function readCall(item: Fields): ItemTraits {
     toolCalls: [toolCall(id, item['name'] ?? item['type'])],
     toolResultIds: waits === undefined ? [id] : [],
   };
+}
+
+export function callArguments(item: Fields): readonly CallArguments[] {
+  return [[asText(item['call_id']), item['arguments'] ?? item['input'] ?? item['action']]];
+}
+
+export function resultPlaces(_bytes: Buffer, item: Span): readonly ResultPlace[] {
+  return [{ open: item.start, idName: 'call_id', textName: 'output' }];
 }

@@ -4,8 +4,9 @@
  */
 import type { Buffer } from 'node:buffer';
 import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
-import { type PictureSize, pictureSize } from '../bytes/picture-size.ts';
-import type { Dialect } from './dialect.ts';
+import { pictureSize } from '../bytes/picture-size.ts';
+import type { Dialect } from '../conversation/dialect.ts';
+import { dialectOf } from '../dialects/dialects.ts';
 
 export interface Media {
   /** Its bytes in base64, as they stand in the body; '' where the body only names it. */
@@ -100,46 +101,7 @@ function base64In(text: string): string {
 
 function pictureTokens(dialect: Dialect, payload: string, detail: string): number {
   const size = payload === '' ? undefined : pictureSize(payload);
-  return PICTURE_TOKENS[dialect](size, detail);
-}
-
-type PictureRule = (size: PictureSize | undefined, detail: string) => number;
-
-const PICTURE_TOKENS: Readonly<Record<Dialect, PictureRule>> = {
-  anthropic_messages: anthropicTokens,
-  openai_responses: openaiTokens,
-  openai_chat_completions: openaiTokens,
-};
-
-// Anthropic's guide: scaled to 1,568 pixels at the longer edge and about 1,600 tokens, then (w * h) / 750.
-const EDGE_MAX = 1_568;
-const PIXELS_A_TOKEN = 750;
-const PICTURE_TOKENS_MAX = 1_600;
-
-function anthropicTokens(size: PictureSize | undefined): number {
-  if (size === undefined) return PICTURE_TOKENS_MAX;
-  const scale = Math.min(1, EDGE_MAX / Math.max(size.width, size.height));
-  const pixels = size.width * scale * (size.height * scale);
-  return Math.min(PICTURE_TOKENS_MAX, Math.max(1, Math.ceil(pixels / PIXELS_A_TOKEN)));
-}
-
-// OpenAI's guide: scaled into a square of 2,048 pixels, then to 768 at the shorter edge; 85 tokens, and
-// 170 for each tile of 512 pixels.
-const SQUARE = 2_048;
-const SHORT_EDGE = 768;
-const TILE = 512;
-const BASE_TOKENS = 85;
-const TILE_TOKENS = 170;
-/** A picture of 1,024 by 2,048 pixels or larger of that shape. */
-const TILES_UNKNOWN = 6;
-
-function openaiTokens(size: PictureSize | undefined, detail: string): number {
-  if (detail === 'low') return BASE_TOKENS;
-  if (size === undefined) return BASE_TOKENS + TILES_UNKNOWN * TILE_TOKENS;
-  const fit = Math.min(1, SQUARE / Math.max(size.width, size.height));
-  const short = Math.min(1, SHORT_EDGE / (Math.min(size.width, size.height) * fit));
-  const tiles = (pixels: number): number => Math.max(1, Math.ceil((pixels * fit * short) / TILE));
-  return BASE_TOKENS + TILE_TOKENS * tiles(size.width) * tiles(size.height);
+  return dialectOf(dialect).pictureTokens(size, detail);
 }
 
 // Long enough that it stands nowhere else in an item by chance.

@@ -1,4 +1,4 @@
-import { isWrapper } from '../conversation/human-text.ts';
+import { isWrapper } from './human-text.ts';
 
 /**
  * Finds the project folder and the git branch that a client states in its own text.

@@ -7,12 +7,12 @@
  * request of the same conversation cheap: what it has in common with the one before is not read again.
  */
 import { commonPrefix } from '../bytes/common-prefix.ts';
-import { type Dialect, listKey } from './dialect.ts';
-import { markedMs } from './cache-marks.ts';
-import { readItem } from './items.ts';
+import { markedMs } from '../conversation/cache-marks.ts';
+import type { Dialect } from '../conversation/dialect.ts';
 import { findPayload, type Media, mediaIn } from './media.ts';
+import { dialectOf, readItem } from '../dialects/dialects.ts';
 import { isRecord } from '../bytes/json-fields.ts';
-import { chainFingerprint, digestItem, digestTextInput } from './fingerprint.ts';
+import { chainFingerprint, digestItem, digestTextInput } from '../conversation/fingerprint.ts';
 import {
   DEPTH_MAX,
   endsWithout,
@@ -27,9 +27,10 @@ import {
   stringEnd,
   valueEnd,
 } from '../bytes/json-scan.ts';
-import { addItem } from './so-far.ts';
+import { addItem } from '../conversation/so-far.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
-import type { Item, ItemTraits, RequestView, Shell, SoFar, Span } from './view.ts';
+import type { Span } from '../bytes/span.ts';
+import type { Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
 
 // An element stands in the list, and the list in the body's object.
 const ELEMENT_LEVELS = DEPTH_MAX - 2;
@@ -63,10 +64,11 @@ export function viewFrom(
   earlier: Earlier | undefined,
 ): RequestView | undefined {
   const known = earlier?.previous.dialect === dialect ? compareWith(earlier, bytes) : undefined;
-  const start = known?.previous.list.start ?? findMember(bytes, listKey(dialect));
-  const isTextInput = dialect === 'openai_responses' && opensString(bytes, start);
+  const { listKey, takesTextInput } = dialectOf(dialect);
+  const start = known?.previous.list.start ?? findMember(bytes, listKey);
+  const isTextInput = takesTextInput && opensString(bytes, start);
   const read = isTextInput
-    ? readTextInput(bytes, start)
+    ? readTextInput(bytes, { dialect, start })
     : readList(bytes, { dialect, start, items: known?.items ?? [] });
   if (read === undefined) return undefined;
   const { list, items } = read;
@@ -191,12 +193,15 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
   };
 }
 
-function readTextInput(bytes: Buffer, start: number): ListRead | undefined {
+function readTextInput(
+  bytes: Buffer,
+  { dialect, start }: Pick<ListStart, 'dialect' | 'start'>,
+): ListRead | undefined {
   const end = stringEnd(bytes, start);
   const list = { start, end };
   const parsed = end === -1 ? undefined : parseJson(bytes, list);
   if (parsed === undefined) return undefined;
-  const traits = readItem('openai_responses', { role: 'user', content: parsed.value });
+  const traits = readItem(dialect, { role: 'user', content: parsed.value });
   const tokens = estimateTokens(bytes, start, end);
   const item = makeItem(traits, {
     span: list,
@@ -217,7 +222,7 @@ interface ShellPlace {
 function readShell(bytes: Buffer, { dialect, list, previous }: ShellPlace): Shell | undefined {
   const after = bytes.subarray(list.end);
   if (previous?.bytes.subarray(previous.list.end).equals(after)) return previous.shell;
-  if (!endsWithout(bytes, list.end, listKey(dialect))) return undefined;
+  if (!endsWithout(bytes, list.end, dialectOf(dialect).listKey)) return undefined;
   const emptied = Buffer.concat([bytes.subarray(0, list.start), EMPTY_LIST, after]);
   const parsed = parseJson(emptied, { start: 0, end: emptied.length });
   if (parsed === undefined || !isRecord(parsed.value)) return undefined;

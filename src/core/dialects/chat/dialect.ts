@@ -1,0 +1,39 @@
+import type { DialectDescriptor } from '../descriptor.ts';
+import {
+  OPENAI_CACHE,
+  openAiCacheMs,
+  openAiErrorBody,
+  openAiPictureTokens,
+} from '../openai-common.ts';
+import { ChatAnswer } from './answers.ts';
+import { callArguments, readChatItem, resultPlaces } from './items.ts';
+import { CHAT_SAMPLE } from './sample.ts';
+
+/** OpenAI Chat Completions, which many other providers speak too. */
+export const CHAT: DialectDescriptor = {
+  name: 'openai_chat_completions',
+  title: 'OpenAI Chat Completions',
+  speakers: 'most gateways and local servers',
+  provider: 'openai',
+  modelPath: '/v1/chat/completions',
+  helperPaths: [],
+  baseUrlHasVersion: true,
+  defaultAuth: 'bearer',
+  callHeaders: {},
+  errorBody: openAiErrorBody,
+  listKey: 'messages',
+  takesTextInput: false,
+  textPartType: 'text',
+  // No client of this dialect keeps its conversation in that field.
+  cacheKeyNamesSession: false,
+  readItem: readChatItem,
+  callArguments,
+  resultPlaces,
+  createAnswerParser: (textCharsMax) => new ChatAnswer(textCharsMax),
+  endMarks: ['[DONE]'],
+  cachePrices: OPENAI_CACHE,
+  longCachePrices: undefined,
+  cacheDefaultMs: openAiCacheMs,
+  pictureTokens: openAiPictureTokens,
+  sample: CHAT_SAMPLE,
+};

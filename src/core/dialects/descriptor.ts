@@ -1,0 +1,133 @@
+import type { Fields } from '../bytes/json-fields.ts';
+import type { PictureSize } from '../bytes/picture-size.ts';
+import type { Span } from '../bytes/span.ts';
+import type { Dialect } from '../conversation/dialect.ts';
+import type { ItemTraits } from '../conversation/view.ts';
+import type { AnswerParser } from './answer-parser.ts';
+
+/**
+ * Everything in which one dialect differs from the others. The rest of svc asks the descriptor and
+ * never compares a dialect with a name, so that a further dialect is one more folder beside these.
+ */
+export interface DialectDescriptor {
+  readonly name: Dialect;
+  /** The name that people use. */
+  readonly title: string;
+  /** Who speaks it, for a person who has to choose. */
+  readonly speakers: string;
+  /** The provider whose API it is. Dialects of one provider usually share an upstream. */
+  readonly provider: 'anthropic' | 'openai';
+
+  /** The path of the model route, as every provider's own API has it. */
+  readonly modelPath: string;
+  /** Further paths of the dialect that clients call. svc relays them untouched. */
+  readonly helperPaths: readonly string[];
+  /** Clients of this dialect write the version segment into their base URL. */
+  readonly baseUrlHasVersion: boolean;
+  /** How a provider of this dialect takes its key when the configuration does not say. */
+  readonly defaultAuth: 'x-api-key' | 'bearer';
+  /** Headers that the provider demands besides the credential. */
+  readonly callHeaders: Readonly<Record<string, string>>;
+  /** The shape in which the dialect's SDKs expect an error. */
+  errorBody(error: ErrorFacts): object;
+
+  /** The member of the request body that holds the conversation. */
+  readonly listKey: 'messages' | 'input';
+  /** That member may also be one string: the person's. */
+  readonly takesTextInput: boolean;
+  /** The type of a text part in a user message. */
+  readonly textPartType: 'text' | 'input_text';
+  /** Clients keep their conversation's id in `prompt_cache_key`. */
+  readonly cacheKeyNamesSession: boolean;
+  /**
+   * One element of the list. `value` is its parsed JSON, whatever that is: an item that no client
+   * sends today reads as one about which nothing is known, and never throws.
+   */
+  readItem(value: unknown): ItemTraits;
+  /** The calls in an item of the list, each with its arguments as the client wrote them. */
+  callArguments(item: Fields): readonly CallArguments[];
+  /** The objects in an item that answer a call: blocks of its content, or the item itself. */
+  resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[];
+
+  createAnswerParser(textCharsMax: number): AnswerParser;
+  /** Texts of which one stands in the event that ends a stream. */
+  readonly endMarks: readonly string[];
+
+  readonly cachePrices: CachePrices;
+  /** Of a cache that outlives the default; undefined where the provider asks no other price. */
+  readonly longCachePrices: CachePrices | undefined;
+
+  /** How long the provider keeps an entry of its cache, where a request does not say. */
+  cacheDefaultMs(model: string): number;
+  /** The published rule for a picture; `size` undefined: the body only names it. */
+  pictureTokens(size: PictureSize | undefined, detail: string): number;
+
+  readonly sample: DialectSample;
+}
+
+export interface ErrorFacts {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly requestId: string;
+}
+
+export type CallArguments = readonly [id: string, args: unknown];
+
+export interface ResultPlace {
+  /** Offset of the object's brace. */
+  readonly open: number;
+  /** The member that names the call. */
+  readonly idName: string;
+  /** The member that holds the output. */
+  readonly textName: string;
+}
+
+/**
+ * What a provider's prompt cache costs, in units of one uncached input token. From the providers'
+ * price lists; the rules of what is cached were checked against the usage of 15,233 real calls.
+ */
+export interface CachePrices {
+  /** A token that is read from the cache. */
+  readonly read: number;
+  /** A token that is written to it. Of two published prices the dearer one: the careful side. */
+  readonly write: number;
+  /**
+   * Requests that a batch may count on to pay itself back. Real sessions end at any time: from 12 to
+   * 16 the measured cost is flat; below it rises, and above it some sessions cost more than without.
+   */
+  readonly requestsAhead: number;
+  /** Tokens of this provider's models for one estimated token. */
+  readonly tokenRatio: number;
+}
+
+/** The least of a dialect that a question and an answer need: demo, warm-up and tests use it. */
+export interface DialectSample {
+  /** A question as a client sends it. */
+  request(model: string, text: string, isStreamed: boolean): object;
+  /** The same question behind a long prefix that the provider's prompt cache can keep. */
+  cacheableRequest(call: CacheableCall): object;
+  /** A client's request after these rounds of tool calls. */
+  agentRequest(shell: object, text: string, outputs: readonly string[]): object;
+  /** The newest message of a request, as JSON. */
+  newestMessage(request: unknown): unknown;
+  /** A whole answer with this text. */
+  answer(model: string, text: string): object;
+  /** The same as a stream; each piece is one event's text. */
+  events(model: string, pieces: readonly string[]): readonly object[];
+  /** What stands at the end of a stream, after the events; '' for most dialects. */
+  readonly streamEnd: string;
+  /** The text of a whole answer. */
+  textOf(answer: unknown): string;
+  /** The text that one event adds; '' for most events. */
+  pieceOf(event: unknown): string;
+}
+
+export interface CacheableCall {
+  readonly model: string;
+  readonly prefix: string;
+  readonly question: string;
+  readonly answerTokensMax: number;
+  /** The provider is OpenAI itself, which refuses some fields that others demand. */
+  readonly isOpenAi: boolean;
+}

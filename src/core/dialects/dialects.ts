@@ -1,0 +1,23 @@
+import { type Dialect, DIALECTS } from '../conversation/dialect.ts';
+import type { ItemTraits } from '../conversation/view.ts';
+import { MESSAGES } from './anthropic/dialect.ts';
+import { CHAT } from './chat/dialect.ts';
+import type { DialectDescriptor } from './descriptor.ts';
+import { RESPONSES } from './responses/dialect.ts';
+
+const DESCRIPTORS: Readonly<Record<Dialect, DialectDescriptor>> = {
+  anthropic_messages: MESSAGES,
+  openai_responses: RESPONSES,
+  openai_chat_completions: CHAT,
+};
+
+export const DIALECT_DESCRIPTORS: readonly DialectDescriptor[] = DIALECTS.map(dialectOf);
+
+export function dialectOf(name: Dialect): DialectDescriptor {
+  return DESCRIPTORS[name];
+}
+
+/** What one element of `messages` or `input` says. */
+export function readItem(name: Dialect, value: unknown): ItemTraits {
+  return DESCRIPTORS[name].readItem(value);
+}

@@ -1,0 +1,60 @@
+import type { PictureSize } from '../bytes/picture-size.ts';
+import { CACHE_DEFAULT_MS } from '../conversation/cache-marks.ts';
+import type { CachePrices, ErrorFacts } from './descriptor.ts';
+
+/** What the two dialects of OpenAI have in common. */
+
+// The longest identical prefix is read; newer models charge for writing as well.
+export const OPENAI_CACHE: CachePrices = {
+  read: 0.1,
+  write: 1.25,
+  requestsAhead: 15,
+  tokenRatio: 1.114,
+};
+
+export function openAiErrorBody({ status, code, message }: ErrorFacts): object {
+  return { error: { message, type: errorType(status), param: null, code } };
+}
+
+// The provider's own type names: SDKs build their error classes from the status, and clients show
+// the type.
+function errorType(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const OPENAI_MODEL = /(?:^|[/:])gpt-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)/;
+
+/**
+ * OpenAI's guide: from GPT-5.6 on an entry lives at least 30 minutes. GPT-5.5 keeps it for 24 hours; so
+ * do GPT-4.1 and the other GPT-5 by default, unless the organisation keeps no data.
+ */
+export function openAiCacheMs(model: string): number {
+  const [, major = '0', minor = '0'] = OPENAI_MODEL.exec(model.toLowerCase()) ?? [];
+  const version = Number(major) * 100 + Number(minor);
+  if (version >= 506) return 30 * MINUTE_MS;
+  if (version >= 500 || version === 401) return 24 * HOUR_MS;
+  return CACHE_DEFAULT_MS;
+}
+
+// OpenAI's guide: scaled into a square of 2,048 pixels, then to 768 at the shorter edge; 85 tokens, and
+// 170 for each tile of 512 pixels.
+const SQUARE = 2_048;
+const SHORT_EDGE = 768;
+const TILE = 512;
+const BASE_TOKENS = 85;
+const TILE_TOKENS = 170;
+/** A picture of 1,024 by 2,048 pixels or larger of that shape. */
+const TILES_UNKNOWN = 6;
+
+export function openAiPictureTokens(size: PictureSize | undefined, detail: string): number {
+  if (detail === 'low') return BASE_TOKENS;
+  if (size === undefined) return BASE_TOKENS + TILES_UNKNOWN * TILE_TOKENS;
+  const fit = Math.min(1, SQUARE / Math.max(size.width, size.height));
+  const short = Math.min(1, SHORT_EDGE / (Math.min(size.width, size.height) * fit));
+  const tiles = (pixels: number): number => Math.max(1, Math.ceil((pixels * fit * short) / TILE));
+  return BASE_TOKENS + TILE_TOKENS * tiles(size.width) * tiles(size.height);
+}
