@@ -27,9 +27,11 @@ type KeeperParts = Pick<ProxyParts, 'clock' | 'outbox' | 'ledger'>;
 export class CaptureKeeper {
   readonly #parts: KeeperParts;
   readonly #kept = new Set<string>();
+  #generation: number;
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
+    this.#generation = parts.ledger.generation();
   }
 
   /**
@@ -40,6 +42,7 @@ export class CaptureKeeper {
    */
   async keepHistory(reading: Reading, placements: readonly Placement[]): Promise<boolean> {
     const { items } = reading.view;
+    this.#refresh();
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
     // The fingerprint before the newest exchange stands for all of the history at once.
     const history = items[end - 1]?.fingerprint;
@@ -161,6 +164,13 @@ export class CaptureKeeper {
           ],
     );
     if (records.length > 0) this.#parts.outbox.keep(records);
+  }
+
+  /** Something was forgotten, or the store is another one: what was kept may be gone. */
+  #refresh(): void {
+    const generation = this.#parts.ledger.generation();
+    if (generation !== this.#generation) this.#kept.clear();
+    this.#generation = generation;
   }
 
   #remember(id: string): void {

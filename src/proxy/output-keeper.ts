@@ -25,9 +25,23 @@ export class OutputKeeper {
   readonly #underway = new Set<string>();
   readonly #conversations = new Set<string>();
 
-  constructor(memory: Memory, clock: Clock) {
+  readonly #generationNow: () => number;
+  #generation: number;
+
+  /** `generation` changes when what the memory said earlier does not count any more. */
+  constructor(memory: Memory, clock: Clock, generation: () => number) {
     this.#memory = memory;
     this.#clock = clock;
+    this.#generationNow = generation;
+    this.#generation = generation();
+  }
+
+  /** To be called when a request comes: after a change nothing is known to be stored. */
+  refresh(): void {
+    const generation = this.#generationNow();
+    if (generation === this.#generation) return;
+    this.#generation = generation;
+    for (const known of [this.#stored, this.#refused, this.#conversations]) known.clear();
   }
 
   /** The memory said once that it holds this; whether it still does is proven at each use. */

@@ -113,7 +113,7 @@ export class Shortener {
   constructor(parts: ProxyParts) {
     this.#parts = parts;
     this.#possession = new PossessionCheck(parts.memory, parts.clock);
-    this.#keeper = new OutputKeeper(parts.memory, parts.clock);
+    this.#keeper = new OutputKeeper(parts.memory, parts.clock, () => parts.ledger.generation());
   }
 
   /** `recalled`: the blocks that this request carries. Never throws: what goes wrong is a state. */
@@ -142,6 +142,7 @@ export class Shortener {
   async seek(call: ShorteningCall): Promise<Sought> {
     const { reading, modes, settings } = call;
     const { view, place } = reading;
+    this.#keeper.refresh();
     const state = stateBefore({
       modes,
       isOpen: isOpen(reading),

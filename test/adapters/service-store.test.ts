@@ -55,6 +55,20 @@ test('R28: everything in the folder is private, and a missing database is not ma
   expect(new Set(modes)).toEqual(new Set([0o600]));
 });
 
+test.each(['deleted', 'replaced'])(
+  'law 2: a service whose file is %s answers nothing from it',
+  async (what) => {
+    const folder = tempFolder();
+    const store = open(folder, { serves: true });
+    await keep(store, 'a fact');
+    expect(await listed(store)).toEqual(['a fact']);
+    rmSync(join(folder, 'service.db'));
+    if (what === 'replaced') writeFileSync(join(folder, 'service.db'), '', { mode: 0o600 });
+    await expect(listed(store)).rejects.toThrow('deleted or replaced while it was open');
+    await expect(store.health()).rejects.toThrow('deleted or replaced while it was open');
+  },
+);
+
 test('a backup of a running service is whole, private, and never over a file that is there', async () => {
   const folder = tempFolder();
   const store = open(folder, { serves: true });

@@ -7,11 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { MUTANTS } from './list.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-// The store runs as a built worker: `npm run build` first.
+// Workers run as built files: `npm run build` first. A mutant of an adapter is built on its own.
+const BUILT = 'src/adapters/';
 const COPIED = [
   'src',
   'test',
+  'bin',
   'dist',
+  'tsup.config.ts',
   'package.json',
   'tsconfig.json',
   'vitest.config.ts',
@@ -43,7 +46,7 @@ function isCaught({ name, file, from, to, test, only }) {
     path,
     source.replace(from, () => to),
   );
-  const { status, stdout } = run(test, only);
+  const { status, stdout } = run(test, only, file.startsWith(BUILT));
   writeFileSync(path, source);
   const said = plain(stdout);
   const failed = /^ *(?:FAIL|×) +(.*)$/m.exec(said)?.[1];
@@ -52,12 +55,12 @@ function isCaught({ name, file, from, to, test, only }) {
   return wasCaught;
 }
 
-function run(test, only) {
+function run(test, only, builds = false) {
   const args = ['vitest', 'run', '--project', 'unit', test, '--bail', '1', '--retry', '0'];
   return spawnSync('npx', only === undefined ? args : [...args, '-t', only], {
     cwd: copy,
     encoding: 'utf8',
-    env: { ...process.env, SVC_TEST_NO_BUILD: '1' },
+    env: { ...process.env, SVC_TEST_NO_BUILD: builds ? '0' : '1' },
     timeout: TEST_MS,
   });
 }

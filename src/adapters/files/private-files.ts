@@ -4,9 +4,11 @@ import {
   constants,
   fchmodSync,
   fstatSync,
+  fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
+  type Stats,
 } from 'node:fs';
 import { codeOf, FileError } from './file-error.ts';
 import {
@@ -53,6 +55,31 @@ export function openPrivateFile(path: string): number {
   }
   if (!isPrivate(stat.mode)) fchmodSync(file, FILE_MODE);
   return file;
+}
+
+/**
+ * Makes the file 0600 where there is none, or tightens the one that is there, and never opens that:
+ * closing a descriptor of a database takes back the locks that SQLite has on it in this process.
+ * Throws FileError.
+ */
+export function ensurePrivateFile(path: string): Stats {
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  if (there === undefined) closeSync(openPrivateFile(path));
+  const stat = there ?? lstatSync(path);
+  if (!stat.isFile() || !isOwn(stat.uid)) {
+    throw new FileError(`${path} is not a file of yours.`, 'Move it out of the way.');
+  }
+  if (!isPrivate(stat.mode)) chmodSync(path, FILE_MODE);
+  return stat;
+}
+
+export function syncFile(path: string): void {
+  const file = openSync(path, O_RDWR);
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function openOrExplain(path: string): number {

@@ -2,10 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import {
   closeSync,
   fdatasync,
+  fstatSync,
   ftruncateSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   rmSync,
   statSync,
   writeSync,
@@ -63,7 +65,7 @@ export class Journal {
   append(values: readonly string[]): void {
     const lines = Buffer.concat(values.map(encodeLine));
     if (this.#bytes + lines.length > this.#options.bytesMax) throw new RangeError('journal full');
-    this.#file ??= this.#create();
+    this.#file = this.#openFile();
     let written = 0;
     try {
       written = writeSync(this.#file, lines);
@@ -116,9 +118,22 @@ export class Journal {
     return join(this.#options.folder, `${this.#options.name}-${owner}.journal`);
   }
 
-  #create(): number {
+  /** A line in a file that was deleted, alone or with its folder, is lost with this process: 6 us a look. */
+  #openFile(): number {
+    const old = this.#file;
+    if (old !== undefined && isFileAt(old, this.#path)) return old;
     makePrivateFolder(this.#options.folder);
-    return openPrivateFile(this.#path);
+    const file = openPrivateFile(this.#path);
+    if (old !== undefined) this.#copyLines(old, file);
+    return file;
+  }
+
+  /** What waits was read from nowhere else: the deleted file still has it, as long as it is open. */
+  #copyLines(from: number, to: number): void {
+    const lines = Buffer.alloc(this.#bytes);
+    const read = readSync(from, lines, 0, lines.length, 0);
+    this.#bytes = writeSync(to, lines.subarray(0, read));
+    closeSync(from);
   }
 
   #syncSoon(): void {
@@ -130,6 +145,12 @@ export class Journal {
     }, SYNC_MS);
     this.#syncTimer.unref();
   }
+}
+
+function isFileAt(file: number, path: string): boolean {
+  const there = statSync(path, { bigint: true, throwIfNoEntry: false });
+  const own = fstatSync(file, { bigint: true });
+  return there?.ino === own.ino && there.dev === own.dev;
 }
 
 export interface OrphanedJournal {

@@ -1,6 +1,6 @@
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import type { Ledger, LedgerEntry, LedgerMiss } from '../../ports/ledger.ts';
-import { forgottenAt } from '../files/forgotten.ts';
+import { forgottenAt } from '../files/marks.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
 
 /**

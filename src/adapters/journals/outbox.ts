@@ -108,6 +108,11 @@ export class JournalOutbox implements Outbox {
     });
   }
 
+  /** The memory may have lost what it said that it holds: the same words are delivered again. */
+  forgetSettled(): void {
+    this.#settled.clear();
+  }
+
   /** What still waits stays in the journal for the next process. */
   close(): void {
     this.#isClosed = true;

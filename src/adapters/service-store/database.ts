@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fstatSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
+import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
 import { Database } from '../store/database.ts';
 import { type Connection, type Driver, sqliteCode } from '../store/driver.ts';
 import { migrate } from '../store/schema.ts';
@@ -39,17 +39,17 @@ export function openServiceDatabase(options: ServiceDatabaseOptions): Database {
 
 /** Throws what the file system or SQLite throws, and SchemaTooNewError. */
 export function openServiceFile(path: string, driver: Driver): Database {
-  const file = openPrivateFile(path);
-  const { ino } = fstatSync(file);
-  closeSync(file);
+  ensurePrivateFile(path);
   const connection = driver.open(path);
+  let close = (): void => connection.close();
   try {
-    const database = new Database(connection, ino);
+    const database = new Database(connection, path);
+    close = () => database.close();
     migrate(connection);
     migrateService(database, newEpoch());
     return database;
   } catch (error) {
-    connection.close();
+    close();
     throw error;
   }
 }
@@ -69,7 +69,7 @@ export function newEpoch(): string {
 export function takeServiceLock(folder: string, driver: Driver): Connection | undefined {
   makePrivateFolder(folder);
   const path = join(folder, 'lock.db');
-  closeSync(openPrivateFile(path));
+  ensurePrivateFile(path);
   const connection = driver.open(path);
   try {
     connection.exec('PRAGMA busy_timeout = 0');

@@ -48,7 +48,10 @@ export class WorkerStore {
   /** Throws MemoryError and nothing else. */
   async call(name: keyof ServiceCalls, input: unknown): Promise<unknown> {
     if (name === 'close') return this.#close();
-    const { calls } = await this.#open();
+    const { calls, database } = await this.#open();
+    // Nothing is proven from a file that was deleted, replaced or overwritten while it was open.
+    if (!isOwnFile(database)) this.#failure = replaced();
+    if (this.#failure !== undefined) throw this.#failure;
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
       const call = calls[name] as (given: unknown) => unknown;
@@ -163,6 +166,16 @@ function recall(
   const isLate = question.text !== undefined && Date.now() > question.deadlineAt;
   const found = isLate ? { items: [], isTruncated: false } : items.recall(question);
   return { state, coverage, ...found, isPartial: isPartial || isLate };
+}
+
+function isOwnFile(database: Database): boolean {
+  const state = database.look();
+  return state === 'same' || state === 'written';
+}
+
+function replaced(): MemoryError {
+  const message = "The service's file was deleted or replaced while it was open: start it again.";
+  return new MemoryError('unavailable', message);
 }
 
 function sizeOf(path: string): number {

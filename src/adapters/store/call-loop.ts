@@ -1,5 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
+import { FileReplacedError } from './replaced-file.ts';
 import {
   BUSY,
   STOPPING,
@@ -17,7 +18,7 @@ import {
 export interface ServedStore {
   /** Ahead of need; a failure is told to the first call. */
   open(): Promise<void>;
-  /** Throws MemoryError and nothing else. */
+  /** Throws MemoryError, or FileReplacedError when this thread is to end. */
   call(name: string, input: unknown): Promise<unknown>;
 }
 
@@ -111,12 +112,19 @@ class CallLoop {
     try {
       send({ kind: 'answer', number, value: await this.#store.call(name, input) });
     } catch (error) {
+      if (error instanceof FileReplacedError) leave();
       const reason = error instanceof MemoryError ? error.reason : 'unavailable';
       const message = error instanceof MemoryError ? error.message : 'The memory failed.';
       send({ kind: 'failure', number, reason, message });
     }
     if (name === 'close') parentPort?.close();
   }
+}
+
+/** The client asks the next worker what this one has not answered. Never returns. */
+function leave(): never {
+  send({ kind: 'replaced' });
+  process.exit();
 }
 
 function send(response: StoreResponse): void {

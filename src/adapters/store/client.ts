@@ -31,6 +31,7 @@ const EXIT_MS = 15_000;
 type CallTable<Calls> = { [Name in keyof Calls]: (input: never) => unknown };
 
 interface Waiting {
+  readonly request: StoreRequest;
   resolve(value: unknown): void;
   reject(error: MemoryError): void;
 }
@@ -38,6 +39,8 @@ interface Waiting {
 export interface StoreClientOptions {
   readonly folder: string;
   report(line: string): void;
+  /** The database is another file: what was learned from the earlier one does not count any more. */
+  onReplaced?(): void;
   /** The worker's code, where it is not the embedded store's. */
   readonly worker?: URL;
   /** Handed to the worker's store as it is; plain data. */
@@ -53,6 +56,8 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   #starts: number[] = [];
   #last = 0;
   #isClosed = false;
+  /** The worker ends because its file is another one, and has not begun what still waits. */
+  #isReplaced = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: StoreClientOptions) {
@@ -117,7 +122,9 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
       };
       signal?.addEventListener('abort', onAbort, { once: true });
       const release = (): void => signal?.removeEventListener('abort', onAbort);
+      const request: StoreRequest = { number, name: call.name, input: call.input };
       this.#waiting.set(number, {
+        request,
         resolve: (value) => {
           release();
           resolve(value);
@@ -127,11 +134,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
           reject(error);
         },
       });
-      // The process must not end while somebody waits, and must not live on when nobody does.
-      call.worker.ref();
-      const request: StoreRequest = { number, name: call.name, input: call.input };
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
-      call.worker.postMessage(request);
+      post(call.worker, request);
     });
   }
 
@@ -172,6 +175,10 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
       case 'report':
         this.#options.report(response.line);
         break;
+      case 'replaced':
+        this.#isReplaced = true;
+        this.#options.onReplaced?.();
+        break;
       case 'answer':
         this.#settle(response.number)?.resolve(response.value);
         break;
@@ -183,6 +190,12 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   #lose(worker: Worker): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
+    const next = this.#isReplaced ? this.#running() : undefined;
+    this.#isReplaced = false;
+    if (next !== undefined) {
+      for (const { request } of this.#waiting.values()) post(next, request);
+      return;
+    }
     if (!this.#isClosed && this.#waiting.size > 0) {
       this.#options.report('The memory stopped and is started again.');
     }
@@ -190,6 +203,13 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
       this.#settle(number)?.reject(unavailable('The memory stopped.'));
     }
   }
+}
+
+function post(worker: Worker, request: StoreRequest): void {
+  // The process must not end while a call waits, and must not live on when none does.
+  worker.ref();
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
+  worker.postMessage(request);
 }
 
 function timeout(): MemoryError {

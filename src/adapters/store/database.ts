@@ -1,6 +1,6 @@
-import { closeSync, existsSync, fstatSync, renameSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
+import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
 import {
   type Connection,
   type Driver,
@@ -10,6 +10,7 @@ import {
   sqliteCode,
   type Statement,
 } from './driver.ts';
+import { type FileState, OpenedFile } from './opened-file.ts';
 import { migrate } from './schema.ts';
 
 /**
@@ -43,14 +44,15 @@ export class Database {
   readonly #connection: Connection;
   readonly #statements = new Map<string, Statement>();
   #deletions = 0;
-  /** Of the file that was opened: the path may hold another one by now. */
-  readonly inode: number;
+  /** Times that the file itself was written, by a checkpoint or by another program. */
+  #writings = 0;
+  readonly #file: OpenedFile;
   readonly sqliteVersion: string;
   readonly journalMode: string;
 
-  constructor(connection: Connection, inode: number) {
+  /** `path`: of the file that the connection has open. */
+  constructor(connection: Connection, path: string) {
     this.#connection = connection;
-    this.inode = inode;
     this.sqliteVersion = String(this.#pragma('SELECT sqlite_version()'));
     // WAL_SYNCHRONOUS may be compiled in as NORMAL: it is set, never assumed.
     const mode = isAtLeast(this.sqliteVersion, SAFE_WAL_VERSION) ? 'WAL' : 'DELETE';
@@ -64,6 +66,33 @@ export class Database {
     connection.exec('PRAGMA cache_size = -16384');
     // A checkpoint gives the space of a large write-ahead log back.
     connection.exec('PRAGMA journal_size_limit = 4194304');
+    this.#file = new OpenedFile(path);
+  }
+
+  /**
+   * Whether the files at the path still are those that are open. After any write to the file itself
+   * SQLite's pages are read anew: it cannot know of a write that was not its own.
+   */
+  look(): FileState {
+    const state = this.#file.look();
+    if (state !== 'written') return state;
+    this.#writings += 1;
+    this.#connection.exec('PRAGMA shrink_memory');
+    return state;
+  }
+
+  /** See OpenedFile.detach. The connection is then to be closed. */
+  detach(): void {
+    this.#file.detach();
+  }
+
+  /** Moves what the write-ahead log holds into the file. */
+  checkpoint(): void {
+    this.#connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  }
+
+  isAtPath(): boolean {
+    return this.#file.isAtPath();
   }
 
   // A row is what its SELECT says; the two stand side by side wherever these are called.
@@ -89,11 +118,12 @@ export class Database {
 
   /**
    * Another one as soon as a text that was read may be gone: after each commit of another connection,
-   * which is when SQLite too forgets the pages that it has read, and after each deletion by this one.
+   * which is when SQLite too forgets the pages that it has read, after each deletion by this one, and
+   * after each write to the file that `look` saw.
    */
   generation(): string {
     const row = this.get<{ data_version: number }>('PRAGMA data_version');
-    return `${row?.data_version ?? 0} ${this.#deletions}`;
+    return `${row?.data_version ?? 0} ${this.#deletions} ${this.#writings}`;
   }
 
   /** All or nothing, on disk when it returns. */
@@ -134,7 +164,11 @@ export class Database {
 
   close(): void {
     this.#statements.clear();
-    this.#connection.close();
+    try {
+      this.#connection.close();
+    } finally {
+      this.#file.close();
+    }
   }
 
   // Some failures (disk full, corruption) end the transaction themselves.
@@ -163,19 +197,12 @@ export class Database {
 /** Throws what the file system or SQLite throws, but never for a file that is merely broken. */
 export function openDatabase(options: OpenOptions): Database {
   makePrivateFolder(options.folder);
-  const path = databaseFile(options.folder);
-  const file = openPrivateFile(path);
-  const { ino, size } = fstatSync(file);
-  closeSync(file);
   try {
-    return openPatiently(path, { inode: ino, size }, options);
+    return openPatiently(options);
   } catch (error) {
     if (!isCorruption(error)) throw error;
   }
-  const fresh = openPrivateFile(path);
-  const inode = fstatSync(fresh).ino;
-  closeSync(fresh);
-  return openPatiently(path, { inode, size: 0 }, options);
+  return openPatiently(options);
 }
 
 export function databaseFile(folder: string): string {
@@ -191,17 +218,12 @@ class CheckFailedError extends Error {
   override readonly name = 'CheckFailedError';
 }
 
-interface FileFacts {
-  readonly inode: number;
-  readonly size: number;
-}
-
 // Turning a new file to WAL needs it alone, and SQLite does not wait for that: two processes that
 // begin together must try again.
-function openPatiently(path: string, file: FileFacts, options: OpenOptions): Database {
+function openPatiently(options: OpenOptions): Database {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return openChecked(path, file, options);
+      return openChecked(options);
     } catch (error) {
       if (sqliteCode(error) !== SQLITE_BUSY || attempt === OPEN_ATTEMPTS) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS);
@@ -209,18 +231,20 @@ function openPatiently(path: string, file: FileFacts, options: OpenOptions): Dat
   }
 }
 
-function openChecked(path: string, file: FileFacts, options: OpenOptions): Database {
+function openChecked(options: OpenOptions): Database {
+  const path = databaseFile(options.folder);
+  const { ino, size } = ensurePrivateFile(path);
+  const isAtPath = (): boolean => existsSync(path) && lstatSync(path).ino === ino;
   const connection = options.driver.open(path);
+  let close = (): void => connection.close();
   try {
-    const database = new Database(connection, file.inode);
+    const database = new Database(connection, path);
+    close = () => database.close();
     migrate(connection);
-    if (file.size <= CHECKED_BYTES_MAX) check(database);
+    if (size <= CHECKED_BYTES_MAX) check(database);
     return database;
   } catch (error) {
-    abandon(
-      { isBroken: isCorruption(error), inode: file.inode, close: () => connection.close() },
-      options,
-    );
+    abandon({ isBroken: isCorruption(error), isAtPath, close }, options);
     throw error;
   }
 }
@@ -235,25 +259,27 @@ export function isWhole(database: Database): boolean {
   return row?.quick_check === 'ok';
 }
 
+interface Abandoned {
+  readonly isBroken: boolean;
+  /** False when another process has set the file aside: then the path has a new one, which must stay. */
+  isAtPath(): boolean;
+  close(): void;
+}
+
 /**
  * Closes a connection; a broken file is set aside first, because SQLite deletes the write-ahead log
  * when it closes, and the log may hold what the broken file lost.
  */
-export function abandon(
-  given: { readonly isBroken: boolean; readonly inode: number; close(): void },
-  options: OpenOptions,
-): void {
+export function abandon(given: Abandoned, options: OpenOptions): void {
   try {
-    if (given.isBroken) setAside(given.inode, options);
+    if (given.isBroken && given.isAtPath()) setAside(options);
   } finally {
     given.close();
   }
 }
 
-/** Another process may have done so already: then the path has a new file, which must stay. */
-function setAside(inode: number, options: OpenOptions): void {
+function setAside(options: OpenOptions): void {
   const path = databaseFile(options.folder);
-  if (!existsSync(path) || statSync(path).ino !== inode) return;
   const aside = `${path}.corrupt-${new Date(options.now).toISOString().replaceAll(':', '')}`;
   for (const suffix of ['', '-wal', '-shm']) {
     if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);

@@ -45,7 +45,14 @@ export interface EmbeddedStore {
 export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore {
   const { folder } = options;
   const report = options.report.bind(options);
-  const client = new StoreClient({ folder, report });
+  const client = new StoreClient({
+    folder,
+    report,
+    onReplaced: () => {
+      outbox.forgetSettled();
+      mirror.forgetLooked();
+    },
+  });
   const mirror = new OutputMirror({
     folder,
     report,

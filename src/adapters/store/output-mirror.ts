@@ -74,6 +74,11 @@ export class OutputMirror {
     this.#looked.clear();
   }
 
+  /** The store is another one: every file is looked after again. */
+  forgetLooked(): void {
+    this.#looked.clear();
+  }
+
   /** Resolves when nothing is written any more; what still waits comes with a later request. */
   async close(): Promise<void> {
     this.#isClosed = true;

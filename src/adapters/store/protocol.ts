@@ -86,7 +86,8 @@ export type StoreResponse =
       readonly reason: MemoryFailure;
       readonly message: string;
     }
-  | { readonly kind: 'report'; readonly line: string };
+  | { readonly kind: 'report'; readonly line: string }
+  | { readonly kind: 'replaced' };
 
 export interface WorkerInput {
   readonly folder: string;

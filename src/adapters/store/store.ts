@@ -12,7 +12,8 @@ import {
 import { type Driver, loadDriver, sqliteCode } from './driver.ts';
 import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
-import { markForgotten } from '../files/forgotten.ts';
+import { markForgotten } from '../files/marks.ts';
+import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
 import { Possessions } from './possessions.ts';
 import { Records } from './records.ts';
@@ -55,10 +56,12 @@ export class Store {
     await this.#open().catch(() => undefined);
   }
 
-  /** Throws MemoryError and nothing else. */
+  /** Throws MemoryError, or FileReplacedError when the thread is to end. */
   async call(name: StoreCallName, input: unknown): Promise<unknown> {
     if (name === 'close') return this.#close();
     const { calls, database } = await this.#open();
+    // Law 2: nothing is proven, recalled or given back from a file that nobody else can open.
+    leaveReplaced(database, this.#options);
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
       const call = calls[name] as (given: unknown) => unknown;
@@ -109,7 +112,7 @@ export class Store {
       hold: (question) => possessions.hold(question, Date.now()),
       heldOutputs: (refs) => outputs.heldRefs(refs),
       dropOutputs: (space) => {
-        if (outputs.drop(space) > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+        if (outputs.drop(space) > 0) database.checkpoint();
       },
       outputSpaces: (limit) => outputs.spaces(limit),
       findEntries: (keys) => ledger.find(keys),
@@ -130,7 +133,7 @@ export class Store {
     const outputCount = outputs.forget(filter, now);
     const { count, quotes } = records.forget(filter, now);
     if (quotes.size > 0) this.#emptyBlocks(ledger, (quote) => quotes.has(quote));
-    if (outputCount + count > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (outputCount + count > 0) database.checkpoint();
     return outputCount + count;
   }
 
@@ -142,7 +145,7 @@ export class Store {
     const all = texts === 'all' ? '' : texts.map(quoteOf).join('\0');
     const isForgotten = (quote: string): boolean => texts === 'all' || all.includes(quote);
     const blocks = texts.length === 0 ? 0 : this.#emptyBlocks(ledger, isForgotten);
-    if (blocks > 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (blocks > 0) database.checkpoint();
     return blocks;
   }
 
@@ -173,9 +176,9 @@ export class Store {
   /** A file found broken in use: the next call begins a new one beside it. */
   #abandon(database: Database): void {
     if (this.#driver === undefined) return;
-    const { inode } = database;
+    const isAtPath = (): boolean => database.isAtPath();
     const close = (): void => this.#close();
-    abandon({ isBroken: true, inode, close }, this.#openOptions(this.#driver));
+    abandon({ isBroken: true, isAtPath, close }, this.#openOptions(this.#driver));
   }
 
   #openOptions(driver: Driver): OpenOptions {

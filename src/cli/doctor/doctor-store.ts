@@ -4,6 +4,7 @@ import { FileError, folderHint } from '../../adapters/files/file-error.ts';
 import { folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { MemoryError } from '../../ports/memory.ts';
+import { replacedText } from '../memory/replaced-store.ts';
 import type { Check } from './doctor-checks.ts';
 import type { inspectStore, StoreInspection } from './store-inspection.ts';
 
@@ -22,7 +23,7 @@ export async function checkStore(
       const wrong = `${unwritable} is not yours to write, so nothing is kept`;
       return [...loose, { level: 'problem', subject, found: wrong, fix: folderHint('') }];
     }
-    const aside = await checkSetAside(folder);
+    const aside = [...(await checkSetAside(folder)), ...checkReplaced(folder, Date.now())];
     const found = await inspect(folder);
     if (found === undefined) {
       const nothing = { level: 'ok', subject, found: `${folder}, nothing stored yet` } as const;
@@ -63,6 +64,13 @@ async function checkSetAside(folder: string): Promise<readonly Check[]> {
     found: `${path} was broken and set aside: its memories are not in use`,
     fix: 'Put a copy of memory.db from before in place of the new one, or remove what was set aside.',
   }));
+}
+
+function checkReplaced(folder: string, now: number): readonly Check[] {
+  const line = replacedText(folder, now);
+  if (line === undefined) return [];
+  const fix = 'To put a copy from before in its place: svc stop, then copy it, then svc start.';
+  return [{ level: 'warning', subject: 'Store', found: line, fix }];
 }
 
 function fileCheck(found: StoreInspection): Check {

@@ -7,6 +7,7 @@ import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
+import { replacedText } from '../memory/replaced-store.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { findProxies, type OwnProxy, type Proxies } from './own-proxies.ts';
 
@@ -35,6 +36,8 @@ export async function status(options: StatusOptions, context: CommandContext): P
       `Process ${pid} (port ${port}) does not answer as a proxy of this configuration.`,
     );
   }
+  const replaced = replacedText(dataFolder(context.environment), Date.now());
+  if (replaced !== undefined) terminal.warn(replaced);
   return own.length > 0 ? 0 : 1;
 }
 

@@ -1,0 +1,40 @@
+import { markForgotten, markReplaced } from '../files/marks.ts';
+import { makePrivateFolder } from '../files/private-files.ts';
+import { type Database, databaseFile } from './database.ts';
+
+/** The database was deleted or replaced while it was open: nothing of this connection counts any more. */
+export class FileReplacedError extends Error {
+  override readonly name = 'FileReplacedError';
+}
+
+/**
+ * Throws FileReplacedError when the files at the path are not those that the connection has open. The
+ * thread must then end: with it go the statements, and SQLite leaves a file when the last one is gone.
+ */
+export function leaveReplaced(
+  database: Database,
+  options: { readonly folder: string; report(line: string): void },
+): void {
+  const state = database.look();
+  if (state === 'same' || state === 'written') return;
+  if (state === 'overwritten') database.detach();
+  if (state === 'unlogged') database.checkpoint();
+  const { folder } = options;
+  const file = databaseFile(folder);
+  options.report(
+    `The memory's file ${file} was deleted or replaced while svc ran: svc goes on with the file that is there now.`,
+  );
+  tellOthers(folder);
+  throw new FileReplacedError(file);
+}
+
+/** The other processes on the folder, and the person who looks with `svc status` or `svc doctor`. */
+function tellOthers(folder: string): void {
+  try {
+    makePrivateFolder(folder);
+    markForgotten(folder);
+    markReplaced(folder);
+  } catch {
+    // A folder that cannot be made: the memory is unavailable, and opening it says so.
+  }
+}

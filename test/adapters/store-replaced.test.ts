@@ -1,0 +1,227 @@
+import { randomBytes } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { replacedAt } from '../../src/adapters/files/marks.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { outputProof } from '../../src/core/shortening/proofs.ts';
+import type { Holding } from '../../src/ports/memory.ts';
+import { outputRecordOf, recordOf } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
+const [EARLIER, LATER] = [outputRecordOf('the first log'), outputRecordOf('the second log')];
+
+const NONCE = new Uint8Array(32);
+
+interface Opened extends EmbeddedStore {
+  readonly lines: readonly string[];
+  /** Those of the two outputs that it proves now. */
+  held(): Promise<readonly string[]>;
+  /** What it says of the later one. */
+  hold(): Promise<readonly Holding[]>;
+}
+
+function open(folder: string): Opened {
+  const lines: string[] = [];
+  const store = openEmbeddedStore({ folder, report: (line) => lines.push(line) });
+  onTestFinished(() => store.close());
+  const held = async (): Promise<readonly string[]> => {
+    const digests = [EARLIER.digest, LATER.digest];
+    const question = { space: EARLIER.space, digests, nonce: randomBytes(32) };
+    const holdings = await store.memory.hold(question, patience());
+    return holdings.map(({ digest }) => digest).toSorted();
+  };
+  const hold = (): Promise<readonly Holding[]> =>
+    store.memory.hold({ space: LATER.space, digests: [LATER.digest], nonce: NONCE }, patience());
+  return { ...store, lines, held, hold };
+}
+
+const BOTH = [EARLIER.digest, LATER.digest].toSorted();
+
+/** A folder whose store holds both outputs and has proven them; `backup` has the earlier one alone. */
+async function heldBoth(): Promise<{ folder: string; store: Opened; backup: string }> {
+  const folder = join(tempFolder(), 'data');
+  const first = openEmbeddedStore({ folder, report: () => undefined });
+  await first.memory.keepOutputs([EARLIER], patience());
+  await first.close();
+  const backup = join(tempFolder(), 'backup.db');
+  copyFileSync(join(folder, 'memory.db'), backup);
+  const store = open(folder);
+  await store.memory.keepOutputs([LATER], patience());
+  expect(await store.held()).toEqual(BOTH);
+  return { folder, store, backup };
+}
+
+/** Makes the file larger, and moves all that the log holds into it. */
+async function grow({ memory }: Opened, folder: string): Promise<void> {
+  const bulk = Array.from({ length: 64 }, (_, at) =>
+    outputRecordOf(`Output ${at}. ${'It grows. '.repeat(800)}`),
+  );
+  await memory.keepOutputs(bulk, patience());
+  const connection = (await loadDriver()).open(join(folder, 'memory.db'));
+  connection.exec('PRAGMA busy_timeout = 10000');
+  const done = connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+  expect(done).toMatchObject({ busy: 0 });
+  connection.close();
+}
+
+function expectToldOnce({ lines }: Opened, folder: string): void {
+  expect(lines).toEqual([expect.stringContaining('replaced while svc ran')]);
+  expect(lines.join()).toContain(join(folder, 'memory.db'));
+  expect(replacedAt(folder)).toBeGreaterThan(0);
+}
+
+const REMOVALS: Readonly<Record<string, (folder: string) => void>> = {
+  'the file is deleted': (folder) => rmSync(join(folder, 'memory.db')),
+  'the file is moved away': (folder) =>
+    renameSync(join(folder, 'memory.db'), join(folder, 'elsewhere.db')),
+  'the file and its logs are deleted': (folder) => {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(folder, `memory.db${suffix}`));
+  },
+  'an empty file is put in its place': (folder) => {
+    const other = join(folder, 'other');
+    writeFileSync(other, '', { mode: 0o600 });
+    renameSync(other, join(folder, 'memory.db'));
+  },
+  'the folder is deleted': (folder) => rmSync(folder, { recursive: true }),
+  'the folder is replaced': (folder) => {
+    renameSync(folder, `${folder}-old`);
+    mkdirSync(folder, { mode: 0o700 });
+  },
+};
+
+test.each(Object.entries(REMOVALS))(
+  'law 2: nothing is proven any more once %s, and it is said once',
+  async (_, remove) => {
+    const { folder, store } = await heldBoth();
+    remove(folder);
+    expect(await store.held()).toEqual([]);
+    expect(await store.held()).toEqual([]);
+    expectToldOnce(store, folder);
+    expect(
+      await store.memory.retrieve({ space: LATER.space, digest: LATER.digest }, patience()),
+    ).toBe(undefined);
+    // The new file is a store like any other.
+    expect(await store.memory.keepOutputs([LATER], patience())).toEqual(['stored']);
+    expect(await store.held()).toEqual([LATER.digest]);
+    expect(await open(folder).held()).toEqual([LATER.digest]);
+    expect(store.lines).toHaveLength(1);
+  },
+);
+
+test('law 2: a database put in the place of another is what proofs are made from', async () => {
+  const { folder, store, backup } = await heldBoth();
+  renameSync(backup, join(folder, 'memory.db'));
+  for (const suffix of ['-wal', '-shm']) rmSync(join(folder, `memory.db${suffix}`));
+  expect(await store.held()).toEqual([EARLIER.digest]);
+  expectToldOnce(store, folder);
+});
+
+test('law 2: a backup copied over the open file is what proofs are made from', async () => {
+  const { folder, store, backup } = await heldBoth();
+  await grow(store, folder);
+  expect(await store.held()).toEqual(BOTH);
+  writeFileSync(join(folder, 'memory.db'), readFileSync(backup));
+  expect(await store.held()).toEqual([EARLIER.digest]);
+  expectToldOnce(store, folder);
+  // What was in the log of the earlier file is in no file that is used.
+  expect(await store.memory.keepOutputs([LATER], patience())).toEqual(['stored']);
+  expect(await open(folder).held()).toEqual(BOTH);
+});
+
+test('law 2: a byte of the file that another program changed is in the proof', async () => {
+  const { folder, store } = await heldBoth();
+  await grow(store, folder);
+  const [whole] = await store.hold();
+  const path = join(folder, 'memory.db');
+  const bytes = readFileSync(path);
+  bytes.write('THE', bytes.indexOf('the second log'));
+  writeFileSync(path, bytes);
+  const [changed] = await store.hold();
+  expect([changed?.digest, whole?.digest]).toEqual([LATER.digest, LATER.digest]);
+  expect(whole?.proof).toBe(outputProof(NONCE, LATER.text));
+  expect(changed?.proof).toBe(outputProof(NONCE, 'THE second log'));
+  expect(store.lines).toEqual([]);
+});
+
+test('law 2: the same bytes copied over the file change nothing', async () => {
+  const { folder, store } = await heldBoth();
+  const path = join(folder, 'memory.db');
+  writeFileSync(path, readFileSync(path));
+  expect(await store.held()).toEqual(BOTH);
+  expect(store.lines).toEqual([]);
+});
+
+test('law 2: a backup restored through SQLite is what proofs are made from', async () => {
+  const { folder, store, backup } = await heldBoth();
+  const saved = (await loadDriver()).open(backup);
+  onTestFinished(() => saved.close());
+  const restore: unknown = Reflect.get(saved, 'backup');
+  if (typeof restore !== 'function') throw new TypeError('this SQLite copies no database');
+  await Reflect.apply(restore, saved, [join(folder, 'memory.db')]);
+  expect(await store.held()).toEqual([EARLIER.digest]);
+});
+
+test('law 2: a write-ahead log that is deleted takes nothing that was stored with it', async () => {
+  const { folder, store } = await heldBoth();
+  rmSync(join(folder, 'memory.db-wal'));
+  expect(await store.held()).toEqual(BOTH);
+  expectToldOnce(store, folder);
+  expect(await open(folder).held()).toEqual(BOTH);
+});
+
+test('law 2: of two processes each goes on with the new file, and neither hurts the other', async () => {
+  const { folder, store } = await heldBoth();
+  const beside = open(folder);
+  expect(await beside.held()).toEqual(BOTH);
+  rmSync(join(folder, 'memory.db'));
+  expect(await beside.memory.keepOutputs([LATER], patience())).toEqual(['stored']);
+  expect(await store.held()).toEqual([LATER.digest]);
+  expect(await beside.held()).toEqual([LATER.digest]);
+  expect(await store.memory.keepOutputs([EARLIER], patience())).toEqual(['stored']);
+  expect(await beside.held()).toEqual(BOTH);
+  await store.close();
+  expect(await beside.held()).toEqual(BOTH);
+  expect(await open(folder).held()).toEqual(BOTH);
+});
+
+test('what the removed file held is not taken as stored: the same words are stored again', async () => {
+  const { folder, store } = await heldBoth();
+  const said = recordOf('The kiosk is in hall B.');
+  expect(store.outbox.keep([said])).toBe(true);
+  await store.outbox.flush(30_000);
+  const before = store.ledger.generation();
+  rmSync(join(folder, 'memory.db'));
+  await store.held();
+  // Told by the worker; the main thread knows when it has the next answer.
+  expect(store.ledger.generation()).not.toBe(before);
+  expect(store.outbox.keep([said])).toBe(true);
+  await store.outbox.flush(30_000);
+  const listed = await store.memory.list({ limit: 10, words: 'kiosk' }, patience());
+  expect(listed.map(({ text }) => text)).toEqual([said.text]);
+});
+
+test('R27: what waits in a journal is on disk again after its folder was deleted', async () => {
+  const folder = join(tempFolder(), 'data');
+  const store = open(folder);
+  store.ledger.record([{ key: 'a:1', block: '', form: 'text', dropsEarlier: false, at: 1 }]);
+  expect(store.outbox.keep([recordOf('first')])).toBe(true);
+  rmSync(folder, { recursive: true });
+  expect(store.outbox.keep([recordOf('second')])).toBe(true);
+  const journal = readdirSync(folder).find((name) => name.startsWith('outbox-')) ?? '';
+  const text = readFileSync(join(folder, journal), 'utf8');
+  expect(text).toContain('first');
+  expect(text).toContain('second');
+  expect(existsSync(join(folder, journal))).toBe(true);
+});
