@@ -102,6 +102,11 @@ const ERRORS = {
     retry: true,
     hint: 'svc is stopping. Start it again with: svc start',
   },
+  TOO_BUSY: {
+    status: 503,
+    retry: true,
+    hint: 'Send it again in a moment, or send fewer large requests at once.',
+  },
   UPSTREAM_TIMEOUT: { status: 504, retry: true, hint: 'The provider sent no headers in time.' },
   HTTP_VERSION_UNSUPPORTED: { status: 505, retry: false, hint: 'Use HTTP/1.1.' },
 } as const satisfies Record<string, ErrorRow>;

@@ -5,11 +5,13 @@ import { ProxyError } from '../core/errors.ts';
 /**
  * Collects a request body into one Buffer, up to its limit. How long it may take is the server's
  * `requestTimeout`. Resolves to undefined when the client goes before the body is whole; throws
- * ProxyError BODY_TOO_LARGE with the rest of the body unread.
+ * ProxyError BODY_TOO_LARGE with the rest of the body unread. `onBytes` is told how many bytes have
+ * arrived; what it throws ends the reading likewise.
  */
 export function readBody(
   incoming: IncomingMessage,
   { length, wireBytesMax }: Pick<ExpectedBody, 'length' | 'wireBytesMax'>,
+  onBytes?: (bytes: number) => void,
 ): Promise<Buffer | undefined> {
   const bytes = length === undefined ? new GrowingBytes() : new ExpectedBytes(length);
   return new Promise((resolve, reject) => {
@@ -20,10 +22,16 @@ export function readBody(
       act();
     };
     const onData = (chunk: Buffer): void => {
-      bytes.add(chunk);
-      if (bytes.length <= wireBytesMax) return;
-      incoming.pause();
-      settle(() => reject(new ProxyError('BODY_TOO_LARGE', 'The body is over the limit.')));
+      try {
+        bytes.add(chunk);
+        if (bytes.length > wireBytesMax) {
+          throw new ProxyError('BODY_TOO_LARGE', 'The body is over the limit.');
+        }
+        onBytes?.(bytes.length);
+      } catch (error) {
+        incoming.pause();
+        settle(() => reject(error));
+      }
     };
     const onEnd = (): void => settle(() => resolve(bytes.take()));
     const onClose = (): void => settle(() => resolve(undefined));

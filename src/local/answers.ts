@@ -87,6 +87,7 @@ function makeErrorAnswer(error: ProxyError, context: ErrorContext): ErrorAnswer 
     ['x-content-type-options', 'nosniff'],
   ];
   if (error.code === 'LOCAL_TOKEN_INVALID') headers.push(['www-authenticate', 'Bearer']);
+  if (error.code === 'TOO_BUSY') headers.push(['retry-after', '1']);
   if (error.code === 'METHOD_NOT_ALLOWED') headers.push(['allow', context.allow]);
   return { status: error.status, headers, body };
 }

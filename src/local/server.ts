@@ -7,7 +7,6 @@ import {
   admit,
   allowedMethods,
   checkUpgrade,
-  type ExpectedBody,
   isAnthropic,
   pathOf,
   type RequestHead,
@@ -21,10 +20,10 @@ import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { Handler } from '../proxy/client-request.ts';
-import { readBody } from '../http/body.ts';
 import { Connections, dropBody, endRaw } from '../http/connections.ts';
 import { listenAt } from '../http/listen.ts';
 import { describeFault } from '../http/faults.ts';
+import { RequestBodies } from './request-bodies.ts';
 import {
   answerError,
   answerHealth,
@@ -79,8 +78,6 @@ const TIMES = {
   keepAlive: 300_000,
   /** How often the two limits above are looked at: Node's own 30 s would make ten seconds forty. */
   check: 2_000,
-  /** Decoding a body. The largest that is allowed takes about one second in the slowest decoder. */
-  decode: 2_000,
   /** Between two reports that no connection can be accepted. */
   acceptReport: 60_000,
 } as const;
@@ -97,6 +94,7 @@ class Listener implements LocalServer {
   readonly #options: LocalServerOptions;
   readonly #connections = new Connections();
   readonly #server: Server;
+  readonly #bodies: RequestBodies;
   #port = 0;
   #stopped: Promise<void> | undefined;
   #acceptReportedAt = -Infinity;
@@ -106,6 +104,7 @@ class Listener implements LocalServer {
       throw new TypeError('svc listens on 127.0.0.1 or ::1 only.');
     }
     this.#options = options;
+    this.#bodies = new RequestBodies(options.decode, options.settings.bodyBytesMax);
     this.#server = this.#createServer();
   }
 
@@ -182,20 +181,24 @@ class Listener implements LocalServer {
       answerOpenRequests(outgoing, this.#options.inFlight?.() ?? []);
       return;
     }
-    const body = await this.#receive(incoming, admission.body);
-    if (body === 'gone') return;
-    await this.#options.handler(
-      {
-        id: call.id,
-        route,
-        method: head.method,
-        target: head.target,
-        headers: head.headers,
-        body,
-        startedAt: call.startedAt,
-      },
-      outgoing,
-    );
+    const received = await this.#bodies.receive(incoming, outgoing, admission.body);
+    if (received === 'gone') return;
+    try {
+      await this.#options.handler(
+        {
+          id: call.id,
+          route,
+          method: head.method,
+          target: head.target,
+          headers: head.headers,
+          body: received.body,
+          startedAt: call.startedAt,
+        },
+        outgoing,
+      );
+    } finally {
+      received.release();
+    }
     if (!outgoing.writableEnded && !outgoing.destroyed) {
       throw new Error('The handler came back without having ended its answer.');
     }
@@ -213,19 +216,6 @@ class Listener implements LocalServer {
     const { relayPaths, bodyBytesMax, zstdBytesMax } = this.#options.settings;
     const tokenDigests = this.#options.tokenDigests();
     return admit(head, { port: this.#port, tokenDigests, relayPaths, bodyBytesMax, zstdBytesMax });
-  }
-
-  async #receive(
-    incoming: IncomingMessage,
-    expected: ExpectedBody | undefined,
-  ): Promise<Buffer | undefined | 'gone'> {
-    if (expected === undefined) return undefined;
-    const encoded = await readBody(incoming, expected);
-    if (encoded === undefined) return 'gone';
-    return this.#options.decode(encoded, expected.encoding, {
-      decodedBytesMax: this.#options.settings.bodyBytesMax,
-      deadlineMs: TIMES.decode,
-    });
   }
 
   #fail({ incoming, outgoing, head, id }: Call, thrown: unknown): void {

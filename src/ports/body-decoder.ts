@@ -3,6 +3,8 @@ export interface DecodeLimits {
   readonly decodedBytesMax: number;
   /** Milliseconds from the moment the work starts. */
   readonly deadlineMs: number;
+  /** Ends the work once nobody waits for it any more; the promise rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

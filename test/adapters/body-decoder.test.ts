@@ -171,6 +171,18 @@ describe('the worker', () => {
     expect(decoded.toString()).toBe(first?.body);
   });
 
+  test('R38: is ended when nobody waits for its body any more', async () => {
+    const client = new AbortController();
+    const decoding = decoder.decode(bomb(512), 'zstd', { ...limits, signal: client.signal });
+    const waiting = decoder.decode(bomb(512), 'zstd', { ...limits, signal: client.signal });
+    setTimeout(() => client.abort(new Error('gone')), 5);
+    const startedAt = performance.now();
+    await expect(decoding).rejects.toThrow('gone');
+    await expect(waiting).rejects.toThrow('gone');
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect((await decoder.decode(bomb(1), 'zstd', limits)).length).toBe(128 << 10);
+  });
+
   test('R11: takes many bodies at once and answers each with its own', async () => {
     decoder.warm();
     const all = await Promise.all(
@@ -241,6 +253,26 @@ describe('the other encodings', () => {
     },
   );
 
+  test.each(['gzip', 'deflate', 'br'])(
+    'R38: %s stops when nobody waits for it any more',
+    async (encoding) => {
+      const large = Buffer.alloc(64 << 20, 'so many words');
+      const encode = { gzip: zlib.gzipSync, deflate: zlib.deflateSync, br: fastBrotli }[encoding];
+      const encoded = encode?.(large) ?? Buffer.alloc(0);
+      const client = new AbortController();
+      const decoding = decoder.decode(encoded, encoding, { ...limits, signal: client.signal });
+      client.abort(new Error('gone'));
+      await expect(decoding).rejects.toThrow('gone');
+      // Decoding it takes some 100 ms of a thread; what is under way is one chunk of 500.
+      const before = process.cpuUsage();
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1_000).toBeLessThan(50);
+      const already = { ...limits, signal: client.signal };
+      await expect(decoder.decode(encoded, encoding, already)).rejects.toThrow('gone');
+    },
+  );
+
   test('R10: identity over the limit is too large, an unknown encoding unsupported', async () => {
     const small = { ...limits, decodedBytesMax: body.length - 1 };
     await expect(decoder.decode(body, 'identity', small)).rejects.toMatchObject({
@@ -253,3 +285,7 @@ describe('the other encodings', () => {
     }
   });
 });
+
+function fastBrotli(bytes: Buffer): Buffer {
+  return zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } });
+}

@@ -3,6 +3,8 @@
  * must then fail. `npm run mutants` (or `npm run mutants -- NAME`) runs them; not part of `npm test`.
  */
 
+import { LIMITS } from './limits.mjs';
+
 const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
 const OMISSIONS_CORE = 'test/core/omissions.prop.test.ts';
@@ -16,6 +18,7 @@ const REPLACED = 'test/adapters/store-replaced.test.ts';
 
 /** `from` stands in the file exactly once. */
 export const MUTANTS = [
+  ...LIMITS,
   {
     name: 'a stub replaces what stands behind the output too',
     file: 'src/core/shortening/outputs.ts',

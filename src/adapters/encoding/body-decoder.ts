@@ -1,7 +1,8 @@
-import { brotliDecompress, type BrotliOptions, gunzip, inflate, type ZlibOptions } from 'node:zlib';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ProxyError } from '../../core/errors.ts';
 import type { BodyDecoder, DecodeLimits } from '../../ports/body-decoder.ts';
 import { decodeZstdNatively, hasNativeZstd } from './native-zstd.ts';
+import { runDecoder } from './stream-decoder.ts';
 import { ZstdThread } from './zstd-thread.ts';
 
 /**
@@ -46,6 +47,9 @@ export function createBodyDecoder(
   };
 }
 
+// Few large chunks instead of thousands of small ones: each comes over the main thread once.
+const CHUNK_BYTES = 128 << 10;
+
 async function decodeWithZlib(
   encoded: Buffer,
   encoding: string,
@@ -55,67 +59,16 @@ async function decodeWithZlib(
     case 'identity':
       return encoded;
     case 'gzip':
-      return runZlib(gunzip, encoded, limits);
+      return runDecoder(createGunzip({ chunkSize: CHUNK_BYTES }), encoded, limits);
     case 'deflate':
-      return runZlib(inflate, encoded, limits);
+      return runDecoder(createInflate({ chunkSize: CHUNK_BYTES }), encoded, limits);
     case 'br':
-      return runZlib(brotliDecompress, encoded, limits);
+      return runDecoder(createBrotliDecompress({ chunkSize: CHUNK_BYTES }), encoded, limits);
     default:
       throw new ProxyError('ENCODING_UNSUPPORTED', 'The content encoding is unknown.');
   }
 }
 
-type OneShot = (
-  encoded: Buffer,
-  options: ZlibOptions & BrotliOptions,
-  done: (error: Error | null, result: unknown) => void,
-) => void;
-
-/** With `info` set, the result holds the engine beside the bytes. */
-interface ZlibResult {
-  readonly buffer: Buffer;
-  readonly engine: { readonly bytesWritten: number };
-}
-
-// Few large chunks instead of thousands of small ones: each comes over the main thread once.
-const CHUNK_BYTES = 128 << 10;
-
-function runZlib(
-  run: OneShot,
-  encoded: Buffer,
-  { decodedBytesMax, deadlineMs }: DecodeLimits,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    // The output limit ends the work soon after; only nobody waits for it any more.
-    const timer = setTimeout(() => reject(tooSlow()), deadlineMs);
-    const options = { maxOutputLength: decodedBytesMax, chunkSize: CHUNK_BYTES, info: true };
-    run(encoded, options, (error, result) => {
-      clearTimeout(timer);
-      if (error !== null) {
-        reject(isOutputLimit(error) ? tooLarge(error) : unreadable(error));
-        return;
-      }
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- What `info: true` returns has no type.
-      const { buffer, engine } = result as ZlibResult;
-      // zlib stops silently at what follows the end; a body is whole or it is refused.
-      if (engine.bytesWritten === encoded.length) resolve(buffer);
-      else reject(unreadable());
-    });
-  });
-}
-
-function isOutputLimit(error: Error): boolean {
-  return 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
-}
-
-function unreadable(cause?: Error): ProxyError {
-  return new ProxyError('BODY_UNREADABLE', 'The encoded body is malformed or cut off.', { cause });
-}
-
-function tooLarge(cause?: Error): ProxyError {
-  return new ProxyError('BODY_TOO_LARGE', 'The decoded body is over the limit.', { cause });
-}
-
-function tooSlow(): ProxyError {
-  return new ProxyError('BODY_TOO_LARGE', 'The body takes too long to decode.');
+function tooLarge(): ProxyError {
+  return new ProxyError('BODY_TOO_LARGE', 'The decoded body is over the limit.');
 }

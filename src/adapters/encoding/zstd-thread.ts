@@ -33,11 +33,13 @@ export class ZstdThread {
   }
 
   async #run(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
+    limits.signal?.throwIfAborted();
     const running = this.#use();
     await running.online;
     const result = await askWorker(running.worker, encoded, limits);
     if (result === 'late') {
       await this.#drop(running);
+      limits.signal?.throwIfAborted();
       throw new ProxyError('BODY_TOO_LARGE', 'The body takes too much time to decode.');
     }
     if ('code' in result) throw new ProxyError(result.code, result.message);
@@ -86,26 +88,28 @@ function startWorker(): Running {
   return { worker, online };
 }
 
-/** 'late': no answer in time, or the worker ended over this body. */
+/** 'late': no answer in time, or nobody waits for it any more, or the worker ended over this body. */
 function askWorker(
   worker: Worker,
   encoded: Buffer,
-  limits: DecodeLimits,
+  { deadlineMs, decodedBytesMax, signal }: DecodeLimits,
 ): Promise<ZstdResult | 'late'> {
   return new Promise((resolve) => {
     const settle = (result: ZstdResult | 'late'): void => {
       clearTimeout(timer);
+      signal?.removeEventListener('abort', onExit);
       worker.off('message', settle);
       worker.off('exit', onExit);
       resolve(result);
     };
     const onExit = (): void => settle('late');
-    const timer = setTimeout(onExit, limits.deadlineMs);
+    const timer = setTimeout(onExit, deadlineMs);
+    signal?.addEventListener('abort', onExit, { once: true });
     worker.on('message', settle);
     worker.on('exit', onExit);
     // A copy, so that the caller keeps its bytes: a small buffer shares its memory with others.
     const bytes = new Uint8Array(encoded);
-    const job: ZstdJob = { encoded: bytes.buffer, decodedBytesMax: limits.decodedBytesMax };
+    const job: ZstdJob = { encoded: bytes.buffer, decodedBytesMax };
     worker.postMessage(job, [job.encoded]);
   });
 }

@@ -84,7 +84,13 @@ function checkSum(frame: ZstdFrame, decoded: Uint8Array): void {
   }
 }
 
+/** One piece that fills its memory is that memory: it need not be copied to be handed over. */
 function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const [only] = pieces;
+  const memory = pieces.length === 1 ? only?.buffer : undefined;
+  if (memory instanceof ArrayBuffer && memory.byteLength === only?.byteLength) {
+    return new Uint8Array(memory);
+  }
   const joined = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;
   for (const piece of pieces) {

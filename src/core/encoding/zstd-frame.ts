@@ -18,6 +18,8 @@ export interface ZstdFrame {
   readonly blockBytesMax: number;
   /** Decoded bytes as declared; undefined when the frame does not say. */
   readonly contentSize: number | undefined;
+  /** Bytes that the frame decodes to at most. */
+  readonly decodedBytesMax: number;
   readonly checksum: number | undefined;
 }
 
@@ -100,11 +102,13 @@ function readFrame(body: Uint8Array, start: number, budget: Budget): ZstdFrame {
   const blockBytesMax = Math.min(windowSize, BLOCK_BYTES_MAX);
   let at = header.blocks;
   let known = 0; // Decoded bytes that the block headers state outright.
+  let possible = 0;
   for (let isLast = false; !isLast;) {
     budget.blocks -= 1;
     if (budget.blocks < 0) throw tooLarge('The zstd body has too many blocks.');
     const block = readBlock(body, at, blockBytesMax);
     if (block.kind !== 'compressed') known += block.size;
+    possible += block.kind === 'compressed' ? blockBytesMax : block.size;
     if (known > budget.decodedBytes) throw tooLarge(OVER_LIMIT);
     at = block.end;
     isLast = block.isLast;
@@ -117,6 +121,7 @@ function readFrame(body: Uint8Array, start: number, budget: Budget): ZstdFrame {
     end: header.hasChecksum ? at + 4 : at,
     blockBytesMax,
     contentSize,
+    decodedBytesMax: contentSize ?? possible,
     checksum: header.hasChecksum ? readInteger(body, at, 4) : undefined,
   };
 }
