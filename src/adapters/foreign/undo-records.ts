@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
 import { withFileLock } from '../files/file-lock.ts';
@@ -37,6 +37,13 @@ export class UndoRecords {
     } catch {
       return undefined;
     }
+  }
+
+  /** Every record that can be read. */
+  async all(): Promise<readonly unknown[]> {
+    const names = (await readdir(this.#folder).catch((): string[] => [])).toSorted();
+    const records = names.filter((name) => name.endsWith('.json'));
+    return Promise.all(records.map((name) => this.read(name.slice(0, -'.json'.length))));
   }
 
   /** Undefined when there is none. */

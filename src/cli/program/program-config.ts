@@ -122,16 +122,10 @@ Examples:
         await import('../../adapters/network/undici-upstream.ts');
       const parts = { inspectStore, openUpstream, nodeVersion: process.versions.node };
       const isAsked = options.live === true && process.stdin.isTTY && process.stderr.isTTY;
-      const confirm = isAsked ? { confirm: await confirmer() } : {};
+      const { confirmer } = await import('./confirmer.ts');
+      const confirm = isAsked ? { confirm: confirmer() } : {};
       finish(await doctor(options, context, { ...parts, ...confirm }));
     });
-}
-
-async function confirmer(): Promise<(message: string) => Promise<boolean>> {
-  const { default: confirm } = await import('@inquirer/confirm');
-  const streams = { input: process.stdin, output: process.stderr };
-  // Ctrl-C there is a no: what was looked at until then is still told.
-  return (message) => confirm({ message, default: false }, streams).catch(() => false);
 }
 
 function addDemo(program: Command, context: CommandContext, finish: Finish): void {

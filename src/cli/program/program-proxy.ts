@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { UninstallOptions } from '../setup/uninstall.ts';
 import type { CommandContext } from '../context.ts';
 import type { Finish } from './program.ts';
 import { addStart, scriptPath } from './program-start.ts';
@@ -13,6 +14,7 @@ export function addProxyCommands(program: Command, context: CommandContext, fini
   addStatus(program, context, finish);
   addTop(program, context);
   addUnit(program, context, finish);
+  addUninstall(program, context, finish);
 }
 
 function addRun(program: Command, context: CommandContext, finish: Finish): void {
@@ -107,6 +109,35 @@ function addUnit(program: Command, context: CommandContext, finish: Finish): voi
     .action(async () => {
       const { uninstallUnit } = await import('../proxy/unit.ts');
       finish(await uninstallUnit(context, unitParts()));
+    });
+}
+
+function addUninstall(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('uninstall')
+    .description('Remove everything that svc made on this machine, and restore clients')
+    .option('--dry-run', 'show what would be removed, and remove nothing')
+    .option('--keep-memory', 'keep the memories in the data folder')
+    .option('-y, --yes', 'ask nothing')
+    .option('--json', 'print what is found as JSON')
+    .addHelpText(
+      'after',
+      `
+It stops the running proxies, removes the user unit, gives the settings files of clients back the bytes
+that they had before, and removes configuration, data, cache and log. On a terminal it asks first.
+The package itself is npm's to remove: npm uninstall -g svc-local-proxy
+
+Examples:
+  $ svc uninstall --dry-run
+  $ svc uninstall --keep-memory
+  $ svc memory export > memories.jsonl && svc uninstall --yes`,
+    )
+    .action(async (options: UninstallOptions) => {
+      const { uninstall } = await import('../setup/uninstall.ts');
+      const isAsked = process.stdin.isTTY && process.stderr.isTTY;
+      const { confirmer } = await import('./confirmer.ts');
+      const confirm = isAsked ? { confirm: confirmer() } : {};
+      finish(await uninstall(options, context, { unit: unitParts(), ...confirm }));
     });
 }
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -61,6 +61,20 @@ export async function installUnit(
   await runAll(manager.install);
   terminal.note('svc runs now, and from now on whenever you log in. See: svc status');
   return 0;
+}
+
+/** The unit's file, where there is one; undefined on a system that `svc unit` does not know. */
+export async function unitFileIn(
+  environment: Environment,
+  parts: UnitParts,
+): Promise<string | undefined> {
+  if (parts.platform !== 'linux' && parts.platform !== 'darwin') return undefined;
+  const { file } = managerFor(environment, parts);
+  const isThere = await lstat(file).then(
+    () => true,
+    () => false,
+  );
+  return isThere ? file : undefined;
 }
 
 export async function uninstallUnit(context: CommandContext, parts: UnitParts): Promise<ExitCode> {

@@ -1,0 +1,71 @@
+import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { codeOf, FileError } from './file-error.ts';
+import { isOwn } from './private-folder.ts';
+
+/** Finds and removes the files that svc made in one of its folders. It never follows a link. */
+
+export interface FolderContents {
+  readonly folder: string;
+  /** The number of folders above it that svc may have made for it. */
+  readonly parents: number;
+  /** Entries that svc made, as full paths. */
+  readonly own: readonly string[];
+  /** Entries that stay: they are kept on purpose, or svc did not make them. */
+  readonly others: readonly string[];
+}
+
+export interface OwnFolder {
+  readonly folder: string;
+  /** The folder has svc's own name at its usual place, so all of its content is svc's. */
+  readonly isStandard: boolean;
+  /** The number of folders above it that svc may have made: `.local` and `share`, for example. */
+  readonly parents: number;
+  /** Entries that svc makes in a folder that belongs to somebody. */
+  readonly ownNames: RegExp;
+  /** Entries that stay although svc made them. */
+  readonly kept?: RegExp;
+}
+
+/** Undefined when there is no such folder. Throws FileError for a link and for a stranger's folder. */
+export async function contentsOf(asked: OwnFolder): Promise<FolderContents | undefined> {
+  const { folder, kept } = asked;
+  const stat = await lstat(folder).catch(() => undefined);
+  if (stat === undefined) return undefined;
+  if (!stat.isDirectory() || !isOwn(stat.uid)) {
+    throw new FileError(
+      `${folder} is a link or not a folder of yours, so svc removes nothing there.`,
+      'Look at it, and remove it by hand.',
+    );
+  }
+  const isRemoved = (name: string): boolean =>
+    (asked.isStandard || asked.ownNames.test(name)) && kept?.test(name) !== true;
+  const names = (await readdir(folder)).toSorted();
+  const pathsOf = (chosen: readonly string[]) => chosen.map((name) => join(folder, name));
+  return {
+    folder,
+    parents: asked.isStandard ? asked.parents : 0,
+    own: pathsOf(names.filter(isRemoved)),
+    others: pathsOf(names.filter((name) => !isRemoved(name))),
+  };
+}
+
+/** Removes svc's own entries, and then the folder and these parents of it, as far as they are empty. */
+export async function removeContents({ folder, own, parents }: FolderContents): Promise<void> {
+  for (const path of own) {
+    await rm(path, { recursive: true, force: true }).catch((cause: unknown) => {
+      const what = `${path} cannot be removed (${codeOf(cause) || 'unknown error'}).`;
+      throw new FileError(what, 'Remove it by hand.', { cause });
+    });
+  }
+  await removeEmptyFolders(folder, parents);
+}
+
+/** Removes the folder and `parents` folders above it, and stops at the first that is not empty. */
+export async function removeEmptyFolders(folder: string, parents: number): Promise<void> {
+  const isGone = await rmdir(folder).then(
+    () => true,
+    () => false,
+  );
+  if (isGone && parents > 0) await removeEmptyFolders(dirname(folder), parents - 1);
+}

@@ -1,0 +1,7 @@
+import confirm from '@inquirer/confirm';
+
+/** Asks a person on the terminal, and takes Ctrl-C for a no. Questions go to stderr. */
+export function confirmer(): (message: string) => Promise<boolean> {
+  const streams = { input: process.stdin, output: process.stderr };
+  return (message) => confirm({ message, default: false }, streams).catch(() => false);
+}

@@ -1,0 +1,234 @@
+import { basename, dirname, join } from 'node:path';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import { cacheFolder, dataFolder } from '../../adapters/files/data-folder.ts';
+import { readConfigFile } from '../../adapters/files/config-file.ts';
+import {
+  contentsOf,
+  type FolderContents,
+  removeContents,
+  removeEmptyFolders,
+} from '../../adapters/files/removal.ts';
+import { UndoRecords } from '../../adapters/foreign/undo-records.ts';
+import { isAlive } from '../../adapters/processes/processes.ts';
+import { listRunFiles } from '../../adapters/processes/run-files.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { parseClientRecord } from '../../core/foreign/client-change.ts';
+import { parseAccess } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { urlOf } from '../addresses.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
+import { claudeFile } from '../clients/claude-file.ts';
+import { type ClientFileForm, undoClientFile } from '../clients/client-file.ts';
+import { codexFile } from '../clients/codex-file.ts';
+import type { CommandContext } from '../context.ts';
+import { findProxies, type Proxies } from '../proxy/own-proxies.ts';
+import { stop } from '../proxy/status.ts';
+import { uninstallUnit, unitFileIn, type UnitParts } from '../proxy/unit.ts';
+
+/**
+ * `svc uninstall`: finds everything that svc made on this machine, shows it, and removes it. The files
+ * of other programs get back the bytes that they had before.
+ */
+
+export interface UninstallOptions {
+  readonly dryRun?: boolean;
+  readonly keepMemory?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+export interface UninstallDependencies {
+  readonly unit: UnitParts;
+  /** Asks a person; undefined where nobody can answer. */
+  readonly confirm?: (message: string) => Promise<boolean>;
+}
+
+interface Findings {
+  readonly proxies: Proxies;
+  readonly unitFile: string | undefined;
+  readonly clientFiles: readonly ClientFileForm[];
+  readonly folders: readonly FolderContents[];
+  readonly hasHostedMemory: boolean;
+}
+
+const CONFIG_NAMES = /^(?:config\.(?:json|lock)|\.writing-.*)$/;
+const CACHE_NAMES = /^(?:catalog\.json)$/;
+const DATA_NAMES =
+  /^(?:memory\.db.*|(?:outbox|ledger|hosted_\w+)-.*\.journal|hosted_.*|outbox-.*|proxy-\d+\.json|proxy\.log|outputs|client-files|forgotten|cache)$/;
+/** The memories, and the captures that wait to be stored. */
+const MEMORY_NAMES = /^(?:memory\.db.*|outbox-.*\.journal|hosted_.*|forgotten|.*\.key)$/;
+/** The memory service of a team is somebody's data: its own folder is never removed here. */
+const SERVICE_NAME = /^service$/;
+
+export async function uninstall(
+  options: UninstallOptions,
+  context: CommandContext,
+  dependencies: UninstallDependencies,
+): Promise<ExitCode> {
+  const findings = await find(options, context, dependencies.unit);
+  report(findings, options, context);
+  if (options.dryRun === true || isNothing(findings)) return 0;
+  if (options.yes !== true && dependencies.confirm !== undefined) {
+    const isSure = await dependencies.confirm('Remove all of this?');
+    if (!isSure) {
+      context.terminal.note('Nothing was removed.');
+      return 130;
+    }
+  }
+  return remove(findings, context, dependencies.unit);
+}
+
+async function find(
+  options: UninstallOptions,
+  { environment }: CommandContext,
+  unit: UnitParts,
+): Promise<Findings> {
+  const config = await readConfigFile(configFolder(environment)).catch(() => undefined);
+  const { access } = parseAccess(config?.value, environment);
+  const data = dataFolder(environment);
+  const memory = isRecord(config?.value) ? config.value['memory'] : undefined;
+  return {
+    proxies: access === undefined ? await unknownProxies(data) : await findProxies(data, access),
+    unitFile: await unitFileIn(environment, unit),
+    clientFiles: await changedClientFiles(environment, data),
+    folders: await ownFolders(options, environment),
+    hasHostedMemory: isRecord(memory) && memory['kind'] === 'hosted',
+  };
+}
+
+/** Without a configuration no proxy can prove whose it is. */
+async function unknownProxies(data: string): Promise<Proxies> {
+  const runs = await listRunFiles(data);
+  return { own: [], unproven: runs.filter(({ pid }) => isAlive(pid)) };
+}
+
+async function ownFolders(
+  { keepMemory = false }: UninstallOptions,
+  environment: Environment,
+): Promise<readonly FolderContents[]> {
+  const hasOwnData = Boolean(environment['SVC_DATA_HOME']);
+  const kept = keepMemory
+    ? new RegExp(`${MEMORY_NAMES.source}|${SERVICE_NAME.source}`)
+    : SERVICE_NAME;
+  const asked = [
+    {
+      folder: configFolder(environment),
+      isStandard: !environment['SVC_CONFIG_HOME'],
+      parents: 1,
+      ownNames: CONFIG_NAMES,
+    },
+    // The cache comes before the data folder, which holds it where SVC_DATA_HOME is set.
+    {
+      folder: cacheFolder(environment),
+      isStandard: !hasOwnData,
+      parents: 1,
+      ownNames: CACHE_NAMES,
+    },
+    {
+      folder: dataFolder(environment),
+      isStandard: !hasOwnData,
+      parents: 2,
+      ownNames: DATA_NAMES,
+      kept,
+    },
+  ];
+  const found = await Promise.all(asked.map(contentsOf));
+  return found.flatMap((contents) => (contents === undefined ? [] : [contents]));
+}
+
+/** The settings files of clients that still hold what svc wrote. */
+async function changedClientFiles(
+  environment: Environment,
+  data: string,
+): Promise<readonly ClientFileForm[]> {
+  const records = (await new UndoRecords(data).all()).map(parseClientRecord);
+  return records.flatMap((record) => {
+    if (record === undefined) return [];
+    const folder = dirname(record.path);
+    const isClaude = basename(record.path).endsWith('.json');
+    if (isClaude) return [claudeFile({ ...environment, CLAUDE_CONFIG_DIR: folder }, [])];
+    return [codexFile({ ...environment, CODEX_HOME: folder }, [])];
+  });
+}
+
+function isNothing({ proxies, unitFile, clientFiles, folders }: Findings): boolean {
+  const isEmpty = folders.every(({ own }) => own.length === 0);
+  return proxies.own.length === 0 && unitFile === undefined && clientFiles.length === 0 && isEmpty;
+}
+
+function report(findings: Findings, options: UninstallOptions, { terminal }: CommandContext): void {
+  const { proxies, unitFile, clientFiles, folders, hasHostedMemory } = findings;
+  const removed = folders.flatMap(({ own }) => own);
+  const stays = folders.flatMap(({ others }) => others);
+  if (options.json === true) {
+    const stopped = proxies.own.map(({ pid, port }) => ({ pid, port }));
+    const restored = clientFiles.map(({ path }) => path);
+    terminal.json({ stopped, unit: unitFile ?? null, restored, removed, stays });
+    return;
+  }
+  if (isNothing(findings)) terminal.note('svc has left nothing on this machine.');
+  else terminal.note(options.dryRun === true ? 'svc would remove:' : 'svc removes:');
+  for (const proxy of proxies.own) terminal.out(`stop     ${urlOf(proxy)} (process ${proxy.pid})`);
+  if (unitFile !== undefined) terminal.out(`remove   ${unitFile}`);
+  for (const { path } of clientFiles) terminal.out(`restore  ${path}`);
+  for (const path of removed) terminal.out(`remove   ${path}`);
+  for (const path of stays) terminal.out(`stays    ${path}`);
+  for (const { pid, port } of proxies.unproven) {
+    terminal.warn(`Process ${pid} (port ${port}) does not answer as a proxy of yours: it stays.`);
+  }
+  if (hasHostedMemory) {
+    terminal.note('Memories at the memory service stay there: see svc memory forget --help.');
+  }
+  terminal.note('The package stays until you remove it: npm uninstall -g svc-local-proxy');
+  terminal.note('Lines that you added to shell profiles or to clients by hand stay too.');
+}
+
+async function remove(
+  { proxies, unitFile, clientFiles, folders }: Findings,
+  context: CommandContext,
+  unit: UnitParts,
+): Promise<ExitCode> {
+  const { environment, terminal } = context;
+  // The service manager would start a stopped proxy again, so its unit goes first.
+  if (unitFile !== undefined) {
+    await uninstallUnit(context, unit);
+    const folder = dirname(unitFile);
+    // systemd leaves this one empty.
+    await removeEmptyFolders(join(folder, 'default.target.wants'), 0);
+    await removeEmptyFolders(folder, 1);
+  }
+  if (proxies.own.length > 0) await stop({}, context);
+  const failed: string[] = [];
+  for (const form of clientFiles) {
+    const isRestored = await restore(form, context);
+    if (!isRestored) failed.push(form.path);
+  }
+  const data = dataFolder(environment);
+  for (const contents of folders) {
+    const isNeeded = failed.length > 0 && contents.folder === data;
+    // The copy of a client's file as it was before is needed until that file is mended.
+    const own = contents.own.filter((path) => !isNeeded || basename(path) !== 'client-files');
+    await removeContents({ ...contents, own });
+  }
+  if (failed.length === 0) {
+    terminal.note('svc is uninstalled. Remove the package with: npm uninstall -g svc-local-proxy');
+    return 0;
+  }
+  terminal.error(`Not restored: ${failed.join(', ')}.`);
+  terminal.note(
+    `  Mend them as told above. Copies from before are in ${join(data, 'client-files')}`,
+  );
+  return 1;
+}
+
+async function restore(form: ClientFileForm, { environment, terminal }: CommandContext) {
+  try {
+    await undoClientFile(form, dataFolder(environment));
+    return true;
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    for (const line of error.lines) terminal.error(line);
+    terminal.note(`  ${error.hint}`);
+    return false;
+  }
+}
