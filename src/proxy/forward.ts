@@ -1,5 +1,5 @@
 import type { Dialect } from '../core/conversation/dialect.ts';
-import { DIALECT_DESCRIPTORS, dialectOf } from '../core/dialects/dialects.ts';
+import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
 import { applyEdits } from '../core/plan/edits.ts';
 import { ProxyError } from '../core/errors.ts';
 import { forwardHeaders } from '../core/http/header-rules.ts';
@@ -27,9 +27,9 @@ function upstreamChoices(route: Route): readonly Dialect[] {
   if (dialect !== undefined && route.kind === 'model') return [dialect];
   // The dialects of one provider usually share an upstream, so a relayed path goes to any of them. A
   // path of no dialect is the model list, asked for without `anthropic-version`: OpenAI's side first.
-  const provider = dialect === undefined ? 'openai' : dialectOf(dialect).provider;
+  const provider = dialect === undefined ? 'openai' : apiOf(dialect).provider;
   const [kin, others] = [true, false].map((isKin) => {
-    return DIALECT_DESCRIPTORS.filter((one) => (one.provider === provider) === isKin);
+    return DIALECT_APIS.filter((one) => (one.provider === provider) === isKin);
   });
   const names = (list: typeof kin): readonly Dialect[] => (list ?? []).map(({ name }) => name);
   return dialect === undefined ? [...names(kin), ...names(others)] : [dialect, ...names(kin)];

@@ -1,4 +1,4 @@
-import { dialectOf } from '../../core/dialects/dialects.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { exchange, failureOf, type OpenUpstream } from './key-check.ts';
 
@@ -22,7 +22,7 @@ export async function checkDialect(
   const question = {
     settings,
     method: 'POST',
-    target: dialectOf(apiStyle).modelPath,
+    target: apiOf(apiStyle).modelPath,
     body: '{}',
   } as const;
   try {

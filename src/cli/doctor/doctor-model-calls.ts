@@ -3,7 +3,7 @@ import { callProxy, type LocalAnswer } from '../../adapters/processes/local-call
 import { cheapestModel } from '../../core/settings/cheapest-model.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { dialectOf } from '../../core/dialects/dialects.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import {
   cachedTokens,
@@ -77,7 +77,7 @@ interface Calls {
 
 async function callTwice({ proxy, access, upstream, model }: Calls): Promise<Check> {
   const { name, apiStyle } = upstream;
-  const { modelPath, callHeaders } = dialectOf(apiStyle);
+  const { modelPath, callHeaders } = apiOf(apiStyle);
   const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';
   const call = {
     path: modelPath,

@@ -1,6 +1,6 @@
 import { wholeBody } from '../../adapters/network/whole-answer.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
-import { dialectOf } from '../../core/dialects/dialects.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
 import { forwardHeaders, headerOf } from '../../core/http/header-rules.ts';
 import type { RawHeaders } from '../../core/http/headers.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
@@ -56,7 +56,7 @@ export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): 
  * refused before a model runs, and before that for a key that is wrong.
  */
 async function askWithoutList(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
-  const target = dialectOf(settings.apiStyle).modelPath;
+  const target = apiOf(settings.apiStyle).modelPath;
   const { status, body } = await exchange({ settings, method: 'POST', target, body: '{}' }, open);
   if (status !== 400 && status !== 422) return readAnswer(status, body, settings);
   const key = settings.auth === 'none' ? 'it answers' : 'the key is accepted';
@@ -101,7 +101,7 @@ export async function exchange(
 }
 
 function clientHeaders({ apiStyle }: UpstreamSettings): string[] {
-  const { callHeaders } = dialectOf(apiStyle);
+  const { callHeaders } = apiOf(apiStyle);
   return ['accept', 'application/json', ...Object.entries(callHeaders).flat()];
 }
 

@@ -1,5 +1,5 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { CONTEXT_MAX, excerptOf, type PartWords } from '../../core/memory/excerpt.ts';
+import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from '../../core/memory/excerpt.ts';
 import { type ForgetFilter, MemoryError, type StoredRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -75,17 +75,27 @@ export async function getMemory(
   const { ref, options } = request;
   const { json, context: around, ...part } = options;
   const lines = around === undefined ? {} : { context: limitOf(around, CONTEXT) };
+  const asked = { ...part, ...lines };
+  // Wrong flags are told before the memory is asked, whether or not it has the reference.
+  const wrong = excerptOf('', asked, FLAGS);
+  if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
   const record = await withStore(context, openStore, (store) => retrieveFrom(store, ref));
   if (record === undefined) {
     throw new CliError('No memory has this reference.', 'Find it with: svc memory search WORDS');
   }
-  const excerpt = excerptOf(record.text, { ...part, ...lines }, FLAGS);
-  if ('problem' in excerpt) {
-    throw new CliError(excerpt.problem, excerpt.hint, excerpt.isMisuse ? 2 : 1);
-  }
+  const excerpt = excerptOf(record.text, asked, FLAGS);
+  if ('problem' in excerpt) throw problemError(excerpt);
   if (json === true) context.terminal.json({ ...record, ...excerpt });
   else context.terminal.outText(excerpt.text);
   if (excerpt.rest !== undefined && json !== true) context.terminal.note(excerpt.rest);
+}
+
+function problemError({
+  problem,
+  hint,
+  isMisuse,
+}: Extract<Excerpt, { problem: string }>): CliError {
+  return new CliError(problem, hint, isMisuse === true ? 2 : 1);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import type { Dialect } from '../../core/conversation/dialect.ts';
-import { dialectOf } from '../../core/dialects/dialects.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
 import { requireConfigFile } from './load-config.ts';
 
 /** Unjudged: their keys may be missing here and set where svc runs. */
@@ -24,6 +24,6 @@ export async function noteMissingUpstream(
   note: (line: string) => void,
 ): Promise<void> {
   if ((await storedUpstream(environment, apiStyle)) !== undefined) return;
-  const { provider } = dialectOf(apiStyle);
+  const { provider } = apiOf(apiStyle);
   note(`No provider speaks ${apiStyle} yet. Add one: svc setup --yes --upstream ${provider}`);
 }

@@ -1,36 +1,15 @@
 import type { Fields } from '../bytes/json-fields.ts';
 import type { PictureSize } from '../bytes/picture-size.ts';
 import type { Span } from '../bytes/span.ts';
-import type { Dialect } from '../conversation/dialect.ts';
 import type { ItemTraits } from '../conversation/view.ts';
 import type { AnswerParser } from './answer-parser.ts';
+import type { DialectApi } from './api.ts';
 
 /**
  * Everything in which one dialect differs from the others. The rest of svc asks the descriptor and
  * never compares a dialect with a name, so that a further dialect is one more folder beside these.
  */
-export interface DialectDescriptor {
-  readonly name: Dialect;
-  /** The name that people use. */
-  readonly title: string;
-  /** Who speaks it, for a person who has to choose. */
-  readonly speakers: string;
-  /** The provider whose API it is. Dialects of one provider usually share an upstream. */
-  readonly provider: 'anthropic' | 'openai';
-
-  /** The path of the model route, as every provider's own API has it. */
-  readonly modelPath: string;
-  /** Further paths of the dialect that clients call. svc relays them untouched. */
-  readonly helperPaths: readonly string[];
-  /** Clients of this dialect write the version segment into their base URL. */
-  readonly baseUrlHasVersion: boolean;
-  /** How a provider of this dialect takes its key when the configuration does not say. */
-  readonly defaultAuth: 'x-api-key' | 'bearer';
-  /** Headers that the provider demands besides the credential. */
-  readonly callHeaders: Readonly<Record<string, string>>;
-  /** The shape in which the dialect's SDKs expect an error. */
-  errorBody(error: ErrorFacts): object;
-
+export interface DialectDescriptor extends DialectApi {
   /** The member of the request body that holds the conversation. */
   readonly listKey: 'messages' | 'input';
   /** That member may also be one string: the person's. */
@@ -63,13 +42,6 @@ export interface DialectDescriptor {
   pictureTokens(size: PictureSize | undefined, detail: string): number;
 
   readonly sample: DialectSample;
-}
-
-export interface ErrorFacts {
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-  readonly requestId: string;
 }
 
 export type CallArguments = readonly [id: string, args: unknown];

@@ -1,6 +1,6 @@
 import type { PictureSize } from '../bytes/picture-size.ts';
 import { CACHE_DEFAULT_MS } from '../conversation/cache-marks.ts';
-import type { CachePrices, ErrorFacts } from './descriptor.ts';
+import type { CachePrices } from './descriptor.ts';
 
 /** What the two dialects of OpenAI have in common. */
 
@@ -11,18 +11,6 @@ export const OPENAI_CACHE: CachePrices = {
   requestsAhead: 15,
   tokenRatio: 1.114,
 };
-
-export function openAiErrorBody({ status, code, message }: ErrorFacts): object {
-  return { error: { message, type: errorType(status), param: null, code } };
-}
-
-// The provider's own type names: SDKs build their error classes from the status, and clients show
-// the type.
-function errorType(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
-}
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,5 +1,5 @@
 import type { Dialect } from '../conversation/dialect.ts';
-import { dialectOf } from '../dialects/dialects.ts';
+import { apiOf } from '../dialects/apis.ts';
 import type { ProxyError } from '../errors.ts';
 
 // A path of no dialect is answered in the shape that most programs expect.
@@ -13,6 +13,6 @@ export function errorBody(
 ): string {
   const { status, code } = error;
   const message = `svc: ${error.message} ${error.hint}`;
-  const shape = dialectOf(dialect ?? SHAPE_WITHOUT_DIALECT);
+  const shape = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
   return JSON.stringify(shape.errorBody({ status, code, message, requestId }));
 }

@@ -1,5 +1,5 @@
 import type { Dialect } from '../conversation/dialect.ts';
-import { DIALECT_DESCRIPTORS, dialectOf } from '../dialects/dialects.ts';
+import { DIALECT_APIS, apiOf } from '../dialects/apis.ts';
 
 /**
  * Which paths svc answers: a closed table, compared byte for byte. Nothing here normalises a path:
@@ -32,7 +32,7 @@ const POST = ['POST'] as const;
 const RELAYED_METHODS = ['GET', 'HEAD', 'POST'] as const;
 
 const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
-  ...DIALECT_DESCRIPTORS.flatMap(({ name, modelPath, helperPaths }): [string, PathEntry][] => [
+  ...DIALECT_APIS.flatMap(({ name, modelPath, helperPaths }): [string, PathEntry][] => [
     [modelPath, { route: { kind: 'model', dialect: name }, methods: POST }],
     ...helperPaths.map((path): [string, PathEntry] => [
       path,
@@ -68,14 +68,14 @@ export function findPath({ path, isAnthropic, relayPaths }: PathQuery): PathEntr
   }
   if (!relayPaths.includes(path)) return undefined;
   return {
-    route: { kind: 'relay', dialect: dialectOfPath(path) ?? dialect },
+    route: { kind: 'relay', dialect: apiOfPath(path) ?? dialect },
     methods: RELAYED_METHODS,
   };
 }
 
 /** In which dialect an error about this path is written; undefined: the OpenAI shape. */
 export function errorDialect(path: string, isAnthropic: boolean): Dialect | undefined {
-  return dialectOfPath(path) ?? (isAnthropic ? 'anthropic_messages' : undefined);
+  return apiOfPath(path) ?? (isAnthropic ? 'anthropic_messages' : undefined);
 }
 
 /**
@@ -90,8 +90,8 @@ export function isTelemetry(path: string): boolean {
 export function explainUnknownPath(path: string, origin: string): string {
   const once = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : undefined;
   if (once !== undefined && isKnown(once)) {
-    const dialect = dialectOfPath(once);
-    const hasVersion = dialect === undefined || dialectOf(dialect).baseUrlHasVersion;
+    const dialect = apiOfPath(once);
+    const hasVersion = dialect === undefined || apiOf(dialect).baseUrlHasVersion;
     const base = hasVersion ? `${origin}/v1` : origin;
     return `The path has /v1 twice: set the client's base URL to ${base} .`;
   }
@@ -105,11 +105,11 @@ function isKnown(path: string): boolean {
   return findPath({ path, isAnthropic: false, relayPaths: [] }) !== undefined;
 }
 
-function dialectOfPath(path: string): Dialect | undefined {
+function apiOfPath(path: string): Dialect | undefined {
   const rest = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : path;
   const inside = rest.startsWith('/v1/') ? rest.slice('/v1'.length) : rest;
   if (isTelemetry(path)) return 'anthropic_messages';
-  return DIALECT_DESCRIPTORS.find(({ modelPath }) => {
+  return DIALECT_APIS.find(({ modelPath }) => {
     return isUnder(inside, modelPath.slice('/v1'.length));
   })?.name;
 }

@@ -1,5 +1,5 @@
 import type { Dialect } from '../conversation/dialect.ts';
-import { dialectOf } from '../dialects/dialects.ts';
+import { apiOf } from '../dialects/apis.ts';
 
 /**
  * How an upstream's base URL and a client's target become the address of one request. Users paste a
@@ -50,7 +50,7 @@ export function parseUpstreamBase(settings: BaseSettings): UpstreamBase {
   const lastSegmentAt = path.lastIndexOf('/');
   const endsInVersion = VERSION_SEGMENT.test(path.slice(lastSegmentAt + 1));
   const root = endsInVersion ? path.slice(0, lastSegmentAt) : path;
-  const isWholeRoot = dialectOf(settings.apiStyle).baseUrlHasVersion && root !== '';
+  const isWholeRoot = apiOf(settings.apiStyle).baseUrlHasVersion && root !== '';
   const query = new URLSearchParams(url.searchParams);
   for (const [name, value] of Object.entries(settings.query)) query.set(name, value);
   return {

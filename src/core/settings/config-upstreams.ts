@@ -1,5 +1,5 @@
 import { DIALECTS, type Dialect } from '../conversation/dialect.ts';
-import { dialectOf } from '../dialects/dialects.ts';
+import { apiOf } from '../dialects/apis.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
 import type { UpstreamAuth, UpstreamSettings } from './settings.ts';
 import {
@@ -68,7 +68,7 @@ export function readUpstreams(
 
 /** How a provider of this style takes its key when the file does not say. */
 export function defaultAuth(apiStyle: Dialect): UpstreamAuth {
-  return dialectOf(apiStyle).defaultAuth;
+  return apiOf(apiStyle).defaultAuth;
 }
 
 interface Place {

@@ -1,7 +1,8 @@
 import type { PictureSize } from '../../bytes/picture-size.ts';
 import { CACHE_DEFAULT_MS } from '../../conversation/cache-marks.ts';
-import type { CachePrices, DialectDescriptor, ErrorFacts } from '../descriptor.ts';
+import type { CachePrices, DialectDescriptor } from '../descriptor.ts';
 import { MessagesAnswer } from './answers.ts';
+import { MESSAGES_API } from './api.ts';
 import { callArguments, readMessagesItem, resultPlaces } from './items.ts';
 import { MESSAGES_SAMPLE } from './sample.ts';
 
@@ -10,16 +11,7 @@ const CACHE: CachePrices = { read: 0.1, write: 1.25, requestsAhead: 15, tokenRat
 
 /** Anthropic Messages. */
 export const MESSAGES: DialectDescriptor = {
-  name: 'anthropic_messages',
-  title: 'Anthropic Messages',
-  speakers: 'Claude Code and Anthropic SDKs speak it',
-  provider: 'anthropic',
-  modelPath: '/v1/messages',
-  helperPaths: ['/v1/messages/count_tokens'],
-  baseUrlHasVersion: false,
-  defaultAuth: 'x-api-key',
-  callHeaders: { 'anthropic-version': '2023-06-01' },
-  errorBody,
+  ...MESSAGES_API,
   listKey: 'messages',
   takesTextInput: false,
   textPartType: 'text',
@@ -35,26 +27,6 @@ export const MESSAGES: DialectDescriptor = {
   pictureTokens,
   sample: MESSAGES_SAMPLE,
 };
-
-function errorBody({ status, code, message, requestId }: ErrorFacts): object {
-  return {
-    type: 'error',
-    error: { type: errorType(status), message, code },
-    request_id: requestId,
-  };
-}
-
-// The provider's own type names: SDKs build their error classes from the status, and clients show
-// the type.
-function errorType(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  if (status === 404) return 'not_found_error';
-  if (status === 413) return 'request_too_large';
-  if (status === 503) return 'overloaded_error';
-  if (status === 504) return 'timeout_error';
-  return status >= 500 ? 'api_error' : 'invalid_request_error';
-}
 
 // Anthropic's guide: scaled to 1,568 pixels at the longer edge and about 1,600 tokens, then (w * h) / 750.
 const EDGE_MAX = 1_568;

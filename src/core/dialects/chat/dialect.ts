@@ -1,26 +1,13 @@
 import type { DialectDescriptor } from '../descriptor.ts';
-import {
-  OPENAI_CACHE,
-  openAiCacheMs,
-  openAiErrorBody,
-  openAiPictureTokens,
-} from '../openai-common.ts';
+import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
 import { ChatAnswer } from './answers.ts';
+import { CHAT_API } from './api.ts';
 import { callArguments, readChatItem, resultPlaces } from './items.ts';
 import { CHAT_SAMPLE } from './sample.ts';
 
 /** OpenAI Chat Completions, which many other providers speak too. */
 export const CHAT: DialectDescriptor = {
-  name: 'openai_chat_completions',
-  title: 'OpenAI Chat Completions',
-  speakers: 'most gateways and local servers',
-  provider: 'openai',
-  modelPath: '/v1/chat/completions',
-  helperPaths: [],
-  baseUrlHasVersion: true,
-  defaultAuth: 'bearer',
-  callHeaders: {},
-  errorBody: openAiErrorBody,
+  ...CHAT_API,
   listKey: 'messages',
   takesTextInput: false,
   textPartType: 'text',
