@@ -1,13 +1,14 @@
+import { keyOf, LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import {
+  batchesIn,
   elisionEntries,
-  elisionKeys,
   isWholeAgain,
   repeatedOmissions,
   repeatedOutputs,
   wholeEntries,
 } from '../../src/core/shortening/elisions.ts';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
-import type { InjectionEntry } from '../../src/core/recall/injections.ts';
 import {
   findOmissions,
   isOmitted,
@@ -62,6 +63,9 @@ interface Left {
   readonly elided: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
 }
+
+/** No session meets another one in its ledger. */
+const BENCH = { tenant: LOCAL_TENANT, space: 'bench', conversation: 'bench' };
 
 const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
 
@@ -127,7 +131,8 @@ export class SessionPlanner {
   #planCall(view: RequestView, run: Run, isCacheCold: boolean): Left {
     const toolsOf = (item: Item): ItemTools => this.#toolsOf(view, item);
     const outputs = outputsOf(view, toolsOf);
-    const known = elisionKeys(view, 'bench', 'real').flatMap((key) => run.ledger.get(key) ?? []);
+    const place = { view, owner: BENCH, elision: 'real' } as const;
+    const known = batchesIn(new FoundEntries(run.ledger.values()), place);
     const prices = cachePrices(view.dialect);
     const tokens = this.#estimate(view);
     if (tokens <= INPUT_BUDGET) return { elided: [], omitted: [] };
@@ -164,14 +169,15 @@ export class SessionPlanner {
     const chosen = isOwn
       ? chooseOutputs(facts, wanted, proven)
       : { elided: asked, batch: wanted.batch, omitted: [], omissions: [] };
-    const place = { view, space: 'bench', kind: 'real' } as const;
     const entries = [
       ...(wanted.comesBack ? wholeEntries(place, 0) : []),
       ...(chosen.batch.length + chosen.omissions.length > 0
         ? elisionEntries(chosen, place, 0)
         : []),
     ];
-    for (const entry of entries) run.ledger.set(entry.key, entry);
+    for (const entry of entries) {
+      if (!run.ledger.has(keyOf(entry))) run.ledger.set(keyOf(entry), entry);
+    }
     this.#capture(facts, run.stored);
     return chosen;
   }
@@ -274,7 +280,7 @@ export interface PlanOptions {
 interface Run {
   readonly leaves: Leaving;
   readonly rule: Rule;
-  readonly ledger: Map<string, InjectionEntry>;
+  readonly ledger: Map<string, LedgerEntry>;
   readonly stored: Set<string>;
   /** Of the call before. */
   measure?: Measure | undefined;

@@ -1,27 +1,25 @@
-import type { InjectionEntry } from '../core/recall/injections.ts';
+import type { LedgerAddress, LedgerEntry } from '../core/ledger/entries.ts';
+import type { FoundEntries } from '../core/ledger/found-entries.ts';
 
 /**
- * What svc did to a conversation, so that it does the same again: after a restart, a resume, a
- * fork or a rewind. An entry belongs to the human item whose fingerprint it carries.
+ * Everything that svc did to a conversation, so that it does the same again: after a restart, a
+ * resume, a fork or a rewind. Entries and their addresses are in core/ledger/entries.ts.
  */
 export interface Ledger {
   /**
-   * Entries for these keys, in any order; keys without one are absent. Why there are none, when it
-   * could not be read within `withinMs` milliseconds: then nothing is known, which is not the same.
-   * Never throws.
+   * The entries at these addresses. After `withinMs` milliseconds it resolves to those that it knows
+   * by then, and says that others may be missing. Never throws.
    */
-  find(
-    keys: readonly string[],
-    withinMs: number,
-  ): Promise<ReadonlyMap<string, LedgerEntry> | LedgerMiss>;
-  /** Another number than before: blocks were forgotten, and what was found earlier is not to be used. */
+  find(addresses: readonly LedgerAddress[], withinMs: number): Promise<FoundEntries>;
+  /**
+   * Changes whenever blocks are forgotten. If it differs from the value that you read earlier, discard
+   * what you found then.
+   */
   generation(): number;
-  /** Durable against a kill of the process when it returns. */
-  record(entries: readonly LedgerEntry[]): void;
+  /**
+   * Resolves when the entries are durable against a kill of the process, so await it before bytes that
+   * they describe are sent. An entry that is written once (`isWrittenOnce`) stays as it was first. When
+   * they cannot be made durable, this process knows them nevertheless. Never throws.
+   */
+  record(entries: readonly LedgerEntry[]): Promise<void>;
 }
-
-/** `late`: no answer in time. `unavailable`: it could not be read. */
-export type LedgerMiss = 'late' | 'unavailable';
-
-/** Keys come from `humanItems` in core/recall/injections.ts. */
-export type LedgerEntry = InjectionEntry;

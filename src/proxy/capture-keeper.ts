@@ -7,6 +7,7 @@ import {
   closedText,
 } from '../core/memory/captures.ts';
 import { currentExchange, type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
+import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { ProxyParts } from './parts.ts';
@@ -126,16 +127,17 @@ export class CaptureKeeper {
     const start = placeOf(reading)?.exchange.start;
     const fingerprint = start === undefined ? undefined : reading.view.items[start]?.fingerprint;
     if (fingerprint === undefined) return;
-    const nothing = { block: '', form: 'text', dropsEarlier: false } as const;
     const at = this.#parts.clock.now();
-    this.#parts.ledger.record([{ ...nothing, key: cutKey(reading, fingerprint), at }]);
+    // Nothing that is sent depends on it, so nobody waits for it.
+    void this.#parts.ledger.record([{ ...cutAddress(reading, fingerprint), at }]);
   }
 
   /** Undefined when it could not be found out. */
   async #wasCut(reading: Reading, fingerprint: string): Promise<boolean | undefined> {
-    const key = cutKey(reading, fingerprint);
-    const found = await this.#parts.ledger.find([key], LEDGER_MS);
-    return typeof found === 'string' ? undefined : found.has(key);
+    const address = cutAddress(reading, fingerprint);
+    const found = await this.#parts.ledger.find([address], LEDGER_MS);
+    if (found.has(address)) return true;
+    return found.missing === undefined ? false : undefined;
   }
 
   #keep(
@@ -194,8 +196,8 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
 }
 
 /** In any conversation of the space with the same words so far: a fork has the same half answer. */
-function cutKey({ place }: Reading, fingerprint: string): string {
-  return `cut:${fingerprint}:${place.space}`;
+function cutAddress({ place }: Reading, fingerprint: string): AddressOf<'cut-answer'> {
+  return { kind: 'cut-answer', tenant: place.tenant, space: place.space, fingerprint };
 }
 
 function heardBy({ humanText }: Exchange, placements: readonly Placement[]) {

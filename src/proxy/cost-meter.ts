@@ -1,4 +1,5 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
+import { conversationKeyOf, type ConversationOwner, LOCAL_TENANT } from '../core/ledger/entries.ts';
 import { meter, type MeterState, paidFor, type Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
@@ -71,7 +72,12 @@ export class CostMeter {
     const tracked = this.#tracked.get(key) ?? NEW;
     const metered = meter(tracked.state, requestOf(row, usage));
     const verdict = tracked.verdict === 'goes_on' ? metered.state.verdict : tracked.verdict;
-    if (verdict !== tracked.verdict) this.#record(key, verdict);
+    if (verdict !== tracked.verdict && verdict !== 'goes_on') {
+      const at = this.#parts.clock.now();
+      const address = verdictAddress({ tenant: LOCAL_TENANT, ...row });
+      // The next request is still to come, and this process knows the verdict by heart.
+      void this.#parts.ledger.record([{ ...address, verdict, at }]);
+    }
     this.#note(key, { ...tracked, state: metered.state, verdict });
     const { price } = metered;
     return { ...row, price, ...(verdict === 'goes_on' ? {} : { verdict }) };
@@ -80,12 +86,14 @@ export class CostMeter {
   async #load({ place }: Reading, ms: number): Promise<Tracked | undefined> {
     const { conversation } = place;
     const filter = { conversation, limit: ROWS_MAX };
-    const key = ledgerKey(keyOf(place));
-    const [rows, entries] = await Promise.all([
+    const address = verdictAddress(place);
+    const [rows, found] = await Promise.all([
       withinDeadline(ms, () => this.#parts.requestLog.conversation(filter)).catch(() => undefined),
-      this.#parts.ledger.find([key], ms),
+      this.#parts.ledger.find([address], ms),
     ]);
-    if (rows === undefined || typeof entries === 'string') return undefined;
+    const written = found.get(address)?.verdict;
+    if (rows === undefined || (written === undefined && found.missing !== undefined))
+      return undefined;
     let state: MeterState | undefined;
     for (const row of rows.toReversed()) {
       const isMeant = row.kind === 'main' && row.space === place.space;
@@ -93,14 +101,7 @@ export class CostMeter {
         state = meter(state, requestOf(row, row.usage)).state;
       }
     }
-    const written = VERDICTS.find((known) => known === entries.get(key)?.block);
     return { state, verdict: written ?? state?.verdict ?? 'goes_on', isLoaded: true };
-  }
-
-  #record(key: string, verdict: Verdict): void {
-    const at = this.#parts.clock.now();
-    const nothing = { form: 'text', dropsEarlier: false } as const;
-    this.#parts.ledger.record([{ ...nothing, key: ledgerKey(key), block: verdict, at }]);
   }
 
   #note(key: string, tracked: Tracked): void {
@@ -110,14 +111,12 @@ export class CostMeter {
   }
 }
 
-const VERDICTS: readonly Verdict[] = ['no_more', 'send_all'];
-
 function keyOf({ space, conversation }: { space: string; conversation: string }): string {
-  return `${space}:${conversation}`;
+  return conversationKeyOf({ tenant: LOCAL_TENANT, space, conversation });
 }
 
-function ledgerKey(key: string): string {
-  return `not-worth-it:${key}`;
+function verdictAddress({ tenant, space, conversation }: ConversationOwner) {
+  return { kind: 'verdict', tenant, space, conversation } as const;
 }
 
 function pricesOf({ dialect, cacheMs = CACHE_DEFAULT_MS }: RequestRow) {

@@ -46,7 +46,7 @@ export interface ForwardCall {
   /** False once this conversation was refused in both forms: then a refusal is passed on. */
   readonly isTriedAgain: boolean;
   /** The provider refused the changed request, and the client's own bytes were sent instead. */
-  readonly onRefused: (own: OwnBytes) => void;
+  readonly onRefused: (own: OwnBytes) => Promise<void>;
 }
 
 /**
@@ -61,7 +61,7 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
   if (!call.isTriedAgain || !isRefusal(answer)) return answer;
   answer.abort();
   const again = await forwardUntouched(call);
-  call.onRefused(fateOf(again));
+  await call.onRefused(fateOf(again));
   return again;
 }
 

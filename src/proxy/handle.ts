@@ -138,13 +138,13 @@ class Story {
       plan,
       signal: gone,
       isTriedAgain: reading === undefined || this.#refusals.isTriedAgain(reading.place),
-      onRefused: (own) => {
+      onRefused: async (own) => {
         record.refused();
         if (reading === undefined || own === 'failed') return;
         if (own === 'refused') return this.#refusals.note(reading.place);
         // The provider does not say which change it refused: each kind that the request carried is off.
-        if (plan.recalledTokens > 0) this.#placer.refused(reading);
-        if (plan.elidedItems > 0) this.#shortener.refused(reading);
+        if (plan.recalledTokens > 0) await this.#placer.refused(reading);
+        if (plan.elidedItems > 0) await this.#shortener.refused(reading);
       },
     });
     letGo();

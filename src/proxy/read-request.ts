@@ -6,6 +6,7 @@ import {
   projectOf,
 } from '../core/request/identity.ts';
 import { headerOf } from '../core/http/header-rules.ts';
+import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import { spaceOf } from '../core/request/space.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
@@ -47,7 +48,12 @@ export function readRequest(
   return {
     view,
     identity,
-    place: { space: spaceOf(headers, project.folder), conversation: bounded(key), isStated },
+    place: {
+      tenant: LOCAL_TENANT,
+      space: spaceOf(headers, project.folder),
+      conversation: bounded(key),
+      isStated,
+    },
     branch: project.branch,
     hasProviderState: hasProviderState(view),
     asksForLongWindow: LONG_WINDOW.test(headerOf(headers, 'anthropic-beta') ?? ''),

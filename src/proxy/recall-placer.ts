@@ -2,16 +2,20 @@ import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import { questionText } from '../core/memory/captures.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { groupExchanges } from '../core/conversation/exchanges.ts';
+import { type BlockFact, conversationKeyOf, keyOf } from '../core/ledger/entries.ts';
+import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
+  blockAddresses,
   entriesFor,
   type HumanItem,
   humanItems,
-  type InjectionEntry,
   type Placement,
+  type Replay,
   replayBlocks,
   roomForBlock,
   unansweredItem,
 } from '../core/recall/injections.ts';
+import type { LedgerMiss } from '../core/ledger/found-entries.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { writeRecallBlock } from '../core/recall/recall-block.ts';
@@ -97,18 +101,11 @@ export class RecallPlacer {
     });
   }
 
-  /** The provider refused the changed request: this conversation is left alone from now on. */
-  refused(reading: Reading): void {
+  /** The provider refused the changed request: this conversation is left alone for an hour. */
+  async refused({ view, place }: Reading): Promise<void> {
     this.#replays.clear();
-    this.#parts.ledger.record([
-      {
-        key: refusalKey(reading),
-        block: '',
-        form: 'text',
-        dropsEarlier: false,
-        at: this.#parts.clock.now(),
-      },
-    ]);
+    const addresses = refusalAddresses(view, place, 'recall');
+    await this.#parts.ledger.record(refusalEntries(addresses, this.#parts.clock.now()));
   }
 
   async #placeMain({ reading, settings, isCacheCold, leavesOut }: MainCall): Promise<PlacedRecall> {
@@ -145,25 +142,21 @@ export class RecallPlacer {
     const humans = humanItems(reading.view, reading.place);
     // One deadline for both: what the ledger takes, the recall does not get.
     const until = this.#parts.clock.monotonic() + settings.recallMs;
-    const keys = humans.flatMap(({ exactKey, looseKey }) => [exactKey, looseKey]);
-    const entries = await this.#parts.ledger.find(
-      [refusalKey(reading), ...keys],
-      settings.recallMs,
-    );
-    // What was placed before is not known: to place something else would break the prefix twice.
-    if (typeof entries === 'string') {
-      const state = entries === 'late' ? 'degraded_timeout' : 'degraded_unavailable';
-      return { placements: NOTHING, state, isProvisional: true };
-    }
-    if (entries.has(refusalKey(reading))) {
+    const refusals = refusalAddresses(reading.view, reading.place, 'recall');
+    const asked = [...refusals, ...blockAddresses(humans)];
+    const found = await this.#parts.ledger.find(asked, settings.recallMs);
+    const now = this.#parts.clock.now();
+    if (isRefused(refusals, found, now)) {
       return { placements: NOTHING, state: 'skipped_unsupported', isProvisional: true };
     }
-    const now = this.#parts.clock.now();
     const { isStated } = reading.place;
     const { recalledTokensMax } = settings;
     const facts = { unanswered, isStated, now, recalledTokensMax };
-    const replay = replayBlocks(humans, entries, facts);
+    const replay = replayBlocks(humans, found, facts);
     const human = humans.find(({ item }) => item === unanswered);
+    const isKnown = replay.isWhole && (replay.isSettled || human === undefined);
+    if (found.missing !== undefined && !isKnown) return knownInTime(replay, found.missing);
+    await this.#parts.ledger.record(replay.pins);
     if (replay.isSettled || human === undefined) return stateOf(replay.placements);
 
     const room = roomForBlock(reading.view, replay.placements, { recalledTokensMax, isCacheCold });
@@ -198,13 +191,13 @@ export class RecallPlacer {
   }
 
   /** Records the decision for this prompt before it is forwarded, so that a restart repeats it. */
-  #settle(
+  async #settle(
     human: HumanItem,
     placements: readonly Placement[],
-    decided: Pick<InjectionEntry, 'block' | 'form' | 'dropsEarlier'> | undefined,
-  ): PlacedRecall {
+    decided: BlockFact | undefined,
+  ): Promise<PlacedRecall> {
     const nothing = { block: '', form: 'text', dropsEarlier: false } as const;
-    this.#parts.ledger.record(
+    await this.#parts.ledger.record(
       entriesFor(human, { ...(decided ?? nothing), at: this.#parts.clock.now() }),
     );
     return stateOf(placements);
@@ -242,11 +235,19 @@ function atItem({ view }: Reading, { index, ...block }: PlacedBlock): readonly P
   return item === undefined ? [] : [{ ...block, item }];
 }
 
-/** Names the newest prompt by all that was said up to it; '' without one. */
+/**
+ * The blocks that are known although the ledger did not answer in time. What else was placed before is
+ * not known: to place something new would break the prefix twice.
+ */
+function knownInTime({ placements }: Replay, missing: LedgerMiss): AskedRecall {
+  const state = missing === 'late' ? 'degraded_timeout' : 'degraded_unavailable';
+  return { placements, state, isProvisional: true };
+}
+
+/** Names the newest prompt of a conversation with its answer; '' without one. */
 function loopKey({ view, place }: Reading): string {
-  const newest = view.items.at(-1)?.soFar.humans?.index;
-  const item = newest === undefined ? undefined : view.items[newest];
-  return item === undefined ? '' : `${item.fingerprint}:${place.space}:${place.conversation}`;
+  const newest = humanItems(view, place).at(-1)?.answered;
+  return newest === undefined ? '' : `${keyOf(newest)}:${conversationKeyOf(place)}`;
 }
 
 interface Room {
@@ -254,10 +255,6 @@ interface Room {
   /** The blocks of earlier prompts, which the request carries again. */
   readonly placed: readonly Placement[];
   readonly leavesOut: ReadonlySet<string>;
-}
-
-function refusalKey({ place }: Reading): string {
-  return `refused:${place.space}:${place.conversation}`;
 }
 
 function stateOf(placements: readonly Placement[]): PlacedRecall {

@@ -1,15 +1,23 @@
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Usage } from '../core/dialects/answer.ts';
 import {
-  type Batch,
-  elisionEntries,
+  conversationKeyOf,
+  keyOf,
   type ElisionKind,
-  elisionKeys,
+  type LeftOut,
+} from '../core/ledger/entries.ts';
+import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
+import {
+  type Batch,
+  batchesIn,
+  elisionAddresses,
+  elisionEntries,
   elisionMark,
   type ElisionPlace,
+  isSameBatches,
   isWholeAgain,
+  measureAddresses,
   measureEntries,
-  measureKeys,
   measureOf,
   repeatedOmissions,
   repeatedOutputs,
@@ -47,7 +55,6 @@ import {
   type Measure,
   type WindowFacts,
 } from '../core/shortening/window.ts';
-import type { LedgerEntry } from '../ports/ledger.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyParts } from './parts.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
@@ -66,8 +73,8 @@ const EXCHANGES_TO_OMIT = 2;
 const SEEN_MAX = 1_024;
 
 /** What the ledger knows of earlier batches of a conversation. */
-type Batches = ReadonlyMap<string, LedgerEntry>;
-const NO_BATCHES: Batches = new Map();
+type Batches = readonly LeftOut[];
+const NO_BATCHES: Batches = [];
 
 export interface ShorteningCall {
   readonly reading: Reading;
@@ -152,38 +159,58 @@ export class Shortener {
       isElisionEnabled: settings.elisionEnabled,
     });
     if (state !== undefined) return { state };
-    const kind = kindOf(modes);
-    const refusal = refusalKey(reading);
-    const mark = elisionMark(view, place.space, kind) ?? refusal;
-    const measures = isHalfFull(windowOf(reading)) ? measureKeys(view, place.space) : [];
-    const asked = [refusal, mark, ...measures];
+    const elision = kindOf(modes);
+    const isReal = elision === 'real';
+    const elisionPlace = { view, owner: place, elision };
+    const refusals = refusalAddresses(view, place, 'shortening');
+    const mark = elisionMark(elisionPlace);
+    const measures = isHalfFull(windowOf(reading)) ? measureAddresses(view, place) : [];
+    const asked = [...refusals, ...(mark === undefined ? [] : [mark]), ...measures];
     const found = await this.#parts.ledger.find(asked, this.#msLeft(call));
-    // What was left out before is not known: to leave out something else would break the prefix twice.
-    if (typeof found === 'string') return { state: 'bypassed_recall_degraded' };
-    if (kind === 'real' && found.has(refusal)) {
+    if (isReal && isRefused(refusals, found, this.#parts.clock.now())) {
       return { state: 'bypassed_provider_refused' };
     }
-    if (kind === 'real' && call.verdict === 'send_all') {
+    if (isReal && call.verdict === 'send_all') {
       return { state: 'bypassed_not_worth_it' };
     }
+    const key = mark === undefined ? '' : `${keyOf(mark)}:${conversationKeyOf(place)}`;
+    const hasBatches = this.#batches.has(key) || (mark !== undefined && found.has(mark));
+    // Whether something was left out before is not known: to leave out anything else would break the
+    // prefix twice.
+    if (!hasBatches && found.missing !== undefined) return { state: 'bypassed_recall_degraded' };
     // At first sight nothing is stored: a long history need not be read before it is forwarded.
-    const hasBatches = found.has(mark);
     // On a cold cache a batch costs nothing: then the memory is asked, whoever stored it.
     const wasSeen = this.#seesAgain(reading);
     const isKnown = hasBatches || call.isCacheCold || wasSeen || this.#keeper.knows(reading);
-    if (kind === 'real' && !isKnown) {
-      return { state: 'bypassed_not_stored' };
-    }
+    if (isReal && !isKnown) return { state: 'bypassed_not_stored' };
     const fill = fillOf(windowOf(reading, measureOf(measures, found)));
-    if (!hasBatches) return this.#want(call, NO_BATCHES, fill);
+    return hasBatches
+      ? this.#wantAgain(call, { ...elisionPlace, key }, fill)
+      : this.#want(call, NO_BATCHES, fill);
+  }
+
+  /** What may be left out of a conversation that has batches. */
+  async #wantAgain(
+    call: ShorteningCall,
+    place: ElisionPlace & { readonly key: string },
+    fill: Fill,
+  ): Promise<Sought> {
     // Nearly always the ledger knows what it knew a request ago: the memory is asked along with it.
-    const before = this.#batches.get(mark);
-    const asking = this.#batchesOf(call, kind);
+    const { key } = place;
+    const before = this.#batches.get(key);
+    const asking = this.#parts.ledger.find(elisionAddresses(place), this.#msLeft(call));
     const guess = before === undefined ? undefined : this.#want(call, before, fill);
-    const known = await asking;
-    if (typeof known === 'string') return { state: 'bypassed_recall_degraded' };
-    remember(this.#batches, mark, known);
-    const isGuessed = before !== undefined && isSame(before, known);
+    const found = await asking;
+    const known = batchesIn(found, place);
+    if (found.missing !== undefined) {
+      // This conversation's last request was told of all of them, except those that were made since.
+      if (guess !== undefined && known.length <= (before?.length ?? 0)) return guess;
+      if (known.length === 0) return { state: 'bypassed_recall_degraded' };
+      // What is known stays out. A new batch must wait until all is known.
+      return this.#want({ ...call, verdict: 'no_more' }, known, fill);
+    }
+    remember(this.#batches, key, known);
+    const isGuessed = before !== undefined && isSameBatches(before, known);
     return guess !== undefined && isGuessed ? guess : this.#want(call, known, fill);
   }
 
@@ -191,7 +218,7 @@ export class Shortener {
   #want(call: ShorteningCall, known: Batches, fill: Fill): Sought {
     const isOver = call.verdict === 'no_more' && kindOf(call.modes) === 'real';
     // Nothing is out, and nothing may go any more: a history that fills its window need not be read.
-    if (known.size === 0 && !fill.hasRoom) return { state: stateNearWindow(call, isOver) };
+    if (known.length === 0 && !fill.hasRoom) return { state: stateNearWindow(call, isOver) };
     const facts = this.#factsOf(call, known, fill);
     const all = wantedOutputs(facts);
     const wanted: Wanted = isOver
@@ -211,11 +238,6 @@ export class Shortener {
     return false;
   }
 
-  #batchesOf(call: ShorteningCall, kind: ElisionKind) {
-    const { view, place } = call.reading;
-    return this.#parts.ledger.find(elisionKeys(view, place.space, kind), this.#msLeft(call));
-  }
-
   #msLeft({ until }: Pick<ShorteningCall, 'until'>): number {
     return Math.max(0, until - this.#parts.clock.monotonic());
   }
@@ -226,9 +248,10 @@ export class Shortener {
     if (usage === undefined || !isMain || !isHalfFull(windowOf(reading))) return;
     const counted = usage.input + usage.cacheRead + usage.cacheWrite;
     const measure = { counted, estimated: plan.forwardedTokens };
-    const place = { view: reading.view, space: reading.place.space };
-    if (counted > 0 && plan.forwardedTokens > 0)
-      this.#parts.ledger.record(measureEntries(measure, place, this.#parts.clock.now()));
+    const place = { view: reading.view, owner: reading.place };
+    if (counted === 0 || plan.forwardedTokens === 0) return;
+    // The answer to this request waits for nobody, and this process knows the count by heart.
+    void this.#parts.ledger.record(measureEntries(measure, place, this.#parts.clock.now()));
   }
 
   /** Gives the memory what may be left out later. Never rejects; nobody waits for it. */
@@ -252,16 +275,15 @@ export class Shortener {
     return countRereads(view, elided, (item) => this.#read.toolsOf(view, item));
   }
 
-  /** The provider refused the shortened request: this conversation is not shortened any more. */
-  refused(reading: Reading): void {
-    const nothing = { block: '', form: 'text', dropsEarlier: false } as const;
-    const at = this.#parts.clock.now();
-    this.#parts.ledger.record([{ ...nothing, key: refusalKey(reading), at }]);
+  /** The provider refused the shortened request: this conversation is not shortened for an hour. */
+  async refused({ view, place }: Reading): Promise<void> {
+    const addresses = refusalAddresses(view, place, 'shortening');
+    await this.#parts.ledger.record(refusalEntries(addresses, this.#parts.clock.now()));
   }
 
   #factsOf(
     { reading, modes, settings, isCacheCold }: ShorteningCall,
-    known: ReadonlyMap<string, LedgerEntry>,
+    known: Batches,
     fill: Fill,
   ): ShorteningFacts {
     const { view, place } = reading;
@@ -272,13 +294,13 @@ export class Shortener {
     const omissions = findOmissions(view, exchanges, (exchange) =>
       this.#read.textsOf(view, exchange),
     );
-    const omitted = repeatedOmissions(omissions, known.values());
+    const omitted = repeatedOmissions(omissions, known);
     return {
       items: view.items,
       exchanges,
       outputs,
       reread: referencesRead(view, (item) => this.#read.toolsOf(view, item)),
-      repeated: repeatedOutputs(outputs, known.values()),
+      repeated: repeatedOutputs(outputs, known),
       omittable: omissions.filter((omission) => !omitted.has(omission)),
       omitted: [...omitted],
       isStored: (digest) => isMeasured || isCacheCold || this.#keeper.isStored(place.space, digest),
@@ -286,7 +308,7 @@ export class Shortener {
       keepRounds: settings.elisionKeepRounds,
       prices: pricesOf(reading),
       fill,
-      isWholeAgain: isWholeAgain(known.values()),
+      isWholeAgain: isWholeAgain(known),
       isCompaction: reading.identity.kind === 'compaction',
     };
   }
@@ -310,7 +332,7 @@ export class Shortener {
       if (!digests.has(digest)) this.#keeper.lost(call.reading.place.space, digest);
     }
     const chosen = chooseOutputs(facts, wanted, digests);
-    this.#record(call, chosen, wanted.comesBack);
+    await this.#record(call, chosen, wanted.comesBack);
     const elided = replacementsOf(chosen.elided, this.#parts.outputFolder);
     const { omitted } = chosen;
     if (isMeasured) return { elided, omitted, state: 'shadow_only' };
@@ -321,21 +343,16 @@ export class Shortener {
   }
 
   /** Before it is forwarded, so that a restart repeats it. */
-  #record({ reading, modes }: ShorteningCall, chosen: Batch, comesBack: boolean) {
-    const { view } = reading;
-    const place: ElisionPlace = { view, space: reading.place.space, kind: kindOf(modes) };
+  async #record({ reading, modes }: ShorteningCall, chosen: Batch, comesBack: boolean) {
+    const { view, place: owner } = reading;
+    const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
     const at = this.#parts.clock.now();
-    if (comesBack) this.#parts.ledger.record(wholeEntries(place, at));
-    if (chosen.batch.length + chosen.omissions.length > 0) {
-      this.#parts.ledger.record(elisionEntries(chosen, place, at));
-    }
+    const isNew = chosen.batch.length + chosen.omissions.length > 0;
+    await this.#parts.ledger.record([
+      ...(comesBack ? wholeEntries(place, at) : []),
+      ...(isNew ? elisionEntries(chosen, place, at) : []),
+    ]);
   }
-}
-
-function isSame(one: Batches, other: Batches): boolean {
-  const isIn = ([key, { block }]: [string, LedgerEntry]): boolean =>
-    other.get(key)?.block === block;
-  return one.size === other.size && [...one].every(isIn);
 }
 
 function remember(batches: Map<string, Batches>, mark: string, known: Batches): void {
@@ -378,8 +395,4 @@ function pricesOf(reading: Reading): CachePrices {
 
 function kindOf({ compression }: Modes): ElisionKind {
   return compression === 'shadow' ? 'shadow' : 'real';
-}
-
-function refusalKey({ place }: Reading): string {
-  return `refused-shortening:${place.space}:${place.conversation}`;
 }

@@ -10,7 +10,7 @@ import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { type ForgetFilter, MemoryError } from '../../src/ports/memory.ts';
 import { freePort } from '../support/free-port.ts';
-import { foundEntries } from '../support/found-entries.ts';
+import { blockEntry, foundBlocks, foundEntries } from '../support/ledger-entries.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { FakeService, refuse } from '../support/fake-service.ts';
 import { openHostedScene, patience, settingsFor } from '../support/hosted.ts';
@@ -300,23 +300,27 @@ test.each<[string, (ref: string) => ForgetFilter]>([
   const secret = recordOf('It rained. Never print the passphrase zebrafishlantern. We went home.');
   const kept = recordOf('The kiosk is in the hall.', { space: 'other' });
   await hosted.memory.capture([secret, kept], patience());
-  const entry = { form: 'text', dropsEarlier: false, at: 1 } as const;
+  const verdict = {
+    kind: 'verdict',
+    tenant: 'local',
+    space: 'default',
+    conversation: 'c',
+  } as const;
   const blockOf = (text: string) => writeRecallBlock([{ ...secret, text }], 512).text;
-  store.ledger.record([
-    { ...entry, key: 'whole', block: blockOf(secret.text) },
-    { ...entry, key: 'a part', block: blockOf('Never print the passphrase zebrafishlantern.') },
-    { ...entry, key: 'other', block: blockOf(kept.text) },
-    { ...entry, key: 'verdict', block: 'no_more' },
+  await store.ledger.record([
+    blockEntry('whole', { block: blockOf(secret.text) }),
+    blockEntry('a part', { block: blockOf('Never print the passphrase zebrafishlantern.') }),
+    blockEntry('other', { block: blockOf(kept.text) }),
+    { ...verdict, verdict: 'no_more', at: 1 },
   ]);
   await expect.poll(() => ledgerBytes(folder)).toBe(0);
-  const keys = ['whole', 'a part', 'other', 'verdict'];
   const filter = filterOf(referenceOf(secret.digest));
   expect(await hosted.memory.forget(filter, patience())).toBe(1);
-  const found = await foundEntries(store.ledger, keys);
-  const blocks = keys.map((key) => found.get(key)?.block);
+  const blocks = await foundBlocks(store.ledger, ['whole', 'a part', 'other']);
   // Which texts a space held is not known here: nothing is said again.
   const other = 'space' in filter ? '' : blockOf(kept.text);
-  expect(blocks).toEqual(['', '', other, 'no_more']);
+  expect(blocks).toEqual(['', '', other]);
+  expect((await foundEntries(store.ledger, [verdict])).get(verdict)?.verdict).toBe('no_more');
 });
 
 test('a record whose bytes are not what its digest says is not given out', async () => {

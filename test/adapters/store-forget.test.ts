@@ -3,13 +3,14 @@ import { readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Journal } from '../../src/adapters/journals/journal.ts';
+import { rowOf } from '../../src/adapters/journals/ledger-row.ts';
 import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
 import { StoreClient } from '../../src/adapters/store/client.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { runCli } from '../support/cli.ts';
-import { foundEntries } from '../support/found-entries.ts';
+import { blockAddress, blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { ledgerBytes } from '../support/ledger-bytes.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -36,11 +37,10 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
   await store.memory.keepOutputs([output], patience());
   const { passages } = await store.memory.recall(questionOf('which passphrase'), patience());
   const { text: block } = writeRecallBlock(passages, 512);
-  const entry = { block, form: 'text', dropsEarlier: false, at: 1 } as const;
   const other = writeRecallBlock([{ ...record, text: 'Something else.' }], 512).text;
-  store.ledger.record([
-    { ...entry, key: 'quoting' },
-    { ...entry, key: 'other', block: other },
+  await store.ledger.record([
+    blockEntry('quoting', { block }),
+    blockEntry('other', { block: other }),
   ]);
   const generation = store.ledger.generation();
   const holders = (): string[] =>
@@ -53,9 +53,8 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
   expect(await store.memory.forget({ words: 'zebrafishlantern' }, patience())).toBe(2);
   expect(holders()).toEqual([]);
   expect(store.ledger.generation()).not.toBe(generation);
-  const found = await foundEntries(store.ledger, ['quoting', 'other']);
-  expect(found.get('quoting')?.block).toBe('');
-  expect(found.get('other')?.block).toBe(other);
+  expect(await foundBlock(store.ledger, 'quoting')).toBe('');
+  expect(await foundBlock(store.ledger, 'other')).toBe(other);
 });
 
 test('R26: a standing instruction that was forgotten is no more in what was placed', async () => {
@@ -66,10 +65,10 @@ test('R26: a standing instruction that was forgotten is no more in what was plac
   const { passages } = await store.memory.recall(questionOf('rename the field'), patience());
   const { text: block } = writeRecallBlock(passages, 512);
   expect(block).toContain('\n- In this repository always use pnpm.\n');
-  store.ledger.record([{ key: 'order', block, form: 'text', dropsEarlier: false, at: 1 }]);
+  await store.ledger.record([blockEntry('order', { block })]);
   await expect.poll(() => ledgerBytes(folder)).toBe(0);
   await store.memory.forget({ refs: [referenceOf(record.digest)] }, patience());
-  expect((await foundEntries(store.ledger, ['order'])).get('order')?.block).toBe('');
+  expect(await foundBlock(store.ledger, 'order')).toBe('');
 });
 
 /** A record and the block that quotes it, as a proxy placed it. */
@@ -78,13 +77,7 @@ async function placedIn(store: EmbeddedStore, text: string) {
   await store.memory.capture([record], patience());
   const { passages } = await store.memory.recall(questionOf(text), patience());
   const { text: block } = writeRecallBlock(passages, 512);
-  const entry = {
-    key: 'placed',
-    block,
-    form: 'text',
-    dropsEarlier: false,
-    at: Date.now(),
-  } as const;
+  const entry = blockEntry('placed', { block, at: Date.now() });
   return { ref: referenceOf(record.digest), entry };
 }
 
@@ -93,7 +86,7 @@ test('R26: svc memory forget reaches what a killed process placed and left in it
   const store = openStore(folder);
   const { ref, entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
   const journal = new Journal({ folder, name: 'ledger', bytesMax: 1_000_000 });
-  journal.append([JSON.stringify(entry)]);
+  journal.append([JSON.stringify(rowOf(entry))]);
   journal.close();
   const { pid } = spawnSync(process.execPath, ['-e', '0']);
   const [file = ''] = readdirSync(folder).filter((name) => name.startsWith('ledger-'));
@@ -101,7 +94,7 @@ test('R26: svc memory forget reaches what a killed process placed and left in it
   const env = { SVC_DATA_HOME: folder };
   const { code } = await runCli(['memory', 'forget', ref], { home: folder, env });
   expect(code).toBe(0);
-  expect((await foundEntries(store.ledger, ['placed'])).get('placed')?.block).toBe('');
+  expect(await foundBlock(store.ledger, 'placed')).toBe('');
   const holders = readdirSync(folder).filter((name) =>
     readFileSync(join(folder, name)).includes('zebrafishlantern'),
   );
@@ -127,16 +120,17 @@ test('R26: what another process placed is forgotten there too, though it is in n
     },
   });
   onTestFinished(() => ledger.close());
-  ledger.record([entry]);
-  expect((await foundEntries(ledger, ['placed'])).get('placed')).toEqual(entry);
+  await ledger.record([entry]);
+  expect(await foundBlock(ledger, 'placed')).toBe(entry.block);
   await store.memory.forget({ refs: [ref] }, patience());
-  expect(await ledger.find(['placed'], 10_000)).toBe('unavailable');
+  const found = await ledger.find([blockAddress('placed')], 10_000);
+  expect([found.missing, found.has(blockAddress('placed'))]).toEqual(['unavailable', false]);
   table.isAway = false;
-  expect((await foundEntries(ledger, ['placed'])).get('placed')?.block).toBe('');
-  expect((await foundEntries(store.ledger, ['placed'])).get('placed')?.block).toBe('');
-  ledger.record([{ ...entry, key: 'later', at: Date.now() + 1 }]);
+  expect(await foundBlock(ledger, 'placed')).toBe('');
+  expect(await foundBlock(store.ledger, 'placed')).toBe('');
+  await ledger.record([blockEntry('later', { block: entry.block, at: Date.now() + 1 })]);
   await ledger.close();
-  expect((await foundEntries(store.ledger, ['later'])).get('later')?.block).toBe(entry.block);
+  expect(await foundBlock(store.ledger, 'later')).toBe(entry.block);
 });
 
 test('R26: what waits in an outbox, of a dead process or a living one, is forgotten as well', async () => {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { foundEntries } from '../support/found-entries.ts';
+import { foundBlocks } from '../support/ledger-entries.ts';
 import { buildChild } from '../support/build-child.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -58,7 +58,7 @@ test('R27: a kill at any moment loses nothing that was kept, and stores nothing 
   expect(new Set(texts).size).toBe(texts.length);
   const stored = new Set(texts);
   expect(safe.filter((name) => !stored.has(`Fact ${name} about the weather.`))).toEqual([]);
-  const entries = await foundEntries(store.ledger, safe);
-  expect(safe.filter((name) => entries.get(name)?.block !== name)).toEqual([]);
+  const blocks = await foundBlocks(store.ledger, safe);
+  expect(safe.filter((name, at) => blocks[at] !== name)).toEqual([]);
   await store.close();
 }, 60_000);

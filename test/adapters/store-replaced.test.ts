@@ -16,6 +16,7 @@ import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import { outputProof } from '../../src/core/shortening/proofs.ts';
 import type { Holding } from '../../src/ports/memory.ts';
+import { blockEntry } from '../support/ledger-entries.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -215,7 +216,7 @@ test('what the removed file held is not taken as stored: the same words are stor
 test('R27: what waits in a journal is on disk again after its folder was deleted', async () => {
   const folder = join(tempFolder(), 'data');
   const store = open(folder);
-  store.ledger.record([{ key: 'a:1', block: '', form: 'text', dropsEarlier: false, at: 1 }]);
+  await store.ledger.record([blockEntry('a')]);
   expect(store.outbox.keep([recordOf('first')])).toBe(true);
   rmSync(folder, { recursive: true });
   expect(store.outbox.keep([recordOf('second')])).toBe(true);

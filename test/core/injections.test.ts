@@ -3,15 +3,16 @@ import { expect, test } from 'vitest';
 import {
   entriesFor,
   humanItems,
-  type InjectionEntry,
   replayBlocks,
   roomForBlock,
   unansweredItem,
 } from '../../src/core/recall/injections.ts';
+import type { BlockFact, LedgerEntry } from '../../src/core/ledger/entries.ts';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 
-const place = { space: 'default', conversation: 'c1', isStated: true };
+const place = { tenant: 'local', space: 'default', conversation: 'c1', isStated: true };
 const HOUR_MS = 3_600_000;
 
 type Message = readonly [role: 'user' | 'assistant', text: string];
@@ -23,11 +24,15 @@ function viewOf(...messages: readonly Message[]): RequestView {
   return view;
 }
 
-function ledgerOf(entries: readonly InjectionEntry[]): Map<string, InjectionEntry> {
-  return new Map(entries.map((entry) => [entry.key, entry]));
+function ledgerOf(entries: readonly LedgerEntry[]): FoundEntries {
+  return new FoundEntries(entries);
 }
 
-function placed(view: RequestView, block: string, options: Partial<InjectionEntry> = {}) {
+function placed(
+  view: RequestView,
+  block: string,
+  options: Partial<BlockFact & { at: number }> = {},
+) {
   const human = humanItems(view, place).at(-1);
   if (human === undefined) throw new Error('The view of this test has no human item.');
   return entriesFor(human, { block, form: 'text', dropsEarlier: false, at: 0, ...options });

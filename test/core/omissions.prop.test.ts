@@ -3,7 +3,12 @@ import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory-api/records.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { applyEdits } from '../../src/core/plan/edits.ts';
-import { elisionEntries, repeatedOmissions } from '../../src/core/shortening/elisions.ts';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import {
+  batchesIn,
+  elisionEntries,
+  repeatedOmissions,
+} from '../../src/core/shortening/elisions.ts';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import {
   findOmissions,
@@ -244,9 +249,11 @@ test('the ledger knows an exchange by its place, not by its words', () => {
   const [first, second] = omissionsOf(view);
   if (first === undefined || second === undefined) throw new Error('Two may go.');
   expect(first.texts).toEqual(second.texts);
-  const place = { view, space: 'test', kind: 'real' } as const;
+  const owner = { tenant: 'local', space: 'test', conversation: 'c1' };
+  const place = { view, owner, elision: 'real' } as const;
   const entries = elisionEntries({ batch: [], omissions: [second] }, place, 0);
-  expect([...repeatedOmissions([first, second], entries)]).toEqual([second]);
+  const batches = batchesIn(new FoundEntries(entries), place);
+  expect([...repeatedOmissions([first, second], batches)]).toEqual([second]);
 });
 
 test('a recalled block stands for exchanges only where it stays, and a degraded recall never does', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { MemoryError, type MemoryFailure, type RecallAnswer } from '../../src/ports/memory.ts';
 import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';
@@ -210,10 +211,10 @@ test('R23: whoever asks the ledger after others gets what they left of the deadl
     find: async (_, withinMs) => {
       given.push(withinMs);
       clock.goOn(withinMs);
-      return 'late';
+      return new FoundEntries([], 'late');
     },
     generation: () => 0,
-    record: () => {},
+    record: async () => {},
   };
   const { provider, story } = await startKnowing({
     ledger,

@@ -5,7 +5,8 @@ import { AnswerWatch } from '../../src/proxy/answer-watch.ts';
 import type { Placement } from '../../src/core/recall/injections.ts';
 import { readRequest, type Reading } from '../../src/proxy/read-request.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
-import type { LedgerEntry } from '../../src/ports/ledger.ts';
+import { keyOf, type LedgerEntry } from '../../src/core/ledger/entries.ts';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';
 import { readWithOracle } from './answer-oracle.ts';
 import { golden, type Recording, recordings } from './recordings.ts';
@@ -66,9 +67,9 @@ class Desk {
       },
       ledger: {
         generation: () => 0,
-        find: async () => this.#entries,
-        record: (entries) => {
-          for (const entry of entries) this.#entries.set(entry.key, entry);
+        find: async () => new FoundEntries(this.#entries.values()),
+        record: async (entries) => {
+          for (const entry of entries) this.#entries.set(keyOf(entry), entry);
         },
       },
     });

@@ -1,6 +1,7 @@
 import { openSync, writeSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { blockEntry } from './ledger-entries.ts';
 import { recordOf } from './records.ts';
 
 /**
@@ -14,7 +15,8 @@ const store = openEmbeddedStore({ folder, report: (line) => writeSync(2, `${line
 for (let number = 0; ; number += 1) {
   const name = `${run}-${number}`;
   const isKept = store.outbox.keep([recordOf(`Fact ${name} about the weather.`)]);
-  store.ledger.record([{ key: name, block: name, form: 'text', dropsEarlier: false, at: number }]);
+  // oxlint-disable-next-line no-await-in-loop
+  await store.ledger.record([blockEntry(name, { block: name, at: number })]);
   if (isKept) writeSync(file, `${name}\n`);
   // Lets the worker take some, so that kills fall into every phase of a delivery.
   // oxlint-disable-next-line no-await-in-loop

@@ -9,7 +9,8 @@ import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import type { ProxySettings } from '../../src/core/settings/settings.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { Ledger, LedgerEntry } from '../../src/ports/ledger.ts';
+import type { LedgerRow } from '../../src/adapters/journals/ledger-row.ts';
+import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
@@ -175,7 +176,7 @@ function openParts(
     return { parts: { ...store, ledger: ledger ?? store.ledger }, close: () => store.close() };
   }
   const outbox = new JournalOutbox({ folder, target: memory, report });
-  const table = new Map<string, LedgerEntry>();
+  const table = new Map<string, LedgerRow>();
   const journal = new JournalLedger({ folder, store: tableStore(table), report });
   const requestLog = {
     add: () => {},
@@ -192,11 +193,13 @@ function openParts(
   };
 }
 
-function tableStore(table: Map<string, LedgerEntry>) {
+function tableStore(table: Map<string, LedgerRow>) {
   return {
     findEntries: async (keys: readonly string[]) => keys.flatMap((key) => table.get(key) ?? []),
-    recordEntries: async (entries: readonly LedgerEntry[]) => {
-      for (const entry of entries) table.set(entry.key, entry);
+    recordEntries: async (rows: readonly LedgerRow[]) => {
+      for (const row of rows) {
+        if (row.isOnce !== true || !table.has(row.key)) table.set(row.key, row);
+      }
     },
   };
 }

@@ -1,11 +1,14 @@
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
-import type { Ledger, LedgerEntry, LedgerMiss } from '../../ports/ledger.ts';
+import { keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/entries.ts';
+import { FoundEntries } from '../../core/ledger/found-entries.ts';
+import type { Ledger } from '../../ports/ledger.ts';
 import { forgottenAt } from '../files/marks.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
+import { entryOf, type LedgerRow, rowFrom, rowOf } from './ledger-row.ts';
 
 /**
- * The ledger: memory first, a journal for what a kill must not take, a table for the rest. Nothing
- * here fails towards the request: without an entry the request is only a little dearer.
+ * The ledger: memory first, a journal for entries that a kill must not take, a table for the rest.
+ * Nothing here fails towards the request: without an entry the request is only a little dearer.
  */
 
 /** An entry is about 2 kB with its block, so at most 40 MB; most blocks are empty or short. */
@@ -20,8 +23,8 @@ const RETRY_MS = 1000;
 
 /** Where entries live for good: shared with the other processes on this folder. */
 export interface LedgerStore {
-  findEntries(keys: readonly string[]): Promise<readonly LedgerEntry[]>;
-  recordEntries(entries: readonly LedgerEntry[]): Promise<void>;
+  findEntries(keys: readonly string[]): Promise<readonly LedgerRow[]>;
+  recordEntries(rows: readonly LedgerRow[]): Promise<void>;
 }
 
 export interface LedgerOptions {
@@ -34,10 +37,10 @@ export class JournalLedger implements Ledger {
   readonly #options: LedgerOptions;
   readonly #journal: Journal;
   /** In the order of last use. */
-  readonly #entries = new Map<string, LedgerEntry>();
+  readonly #rows = new Map<string, LedgerRow>();
   /** Keys without an entry, and until when that is believed. */
   readonly #absent = new Map<string, number>();
-  readonly #undrained = new Map<string, LedgerEntry>();
+  readonly #undrained = new Map<string, LedgerRow>();
   /** Keys of undrained entries from before something was forgotten: the table says what is left of them. */
   readonly #suspect = new Set<string>();
   #generation: number;
@@ -62,40 +65,44 @@ export class JournalLedger implements Ledger {
     const now = forgottenAt(this.#options.folder);
     if (now !== this.#generation) {
       this.#generation = now;
-      this.#entries.clear();
+      this.#rows.clear();
       this.#absent.clear();
       for (const key of this.#undrained.keys()) this.#suspect.add(key);
     }
     return now;
   }
 
-  async find(
-    keys: readonly string[],
-    withinMs: number,
-  ): Promise<ReadonlyMap<string, LedgerEntry> | LedgerMiss> {
-    this.generation();
+  async find(addresses: readonly LedgerAddress[], withinMs: number): Promise<FoundEntries> {
+    const generation = this.generation();
     const now = performance.now();
-    const found = new Map<string, LedgerEntry>();
+    const byKey = new Map(addresses.map((address) => [keyOf(address), address]));
+    const rows = new Map<string, LedgerRow>();
     const unknown: string[] = [];
-    for (const key of keys) {
-      const entry = this.#entries.get(key) ?? this.#undrainedEntry(key);
-      if (entry !== undefined) found.set(key, this.#use(entry));
+    for (const key of byKey.keys()) {
+      const row = this.#rows.get(key) ?? this.#undrainedRow(key);
+      if (row !== undefined) rows.set(key, this.#use(row));
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
-    if (unknown.length === 0) return found;
-    const isAnswered = await within(withinMs, this.#ask(unknown, found));
-    if (isAnswered === undefined) return 'late';
-    return isAnswered ? found : 'unavailable';
+    const isAnswered = unknown.length === 0 || (await within(withinMs, this.#ask(unknown, rows)));
+    // Something was forgotten meanwhile, maybe one of these.
+    if (this.generation() !== generation) return new FoundEntries([], 'unavailable');
+    const entries = Array.from(rows.values(), (row) => {
+      const address = byKey.get(row.key);
+      return address === undefined ? undefined : entryOf(row, address);
+    }).filter((entry) => entry !== undefined);
+    if (isAnswered === undefined) return new FoundEntries(entries, 'late');
+    return new FoundEntries(entries, isAnswered ? undefined : 'unavailable');
   }
 
-  record(entries: readonly LedgerEntry[]): void {
-    if (entries.length === 0) return;
+  async record(entries: readonly LedgerEntry[]): Promise<void> {
+    const rows = entries.map(rowOf).filter((row) => !this.#stands(row));
+    if (rows.length === 0) return;
     try {
-      this.#journal.append(entries.map((entry) => JSON.stringify(entry)));
+      this.#journal.append(rows.map((row) => JSON.stringify(row)));
     } catch {
       this.#options.report('The ledger could not be written: the disk is full or read-only.');
     }
-    this.#take(entries);
+    this.#take(rows);
     this.#drainSoon();
   }
 
@@ -109,48 +116,54 @@ export class JournalLedger implements Ledger {
   #adopt(journal: JournalOptions): void {
     const orphans = findOrphans(journal);
     for (const orphan of orphans)
-      this.#take(orphan.values.flatMap((value) => entryFrom(value) ?? []));
+      this.#take(orphan.values.flatMap((value) => rowFrom(value) ?? []));
     if (orphans.length === 0) return;
     this.#draining = this.#drainOrphans(orphans);
   }
 
-  #take(entries: readonly LedgerEntry[]): void {
-    for (const entry of entries) {
-      this.#absent.delete(entry.key);
-      this.#suspect.delete(entry.key);
-      this.#undrained.set(entry.key, this.#use(entry));
+  /** An entry that is written once is there already. */
+  #stands({ key, isOnce }: LedgerRow): boolean {
+    return isOnce === true && (this.#rows.has(key) || this.#undrained.has(key));
+  }
+
+  #take(rows: readonly LedgerRow[]): void {
+    for (const row of rows) {
+      if (this.#stands(row)) continue;
+      this.#absent.delete(row.key);
+      this.#suspect.delete(row.key);
+      this.#undrained.set(row.key, this.#use(row));
     }
   }
 
-  #undrainedEntry(key: string): LedgerEntry | undefined {
+  #undrainedRow(key: string): LedgerRow | undefined {
     return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
   }
 
-  #use(entry: LedgerEntry): LedgerEntry {
-    this.#entries.delete(entry.key);
-    this.#entries.set(entry.key, entry);
-    forgetOldest(this.#entries, ENTRIES_MAX);
-    return entry;
+  #use(row: LedgerRow): LedgerRow {
+    this.#rows.delete(row.key);
+    this.#rows.set(row.key, row);
+    forgetOldest(this.#rows, ENTRIES_MAX);
+    return row;
   }
 
   /** True when the table answered. */
-  async #ask(keys: readonly string[], found: Map<string, LedgerEntry>): Promise<boolean> {
+  async #ask(keys: readonly string[], found: Map<string, LedgerRow>): Promise<boolean> {
     const generation = this.#generation;
     if (keys.some((key) => this.#suspect.has(key)) && !(await this.#drain())) return false;
     try {
-      const entries = await this.#options.store.findEntries(keys);
-      // Something was forgotten meanwhile, maybe just this.
+      const rows = await this.#options.store.findEntries(keys);
+      // Something was forgotten meanwhile, maybe one of these.
       if (this.generation() !== generation) return false;
-      for (const entry of entries) {
-        // What was recorded while the table was asked is newer than its answer.
-        found.set(entry.key, this.#use(this.#entries.get(entry.key) ?? entry));
+      for (const row of rows) {
+        // A row that was recorded while the table was asked is newer than its answer.
+        found.set(row.key, this.#use(this.#rows.get(row.key) ?? row));
       }
     } catch {
       return false;
     }
     const until = performance.now() + ABSENT_MS;
     for (const key of keys) {
-      if (found.has(key) || this.#entries.has(key)) continue;
+      if (found.has(key) || this.#rows.has(key)) continue;
       this.#absent.delete(key);
       this.#absent.set(key, until);
       forgetOldest(this.#absent, ENTRIES_MAX);
@@ -185,10 +198,10 @@ export class JournalLedger implements Ledger {
       } catch {
         return false;
       }
-      for (const entry of batch) {
-        if (this.#undrained.get(entry.key) !== entry) continue;
-        this.#undrained.delete(entry.key);
-        this.#suspect.delete(entry.key);
+      for (const row of batch) {
+        if (this.#undrained.get(row.key) !== row) continue;
+        this.#undrained.delete(row.key);
+        this.#suspect.delete(row.key);
       }
     }
     try {
@@ -211,17 +224,4 @@ async function within<Result>(ms: number, work: Promise<Result>): Promise<Result
   } finally {
     clearTimeout(timer);
   }
-}
-
-function entryFrom(value: unknown): LedgerEntry | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const fields = value as Partial<LedgerEntry>;
-  const isWhole =
-    typeof fields.key === 'string' &&
-    typeof fields.block === 'string' &&
-    (fields.form === 'text' || fields.form === 'part') &&
-    typeof fields.dropsEarlier === 'boolean' &&
-    typeof fields.at === 'number';
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
-  return isWhole ? (fields as LedgerEntry) : undefined;
 }

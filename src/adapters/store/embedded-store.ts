@@ -74,7 +74,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     report,
     store: {
       findEntries: (keys) => client.call('findEntries', keys),
-      recordEntries: (entries) => client.call('recordEntries', entries),
+      recordEntries: (rows) => client.call('recordEntries', rows),
     },
   });
   const requestLog = new BatchedRequestLog({

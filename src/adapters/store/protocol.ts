@@ -1,4 +1,4 @@
-import type { LedgerEntry } from '../../ports/ledger.ts';
+import type { LedgerRow } from '../journals/ledger-row.ts';
 import type {
   CaptureState,
   ForgetFilter,
@@ -57,8 +57,8 @@ export interface StoreCalls {
   dropOutputs(space: string): void;
   /** Spaces that have outputs, used last first. */
   outputSpaces(limit: number): readonly string[];
-  findEntries(keys: readonly string[]): readonly LedgerEntry[];
-  recordEntries(entries: readonly LedgerEntry[]): void;
+  findEntries(keys: readonly string[]): readonly LedgerRow[];
+  recordEntries(rows: readonly LedgerRow[]): void;
   addRequests(rows: readonly RequestRow[]): void;
   listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];

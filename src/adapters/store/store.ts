@@ -116,7 +116,7 @@ export class Store {
       },
       outputSpaces: (limit) => outputs.spaces(limit),
       findEntries: (keys) => ledger.find(keys),
-      recordEntries: (entries) => ledger.record(entries),
+      recordEntries: (rows) => ledger.record(rows),
       addRequests: (rows) => requests.add(rows),
       listRequests: (filter) => requests.list(filter),
       conversationRequests: (filter) => requests.conversation(filter),

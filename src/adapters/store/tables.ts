@@ -1,11 +1,11 @@
 import { quotesIn } from '../../core/recall/recall-block.ts';
-import type { LedgerEntry } from '../../ports/ledger.ts';
 import type {
   ConversationFilter,
   RequestRow,
   RequestSum,
   SumFilter,
 } from '../../ports/request-log.ts';
+import type { LedgerRow } from '../journals/ledger-row.ts';
 import type { Database } from './database.ts';
 
 /** The ledger and the request log as tables: small rows, found by key, bounded in number and age. */
@@ -24,8 +24,7 @@ const FORGOTTEN_KEY = 'forgotten';
 /** Looking through 200,000 rows takes some 2 s; what comes meanwhile may be behind the look. */
 const LOOKING_MS = 10_000;
 
-interface LedgerRow extends Omit<LedgerEntry, 'dropsEarlier' | 'form'> {
-  readonly form: 'text' | 'part';
+interface StoredRow extends Omit<LedgerRow, 'dropsEarlier' | 'isOnce'> {
   readonly drops_earlier: number;
 }
 
@@ -37,27 +36,27 @@ export class LedgerTable {
     this.#database = database;
   }
 
-  find(keys: readonly string[]): LedgerEntry[] {
+  find(keys: readonly string[]): LedgerRow[] {
     return this.#database
-      .all<LedgerRow>(
+      .all<StoredRow>(
         `SELECT key, block, form, drops_earlier, at FROM ledger
          WHERE key IN (SELECT value FROM json_each(?))`,
         JSON.stringify(keys),
       )
-      .map(({ drops_earlier: drops, ...entry }) => ({ ...entry, dropsEarlier: drops === 1 }));
+      .map(({ drops_earlier: drops, ...row }) => ({ ...row, dropsEarlier: drops === 1 }));
   }
 
   /**
-   * A later entry for the same key wins, in whatever order they arrive. Without an entry that a power
-   * cut takes, a request is a little dearer. What was placed before something was forgotten and comes
+   * A later row for the same key wins, in whatever order they arrive; one that is written once stays as
+   * it was first. Without a row that a power cut takes, a request is a little dearer. What was placed before something was forgotten and comes
    * after it (out of a journal, from another process) was not looked at then: its block stays out.
    */
-  record(entries: readonly LedgerEntry[]): void {
+  record(rows: readonly LedgerRow[]): void {
     this.#database.unsyncedTransaction(() => {
       const forgottenAt = this.find([FORGOTTEN_KEY])[0]?.at ?? -Infinity;
-      for (const entry of entries) {
-        const isLate = entry.at <= forgottenAt && quotesIn(entry.block).length > 0;
-        this.#put(isLate ? { ...entry, block: '' } : entry);
+      for (const row of rows) {
+        const isLate = row.at <= forgottenAt && quotesIn(row.block).length > 0;
+        this.#put(isLate ? { ...row, block: '' } : row);
       }
       this.#writes += 1;
       if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune();
@@ -88,7 +87,7 @@ export class LedgerTable {
     let forgotten = 0;
     let after = '';
     for (;;) {
-      const rows = this.#database.all<Pick<LedgerRow, 'key' | 'block'>>(
+      const rows = this.#database.all<Pick<StoredRow, 'key' | 'block'>>(
         `SELECT key, block FROM ledger WHERE key > ? ORDER BY key LIMIT ${FORGET_ROWS}`,
         after,
       );
@@ -104,11 +103,15 @@ export class LedgerTable {
     }
   }
 
-  #put({ key, block, form, dropsEarlier, at }: LedgerEntry): void {
+  #put({ key, block, form, dropsEarlier, at, isOnce }: LedgerRow): void {
+    const conflict =
+      isOnce === true
+        ? 'DO NOTHING'
+        : `DO UPDATE SET block = excluded.block, form = excluded.form,
+         drops_earlier = excluded.drops_earlier, at = excluded.at WHERE excluded.at >= ledger.at`;
     this.#database.run(
       `INSERT INTO ledger (key, block, form, drops_earlier, at) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (key) DO UPDATE SET block = excluded.block, form = excluded.form,
-         drops_earlier = excluded.drops_earlier, at = excluded.at WHERE excluded.at >= ledger.at`,
+       ON CONFLICT (key) ${conflict}`,
       key,
       block,
       form,

@@ -1,4 +1,8 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import type { AddressOf, BlockFact, EntryOf, LedgerAddress } from '../ledger/entries.ts';
+import type { FoundEntries } from '../ledger/found-entries.ts';
+import type { RefusalPlace } from '../ledger/refusals.ts';
+import { isModelWork } from '../conversation/so-far.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /**
@@ -8,32 +12,20 @@ import type { Item, RequestView } from '../conversation/view.ts';
  * that moves or vanishes +14 to +600 %.
  */
 
-/** What the ledger keeps of one human item. The ledger port stores it as it is. */
-export interface InjectionEntry {
-  readonly key: string;
-  /** '' when the recall found nothing worth saying. */
-  readonly block: string;
-  readonly form: 'text' | 'part';
-  /** Blocks of earlier items are left out from here on. */
-  readonly dropsEarlier: boolean;
-  readonly at: number;
-}
+/** Whose conversation this is, and where its memories belong. */
+export type ConversationPlace = RefusalPlace;
 
-export interface ConversationPlace {
-  readonly space: string;
-  /** The conversation's key. */
-  readonly conversation: string;
-  /** The client states its conversation id; otherwise the key was derived from the first words. */
-  readonly isStated: boolean;
-}
-
-/** A human item and the keys under which the ledger may know it. */
+/** A human item and the addresses at which the ledger may know its block. */
 export interface HumanItem {
   readonly item: Item;
   /** This conversation at this item. */
-  readonly exactKey: string;
-  /** Any conversation of this space with the same words so far: a fork or resume under a new id. */
-  readonly looseKey: string;
+  readonly own: AddressOf<'own-block'>;
+  /** This item with the answer that it got; undefined while nobody answered it. */
+  readonly answered: AddressOf<'answered-block'> | undefined;
+  /** The first conversation of this space with the same words so far. */
+  readonly shared: AddressOf<'shared-block'>;
+  /** Nothing was answered before it, so conversations that have nothing in common may begin so. */
+  readonly isOpening: boolean;
 }
 
 /** A block and the item that it goes into. */
@@ -44,20 +36,34 @@ export interface Placement {
   readonly tokens: number;
 }
 
-/** Fingerprints have one length and spaces hold no colon, so two different places never share a key. */
+/** The human items of a request, in their order. */
 export function humanItems(view: RequestView, place: ConversationPlace): readonly HumanItem[] {
+  const { tenant, space, conversation } = place;
   const humans: HumanItem[] = [];
-  for (let at = view.items.at(-1)?.soFar.humans; at !== undefined; at = at.before) {
-    const item = view.items[at.index];
+  let answer: string | undefined;
+  for (let at = view.items.length - 1; at >= 0; at -= 1) {
+    const item = view.items[at];
     if (item === undefined) continue;
-    const { fingerprint } = item;
-    humans.push({
-      item,
-      exactKey: `e:${fingerprint}:${place.space}:${place.conversation}`,
-      looseKey: `l:${fingerprint}:${place.space}`,
-    });
+    const { fingerprint, soFar } = item;
+    if (item.humanText !== '') {
+      const own = { kind: 'own-block', tenant, space, conversation, fingerprint } as const;
+      const shared = { kind: 'shared-block', tenant, space, fingerprint } as const;
+      const answered =
+        answer === undefined
+          ? undefined
+          : ({ kind: 'answered-block', tenant, space, fingerprint, answer } as const);
+      humans.push({ item, own, answered, shared, isOpening: soFar.exchange.number === 0 });
+    }
+    if (isModelWork(item)) answer = fingerprint;
   }
   return humans.toReversed();
+}
+
+/** Every address at which the ledger may know a block of these items. */
+export function blockAddresses(humans: readonly HumanItem[]): readonly LedgerAddress[] {
+  return humans.flatMap(({ own, answered, shared }) =>
+    answered === undefined ? [own, shared] : [own, answered, shared],
+  );
 }
 
 /**
@@ -83,27 +89,41 @@ export interface Replay {
   readonly placements: readonly Placement[];
   /** The unanswered item has its entry: no recall is needed for it. */
   readonly isSettled: boolean;
+  /** Every answered item has its entry: nothing more can be known of what was placed before. */
+  readonly isWhole: boolean;
+  /** To be recorded, so that this conversation and each one that goes on from it find them again. */
+  readonly pins: readonly BlockEntry[];
+}
+
+type BlockEntry = EntryOf<'own-block' | 'answered-block' | 'shared-block'>;
+
+interface ReplayFacts {
+  readonly unanswered: Item | undefined;
+  readonly isStated: boolean;
+  readonly now: number;
+  readonly recalledTokensMax: number;
 }
 
 /** The blocks that the ledger already knows for this conversation. */
 export function replayBlocks(
   humans: readonly HumanItem[],
-  entries: ReadonlyMap<string, InjectionEntry>,
-  facts: {
-    readonly unanswered: Item | undefined;
-    readonly isStated: boolean;
-    readonly now: number;
-    readonly recalledTokensMax: number;
-  },
+  found: FoundEntries,
+  facts: ReplayFacts,
 ): Replay {
   let placements: Placement[] = [];
   let used = 0;
   let isSettled = facts.unanswered === undefined;
+  let isWhole = true;
+  const pins: BlockEntry[] = [];
   for (const human of humans) {
     const isUnanswered = human.item === facts.unanswered;
-    const entry = entryOf(human, entries, { ...facts, isUnanswered });
-    if (entry === undefined) continue;
+    const entry = entryOf(human, found, { ...facts, isUnanswered });
+    if (entry === undefined) {
+      isWhole &&= isUnanswered;
+      continue;
+    }
     if (isUnanswered) isSettled = true;
+    pins.push(...pinsOf(human, entry, { found, isStated: facts.isStated }));
     const { block, form } = entry;
     const tokens = block === '' ? 0 : estimateTextTokens(block);
     // The budget may have been lowered since, and a fork may join the blocks of two conversations.
@@ -116,18 +136,40 @@ export function replayBlocks(
     placements.push({ item: human.item, block, form, tokens });
     used += tokens;
   }
-  return { placements, isSettled };
+  return { placements, isSettled, isWhole, pins };
 }
 
 function entryOf(
-  human: HumanItem,
-  entries: ReadonlyMap<string, InjectionEntry>,
+  { own, answered, shared, isOpening }: HumanItem,
+  found: FoundEntries,
   facts: { readonly isUnanswered: boolean; readonly isStated: boolean; readonly now: number },
-): InjectionEntry | undefined {
-  const exact = entries.get(human.exactKey);
-  if (!facts.isUnanswered) return exact ?? entries.get(human.looseKey);
-  if (exact === undefined || facts.isStated) return exact;
-  return facts.now - exact.at <= DERIVED_REUSE_MS ? exact : undefined;
+): BlockEntry | undefined {
+  const used = found.get(own);
+  if (!facts.isUnanswered) {
+    const answeredSo = answered === undefined ? undefined : found.get(answered);
+    // A name is the client's word for one conversation. A derived name is shared by all that begin alike.
+    const known = facts.isStated ? (used ?? answeredSo) : (answeredSo ?? used);
+    return known ?? found.get(shared);
+  }
+  // Behind an answer the same words so far are the same conversation, under whatever name.
+  if (!isOpening) return used ?? found.get(shared);
+  const isFresh = used !== undefined && facts.now - used.at <= DERIVED_REUSE_MS;
+  return facts.isStated || isFresh ? used : undefined;
+}
+
+/** What makes the block of an item findable by name and by its answer, where it is not yet. */
+function pinsOf(
+  { own, answered }: HumanItem,
+  entry: BlockEntry,
+  { found, isStated }: { readonly found: FoundEntries; readonly isStated: boolean },
+): readonly BlockEntry[] {
+  const { block, form, dropsEarlier, at } = entry;
+  // As old as what they repeat, so that what was forgotten meanwhile is not said again.
+  const fact = { block, form, dropsEarlier, at };
+  return [
+    ...(isStated && !found.has(own) ? [{ ...own, ...fact }] : []),
+    ...(answered === undefined || found.has(answered) ? [] : [{ ...answered, ...fact }]),
+  ];
 }
 
 /** How many tokens a new block may take, and whether the older ones make way for it. */
@@ -166,13 +208,13 @@ export function roomForBlock(
   return { tokensMax: recalledTokensMax, dropsEarlier: true };
 }
 
-/** Both entries of one placement, as the ledger records them. */
+/** The entries of one placement, as the ledger records them. */
 export function entriesFor(
-  human: HumanItem,
-  entry: Omit<InjectionEntry, 'key'>,
-): readonly InjectionEntry[] {
+  { own, shared }: Pick<HumanItem, 'own' | 'shared'>,
+  fact: BlockFact & { readonly at: number },
+): readonly BlockEntry[] {
   return [
-    { ...entry, key: human.exactKey },
-    { ...entry, key: human.looseKey },
+    { ...own, ...fact },
+    { ...shared, ...fact },
   ];
 }

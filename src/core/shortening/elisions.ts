@@ -1,4 +1,14 @@
-import type { InjectionEntry } from '../recall/injections.ts';
+import type {
+  AddressOf,
+  ConversationOwner,
+  ElisionKind,
+  EntryOf,
+  LeftOut,
+  LedgerAddress,
+  LedgerEntry,
+  SpaceOwner,
+} from '../ledger/entries.ts';
+import type { FoundEntries } from '../ledger/found-entries.ts';
 import type { Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
@@ -11,77 +21,80 @@ import type { Measure } from './window.ts';
  * is as it was before the batch.
  */
 
-/** In shadow nothing is left out, so what would be is remembered apart. */
-export type ElisionKind = 'real' | 'shadow';
-
 // The conversation at the newest item; and at the one before, in case the client rewrites its last
 // message in the next request.
 const ANCHORS = 2;
 // The request before this one ended at one of the last anchors: an assistant may call a few tools at
 // once, and each of their answers is one.
 const MEASURE_ANCHORS = 16;
-// In the place of a batch: from here on nothing is left out any more.
-const WHOLE = 'whole';
 // 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
 const DIGEST_CHARS = 12;
 
-/**
- * One key that says whether conversations that begin like this one have batches at all: most have
- * none, and are not looked up item by item. Undefined when nobody said anything yet.
- */
-export function elisionMark(
-  view: RequestView,
-  space: string,
-  kind: ElisionKind,
-): string | undefined {
-  const first = view.items.find(isAnchor);
-  return first === undefined ? undefined : `m${keyOf(first.fingerprint, space, kind)}`;
+/** A request, whose it is, and whether something is left out of it or only measured. */
+export interface ElisionPlace {
+  readonly view: RequestView;
+  readonly owner: ConversationOwner;
+  readonly elision: ElisionKind;
 }
 
-/** The keys under which batches of this conversation may be known. */
-export function elisionKeys(
-  view: RequestView,
-  space: string,
-  kind: ElisionKind,
-): readonly string[] {
-  return anchorsOf(view).map((fingerprint) => keyOf(fingerprint, space, kind));
+/**
+ * The address that says whether conversations that begin like this one have batches at all: most have
+ * none, and are not looked up item by item. Undefined when nobody said anything yet.
+ */
+export function elisionMark({ view, owner, elision }: ElisionPlace) {
+  const first = view.items.find(isAnchor);
+  if (first === undefined) return undefined;
+  const { tenant, space } = owner;
+  const { fingerprint } = first;
+  return { kind: 'batch-mark', elision, tenant, space, fingerprint } as const;
+}
+
+/** The addresses at which batches of this conversation may be known. */
+export function elisionAddresses(place: ElisionPlace): readonly LedgerAddress[] {
+  return batchPlaces(place).flatMap(({ own, shared }) => [own, shared]);
+}
+
+/** The batches of this conversation: at each item its own, else that of the first one with its words. */
+export function batchesIn(found: FoundEntries, place: ElisionPlace): readonly LeftOut[] {
+  return batchPlaces(place).flatMap(({ own, shared }) => {
+    const entry = found.get(own) ?? found.get(shared);
+    return entry === undefined ? [] : [entry.leftOut];
+  });
+}
+
+export function isSameBatches(one: readonly LeftOut[], other: readonly LeftOut[]): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** All came back at some item of this conversation, so that the client sees its true size. */
-export function isWholeAgain(entries: Iterable<InjectionEntry>): boolean {
-  return [...entries].some(({ block }) => block === WHOLE);
+export function isWholeAgain(batches: readonly LeftOut[]): boolean {
+  return batches.includes('nothing');
 }
 
-/** The outputs that these entries left out. */
+/** The outputs that these batches left out. */
 export function repeatedOutputs(
   outputs: readonly ToolOutput[],
-  entries: Iterable<InjectionEntry>,
+  batches: readonly LeftOut[],
 ): ReadonlySet<ToolOutput> {
   const repeated = new Set<ToolOutput>();
-  for (const { block } of entries) {
-    const [before = '', ...digests] = block.split(' ');
-    const known = new Set(digests);
+  for (const batch of batches) {
+    if (batch === 'nothing') continue;
+    const known = new Set(batch.marks);
     for (const output of outputs) {
-      const isIn = output.item < Number(before) && known.has(shortDigest(output));
+      const isIn = output.item < batch.before && known.has(shortDigest(output));
       if (isIn) repeated.add(output);
     }
   }
   return repeated;
 }
 
-/** The exchanges that these entries left out. */
+/** The exchanges that these batches left out. */
 export function repeatedOmissions(
   omissions: readonly Omission[],
-  entries: Iterable<InjectionEntry>,
+  batches: readonly LeftOut[],
 ): ReadonlySet<Omission> {
-  const known = new Set([...entries].flatMap(({ block }) => block.split(' ').slice(1)));
+  const known = new Set(batches.flatMap((batch) => (batch === 'nothing' ? [] : batch.marks)));
   return new Set(omissions.filter((omission) => known.has(exchangeMark(omission))));
-}
-
-export interface ElisionPlace {
-  readonly view: RequestView;
-  readonly space: string;
-  readonly kind: ElisionKind;
 }
 
 /** What is left out for the first time. */
@@ -95,71 +108,73 @@ export function elisionEntries(
   { batch, omissions }: Batch,
   place: ElisionPlace,
   at: number,
-): readonly InjectionEntry[] {
+): readonly LedgerEntry[] {
   // Two outputs may say the same: those behind the last one of the batch are not in it.
   const before = Math.max(-1, ...batch.map(({ item }) => item)) + 1;
   const marks = [...batch.map(shortDigest), ...omissions.map(exchangeMark)];
-  const block = [String(before), ...marks].join(' ');
-  const { view, space, kind } = place;
-  const mark = elisionMark(view, space, kind);
+  const mark = elisionMark(place);
   return [
-    ...(mark === undefined ? [] : [{ key: mark, block: '', ...PLAIN, at }]),
-    ...entriesAtEnd(block, place, at),
+    ...(mark === undefined ? [] : [{ ...mark, at }]),
+    ...entriesAtEnd({ before, marks }, place, at),
   ];
 }
 
 /** What the ledger keeps of the request in which all came back. */
-export function wholeEntries(place: ElisionPlace, at: number): readonly InjectionEntry[] {
-  return entriesAtEnd(WHOLE, place, at);
+export function wholeEntries(place: ElisionPlace, at: number): readonly LedgerEntry[] {
+  return entriesAtEnd('nothing', place, at);
 }
 
-const PLAIN = { form: 'text', dropsEarlier: false } as const;
+function entriesAtEnd(leftOut: LeftOut, place: ElisionPlace, at: number): readonly LedgerEntry[] {
+  return batchPlaces(place, ANCHORS).flatMap(({ own, shared }) => [
+    { ...own, leftOut, at },
+    { ...shared, leftOut, at },
+  ]);
+}
 
-function entriesAtEnd(
-  block: string,
-  { view, space, kind }: ElisionPlace,
-  at: number,
-): readonly InjectionEntry[] {
-  return anchorsOf(view, ANCHORS).map((fingerprint) => ({
-    key: keyOf(fingerprint, space, kind),
-    block,
-    ...PLAIN,
-    at,
+function batchPlaces({ view, owner, elision }: ElisionPlace, count?: number) {
+  const { tenant, space, conversation } = owner;
+  return anchorsOf(view, count).map((fingerprint) => ({
+    own: { kind: 'own-batch', elision, tenant, space, conversation, fingerprint } as const,
+    shared: { kind: 'shared-batch', elision, tenant, space, fingerprint } as const,
   }));
 }
 
-/** The keys under which the provider's count of an earlier request may be known, the newest last. */
-export function measureKeys(view: RequestView, space: string): readonly string[] {
-  return anchorsOf(view, MEASURE_ANCHORS).map((fingerprint) => measureKey(fingerprint, space));
+/** The addresses of the provider's counts of earlier requests, the newest last. */
+export function measureAddresses(
+  view: RequestView,
+  owner: SpaceOwner,
+): readonly AddressOf<'provider-count'>[] {
+  return anchorsOf(view, MEASURE_ANCHORS).map((fingerprint) => measureAddress(fingerprint, owner));
 }
 
 /** What the ledger keeps of the provider's count of a request. */
 export function measureEntries(
   { counted, estimated }: Measure,
-  { view, space }: Omit<ElisionPlace, 'kind'>,
+  { view, owner }: Omit<ElisionPlace, 'elision'>,
   at: number,
-): readonly InjectionEntry[] {
+): readonly EntryOf<'provider-count'>[] {
   return anchorsOf(view, 1).map((fingerprint) => ({
-    key: measureKey(fingerprint, space),
-    block: `${counted} ${estimated}`,
-    ...PLAIN,
+    ...measureAddress(fingerprint, owner),
+    counted,
+    estimated,
     at,
   }));
 }
 
 /** The newest count that the ledger knows. */
 export function measureOf(
-  keys: readonly string[],
-  entries: ReadonlyMap<string, InjectionEntry>,
+  addresses: readonly AddressOf<'provider-count'>[],
+  found: FoundEntries,
 ): Measure | undefined {
-  const newest = keys.findLast((key) => entries.has(key));
-  if (newest === undefined) return undefined;
-  const [counted = 0, estimated = 0] = (entries.get(newest)?.block ?? '').split(' ').map(Number);
-  return { counted, estimated };
+  const newest = addresses.findLast((address) => found.has(address));
+  return newest === undefined ? undefined : found.get(newest);
 }
 
-function measureKey(fingerprint: string, space: string): string {
-  return `u:${fingerprint}:${space}`;
+function measureAddress(
+  fingerprint: string,
+  { tenant, space }: SpaceOwner,
+): AddressOf<'provider-count'> {
+  return { kind: 'provider-count', tenant, space, fingerprint };
 }
 
 /** What ends a request: a person's message or a tool's answer. Never a mark or note of the client. */
@@ -175,10 +190,6 @@ function anchorsOf({ items }: RequestView, count = Infinity): readonly string[] 
     if (item !== undefined && isAnchor(item)) fingerprints.push(item.fingerprint);
   }
   return fingerprints.toReversed();
-}
-
-function keyOf(fingerprint: string, space: string, kind: ElisionKind): string {
-  return `${kind === 'real' ? 'x' : 'y'}:${fingerprint}:${space}`;
 }
 
 /** No digest begins so; a fingerprint stands for one place in one conversation. */

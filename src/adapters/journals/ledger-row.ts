@@ -1,0 +1,115 @@
+import {
+  type BlockFact,
+  isWrittenOnce,
+  keyOf,
+  type LedgerAddress,
+  type LedgerEntry,
+  type LeftOut,
+} from '../../core/ledger/entries.ts';
+
+/**
+ * A ledger entry as it is kept: one shape for all kinds, in the journal and in the table. It is the
+ * shape of earlier releases, so that theirs are read; only this file knows which column says what.
+ */
+export interface LedgerRow {
+  readonly key: string;
+  /** A recalled block, or what another kind of entry says. */
+  readonly block: string;
+  readonly form: 'text' | 'part';
+  readonly dropsEarlier: boolean;
+  readonly at: number;
+  /** An earlier row with this key stays. */
+  readonly isOnce?: true;
+}
+
+type Said = Pick<LedgerRow, 'block' | 'form' | 'dropsEarlier'>;
+
+export function rowOf(entry: LedgerEntry): LedgerRow {
+  const once = isWrittenOnce(entry) ? ({ isOnce: true } as const) : {};
+  return { key: keyOf(entry), ...saidBy(entry), at: entry.at, ...once };
+}
+
+/** Undefined for a row that does not say what an entry of this address says. */
+export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry | undefined {
+  const { at } = row;
+  switch (address.kind) {
+    case 'own-block':
+    case 'shared-block':
+    case 'answered-block':
+      return { ...address, ...blockFact(row), at };
+    case 'own-batch':
+    case 'shared-batch':
+      return { ...address, leftOut: leftOutOf(row.block), at };
+    case 'provider-count': {
+      const [counted = Number.NaN, estimated = Number.NaN] = row.block.split(' ').map(Number);
+      return { ...address, counted, estimated, at };
+    }
+    case 'verdict': {
+      const verdict = VERDICTS.find((known) => known === row.block);
+      return verdict === undefined ? undefined : { ...address, verdict, at };
+    }
+    case 'refusal':
+    case 'refusal-at':
+    case 'cut-answer':
+    case 'batch-mark':
+      return { ...address, at };
+  }
+}
+
+/** A line of a journal; undefined when it is none. */
+export function rowFrom(value: unknown): LedgerRow | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields = value as Partial<LedgerRow>;
+  const isWhole =
+    typeof fields.key === 'string' &&
+    typeof fields.block === 'string' &&
+    (fields.form === 'text' || fields.form === 'part') &&
+    typeof fields.dropsEarlier === 'boolean' &&
+    typeof fields.at === 'number';
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
+  return isWhole ? (fields as LedgerRow) : undefined;
+}
+
+const VERDICTS = ['no_more', 'send_all'] as const;
+
+/** In the place of a batch: from here on nothing is left out any more. */
+const WHOLE = 'whole';
+
+function saidBy(entry: LedgerEntry): Said {
+  switch (entry.kind) {
+    case 'own-block':
+    case 'shared-block':
+    case 'answered-block':
+      return blockFact(entry);
+    case 'own-batch':
+    case 'shared-batch':
+      return plain(textOf(entry.leftOut));
+    case 'provider-count':
+      return plain(`${entry.counted} ${entry.estimated}`);
+    case 'verdict':
+      return plain(entry.verdict);
+    case 'refusal':
+    case 'refusal-at':
+    case 'cut-answer':
+    case 'batch-mark':
+      return plain('');
+  }
+}
+
+function plain(block: string): Said {
+  return { block, form: 'text', dropsEarlier: false };
+}
+
+function blockFact({ block, form, dropsEarlier }: BlockFact): BlockFact {
+  return { block, form, dropsEarlier };
+}
+
+function textOf(leftOut: LeftOut): string {
+  return leftOut === 'nothing' ? WHOLE : [String(leftOut.before), ...leftOut.marks].join(' ');
+}
+
+function leftOutOf(text: string): LeftOut {
+  if (text === WHOLE) return 'nothing';
+  const [before, ...marks] = text.split(' ');
+  return { before: Number(before), marks };
+}

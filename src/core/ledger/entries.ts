@@ -1,0 +1,183 @@
+/**
+ * The entries of the ledger: each fact that svc must know again about a conversation, with the address
+ * under which it is found. The port (ports/ledger.ts) says how they are kept.
+ */
+
+/** The owner of all entries of a proxy on its user's own machine. */
+export const LOCAL_TENANT = 'local';
+
+export interface SpaceOwner {
+  /** Who asks: `LOCAL_TENANT`, or a customer of a hosted proxy. */
+  readonly tenant: string;
+  readonly space: string;
+}
+
+export interface ConversationOwner extends SpaceOwner {
+  /** The conversation's key. */
+  readonly conversation: string;
+}
+
+/** A place that every conversation with the same words so far shares: a fork, a resume, a rewind. */
+interface AtItem extends SpaceOwner {
+  /** Of the conversation up to and including an item. */
+  readonly fingerprint: string;
+}
+
+interface AtOwnItem extends ConversationOwner {
+  readonly fingerprint: string;
+}
+
+/** A person's item together with the answer that followed it, which no other conversation got. */
+interface AtAnswer extends AtItem {
+  /** Fingerprint of the conversation up to the first item that the model said. */
+  readonly answer: string;
+}
+
+/** A recall may be placed for good, or be decided against with an empty block. */
+export interface BlockFact {
+  /** '' when the recall found nothing worth saying. */
+  readonly block: string;
+  readonly form: 'text' | 'part';
+  /** Blocks of earlier items are left out from here on. */
+  readonly dropsEarlier: boolean;
+}
+
+/** Shadow mode leaves nothing out, so its batches are kept apart. */
+export type ElisionKind = 'real' | 'shadow';
+
+interface OfElision {
+  readonly elision: ElisionKind;
+}
+
+/** Outputs before an item and exchanges, by their marks; 'nothing' when all came back. */
+export type LeftOut = { readonly before: number; readonly marks: readonly string[] } | 'nothing';
+
+/** The change that a provider refused. */
+export type RefusedChange = 'recall' | 'shortening';
+
+interface OfChange {
+  readonly change: RefusedChange;
+}
+
+/** Where each kind of entry is found. */
+interface Addresses {
+  /** The block that this conversation used. */
+  readonly 'own-block': AtOwnItem;
+  /** The block that the first conversation with these words used. */
+  readonly 'shared-block': AtItem;
+  /** The block in front of this very answer: it tells apart conversations that only begin alike. */
+  readonly 'answered-block': AtAnswer;
+  /** The provider refused a change to a conversation that the client names. */
+  readonly refusal: ConversationOwner & OfChange;
+  /** The provider refused a change to a conversation without a name. */
+  readonly 'refusal-at': AtItem & OfChange;
+  /** The answer to this exchange was cut short. */
+  readonly 'cut-answer': AtItem;
+  readonly 'own-batch': AtOwnItem & OfElision;
+  readonly 'shared-batch': AtItem & OfElision;
+  /** Conversations that begin so have batches. Most have none, and need not be looked up by item. */
+  readonly 'batch-mark': AtItem & OfElision;
+  /** The provider's token count of a request that ended here. */
+  readonly 'provider-count': AtItem;
+  /** Shortening has made this conversation dearer than direct. */
+  readonly verdict: ConversationOwner;
+}
+
+/** What each kind of entry says beyond that it exists. */
+interface Facts {
+  readonly 'own-block': BlockFact;
+  readonly 'shared-block': BlockFact;
+  readonly 'answered-block': BlockFact;
+  readonly refusal: unknown;
+  readonly 'refusal-at': unknown;
+  readonly 'cut-answer': unknown;
+  readonly 'own-batch': { readonly leftOut: LeftOut };
+  readonly 'shared-batch': { readonly leftOut: LeftOut };
+  readonly 'batch-mark': unknown;
+  readonly 'provider-count': { readonly counted: number; readonly estimated: number };
+  readonly verdict: { readonly verdict: 'no_more' | 'send_all' };
+}
+
+export type LedgerKind = keyof Addresses;
+
+export type AddressOf<Kind extends LedgerKind> = {
+  readonly [Each in Kind]: { readonly kind: Each } & Addresses[Each];
+}[Kind];
+
+export type EntryOf<Kind extends LedgerKind> = {
+  readonly [Each in Kind]: AddressOf<Each> & Facts[Each] & { readonly at: number };
+}[Kind];
+
+export type LedgerAddress = AddressOf<LedgerKind>;
+
+/** `at`: milliseconds since 1970. */
+export type LedgerEntry = EntryOf<LedgerKind>;
+
+/** Entries that other conversations share are written once: what one was sent stays what it was. */
+const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
+  'shared-block',
+  'answered-block',
+  'cut-answer',
+  'own-batch',
+  'shared-batch',
+  'batch-mark',
+  'provider-count',
+]);
+
+export function isWrittenOnce({ kind }: LedgerAddress): boolean {
+  return WRITTEN_ONCE.has(kind);
+}
+
+/**
+ * The key of an address. Fingerprints have one length, spaces and tenants are written without a colon,
+ * and a conversation comes last, so two addresses never share a key. Rows of earlier releases have the
+ * same keys; they know no tenant but the local one.
+ */
+export function keyOf(address: LedgerAddress): string {
+  const key = keyInTenant(address);
+  return address.tenant === LOCAL_TENANT ? key : `t:${withoutColon(address.tenant)}:${key}`;
+}
+
+/** Names a conversation among those of all tenants, for what a process remembers about it. */
+export function conversationKeyOf({ tenant, space, conversation }: ConversationOwner): string {
+  return `${withoutColon(tenant)}:${withoutColon(space)}:${conversation}`;
+}
+
+function keyInTenant(address: LedgerAddress): string {
+  const space = withoutColon(address.space);
+  switch (address.kind) {
+    case 'own-block':
+      return `e:${address.fingerprint}:${space}:${address.conversation}`;
+    case 'shared-block':
+      return `l:${address.fingerprint}:${space}`;
+    case 'answered-block':
+      return `a:${address.fingerprint}:${address.answer}:${space}`;
+    case 'refusal':
+      return `${REFUSAL_TAGS[address.change]}:${space}:${address.conversation}`;
+    case 'refusal-at':
+      return `${REFUSAL_TAGS[address.change]}-at:${address.fingerprint}:${space}`;
+    case 'cut-answer':
+      return `cut:${address.fingerprint}:${space}`;
+    case 'own-batch':
+      return `o${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}:${address.conversation}`;
+    case 'shared-batch':
+      return `${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}`;
+    case 'batch-mark':
+      return `m${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}`;
+    case 'provider-count':
+      return `u:${address.fingerprint}:${space}`;
+    case 'verdict':
+      return `not-worth-it:${space}:${address.conversation}`;
+  }
+}
+
+const ELISION_TAGS: Readonly<Record<ElisionKind, string>> = { real: 'x', shadow: 'y' };
+
+const REFUSAL_TAGS: Readonly<Record<RefusedChange, string>> = {
+  recall: 'refused',
+  shortening: 'refused-shortening',
+};
+
+function withoutColon(text: string): string {
+  return text.includes(':') ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
+}
