@@ -1,3 +1,4 @@
+import { EXCERPT_TOKENS_MAX } from '../../src/core/memory/excerpt.ts';
 import type { Elided } from './planner.ts';
 import type { Session } from './sessions.ts';
 
@@ -15,9 +16,16 @@ export interface Cost {
 export interface Conditions {
   /** The cache's life after its last use; Infinity: always alive. */
   readonly cacheMs: number;
-  /** Each first need costs one more call, the text written again, and carried ever after. */
-  readonly countsNeeds: boolean;
+  readonly needs: Needs;
 }
+
+/**
+ * What is done when the model quotes what was left out. 'ignored': nothing, as if it did not need it.
+ * 'whole': one more call reads all of it, and it is carried ever after. 'parts': the call reads at most
+ * as much as `svc memory get` gives at once, and what was read leaves again with a later batch, at most
+ * twice; then the next need reads it again.
+ */
+export type Needs = 'ignored' | 'whole' | 'parts';
 
 const READ = 0.1;
 const WRITE = 1.25;
@@ -25,6 +33,11 @@ const WRITE = 1.25;
 const LOOK_BACK_BLOCKS = { 'claude-code': 20, codex: Infinity } as const;
 // The call that reads an output again.
 const READING_TOKENS = 60;
+// What stands for it once it has left again.
+const STUB_TOKENS = 50;
+// As the product does: LEAVES_AGAIN_MAX, and the settings' rounds that are kept.
+const LEAVES_AGAIN_MAX = 2;
+const KEEP_ROUNDS = 4;
 
 /**
  * An entry exists where a request ended and behind the system prompt, nowhere else, and is found only
@@ -33,33 +46,105 @@ const READING_TOKENS = 60;
 export function priceSession(
   session: Session,
   plans: readonly Elided[],
-  { cacheMs, countsNeeds }: Conditions,
+  { cacheMs, needs }: Conditions,
 ): Cost {
-  const state = new Cache(session, cacheMs);
-  const fetched = new Set<number>();
-  let [price, tokens, breaks, needs, carried, start] = [0, 0, 0, 0, 0, 0];
+  const cache = new Cache(session, cacheMs);
+  const fetches = new Fetches(session, needs);
+  const cost = { price: 0, tokens: 0, breaks: 0, needs: 0 };
+  let [start, before] = [0, NOTHING];
   for (const [call, { a, b, ts }] of session.calls.entries()) {
     const elided = plans[call] ?? NOTHING;
-    if (a !== start) [start, carried] = [a, 0];
-    const all = lengthOf(session, { a, b, elided }) + carried;
-    const { read, isBroken } = state.request({ a, b, ts, elided, carried });
-    if (isBroken) breaks += 1;
-    price += READ * read + WRITE * (all - read);
-    tokens += all;
-    if (!countsNeeds) continue;
-    for (const holders of session.needs.get(call) ?? []) {
-      const isHeld = holders.some((item) => !elided.has(item) || fetched.has(item));
-      const item = holders.at(-1);
-      if (isHeld || item === undefined) continue;
-      fetched.add(item);
-      needs += 1;
-      const more =
-        (session.position[item + 1] ?? 0) - (session.position[item] ?? 0) + READING_TOKENS;
-      price += READ * all + WRITE * more;
-      carried += more;
+    if (a !== start) fetches.forget();
+    const changed = a === start ? fetches.follow(call, before, elided) : Infinity;
+    [start, before] = [a, elided];
+    const all = lengthOf(session, { a, b, elided, fetches });
+    const { read, isBroken } = cache.request({ a, b, ts, elided, fetches, changed });
+    if (isBroken) cost.breaks += 1;
+    cost.price += READ * read + WRITE * (all - read);
+    cost.tokens += all;
+    for (const more of fetches.needed(call, elided)) {
+      cost.needs += 1;
+      cost.price += READ * all + WRITE * more;
     }
   }
-  return { price, tokens, breaks, needs };
+  return cost;
+}
+
+interface Fetch {
+  readonly item: number;
+  /** The item before which it stands. */
+  readonly at: number;
+  readonly call: number;
+  readonly tokens: number;
+  /** How often the same item was read before it. */
+  readonly earlier: number;
+  hasLeft: boolean;
+}
+
+/** What the model has read again, and where it stands. */
+class Fetches {
+  readonly #session: Session;
+  readonly #needs: Needs;
+  #all: Fetch[] = [];
+
+  constructor(session: Session, needs: Needs) {
+    this.#session = session;
+    this.#needs = needs;
+  }
+
+  forget(): void {
+    this.#all = [];
+  }
+
+  /** Leaves and comes back with the rest. Returns the first item from which the request changes. */
+  follow(call: number, before: Elided, elided: Elided): number {
+    const isBatch = [...elided.keys()].some((item) => !before.has(item));
+    const comesBack = before.size > 0 && elided.size === 0;
+    let changed = Infinity;
+    for (const fetch of this.#all) {
+      const leaves = isBatch && call - fetch.call > KEEP_ROUNDS && fetch.earlier < LEAVES_AGAIN_MAX;
+      const hasLeft = !comesBack && this.#needs === 'parts' && (fetch.hasLeft || leaves);
+      if (hasLeft !== fetch.hasLeft) changed = Math.min(changed, fetch.at - 1);
+      fetch.hasLeft = hasLeft;
+    }
+    return changed;
+  }
+
+  /** Tokens of what was read before this item. */
+  tokensBefore(item: number): number {
+    return this.#all.reduce((sum, { at, tokens, hasLeft }) => {
+      if (at > item) return sum;
+      return sum + (hasLeft ? READING_TOKENS + STUB_TOKENS : tokens);
+    }, 0);
+  }
+
+  /** Tokens of each text that this call's answer needs and has read again. */
+  needed(call: number, elided: Elided): readonly number[] {
+    if (this.#needs === 'ignored') return [];
+    const { needs, calls } = this.#session;
+    const read: number[] = [];
+    for (const holders of needs.get(call) ?? []) {
+      const item = holders.at(-1);
+      const isHeld = holders.some((it) => !elided.has(it) || this.#holds(it));
+      if (item === undefined || isHeld) continue;
+      const tokens = this.#tokensOf(item) + READING_TOKENS;
+      const earlier = this.#all.filter((fetch) => fetch.item === item).length;
+      const at = calls[call]?.b ?? 0;
+      this.#all.push({ item, at, call, tokens, earlier, hasLeft: false });
+      read.push(tokens);
+    }
+    return read;
+  }
+
+  #holds(item: number): boolean {
+    return this.#all.some((fetch) => fetch.item === item && !fetch.hasLeft);
+  }
+
+  #tokensOf(item: number): number {
+    const { position, tokenRatio } = this.#session;
+    const whole = (position[item + 1] ?? 0) - (position[item] ?? 0);
+    return this.#needs === 'parts' ? Math.min(whole, EXCERPT_TOKENS_MAX * tokenRatio) : whole;
+  }
 }
 
 const NOTHING: Elided = new Map();
@@ -69,7 +154,9 @@ interface CachedRequest {
   readonly b: number;
   readonly ts: number;
   readonly elided: Elided;
-  readonly carried: number;
+  readonly fetches: Fetches;
+  /** The first item from which what was read again has changed. */
+  readonly changed: number;
 }
 
 class Cache {
@@ -86,10 +173,13 @@ class Cache {
   }
 
   /** Tokens that this request reads from the cache. */
-  request({ a, b, ts, elided, carried }: CachedRequest): { read: number; isBroken: boolean } {
+  request({ a, b, ts, elided, fetches, ...request }: CachedRequest): {
+    read: number;
+    isBroken: boolean;
+  } {
     const { staticTokens, kind } = this.#session;
     if (a !== this.#before.a) this.#entries.clear();
-    const changed = firstChange(this.#before, elided);
+    const changed = Math.min(firstChange(this.#before, elided), request.changed);
     const isBroken = a === this.#before.a && changed < this.#before.b;
     let end = -1;
     for (const [at, usedTs] of this.#entries) {
@@ -98,7 +188,7 @@ class Cache {
       else if (at <= b && b - at <= LOOK_BACK_BLOCKS[kind]) end = Math.max(end, at);
     }
     const system = ts - this.#systemTs <= this.#cacheMs ? staticTokens : 0;
-    const prefix = end < 0 ? 0 : lengthOf(this.#session, { a, b: end, elided }) + carried;
+    const prefix = end < 0 ? 0 : lengthOf(this.#session, { a, b: end, elided, fetches });
     if (end >= 0) this.#entries.set(end, ts);
     this.#entries.set(b, ts);
     this.#systemTs = ts;
@@ -117,9 +207,9 @@ function firstChange(before: { readonly elided: Elided }, elided: Elided): numbe
 
 function lengthOf(
   { position, staticTokens }: Session,
-  { a, b, elided }: { readonly a: number; readonly b: number; readonly elided: Elided },
+  { a, b, elided, fetches }: Pick<CachedRequest, 'a' | 'b' | 'elided' | 'fetches'>,
 ): number {
-  let tokens = staticTokens + (position[b] ?? 0) - (position[a] ?? 0);
+  let tokens = staticTokens + (position[b] ?? 0) - (position[a] ?? 0) + fetches.tokensBefore(b);
   for (const [item, saved] of elided) if (item >= a && item < b) tokens -= saved;
   return tokens;
 }

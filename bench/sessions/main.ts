@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { findCandidates, savedTokens } from '../../src/core/shortening/shortening.ts';
-import { type Cost, priceSession } from './cost.ts';
+import { type Cost, type Needs, priceSession } from './cost.ts';
 import { type Leaving, productRule, type Rule, SessionPlanner } from './planner.ts';
 import { loadSessions, type Session, type SessionKind } from './sessions.ts';
 
@@ -15,7 +15,7 @@ const { values } = parseArgs({
   },
 });
 
-const COLUMNS = ['breaks', 'needs', '>101 %', 'worst'];
+const COLUMNS = ['price', 'fetched', 'in parts', 'breaks', 'needs', '>101 %', 'worst'];
 
 interface Policy {
   readonly name: string;
@@ -49,21 +49,21 @@ for (const kind of ['claude-code', 'codex'] as const) {
 function report(kind: SessionKind, sessions: readonly Session[]): void {
   const planners = sessions.map((session) => new SessionPlanner(session));
   print(`\n${kind}: ${sessions.length} sessions; % of forwarding everything; one policy a row`);
-  print(row(['policy', 'cache', 'tokens', 'price', 'with needs', ...COLUMNS]));
+  print(row(['policy', 'cache', 'tokens', ...COLUMNS]));
   for (const [cacheName, cacheMs] of [
     ['alive', Infinity],
     ['real gaps', LIFE_MS],
   ] as const) {
-    const direct = sessions.map((it) => priceSession(it, [], { cacheMs, countsNeeds: false }));
+    const direct = sessions.map((it) => priceSession(it, [], { cacheMs, needs: 'ignored' }));
     for (const { name, rule, leaves } of POLICIES) {
       const replays = sessions.flatMap((session, at): Replay[] => {
         const elided = planners[at]?.plan(rule, { cacheMs, leaves });
         const directly = direct[at];
         if (elided === undefined || directly === undefined) return [];
-        const price = (countsNeeds: boolean): Cost =>
-          priceSession(session, elided, { cacheMs, countsNeeds });
+        const price = (needs: Needs): Cost => priceSession(session, elided, { cacheMs, needs });
         const calls = session.calls.length;
-        return [{ calls, direct: directly, without: price(false), withNeeds: price(true) }];
+        const [without, whole, parts] = [price('ignored'), price('whole'), price('parts')];
+        return [{ calls, direct: directly, without, whole, parts }];
       });
       print(row([name, cacheName, ...figures(replays)]));
       if (leaves !== 'at-edge') continue;
@@ -85,13 +85,17 @@ interface Replay {
   readonly calls: number;
   readonly direct: Cost;
   readonly without: Cost;
-  readonly withNeeds: Cost;
+  /** With every need read again, whole and in parts. */
+  readonly whole: Cost;
+  readonly parts: Cost;
 }
 
 function figures(replays: readonly Replay[]): string[] {
   const total = (value: (replay: Replay) => number): number =>
     replays.reduce((sum, replay) => sum + value(replay), 0);
-  const shares = replays.map(({ without, direct }) => without.price / direct.price);
+  const shares = replays.map(({ without, parts, direct }) => {
+    return Math.max(without.price, parts.price) / direct.price;
+  });
   const price = total(({ direct }) => direct.price);
   return [
     percent(
@@ -103,12 +107,16 @@ function figures(replays: readonly Replay[]): string[] {
       price,
     ),
     percent(
-      total(({ withNeeds }) => withNeeds.price),
+      total(({ whole }) => whole.price),
+      price,
+    ),
+    percent(
+      total(({ parts }) => parts.price),
       price,
     ),
     (total(({ without }) => without.breaks) / replays.length).toFixed(1),
     `${percent(
-      total(({ withNeeds }) => withNeeds.needs),
+      total(({ parts }) => parts.needs),
       total(({ calls }) => calls),
     )} %`,
     String(shares.filter((share) => share > WORSE_MAX).length),
@@ -121,7 +129,7 @@ function halfRule(facts: Parameters<Rule>[0]): ReturnType<Rule> {
   const old = findCandidates(facts);
   const gain = old.reduce((sum, output) => sum + savedTokens(output), 0);
   const all = facts.items.reduce((sum, { tokens }) => sum + tokens, 0);
-  const messages = [...facts.repeated].reduce((sum, it) => sum - savedTokens(it), all);
+  const messages = [...facts.repeated.keys()].reduce((sum, it) => sum - savedTokens(it), all);
   const isEnough = facts.isCacheCold ? gain >= 1024 : gain >= Math.max(4096, messages / 2);
   return isEnough ? old : [];
 }

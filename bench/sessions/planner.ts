@@ -20,7 +20,6 @@ import {
   type ItemTools,
   outputsOf,
   readItemTools,
-  referencesRead,
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
@@ -33,7 +32,7 @@ import {
   type ShorteningFacts,
   wantedOutputs,
 } from '../../src/core/shortening/shortening.ts';
-import { stubTokens } from '../../src/core/shortening/stubs.ts';
+import { NEWEST_FORM, type StubForm, stubTokens } from '../../src/core/shortening/stubs.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import type { Item, RequestView } from '../../src/core/conversation/view.ts';
 import { type Fill, fillOf, type Measure } from '../../src/core/shortening/window.ts';
@@ -61,6 +60,7 @@ const OUTPUT_FOLDER = '/home/someone/.local/share/svc/outputs';
 /** Outputs, and whole exchanges of plain text, by the session's items. */
 interface Left {
   readonly elided: readonly ToolOutput[];
+  readonly forms: ReadonlyMap<ToolOutput, StubForm>;
   readonly omitted: readonly Omission[];
 }
 
@@ -135,7 +135,7 @@ export class SessionPlanner {
     const known = batchesIn(new FoundEntries(run.ledger.values()), place);
     const prices = cachePrices(view.dialect);
     const tokens = this.#estimate(view);
-    if (tokens <= INPUT_BUDGET) return { elided: [], omitted: [] };
+    if (tokens <= INPUT_BUDGET) return { elided: [], omitted: [], forms: new Map() };
     const { model, kind } = this.#session;
     const { measure, leaves } = run;
     const { tokenRatio } = prices;
@@ -148,7 +148,6 @@ export class SessionPlanner {
       items: view.items,
       exchanges,
       outputs,
-      reread: referencesRead(view, toolsOf),
       repeated: repeatedOutputs(outputs, known),
       omittable: omissions.filter((omission) => !omitted.has(omission)),
       omitted: [...omitted],
@@ -179,7 +178,7 @@ export class SessionPlanner {
       if (!run.ledger.has(keyOf(entry))) run.ledger.set(keyOf(entry), entry);
     }
     this.#capture(facts, run.stored);
-    return chosen;
+    return { ...chosen, forms: facts.repeated };
   }
 
   /** The next call begins with a summary of this one's history. */
@@ -208,10 +207,9 @@ export class SessionPlanner {
     return { counted, estimated };
   }
 
-  #capture({ outputs, reread }: ShorteningFacts, stored: Set<string>): void {
+  #capture({ outputs }: ShorteningFacts, stored: Set<string>): void {
     const fresh = outputs.filter(
-      (output) =>
-        !stored.has(output.digest) && isElidable(output, reread) && !this.#isMasked(output),
+      (output) => !stored.has(output.digest) && isElidable(output) && !this.#isMasked(output),
     );
     for (const { digest } of fresh.slice(0, CAPTURE_LIMIT)) stored.add(digest);
   }
@@ -224,7 +222,7 @@ export class SessionPlanner {
     return isMasked;
   }
 
-  #saved(call: number, view: RequestView, { elided, omitted }: Left): Elided {
+  #saved(call: number, view: RequestView, { elided, omitted, forms }: Left): Elided {
     const { position } = this.#session;
     const { tokenRatio } = cachePrices(view.dialect);
     const saved = new Map<number, number>();
@@ -232,11 +230,13 @@ export class SessionPlanner {
       const tokens = (position[index + 1] ?? 0) - (position[index] ?? 0);
       saved.set(index, Math.max(0, tokens - Math.ceil(estimateTextTokens(text) * tokenRatio)));
     };
-    for (const { output, text } of replacementsOf(elided, OUTPUT_FOLDER)) {
+    for (const { output, text } of replacementsOf(elided, { outputFolder: OUTPUT_FOLDER, forms })) {
       const index = this.#indexById.get(output.callId);
       if (index === undefined) continue;
-      this.#stubTokens.set(output.callId, stubTokens(output));
-      note(index, text);
+      this.#stubTokens.set(output.callId, stubTokens(output, NEWEST_FORM));
+      // What the client glued to the output's end stays.
+      const whole = this.#session.items[index]?.text ?? '';
+      note(index, `${text}${whole.slice(output.text.length)}`);
     }
     for (const { fingerprint } of omitted) this.#omitted.add(fingerprint);
     const gone = this.#itemsOf(call, view, omitted);

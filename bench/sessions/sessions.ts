@@ -35,6 +35,8 @@ export interface Session {
   readonly calls: readonly SessionCall[];
   /** The provider's tokens of everything before the items: system prompt and tools. */
   readonly staticTokens: number;
+  /** The provider's tokens for one of o200k's. */
+  readonly tokenRatio: number;
   /** The provider's tokens before each item: prices are in these. */
   readonly position: readonly number[];
   /** By call: groups of items, any one of which holds what the answer quotes. */
@@ -67,6 +69,7 @@ function readSession(kind: SessionKind, value: unknown, needs: unknown): Session
     id,
     model,
     kind,
+    tokenRatio: ratio,
     dialect: kind === 'codex' ? 'openai_responses' : 'anthropic_messages',
     items,
     calls: calls.filter(({ a, b }) => b > a),

@@ -64,7 +64,7 @@ export class OutputKeeper {
     const { space } = reading.place;
     const fresh = new Map(
       outputs
-        .filter((output) => isElidable(output, NONE_READ) && !this.#isKnown(space, output))
+        .filter((output) => isElidable(output) && !this.#isKnown(space, output))
         .map((output) => [output.digest, output]),
     );
     const chosen = [...fresh.values()].slice(0, limit);
@@ -117,8 +117,6 @@ export class OutputKeeper {
     return this.#stored.has(key) || this.#refused.has(key) || this.#underway.has(key);
   }
 }
-
-const NONE_READ: ReadonlySet<string> = new Set();
 
 function remember(set: Set<string>, key: string): void {
   set.add(key);

@@ -28,7 +28,6 @@ import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { findOmissions } from '../core/shortening/omissions.ts';
-import { referencesRead } from '../core/shortening/outputs.ts';
 import {
   type ContinuityState,
   type Plan,
@@ -299,7 +298,6 @@ export class Shortener {
       items: view.items,
       exchanges,
       outputs,
-      reread: referencesRead(view, (item) => this.#read.toolsOf(view, item)),
       repeated: repeatedOutputs(outputs, known),
       omittable: omissions.filter((omission) => !omitted.has(omission)),
       omitted: [...omitted],
@@ -333,7 +331,8 @@ export class Shortener {
     }
     const chosen = chooseOutputs(facts, wanted, digests);
     await this.#record(call, chosen, wanted.comesBack);
-    const elided = replacementsOf(chosen.elided, this.#parts.outputFolder);
+    const { outputFolder } = this.#parts;
+    const elided = replacementsOf(chosen.elided, { outputFolder, forms: facts.repeated });
     const { omitted } = chosen;
     if (isMeasured) return { elided, omitted, state: 'shadow_only' };
     if (omitted.length > 0) return { elided, omitted, state: 'committed' };

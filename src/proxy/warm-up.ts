@@ -4,7 +4,7 @@ import type { Dialect } from '../core/conversation/dialect.ts';
 import { applyEdits } from '../core/plan/edits.ts';
 import { groupExchanges } from '../core/conversation/exchanges.ts';
 import { findOmissions, readExchangeTexts } from '../core/shortening/omissions.ts';
-import { readItemTools, referencesRead, seenOutputsOf } from '../core/shortening/outputs.ts';
+import { readItemTools, seenOutputsOf } from '../core/shortening/outputs.ts';
 import { makePlan } from '../core/plan/plan.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
 import { chooseOutputs, replacementsOf, wantedOutputs } from '../core/shortening/shortening.ts';
@@ -67,8 +67,7 @@ function shortenSample({ view }: Reading): number {
     items: view.items,
     exchanges,
     outputs: seenOutputsOf(view, toolsOf),
-    reread: referencesRead(view, toolsOf),
-    repeated: new Set([]),
+    repeated: new Map(),
     omittable: findOmissions(view, exchanges, (exchange) => readExchangeTexts(view, exchange)),
     omitted: [],
     isStored: () => true,
@@ -83,7 +82,7 @@ function shortenSample({ view }: Reading): number {
   const digests = new Set(wanted.batch.map(({ digest }) => digest));
   const { elided, omitted } = chooseOutputs(facts, wanted, digests);
   const shortening = {
-    elided: replacementsOf(elided, undefined),
+    elided: replacementsOf(elided, { outputFolder: undefined, forms: facts.repeated }),
     omitted,
     state: 'committed',
   } as const;

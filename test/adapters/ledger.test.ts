@@ -184,7 +184,7 @@ const EARLIER: readonly (readonly [string, string, LedgerEntry])[] = [
       kind: 'shared-batch',
       elision: 'real',
       ...AT_ITEM,
-      leftOut: { before: 5, marks: ['abc', '~def'] },
+      leftOut: { before: 5, stubForm: 1, marks: ['abc', '~def'] },
       at: 7,
     },
   ],

@@ -35,7 +35,7 @@ test.each(DIALECTS)(
     const text = 'first "line"\n\tsecond Ω \u0001 line';
     const view = viewOfRounds(dialect, [round('call_1', text), round('call_2', 'other')]);
     const [first, second] = outputsIn(view);
-    expect(first).toMatchObject({ callId: 'call_1', tool: 'Bash', text, isReading: false });
+    expect(first).toMatchObject({ callId: 'call_1', tool: 'Bash', text, timesRead: 0 });
     expect(second?.callId).toBe('call_2');
     const { start = 0, end = 0 } = first?.content ?? {};
     expect(JSON.parse(`"${view.bytes.toString('utf8', start, end)}"`)).toBe(text);
@@ -148,8 +148,8 @@ test('bytes that are no UTF-8 in front of a reminder leave the output alone', ()
 
 test('the answer of reading an elided output again is known by the reference in its call', () => {
   const again = round('a', 'text', { args: { command: 'svc memory get m_abcdefghijklmnop' } });
-  const view = viewOfRounds('openai_responses', [again, round('b', 'text')]);
-  expect(outputsIn(view).map(({ isReading }) => isReading)).toEqual([true, false]);
+  const view = viewOfRounds('openai_responses', [again, round('b', 'other')]);
+  expect(outputsIn(view).map(({ timesRead }) => timesRead)).toEqual([1, 0]);
 });
 
 test('a client’s own stub marks itself and every earlier output of the same file', () => {

@@ -3,14 +3,11 @@ import { expect, test } from 'vitest';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { applyEdits } from '../../src/core/plan/edits.ts';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
-import {
-  outputsOf,
-  readItemTools,
-  referencesRead,
-  type ToolOutput,
-} from '../../src/core/shortening/outputs.ts';
+import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
+import { LOCAL_TENANT, type LeftOut } from '../../src/core/ledger/entries.ts';
+import { elisionEntries, repeatedOutputs } from '../../src/core/shortening/elisions.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
-import { REFERENCES, referenceOf } from '../../src/core/memory/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import {
   chooseOutputs,
@@ -21,7 +18,12 @@ import {
   type ShorteningFacts,
   wantedOutputs,
 } from '../../src/core/shortening/shortening.ts';
-import { gistOf, stubTokens, writeNote, writeStub } from '../../src/core/shortening/stubs.ts';
+import {
+  NEWEST_FORM,
+  type StubForm,
+  writeNote,
+  writeStub,
+} from '../../src/core/shortening/stubs.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import type { Fill } from '../../src/core/shortening/window.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
@@ -32,8 +34,7 @@ function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): Short
     items: view.items,
     exchanges: groupExchanges(view.items),
     outputs: outputsOf(view, toolsOf),
-    reread: referencesRead(view, toolsOf),
-    repeated: new Set(),
+    repeated: new Map(),
     omittable: [],
     omitted: [],
     isStored: () => true,
@@ -45,6 +46,10 @@ function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): Short
     isCompaction: false,
     ...other,
   };
+}
+
+function asRepeated(outputs: readonly ToolOutput[]): ReadonlyMap<ToolOutput, StubForm> {
+  return new Map(outputs.map((output) => [output, NEWEST_FORM]));
 }
 
 const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
@@ -87,12 +92,16 @@ test('only the texts of chosen outputs change; pairs, ids, reasoning and all els
       const view = viewOfRounds(dialect, list);
       const facts = factsOf(view);
       const { elided } = chooseOutputs(facts, wantedOutputs(facts), everyProven(facts.outputs));
-      const replacements = replacementsOf(elided, '/data/outputs');
+      const style = { outputFolder: '/data/outputs', forms: facts.repeated };
+      const replacements = replacementsOf(elided, style);
       const forwarded = Buffer.concat(applyEdits(view.bytes, elisionEdits(replacements)));
       // The oracle: the same session written with stubs for texts, a note behind the first.
-      const note = writeNote('/data/outputs');
+      const note = writeNote('/data/outputs', NEWEST_FORM);
       const stubs = new Map(
-        elided.map((output, at) => [output.callId, `${writeStub(output)}${at === 0 ? note : ''}`]),
+        elided.map((output, at) => [
+          output.callId,
+          `${writeStub(output, NEWEST_FORM)}${at === 0 ? note : ''}`,
+        ]),
       );
       const expected = list.map((one) => ({ ...one, output: stubs.get(one.id) ?? one.output }));
       expect(forwarded.toString()).toBe(JSON.stringify(sessionBody(dialect, expected)));
@@ -138,37 +147,22 @@ test('beside large outputs, what takes no more room than a stub or two stays', (
   expect(ids).toEqual(['c8', 'c9', 'c10', 'c11']);
 });
 
-test('a stub is a function of the output, short, one line, and names its reference and no other', () => {
-  fc.assert(
-    fc.property(
-      fc.string({ unit: 'binary' }),
-      fc.string({ unit: 'binary', maxLength: 300 }),
-      (tool, text) => {
-        const output = { tool, gist: gistOf(text), digest: 'A'.repeat(43) };
-        const stub = writeStub(output);
-        expect(stub).toBe(writeStub({ ...output }));
-        expect(stub).not.toMatch(/[\n\r\p{Cc}\p{Surrogate}]/u);
-        expect(stub.match(REFERENCES)?.at(-1)).toBe(referenceOf(output.digest));
-        expect(stubTokens(output)).toBeLessThan(500);
-      },
-    ),
-  );
-});
-
-test.each([
-  [
-    'Chunk ID: 06\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n\nfive ok',
-    'five ok',
-  ],
-  [
-    'Exit code: 1\nWall time: 2 seconds\nOutput:\nTotal output lines: 9\n\nno such file',
-    'no such file',
-  ],
-  ['Wall time: 0.1 seconds\nOutput:\n', ''],
-  ['Output:\na', 'Output:'],
-  ['\n  1→package cli\n', '1→package cli'],
-])('of %j a stub shows %j', (text, line) => {
-  expect(gistOf(text).firstLine).toBe(line);
+test('stubs are written in the form of their batch', () => {
+  const view = sessionOf(10, 500);
+  const { outputs } = factsOf(view);
+  const owner = { tenant: LOCAL_TENANT, space: 's', conversation: 'c' };
+  const place = { view, owner, elision: 'real' } as const;
+  const entries = elisionEntries({ batch: outputs, omissions: [] }, place, 1);
+  const batches = entries.flatMap((entry) => ('leftOut' in entry ? [entry.leftOut] : []));
+  const formsOf = (list: readonly LeftOut[]) => [...repeatedOutputs(outputs, list).values()];
+  const all = (form: StubForm) => Array.from({ length: 10 }, () => form);
+  expect(formsOf(batches)).toEqual(all(NEWEST_FORM));
+  const as = (stubForm: number) =>
+    batches.map((it) => (it === 'nothing' ? it : { ...it, stubForm }));
+  expect(formsOf(as(1))).toEqual(all(1));
+  // Two batches hold the same output: its first words stay.
+  expect(formsOf([...batches, ...as(1)])).toEqual(all(1));
+  expect(formsOf(as(9))).toEqual(all(NEWEST_FORM));
 });
 
 test('without a cold cache a small batch waits, and with one it goes', () => {
@@ -218,7 +212,8 @@ test('after a first batch the next one goes the sooner, the longer its outputs h
       return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, size) };
     });
     const facts = factsOf(viewOfRounds('anthropic_messages', list), { isCacheCold: false });
-    return wantedOutputs({ ...facts, repeated: new Set(facts.outputs.slice(0, 30)) }).batch.length;
+    return wantedOutputs({ ...facts, repeated: asRepeated(facts.outputs.slice(0, 30)) }).batch
+      .length;
   };
   expect(batchAfter(0)).toBe(0);
   expect(batchAfter(60)).toBe(8);
@@ -229,9 +224,9 @@ test('above four fifths of the window nothing more is left out, and what is out 
   const fill = { ...ROOMY, hasRoom: false };
   for (const isCacheCold of [true, false]) {
     const facts = factsOf(view, { fill, isCacheCold });
-    const repeated = new Set(facts.outputs.slice(0, 5));
+    const repeated = asRepeated(facts.outputs.slice(0, 5));
     expect(wantedOutputs({ ...facts, repeated })).toEqual({
-      repeated: [...repeated],
+      repeated: [...repeated.keys()],
       omitted: [],
       batch: [],
       omissions: [],
@@ -244,7 +239,7 @@ test('above four fifths of the window nothing more is left out, and what is out 
 test('at the window’s edge all comes back once; where nothing is out there is nothing to come', () => {
   const view = sessionOf(40, 500);
   const facts = factsOf(view, { fill: { ...ROOMY, hasRoom: false, isAtEdge: true } });
-  const repeated = new Set(facts.outputs.slice(0, 5));
+  const repeated = asRepeated(facts.outputs.slice(0, 5));
   expect(wantedOutputs({ ...facts, repeated })).toMatchObject({ repeated: [], comesBack: true });
   expect(wantedOutputs(facts)).toMatchObject({ repeated: [], batch: [], comesBack: false });
   // From then on, also with room to spare: the model's cache holds the whole now.
@@ -256,11 +251,11 @@ test('a compaction sees all where that fits, and what was left out stays out whe
   const view = sessionOf(40, 500);
   const fill = { ...ROOMY, hasRoom: false, isAtEdge: true };
   const facts = factsOf(view, { isCompaction: true, fill });
-  const repeated = new Set(facts.outputs.slice(0, 5));
+  const repeated = asRepeated(facts.outputs.slice(0, 5));
   expect(wantedOutputs({ ...facts, repeated })).toMatchObject({ repeated: [], comesBack: false });
   const tooMuch = { ...fill, isAtEdge: false, mayNotFit: true };
   const wanted = wantedOutputs({ ...facts, repeated, fill: tooMuch });
-  expect(wanted).toMatchObject({ repeated: [...repeated], batch: [], comesBack: false });
+  expect(wanted).toMatchObject({ repeated: [...repeated.keys()], batch: [], comesBack: false });
 });
 
 test('what the memory never acknowledged is not even asked for', () => {
@@ -287,36 +282,49 @@ test.each([
   const view = viewOfRounds('anthropic_messages', [{ id: 'a', tool: 'Bash', args: {}, output }]);
   const { outputs } = factsOf(view);
   expect(outputs).toHaveLength(1);
-  expect(outputs.filter((it) => isElidable(it, new Set()))).toEqual([]);
+  expect(outputs.filter((it) => isElidable(it))).toEqual([]);
 });
 
-test('what was read again is not left out a second time, and neither is the copy', () => {
-  const output = longOutput('x', 600);
-  const original: Round = { id: 'a', tool: 'Read', args: { file_path: '/x' }, output };
-  const rest = Array.from({ length: 8 }, (_, at): Round => {
-    return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
-  });
-  const first = factsOf(viewOfRounds('anthropic_messages', [original, ...rest])).outputs[0];
-  const ref = referenceOf(first?.digest ?? '');
-  const again: Round = {
-    id: 'b',
-    tool: 'Bash',
-    args: { command: `svc memory get ${ref}` },
-    output,
+/** Readings of one text, each after some rounds, and rounds enough to make the last of them old. */
+function readings(texts: readonly string[], ref: string, dialect: Dialect): ShorteningFacts {
+  const filler = (name: string): Round => {
+    return { id: name, tool: 'Bash', args: {}, output: longOutput(name, 30) };
   };
-  const facts = factsOf(viewOfRounds('anthropic_messages', [original, again, ...rest]));
-  const candidates = findCandidates(facts).map(({ callId }) => callId);
-  expect(candidates).toEqual(['c0', 'c1', 'c2', 'c3']);
+  const read = texts.flatMap((output, at): Round[] => {
+    const args = { command: `svc memory get ${ref} --lines 1-100` };
+    return [{ id: `r${at}`, tool: 'Bash', args, output }, filler(`f${at}`)];
+  });
+  const rest = Array.from({ length: 8 }, (_, at) => filler(`c${at}`));
+  return factsOf(viewOfRounds(dialect, [...read, ...rest]));
+}
+
+const idsOf = (outputs: readonly ToolOutput[]) => outputs.map(({ callId }) => callId);
+
+test.each(DIALECTS)('%s: what was read again may leave again, at most twice', (dialect) => {
+  const texts = Array.from({ length: 4 }, (_, at) => longOutput(`part ${at}`, 600));
+  const facts = readings(texts, 'm_abcdefghijklmnop', dialect);
+  expect(idsOf(findCandidates(facts))).toEqual(['r0', 'r1']);
+  // What left stays out, and a third copy never does, whatever the ledger says of its text.
+  const repeated = asRepeated(facts.outputs);
+  expect(idsOf(wantedOutputs({ ...facts, repeated }).repeated)).not.toContain('r2');
+  expect(idsOf(wantedOutputs({ ...facts, repeated }).repeated)).toContain('r1');
 });
 
-test('a part of an elided output that was read again stays, although it is another text', () => {
-  const args = { command: 'svc memory get m_abcdefghijklmnop --lines 1-200' };
-  const part: Round = { id: 'part', tool: 'Bash', args, output: longOutput('part', 600) };
-  const rest = Array.from({ length: 8 }, (_, at): Round => {
-    return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
-  });
-  const facts = factsOf(viewOfRounds('openai_chat_completions', [part, ...rest]));
-  expect(findCandidates(facts).map(({ callId }) => callId)).toEqual(['c0', 'c1', 'c2', 'c3']);
+test('a text that comes word for word, or under the reference of its copy, is counted as one', () => {
+  const text = longOutput('x', 600);
+  const original: Round = { id: 'a', tool: 'Read', args: { file_path: '/x' }, output: text };
+  const outputs = (list: readonly Round[]) =>
+    factsOf(viewOfRounds('openai_responses', list)).outputs;
+  const again = (id: string, of: string, output: string): Round => {
+    const ref = referenceOf(outputs([{ ...original, output: of }])[0]?.digest ?? '');
+    return { id, tool: 'Bash', args: { command: `svc memory get ${ref}` }, output };
+  };
+  const part = longOutput('part', 300);
+  const list = [original, again('b', text, part), again('c', part, part), again('d', text, text)];
+  expect(outputs(list).map(({ timesRead }) => timesRead)).toEqual([0, 1, 2, 3]);
+  // Read anew with its own tool it is the same text, read as often.
+  const anew = outputs([...list, { ...original, id: 'e' }]).at(-1);
+  expect(anew?.timesRead).toBe(3);
 });
 
 test('what a client’s own stub refers to stays, and comes back when it was left out before', () => {
@@ -331,6 +339,6 @@ test('what a client’s own stub refers to stays, and comes back when it was lef
   const facts = factsOf(viewOfRounds('anthropic_messages', session));
   expect(findCandidates(facts).map(({ callId }) => callId)).toEqual(['c0', 'c1', 'c2', 'c3']);
   const [referred] = facts.outputs;
-  const repeated = new Set(referred === undefined ? [] : [referred]);
+  const repeated = asRepeated(referred === undefined ? [] : [referred]);
   expect(wantedOutputs({ ...facts, repeated }).repeated).toEqual([]);
 });

@@ -104,12 +104,25 @@ function blockFact({ block, form, dropsEarlier }: BlockFact): BlockFact {
   return { block, form, dropsEarlier };
 }
 
+/** Before the form of the stubs. No mark of an output or exchange begins so. */
+const FORM = '!';
+/** Of a row that names none, as the first release wrote them. */
+const FIRST_FORM = 1;
+
 function textOf(leftOut: LeftOut): string {
-  return leftOut === 'nothing' ? WHOLE : [String(leftOut.before), ...leftOut.marks].join(' ');
+  if (leftOut === 'nothing') return WHOLE;
+  const { before, stubForm, marks } = leftOut;
+  return [
+    String(before),
+    ...(stubForm === FIRST_FORM ? [] : [`${FORM}${stubForm}`]),
+    ...marks,
+  ].join(' ');
 }
 
 function leftOutOf(text: string): LeftOut {
   if (text === WHOLE) return 'nothing';
   const [before, ...marks] = text.split(' ');
-  return { before: Number(before), marks };
+  const named = marks[0]?.startsWith(FORM) === true ? marks.shift() : undefined;
+  const stubForm = named === undefined ? FIRST_FORM : Number(named.slice(FORM.length));
+  return { before: Number(before), stubForm, marks };
 }

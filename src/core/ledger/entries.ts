@@ -49,8 +49,13 @@ interface OfElision {
   readonly elision: ElisionKind;
 }
 
-/** Outputs before an item and exchanges, by their marks; 'nothing' when all came back. */
-export type LeftOut = { readonly before: number; readonly marks: readonly string[] } | 'nothing';
+/**
+ * Outputs before an item and exchanges, by their marks, and how the outputs' stubs are worded (see
+ * StubForm); 'nothing' when all came back.
+ */
+export type LeftOut =
+  | { readonly before: number; readonly stubForm: number; readonly marks: readonly string[] }
+  | 'nothing';
 
 /** The change that a provider refused. */
 export type RefusedChange = 'recall' | 'shortening';

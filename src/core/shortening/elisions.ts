@@ -11,6 +11,7 @@ import type {
 import type { FoundEntries } from '../ledger/found-entries.ts';
 import type { Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
+import { NEWEST_FORM, type StubForm } from './stubs.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 import type { Measure } from './window.ts';
 
@@ -71,21 +72,28 @@ export function isWholeAgain(batches: readonly LeftOut[]): boolean {
   return batches.includes('nothing');
 }
 
-/** The outputs that these batches left out. */
+/** The outputs that these batches left out, with the form of their stubs. */
 export function repeatedOutputs(
   outputs: readonly ToolOutput[],
   batches: readonly LeftOut[],
-): ReadonlySet<ToolOutput> {
-  const repeated = new Set<ToolOutput>();
+): ReadonlyMap<ToolOutput, StubForm> {
+  const repeated = new Map<ToolOutput, StubForm>();
   for (const batch of batches) {
     if (batch === 'nothing') continue;
+    const form = knownForm(batch.stubForm);
     const known = new Set(batch.marks);
     for (const output of outputs) {
       const isIn = output.item < batch.before && known.has(shortDigest(output));
-      if (isIn) repeated.add(output);
+      // Left out twice, the first words count: those of the older form.
+      if (isIn && form <= (repeated.get(output) ?? form)) repeated.set(output, form);
     }
   }
   return repeated;
+}
+
+/** A later release may have written a form that this one does not know. */
+function knownForm(form: number): StubForm {
+  return form === 1 ? 1 : NEWEST_FORM;
 }
 
 /** The exchanges that these batches left out. */
@@ -115,7 +123,7 @@ export function elisionEntries(
   const mark = elisionMark(place);
   return [
     ...(mark === undefined ? [] : [{ ...mark, at }]),
-    ...entriesAtEnd({ before, marks }, place, at),
+    ...entriesAtEnd({ before, stubForm: NEWEST_FORM, marks }, place, at),
   ];
 }
 

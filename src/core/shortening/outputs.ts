@@ -29,6 +29,7 @@ import {
 import { hasPrivate } from '../redaction/redaction.ts';
 import { REFERENCES } from '../memory/reference.ts';
 import { toolTextLength } from './end-reminders.ts';
+import { ReadCounts } from './read-counts.ts';
 import { filesPrinted } from './shell-reads.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
@@ -82,8 +83,8 @@ export interface ToolOutput extends ItemOutput {
   readonly item: number;
   /** The tool's name; '' when the request does not hold the call. */
   readonly tool: string;
-  /** The answer of reading an elided output again. */
-  readonly isReading: boolean;
+  /** How often, up to here, its text was read again by a reference after it had left; see ReadCounts. */
+  readonly timesRead: number;
   /** The client itself put something in the output's place, or refers to it further on. */
   readonly isClients: boolean;
 }
@@ -114,6 +115,7 @@ export function outputsOf(
   const callsById = new Map<string, ItemCall>();
   const outputs: ToolOutput[] = [];
   const paths: string[] = [];
+  const counts = new ReadCounts();
   // Long conversations have thousands of items, and this is asked at every request.
   for (let index = 0; index < items.length; index += 1) {
     const item = items[index];
@@ -122,7 +124,8 @@ export function outputsOf(
     for (const call of tools.calls) callsById.set(call.id, call);
     for (const output of tools.outputs) {
       const call = callsById.get(output.callId);
-      outputs.push(inRequest(output, index, call));
+      const timesRead = counts.count(call?.references ?? [], output.digest);
+      outputs.push(inRequest(output, { item: index, tool: call?.tool ?? '', timesRead }));
       paths.push(call?.path ?? '');
     }
   }
@@ -150,7 +153,10 @@ export function seenOutputsOf(
 }
 
 // Every member by name: a spread of this many costs several times as much.
-function inRequest(output: ItemOutput, item: number, call: ItemCall | undefined): ToolOutput {
+function inRequest(
+  output: ItemOutput,
+  { item, tool, timesRead }: Pick<ToolOutput, 'item' | 'tool' | 'timesRead'>,
+): ToolOutput {
   return {
     callId: output.callId,
     content: output.content,
@@ -161,29 +167,14 @@ function inRequest(output: ItemOutput, item: number, call: ItemCall | undefined)
     isStorable: output.isStorable,
     isClientStub: output.isClientStub,
     item,
-    tool: call?.tool ?? '',
-    isReading: call !== undefined && call.references.length > 0,
+    tool,
+    timesRead,
     isClients: output.isClientStub,
   };
 }
 
 function hasTools({ toolCalls, toolResultIds }: Item): boolean {
   return toolCalls.length > 0 || toolResultIds.length > 0;
-}
-
-/** The references that a call of this request reads again. */
-export function referencesRead(
-  view: RequestView,
-  toolsOf: (item: Item) => ItemTools,
-): ReadonlySet<string> {
-  const read = new Set<string>();
-  for (const item of view.items) {
-    if (item.toolCalls.length === 0) continue;
-    for (const { references } of toolsOf(item).calls) {
-      for (const reference of references) read.add(reference);
-    }
-  }
-  return read;
 }
 
 const UNCHANGED = 'File unchanged since last read';

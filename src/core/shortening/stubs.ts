@@ -1,5 +1,8 @@
-import { referenceOf } from '../memory/reference.ts';
+import { fewDefinitions } from '../bytes/definitions.ts';
+import { countLines } from '../bytes/lines.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import { EXCERPT_TOKENS_MAX } from '../memory/excerpt.ts';
+import { referenceOf } from '../memory/reference.ts';
 
 /**
  * Writes what stands in the place of an elided tool output. A pure function of the output: no time,
@@ -27,8 +30,18 @@ export interface Gist {
 export interface StubFacts {
   readonly tool: string;
   readonly digest: string;
+  readonly text: string;
   readonly gist: Gist;
 }
+
+/**
+ * How a stub is worded. A conversation keeps the form of its batch for ever, also under a later
+ * release: other words in an old stub would break the provider's cache. Never change a form that was
+ * released; add one. 1: the first line, and the command that reads all. 2: the size too, names with
+ * their lines where the text is long, and a command that reads a part.
+ */
+export type StubForm = 1 | 2;
+export const NEWEST_FORM: StubForm = 2;
 
 export function gistOf(text: string): Gist {
   let lines = 1;
@@ -38,8 +51,8 @@ export function gistOf(text: string): Gist {
 
 const START = '[svc left out this ';
 
-export function writeStub(output: StubFacts): string {
-  return stubOf(output).text;
+export function writeStub(output: StubFacts, form: StubForm): string {
+  return stubOf(output, form).text;
 }
 
 interface Stub {
@@ -50,35 +63,79 @@ interface Stub {
 }
 
 // What is left out is left out of every later request, and what it says was read once.
-const stubs = new WeakMap<Gist, Stub>();
+const STUBS: Readonly<Record<StubForm, WeakMap<Gist, Stub>>> = {
+  1: new WeakMap(),
+  2: new WeakMap(),
+};
 
-function stubOf({ tool, digest, gist }: StubFacts): Stub {
-  const known = stubs.get(gist);
+function stubOf(output: StubFacts, form: StubForm): Stub {
+  const { tool, digest, gist } = output;
+  const known = STUBS[form].get(gist);
   if (known?.tool === tool && known.digest === digest) return known;
   const name = plain(tool).slice(0, TOOL_CHARS);
-  const text =
-    `${START}${name === '' ? 'tool' : name} output: ${gist.lines} lines, "${gist.firstLine}". ` +
-    `To read it: svc memory get ${referenceOf(digest)}]`;
+  const text = `${START}${name === '' ? 'tool' : name} output: ${TEXTS[form](output)}]`;
   const stub = { tool, digest, text, tokens: estimateTextTokens(text) };
-  stubs.set(gist, stub);
+  STUBS[form].set(gist, stub);
   return stub;
+}
+
+const TEXTS: Readonly<Record<StubForm, (output: StubFacts) => string>> = {
+  1: ({ digest, gist }) =>
+    `${gist.lines} lines, "${gist.firstLine}". To read it: svc memory get ${referenceOf(digest)}`,
+  2: ({ digest, text, gist }) => {
+    const size = `${countLines(text)} lines, ${sizeText(gist.characters)}`;
+    const said = `${size}, "${gist.firstLine}"`;
+    const command = `svc memory get ${referenceOf(digest)}`;
+    // It comes back at once.
+    if (estimateTextTokens(text) <= EXCERPT_TOKENS_MAX) return `${said}. To read it: ${command}`;
+    const names = namesIn(text);
+    const [first] = names;
+    if (first === undefined) return `${said}. A part: ${command} --lines 1-${PART_LINES}`;
+    // The call above names the file: names say more of what is in it than its first line.
+    const listed = names.map(({ name, line }) => `${line} ${name}`).join(', ');
+    return `${size}; line ${listed}. A part: ${command} --around ${first.name}`;
+  },
+};
+
+/** Each is some 5 tokens, in every later request. */
+const NAMES_MAX = 5;
+/** About as much as comes back at once. */
+const PART_LINES = 100;
+/** What a shell takes as one word, unquoted; a heading of several words is found by its first. */
+const SHELL_WORD = /^[A-Za-z0-9_.]+/;
+
+function namesIn(text: string): readonly { readonly name: string; readonly line: number }[] {
+  return fewDefinitions(text, NAMES_MAX).flatMap(({ name, line }) => {
+    const [word] = SHELL_WORD.exec(name) ?? [];
+    return word === undefined ? [] : [{ name: word, line }];
+  });
+}
+
+function sizeText(characters: number): string {
+  return characters < 1_000 ? `${characters} chars` : `${Math.round(characters / 1_000)}k chars`;
 }
 
 /**
  * What a model should know of stubs. It stands behind the first of a request and nowhere else, as it
- * is half as long again as a stub. `folder`: where the same texts are files; undefined where none are.
+ * is longer than a stub. `folder`: where the same texts are files; undefined where none are.
  */
-export function writeNote(folder: string | undefined): string {
+export function writeNote(folder: string | undefined, form: StubForm): string {
   const file = folder === undefined ? '' : `, or read the file ${folder}/REFERENCE.txt`;
-  return (
-    ' [svc keeps every output that it left out, word for word. A part of a long one: ' +
-    `svc memory get REFERENCE --lines 1-200. Without a shell: tool memory_get${file}]`
-  );
+  return ` [svc keeps every output that it left out, word for word. ${NOTES[form]}${file}]`;
 }
 
+const NOTES: Readonly<Record<StubForm, string>> = {
+  1:
+    'A part of a long one: svc memory get REFERENCE --lines 1-200. ' +
+    'Without a shell: tool memory_get',
+  2:
+    'Of a long one read only the part that you need: svc memory get REFERENCE with --grep PATTERN, ' +
+    '--around NAME or --lines 1-100. Without a shell: tool memory_get with the same',
+};
+
 /** Estimated tokens of the stub. */
-export function stubTokens(output: StubFacts): number {
-  return stubOf(output).tokens;
+export function stubTokens(output: StubFacts, form: StubForm): number {
+  return stubOf(output, form).tokens;
 }
 
 /** A stub of ours, whole or at the start of a text: it is never captured as what a tool said. */

@@ -79,7 +79,7 @@ export function decide(prompt: Prompt): Decision {
 /** A model that needs what a stub stands for, and reads there how to get it. */
 function rereadStep(nth: string, { toolResults }: Prompt): Step {
   const commands = toolResults.flatMap(
-    ({ text }) => text.match(/svc memory get m_[a-z2-7]+/) ?? [],
+    ({ text }) => text.match(/svc memory get m_[a-z2-7]+(?: --(?:lines|around) [\w.-]+)?/) ?? [],
   );
   return { kind: 'bash', argument: commands[Number(nth) - 1] ?? 'echo no stub says how' };
 }

@@ -1,0 +1,34 @@
+import { referenceOf } from '../memory/reference.ts';
+
+/**
+ * Counts how often a left-out text was read again by its reference, output after output. The count at
+ * an output depends on what precedes it alone, so it is the same in every later request.
+ */
+export class ReadCounts {
+  /** By the reference under which a text left first. */
+  readonly #times = new Map<string, number>();
+  /** The answer of a reading is a text of its own, and leaves under a reference of its own. */
+  readonly #origins = new Map<string, string>();
+
+  /** `references`: those that the output's call names. How often its text has been read, this time too. */
+  count(references: readonly string[], digest: string): number {
+    if (references.length === 0) {
+      return this.#times.size === 0 ? 0 : (this.#times.get(this.#origin(referenceOf(digest))) ?? 0);
+    }
+    const origins = [...new Set(references.map((reference) => this.#origin(reference)))];
+    let most = 0;
+    for (const origin of origins) {
+      const times = (this.#times.get(origin) ?? 0) + 1;
+      this.#times.set(origin, times);
+      most = Math.max(most, times);
+    }
+    const own = referenceOf(digest);
+    const [first = own] = origins.filter((origin) => this.#times.get(origin) === most);
+    if (first !== own) this.#origins.set(own, first);
+    return most;
+  }
+
+  #origin(reference: string): string {
+    return this.#origins.get(reference) ?? reference;
+  }
+}
