@@ -4,6 +4,7 @@
  */
 
 import { LIMITS } from './limits.mjs';
+import { ORIGINS } from './origins.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
@@ -19,6 +20,7 @@ const REPLACED = 'test/adapters/store-replaced.test.ts';
 /** `from` stands in the file exactly once. */
 export const MUTANTS = [
   ...LIMITS,
+  ...ORIGINS,
   {
     name: 'a stub replaces what stands behind the output too',
     file: 'src/core/shortening/outputs.ts',
@@ -29,7 +31,7 @@ export const MUTANTS = [
   },
   {
     name: 'a person’s words in a reminder count as the tool’s',
-    file: 'src/core/shortening/end-reminders.ts',
+    file: 'src/core/conversation/end-reminders.ts',
     from: 'const typed = typedFrameStart(text);',
     to: 'const typed = -1;',
     test: 'test/core/outputs.test.ts',

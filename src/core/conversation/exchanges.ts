@@ -25,6 +25,8 @@ export interface Exchange {
   readonly human: number | undefined;
   /** What the person typed, several messages in a row joined by a blank line. */
   readonly humanText: string;
+  /** Some of it stood where a tool or a file could have written it. */
+  readonly isUnverified: boolean;
   /** What the assistant showed, its texts joined by a blank line. */
   readonly assistantText: string;
   /** Nothing was said since the person's text or the last tool result: an answer is due. */
@@ -84,6 +86,7 @@ interface Draft {
   start: number;
   human: number | undefined;
   humanTexts: string[];
+  isUnverified: boolean;
   assistantTexts: string[];
   isOpen: boolean;
   wasInterrupted: boolean;
@@ -99,6 +102,7 @@ function newDraft(start: number): Draft {
     start,
     human: undefined,
     humanTexts: [],
+    isUnverified: false,
     assistantTexts: [],
     isOpen: false,
     wasInterrupted: false,
@@ -114,10 +118,13 @@ function begins(item: ItemTraits, { human, isAnswered }: Draft): boolean {
 }
 
 function readInto(draft: Draft, item: ItemTraits, index: number): void {
+  // Codex repeats before a summary all that was typed: it was said, and kept, in the history.
+  if (item.isSummary === true && !draft.isAnswered) draft.humanTexts = [];
   if (item.toolResultIds.length > 0 || item.humanText !== '') draft.isOpen = true;
   if (item.humanText !== '') {
     draft.human = index;
     draft.humanTexts.push(item.humanText);
+    draft.isUnverified ||= item.isUnverified === true;
     draft.wasInterrupted = false;
   }
   if (item.assistantText !== '') {
@@ -160,6 +167,7 @@ function finished(draft: Draft, end: number): Exchange {
     end,
     human: draft.human,
     humanText: draft.humanTexts.join('\n\n'),
+    isUnverified: draft.isUnverified,
     assistantText: draft.assistantTexts.join('\n\n'),
     isOpen: draft.isOpen,
     wasInterrupted: draft.wasInterrupted,

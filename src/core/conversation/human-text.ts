@@ -1,4 +1,5 @@
 import type { ClientOrder } from './view.ts';
+import { typedInOutput, withoutFrameEnd } from './end-reminders.ts';
 import { type Meaning, WRAPPERS } from './wrappers.ts';
 
 /**
@@ -17,6 +18,8 @@ export interface UserText {
   readonly humanText: string;
   /** The person stopped the assistant before typing what is in this message. */
   readonly isInterruption: boolean;
+  /** The message holds a summary of the history so far. */
+  readonly isSummary?: true;
   readonly clientOrder?: ClientOrder;
 }
 
@@ -25,9 +28,11 @@ const INJECTED_WHOLE: ReadonlySet<string> = new Set([
   'Tool loaded.', // Claude Code: follows the result of ToolSearch.
   'The following tool was executed by the user', // opencode: a shell command of the person's own.
   'What did we do so far?', // opencode: stands before the summary of a compaction.
-  '<image>', // Codex: stands before and after the part that holds a picture.
-  '</image>',
+  '</image>', // Codex: stands behind the part that holds a picture.
 ]);
+
+/** Cline and Roo close every text with it that they write by themselves. */
+const AUTOMATED = '(This is an automated message, so do not respond to it conversationally.)';
 
 /** The order is not always the first sentence: measured below 900 characters in Claude Code. */
 const ORDER_CHARS_MAX = 900;
@@ -38,27 +43,58 @@ const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversa
  * what stands beside one is the client's, unless a frame says otherwise.
  */
 export function readUserText(texts: readonly string[], isReply: boolean): UserText {
-  const typed: string[] = [];
-  let isOpen = !isReply;
-  let isInterruption = false;
-  let skipsNext = false;
+  const state: Reading = { typed: [], isOpen: !isReply, isInterruption: false, next: undefined };
+  let isSummary = false;
   for (const text of texts) {
-    if (skipsNext) {
-      skipsNext = false;
-      continue;
-    }
     const meaning = meaningOf(text);
-    if (meaning === 'interruption') {
-      isOpen = true;
-      isInterruption ||= typed.length === 0;
+    if (meaning === 'summary') {
+      // What was typed before it was said in the history that it stands for.
+      isSummary = true;
+      state.typed = [];
     }
-    skipsNext = meaning === 'command' || meaning === 'announcement';
-    const own = typedIn(text, meaning, isOpen);
-    if (own !== '') typed.push(own);
+    readBlock(state, text, meaning);
   }
   const clientOrder = orderIn(texts.at(-1) ?? '');
-  const humanText = typed.join('\n');
-  return { humanText, isInterruption, ...(clientOrder !== undefined && { clientOrder }) };
+  return {
+    humanText: state.typed.join('\n'),
+    isInterruption: state.isInterruption,
+    ...(isSummary && { isSummary }),
+    ...(clientOrder !== undefined && { clientOrder }),
+  };
+}
+
+interface Reading {
+  typed: string[];
+  /** A text without a frame is typed. */
+  isOpen: boolean;
+  isInterruption: boolean;
+  /** What the block before says about this one. */
+  next: 'skipped' | 'reply' | undefined;
+}
+
+function readBlock(state: Reading, text: string, meaning: Meaning | undefined): void {
+  const { next } = state;
+  state.next = undefined;
+  if (next === 'skipped') return;
+  if (next === 'reply') {
+    addTyped(state, typedElement(text));
+    return;
+  }
+  if (meaning === 'interruption') {
+    state.isOpen = true;
+    state.isInterruption ||= state.typed.length === 0;
+  }
+  if (meaning === 'result' || meaning === 'reply') {
+    // Where one tool answers, the other texts of the message are tools' as well.
+    state.isOpen = false;
+    if (text.trimEnd().endsWith('Result:')) state.next = meaning === 'reply' ? 'reply' : 'skipped';
+  }
+  if (meaning === 'command' || meaning === 'announcement') state.next = 'skipped';
+  addTyped(state, typedIn(text, meaning, state.isOpen));
+}
+
+function addTyped(state: Reading, text: string): void {
+  if (text !== '') state.typed.push(text);
 }
 
 /** True for a block that is a client's wrapper as a whole: its text may state the environment. */
@@ -68,14 +104,18 @@ export function isWrapper(text: string): boolean {
 
 function meaningOf(text: string): Meaning | undefined {
   const start = text.trimStart();
-  return WRAPPERS.find((wrapper) => start.startsWith(wrapper.starts))?.meaning;
+  return WRAPPERS.find(({ starts }) =>
+    typeof starts === 'string' ? start.startsWith(starts) : starts.test(start),
+  )?.meaning;
 }
 
 function typedIn(text: string, meaning: Meaning | undefined, isOpen: boolean): string {
-  if (meaning === undefined) return isOpen ? unwrap(text) : '';
-  if (meaning === 'queued') {
-    return between(text, 'while you were working:\n', '\n\nThis is how Claude Code surfaces');
+  if (meaning === undefined) {
+    const framed = text.trimStart().startsWith(REMINDER) ? typedInOutput(text.trimStart()) : '';
+    return framed === '' && isOpen ? unwrap(text) : framed;
   }
+  if (meaning === 'queued') return withoutFrameEnd(after(text, ':\n'));
+  if (meaning === 'reply') return typedElement(text);
   if (meaning === 'command') return between(text, '<command-args>', '</command-args>').trim();
   if (meaning === 'request' && isOpen) return after(text, '## My request for Codex:').trim();
   return '';
@@ -102,8 +142,88 @@ function after(text: string, mark: string): string {
 
 /** What is left of a block without the parts that clients glue to typed text. */
 function unwrap(text: string): string {
-  if (INJECTED_WHOLE.has(text.trim()) || isOneElement(text) || isShellRun(text)) return '';
-  return withoutStdin(withoutFiles(withoutDate(withoutReminders(text)))).trim();
+  if (INJECTED_WHOLE.has(text.trim()) || isShellRun(text) || text.includes(AUTOMATED)) return '';
+  const stated = typedElement(withoutStdin(text));
+  if (stated !== '') return stated;
+  if (isOneElement(text)) return '';
+  const own = withoutStdin(withoutFiles(withoutReminders(text)));
+  return withoutPictures(withoutElements(own)).trim();
+}
+
+/** Elements in which clients put what was typed: Cline, Roo, Cursor and Copilot in an editor. */
+const TYPED_ELEMENTS = [
+  'task',
+  'user_message',
+  'feedback',
+  'answer',
+  'user_query',
+  'userRequest',
+] as const;
+
+/**
+ * The inside of the element that holds what was typed. It opens the block, or closes it behind the
+ * client's own elements; '' for anything else.
+ */
+function typedElement(text: string): string {
+  const start = text.trim();
+  if (!start.startsWith('<') && !/^(?:\[|The user has provided feedback)/.test(start)) return '';
+  for (const name of TYPED_ELEMENTS) {
+    const open = `<${name}>`;
+    const at = start.startsWith(open) ? 0 : opensAtEnd(start, name);
+    if (at !== -1) return between(start.slice(at), open, `</${name}>`).trim();
+  }
+  return '';
+}
+
+/** Where the element begins that ends the text; -1 without one. */
+function opensAtEnd(text: string, name: string): number {
+  const body = withoutTrailing(text, 'environment_details').trimEnd();
+  return body.endsWith(`</${name}>`) ? body.lastIndexOf(`<${name}>`) : -1;
+}
+
+/** Enough for any client seen: the most is four elements before what was typed. */
+const ELEMENTS_MAX = 16;
+const LEADING = /^<([a-z][A-Za-z0-9_-]{0,63})[\s>]/;
+const TRAILING = /<\/([a-z][A-Za-z0-9_-]{0,63})>$/;
+
+/**
+ * Elements before and behind typed text are the client's: dates, open files, todo lists. Only names
+ * that no person writes count behind it: those with an underscore or a hyphen.
+ */
+function withoutElements(text: string): string {
+  let rest = text.trim();
+  for (let count = 0; count < ELEMENTS_MAX; count += 1) {
+    const name = LEADING.exec(rest)?.[1];
+    const end = name === undefined || HTML_NAMES.has(name) ? -1 : rest.lastIndexOf(`</${name}>`);
+    if (name === undefined || end === -1) break;
+    rest = rest.slice(end + `</${name}>`.length).trimStart();
+  }
+  for (let count = 0; count < ELEMENTS_MAX; count += 1) {
+    const name = TRAILING.exec(rest.slice(-ELEMENT_END_CHARS))?.[1];
+    const shorter = name !== undefined && /[_-]/.test(name) ? withoutTrailing(rest, name) : rest;
+    if (shorter === rest) break;
+    rest = shorter.trimEnd();
+  }
+  return rest;
+}
+
+/** The longest closing tag that is looked for. */
+const ELEMENT_END_CHARS = 67;
+
+/** The text without an element that stands at its end, on lines of its own. */
+function withoutTrailing(text: string, name: string): string {
+  const rest = text.trimEnd();
+  if (!rest.endsWith(`</${name}>`)) return text;
+  const start = rest.search(new RegExp(`(?:^|\\n)[ \\t]*<${name}[\\s>]`));
+  return start === -1 ? text : rest.slice(0, start);
+}
+
+/** Claude Code and Codex name the file of a picture: the path must not be kept. */
+function withoutPictures(text: string): string {
+  if (!text.includes('[Image: ') && !text.includes('<image ')) return text;
+  return text
+    .replaceAll(/\[Image: (?:source|original)\b[^\n\]]{0,4096}\]/g, '')
+    .replaceAll(/<image\s[^\n<>]{0,4096}>(?:\s*<\/image>)?/g, '');
 }
 
 /**
@@ -112,7 +232,7 @@ function unwrap(text: string): string {
  */
 function isOneElement(text: string): boolean {
   const trimmed = text.trim();
-  const name = /^<([a-z][a-z0-9_-]{0,63})[\s>]/.exec(trimmed)?.[1];
+  const name = LEADING.exec(trimmed)?.[1];
   if (name === undefined || HTML_NAMES.has(name)) return false;
   return trimmed.endsWith(`</${name}>`);
 }
@@ -152,14 +272,6 @@ export function withoutReminders(text: string): string {
 function withoutLeftover(text: string): string {
   const end = text.lastIndexOf(REMINDER_END);
   return end === -1 ? text : text.slice(end + REMINDER_END.length);
-}
-
-/** Copilot CLI: the date stands before what was typed, in the same block. */
-function withoutDate(text: string): string {
-  const start = text.trimStart();
-  if (!start.startsWith('<current_datetime>')) return text;
-  const end = start.indexOf('</current_datetime>');
-  return end === -1 ? text : start.slice(end + '</current_datetime>'.length);
 }
 
 /** pi: the ! prefix, with what the command printed. */

@@ -39,6 +39,10 @@ export interface ItemTraits {
   readonly isReference: boolean;
   /** The person stopped the assistant here: what it had said so far is not a whole answer. */
   readonly isInterruption: boolean;
+  /** It stands for the history before it, of which clients repeat what was typed. */
+  readonly isSummary?: true | undefined;
+  /** What a person typed came inside a tool's output, where a file could write it too. */
+  readonly isUnverified?: true | undefined;
   /** The project folder that the client states in this item's text, when it does. */
   readonly workingFolder?: string | undefined;
   /** The git branch that the client states in this item's text, when it does. */

@@ -7,7 +7,9 @@
  * `injected`: not typed. `interruption`: the same, and what follows in the message is typed, even
  * after a tool result. `queued`: typed while the assistant worked, inside a frame. `command`: only
  * its arguments are typed, and the next block is the command's own prompt. `announcement`: not typed, and
- * the next block is what it announces. `request`: typed text follows a heading.
+ * the next block is what it announces. `request`: typed text follows a heading. `summary`: stands for a
+ * history, and what was typed before it is said again. `result`: what a tool said, in this block or the
+ * next one. `reply`: the same of a tool that asks the person, so that an element in it is typed.
  */
 export type Meaning =
   | 'injected'
@@ -16,12 +18,16 @@ export type Meaning =
   | 'command'
   | 'announcement'
   | 'request'
+  | 'summary'
+  | 'result'
+  | 'reply'
   | 'compaction'
   | 'side';
 
 interface Wrapper {
   readonly client: string;
-  readonly starts: string;
+  /** A pattern is matched at the beginning of the block, and may not backtrack. */
+  readonly starts: string | RegExp;
   readonly meaning: Meaning;
   readonly why: string;
 }
@@ -33,6 +39,24 @@ export const WRAPPERS: readonly Wrapper[] = [
     starts: 'The user sent a new message while you were working:\n',
     meaning: 'queued',
     why: 'Typed during a tool loop; arrives as a frame beside the tool results.',
+  },
+  {
+    client: 'claude-code',
+    starts: 'The user sent the following message:\n',
+    meaning: 'queued',
+    why: 'The same in older versions.',
+  },
+  {
+    client: 'claude-code',
+    starts: /^\[Image: [^\n\]]*\]\s*$/,
+    meaning: 'injected',
+    why: 'Names the file or the size of a picture that the person pasted.',
+  },
+  {
+    client: 'claude-code',
+    starts: /^(?:## )?Context Usage[ \t]*\n/,
+    meaning: 'injected',
+    why: 'The report of /context.',
   },
   {
     client: 'claude-code',
@@ -73,7 +97,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   {
     client: 'claude-code',
     starts: 'This session is being continued from a previous conversation',
-    meaning: 'injected',
+    meaning: 'summary',
     why: 'The summary that replaces the history after a compaction: the model wrote it.',
   },
   {
@@ -151,8 +175,20 @@ export const WRAPPERS: readonly Wrapper[] = [
   {
     client: 'codex',
     starts: 'Another language model started to solve this problem',
+    meaning: 'summary',
+    why: 'The summary that stands behind the typed texts after a compaction.',
+  },
+  {
+    client: 'codex',
+    starts: 'You were originally given instructions from a user over one or more turns.',
+    meaning: 'summary',
+    why: 'The typed texts and the summary in one text, in older versions.',
+  },
+  {
+    client: 'codex',
+    starts: /^<image(?:\s[^\n<>]*)?>\s*$/,
     meaning: 'injected',
-    why: 'The summary that stands beside the typed texts after a compaction.',
+    why: 'Stands before the part that holds a picture, and names its file.',
   },
   {
     client: 'codex',
@@ -210,7 +246,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   {
     client: 'pi',
     starts: 'The conversation history before this point was compacted into the following summary:',
-    meaning: 'injected',
+    meaning: 'summary',
     why: 'The summary that replaces the history after a compaction.',
   },
   {
@@ -225,4 +261,76 @@ export const WRAPPERS: readonly Wrapper[] = [
     meaning: 'injected',
     why: 'The environment, as the first message.',
   },
+  {
+    client: 'qwen',
+    starts: /^You are now acting as (?:the|an?) [^\n.]{0,80}\b(?:sub-?)?agent\b/,
+    meaning: 'side',
+    why: 'Its own sub-agents, such as the one that extracts memories, after an answer.',
+  },
+  {
+    client: 'qwen',
+    starts: 'Analyze *only* the content and structure of your immediately preceding response',
+    meaning: 'side',
+    why: 'Asks the model who speaks next.',
+  },
+  {
+    client: 'qwen',
+    starts: 'First, reason in your scratchpad. Then, generate the <state_snapshot>.',
+    meaning: 'compaction',
+    why: 'The order to summarise the history.',
+  },
+  {
+    client: 'cline',
+    starts: /^\[(?:attempt_completion|ask_followup_question|plan_mode_respond)\b[^\n]*\] Result:/,
+    meaning: 'reply',
+    why: 'What the person answered to the assistant, in older versions and in Roo.',
+  },
+  {
+    client: 'cline',
+    starts: '[TASK RESUMPTION]',
+    meaning: 'reply',
+    why: 'A task goes on; what the person adds is an element in it.',
+  },
+  {
+    client: 'cline',
+    starts: /^\[[a-z][a-z_]{1,40}(?: for '[^\n]*'| completed)?\] Result:/,
+    meaning: 'result',
+    why: 'What a tool said, in older versions and in Roo: a file, a page, a command.',
+  },
+  {
+    client: 'cline',
+    starts: '[ERROR] ',
+    meaning: 'injected',
+    why: 'Tells the model that it called no tool, or called one wrongly.',
+  },
+  {
+    client: 'aider',
+    starts: /^I have \*[^\n*]{1,60}\*/,
+    meaning: 'injected',
+    why: 'Files of the chat, with their text.',
+  },
+  ...[
+    'Here are summaries of some files present in my git repository.',
+    'Here are some READ ONLY files, provided for your reference.',
+    'Here are *read-only* images',
+    'Here are the current contents of these files',
+    'I am working with you on code in a git repository.',
+    'I am not sharing any files that you can edit yet.',
+    'I switched to a new code base.',
+    'I updated the files.',
+    'I spoke to you previously about a number of things.',
+    'I ran this command:\n',
+    'I committed the changes with git hash',
+    'Fix any errors below, if possible.',
+    '# *SEARCH/REPLACE block* Rules:',
+    '# Fix any errors below',
+    'The LLM did not conform to the edit format.',
+    'Change get_factorial() to use math.factorial',
+    'Refactor hello() into its own file.',
+  ].map((starts): Wrapper => ({
+    client: 'aider',
+    starts,
+    meaning: 'injected',
+    why: 'File texts, summaries, outputs and examples that it sends with role user.',
+  })),
 ];

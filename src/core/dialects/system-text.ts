@@ -6,6 +6,13 @@ import { NO_TRAITS } from './traits.ts';
 /** System prompts of calls that a client makes for itself, by how they begin. */
 const ORDERS: readonly { readonly starts: string; readonly order: ClientOrder }[] = [
   { starts: 'You are a title generator', order: 'side' }, // opencode
+  { starts: 'You are now acting as the managed memory', order: 'side' }, // Qwen Code
+  { starts: 'You are the component that summarizes internal chat history', order: 'compaction' }, // Qwen Code
+  { starts: '*Briefly* summarize this partial conversation', order: 'compaction' }, // Aider
+  {
+    starts: 'You are an expert software engineer that generates concise, one-line Git commit',
+    order: 'side',
+  }, // Aider
   { starts: 'You are a context summarization assistant', order: 'compaction' }, // pi
 ];
 

@@ -132,8 +132,12 @@ function endOf(text: string, charsMax: number): string {
   return masked.slice(start);
 }
 
+/** Texts that clients write in the assistant's name where it said nothing. */
+const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no content)']);
+
 /** Models repeat what stands in tool results, and clients put their reminders there. */
 function cleanAnswer(text: string): string {
+  if (NO_ANSWERS.has(text.trim())) return '';
   return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text))));
 }
 
@@ -170,6 +174,7 @@ function withoutAnnouncements(text: string): string {
 }
 
 function isAnnouncement(paragraph: string): boolean {
+  if (NO_ANSWERS.has(paragraph.trim())) return true;
   if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
   // A heading, an item of a list or a line of code may be short and mean much.
   if (!/^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph)) return false;

@@ -183,6 +183,8 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
     hasReasoning: traits.hasReasoning,
     isReference: traits.isReference,
     isInterruption: traits.isInterruption,
+    isSummary: traits.isSummary,
+    isUnverified: traits.isUnverified,
     workingFolder: traits.workingFolder,
     branch: traits.branch,
     clientOrder: traits.clientOrder,

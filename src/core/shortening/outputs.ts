@@ -28,7 +28,7 @@ import {
 } from '../bytes/json-scan.ts';
 import { hasPrivate } from '../redaction/redaction.ts';
 import { REFERENCES } from '../memory/reference.ts';
-import { toolTextLength } from './end-reminders.ts';
+import { toolTextLength } from '../conversation/end-reminders.ts';
 import { ReadCounts } from './read-counts.ts';
 import { filesPrinted } from './shell-reads.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';

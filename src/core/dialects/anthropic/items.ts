@@ -1,3 +1,4 @@
+import { typedInOutput } from '../../conversation/end-reminders.ts';
 import { readUserText } from '../../conversation/human-text.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits } from '../../conversation/view.ts';
@@ -31,15 +32,32 @@ export function readMessagesItem(value: unknown): ItemTraits {
 }
 
 function readUser(content: unknown): ItemTraits {
-  const toolResultIds = resultIds(asList(content));
+  const blocks = asList(content);
+  const toolResultIds = resultIds(blocks);
   const texts = textBlocks(content);
+  const said = readUserText(texts, toolResultIds.length > 0);
+  const framed = toolResultIds.length === 0 ? '' : typedInResults(blocks);
   return {
     ...NO_TRAITS,
     role: 'user',
-    ...readUserText(texts, toolResultIds.length > 0),
+    ...said,
+    ...(framed !== '' && {
+      humanText: [framed, said.humanText].filter((text) => text !== '').join('\n'),
+      isUnverified: true,
+    }),
     toolResultIds,
     ...projectInUser(texts),
   };
+}
+
+/** Claude Code glues what the person types meanwhile to the end of a tool's output. */
+function typedInResults(blocks: readonly unknown[]): string {
+  return blocks
+    .map(asRecord)
+    .filter((block) => block['type'] === 'tool_result')
+    .map(({ content }) => typedInOutput(textsOf(content).at(-1) ?? ''))
+    .filter((typed) => typed !== '')
+    .join('\n');
 }
 
 function readAssistant(content: unknown): ItemTraits {

@@ -16,15 +16,15 @@ export function readResponsesItem(value: unknown): ItemTraits {
   if (typeof type !== 'string') return NO_TRAITS;
   if (type === 'item_reference') return { ...NO_TRAITS, isReference: true };
   if (type === 'compaction_trigger') return { ...NO_TRAITS, clientOrder: 'compaction' };
-  if (PROTECTED.has(type)) return { ...NO_TRAITS, hasReasoning: true };
+  if (type === 'reasoning') return { ...NO_TRAITS, hasReasoning: true };
+  if (COMPACTED.has(type)) return { ...NO_TRAITS, hasReasoning: true, isSummary: true };
   if (isCall(type)) return readCall(item);
   if (isResult(type)) return { ...NO_TRAITS, role: 'tool', toolResultIds: [resultId(item)] };
   return NO_TRAITS;
 }
 
-/** Items that only the provider can read: reasoning, and what its compaction made of a history. */
-const PROTECTED: ReadonlySet<string> = new Set([
-  'reasoning',
+/** What the provider's own compaction made of a history: only the provider can read it. */
+const COMPACTED: ReadonlySet<string> = new Set([
   'compaction',
   'compaction_summary',
   'context_compaction',

@@ -1,0 +1,126 @@
+/**
+ * Tells what a tool said from the reminders that a client glued to the end of its output.
+ *
+ * Claude Code puts there what the person types while the agent works, the context of hooks, and notes
+ * that change from request to request. None of it is the tool's: it is neither stored nor replaced.
+ */
+
+const REMINDER = '<system-reminder>';
+const REMINDER_END = '</system-reminder>';
+const LINE_REMINDER = `\n${REMINDER}`;
+
+/**
+ * What opens a reminder in which a person speaks. What they typed may hold any tag, so everything from
+ * here on is theirs, wherever the tags seem to close.
+ */
+const TYPED_FRAMES: readonly string[] = [
+  `${REMINDER}\nThe user sent the following message:`,
+  `${REMINDER}\nThe user sent a new message while you were working:`,
+];
+
+/**
+ * How many characters of an output its tool said. Only whole reminders at the very end are the
+ * client's: one further up stands in a file that the tool read, and is kept with it.
+ */
+export function toolTextLength(text: string): number {
+  const typed = typedFrameStart(text);
+  let rest = typed === -1 ? text : text.slice(0, typed);
+  let isOwn = typed === -1;
+  for (;;) {
+    const trimmed = rest.trimEnd();
+    const start = trimmed.endsWith(REMINDER_END) ? lastReminderStart(trimmed) : -1;
+    if (start === -1) return isOwn ? rest.length : trimmed.length;
+    rest = trimmed.slice(0, start);
+    isOwn = false;
+  }
+}
+
+/** Where the first reminder of a person's words begins, at the start of a line; -1 without one. */
+function typedFrameStart(text: string): number {
+  const starts = TYPED_FRAMES.map((frame) => {
+    return text.startsWith(frame) ? 0 : text.indexOf(`\n${frame}`) + 1 || -1;
+  }).filter((start) => start !== -1);
+  return starts.length === 0 ? -1 : Math.min(...starts);
+}
+
+/**
+ * Where the reminder begins that closes at the end of `text`; -1 without one. A reminder may quote an
+ * opening tag, so it begins at the first line with one since the reminder before it was closed.
+ */
+function lastReminderStart(text: string): number {
+  const nearest = text.lastIndexOf(REMINDER);
+  if (nearest === -1) return -1;
+  const closed = text.lastIndexOf(REMINDER_END, nearest);
+  const from = closed === -1 ? 0 : closed + REMINDER_END.length;
+  if (from === 0 && text.startsWith(REMINDER)) return 0;
+  const first = text.indexOf(LINE_REMINDER, from);
+  return first === -1 || first > nearest ? nearest : first + 1;
+}
+
+/** More frames than a person sends while one tool runs: each candidate reads what follows it once. */
+const FRAMES_MAX = 16;
+
+/**
+ * What the person typed while the agent worked, out of the reminders at the very end of an output.
+ * A frame that anything but whole reminders follows stands in a file, and so does one in which a
+ * reminder closes early: neither is the client's.
+ */
+export function typedInOutput(text: string): string {
+  const trimmed = text.trimEnd();
+  if (!trimmed.endsWith(REMINDER_END)) return '';
+  for (const start of frameStarts(trimmed)) {
+    const reminders = wholeReminders(trimmed.slice(start));
+    if (reminders !== undefined) {
+      return reminders
+        .map(typedInReminder)
+        .filter((typed) => typed !== '')
+        .join('\n');
+    }
+  }
+  return '';
+}
+
+/** Where the last frames begin, in their order. */
+function frameStarts(text: string): readonly number[] {
+  const starts = TYPED_FRAMES.flatMap((frame) => {
+    const found: number[] = text.startsWith(frame) ? [0] : [];
+    let at = text.lastIndexOf(`\n${frame}`);
+    while (at !== -1 && found.length < FRAMES_MAX) {
+      found.push(at + 1);
+      at = at === 0 ? -1 : text.lastIndexOf(`\n${frame}`, at - 1);
+    }
+    return found;
+  });
+  return starts.toSorted((a, b) => a - b).slice(-FRAMES_MAX);
+}
+
+/** The insides of the reminders that the text is made of; undefined where anything else is in it. */
+function wholeReminders(text: string): readonly string[] | undefined {
+  const inside: string[] = [];
+  let rest = text;
+  while (rest !== '') {
+    const end = rest.indexOf(REMINDER_END);
+    if (!rest.startsWith(REMINDER) || end === -1) return undefined;
+    inside.push(rest.slice(REMINDER.length, end));
+    rest = rest.slice(end + REMINDER_END.length).trimStart();
+  }
+  return inside;
+}
+
+const FRAME_HEADS = TYPED_FRAMES.map((frame) => frame.slice(REMINDER.length));
+
+function typedInReminder(inside: string): string {
+  const head = FRAME_HEADS.find((start) => inside.startsWith(start));
+  return head === undefined ? '' : withoutFrameEnd(inside.slice(head.length));
+}
+
+/** The client's own words behind what was typed: a last paragraph that tells the model what to do. */
+const FRAME_END =
+  /^(?:This is how Claude Code surfaces|(?:IMPORTANT|NOTE|Note|Please|After|Address|Do not|You (?:must|should))\b[^]*\b(?:message|user|request)\b)/;
+
+/** What was typed in a frame, without the sentences that the client put behind it. */
+export function withoutFrameEnd(text: string): string {
+  const last = text.lastIndexOf('\n\n');
+  const isClients = last !== -1 && FRAME_END.test(text.slice(last + 2));
+  return (isClients ? text.slice(0, last) : text).trim();
+}
