@@ -5,6 +5,7 @@ import {
   identify,
   projectOf,
 } from '../core/request/identity.ts';
+import { clientFacts } from '../core/request/clients.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
@@ -43,14 +44,16 @@ export function readRequest(
   const view = conversations.view(body, route.dialect);
   if (view === undefined) return undefined;
   const identity = identify(route.dialect, headers, view);
-  const project = projectOf(headers, view);
+  const { client } = identity;
+  const project = projectOf(headers, view, client);
+  const stated = { folder: project.folder, client, statesFolder: clientFacts(client).statesFolder };
   const { key, isStated } = conversationKey(identity, view);
   return {
     view,
     identity,
     place: {
       tenant: LOCAL_TENANT,
-      space: spaceOf(headers, project.folder),
+      space: spaceOf(headers, stated),
       conversation: bounded(key),
       isStated,
     },

@@ -1,3 +1,4 @@
+import { isUnplaced } from '../core/request/space.ts';
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import { questionText } from '../core/memory/captures.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
@@ -89,7 +90,9 @@ export class RecallPlacer {
     if (reading === undefined) return { placements: NOTHING, state: 'skipped_unsupported' };
     if (reading.identity.kind !== 'main')
       return { placements: NOTHING, state: 'skipped_side_call' };
-    if (reading.hasProviderState) return { placements: NOTHING, state: 'skipped_unsupported' };
+    if (reading.hasProviderState || isUnplaced(reading.place.space)) {
+      return { placements: NOTHING, state: 'skipped_unsupported' };
+    }
     // Shadow forwards the original request: there is nothing to recall for.
     if (modes.compression === 'shadow')
       return { placements: NOTHING, state: 'skipped_unsupported' };

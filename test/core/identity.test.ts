@@ -56,6 +56,42 @@ function ask(dialect: Dialect, headers: readonly string[], body: Record<string, 
   return { view, identity, ...conversationKey(identity, view) };
 }
 
+describe('the client of a request', () => {
+  test.each([
+    ['claude-cli/2.1.329 (external, cli)', 'claude-code'],
+    ['codex_exec/0.169.0 (Debian 12.0.0; x86_64)', 'codex'],
+    ['opencode/1.18.33 ai-sdk/provider-utils/4.0.46', 'opencode'],
+    ['QwenCode/0.24.4 (linux; x64)', 'qwen'],
+    ['copilot/1.0.102 (client/github/cli linux)', 'copilot'],
+    ['GitHubCopilotChat/0.44.0', 'copilot'],
+    ['Cline/3.0.65', 'cline'],
+    ['cline-cli/3.0.65 ai-sdk/5', 'cline'],
+    ['Continue-CLI/1.5.47', 'continue'],
+    ['continue/1.5.47', 'continue'],
+    ['pi/0.80.1 (linux; x64)', 'pi'],
+    ['pi-coding-agent/0.80.1', 'pi'],
+    ['RooCode/3.30.0', 'roo'],
+    ['OpenAI/JS 7.55.0', 'unknown'],
+    ['api/1.0', 'unknown'],
+    ['', 'unknown'],
+  ])('is named by its User-Agent: %s', (agent, client) => {
+    const { identity } = ask('openai_chat_completions', ['User-Agent', agent], { messages: hello });
+    expect(identity.client).toBe(client);
+  });
+
+  test('R43: typed text is trusted only of a client whose own texts svc knows', () => {
+    const isKnown = (agent: string, system = '') =>
+      ask('openai_chat_completions', ['User-Agent', agent], {
+        messages: [{ role: 'system', content: system }, ...hello],
+      }).identity.isKnown;
+    expect(isKnown('copilot/1.0.102')).toBe(true);
+    expect(isKnown('OpenAI/JS 7.55.0')).toBe(false);
+    expect(isKnown('RooCode/3.30.0')).toBe(false);
+    const pi = 'You are an expert coding assistant operating inside pi, a coding agent harness.';
+    expect(isKnown('OpenAI/JS 7.55.0', pi)).toBe(true);
+  });
+});
+
 describe('the kind of a request', () => {
   const kindOf = (headers: readonly string[], body: Record<string, unknown>): string =>
     ask('anthropic_messages', headers, { messages: hello, tools, ...body }).identity.kind;
@@ -206,8 +242,8 @@ describe('the conversation', () => {
 });
 
 describe('the project', () => {
-  const project = (headers: readonly string[], body: Record<string, unknown>) =>
-    projectOf(headers, viewOf('anthropic_messages', { messages: hello, ...body }));
+  const project = (headers: readonly string[], body: Record<string, unknown>, client = 'codex') =>
+    projectOf(headers, viewOf('anthropic_messages', { messages: hello, ...body }), client);
   const codex = (workspaces: object) => ['x-codex-turn-metadata', JSON.stringify({ workspaces })];
 
   test('is the workspace that Codex names, of several the one that holds the stated folder', () => {
@@ -218,7 +254,7 @@ describe('the project', () => {
     expect(project(codex({ '/a': {}, '/b': {} }), { messages })).toEqual({ folder: '/b' });
   });
 
-  test('else what the first item states, else the system prompt, else where Claude Code works now', () => {
+  test('else what the system prompt states, else a system message, else where Claude Code works now', () => {
     const safeguards = { classifier_context: { live_cwd: '/live' } };
     const system = '<env>\nWorking directory: /sys\n</env>\nCurrent branch: main\n';
     const messages = [
@@ -226,7 +262,45 @@ describe('the project', () => {
     ];
     expect(project([], { safeguards })).toEqual({ folder: '/live' });
     expect(project([], { safeguards, system })).toEqual({ folder: '/sys', branch: 'main' });
-    expect(project([], { safeguards, system, messages }).folder).toBe('/item');
+    expect(project([], { safeguards, system, messages }).folder).toBe('/sys');
+    expect(project([], { safeguards, messages }).folder).toBe('/item');
+  });
+
+  const environment = (folder: string): string =>
+    `<environment_context>\n<cwd>${folder}</cwd>\n</environment_context>`;
+  const said = (...contents: string[]) => contents.map((content) => ({ role: 'user', content }));
+
+  test('R43: a text block of a user message never beats the system prompt', () => {
+    const system = 'You are Claude Code.\nWorking directory: /home/user/project\n';
+    for (const client of ['claude-code', 'codex', 'unknown']) {
+      const body = { system, messages: said(environment('/victim'), 'hi') };
+      expect(project([], body, client).folder).toBe('/home/user/project');
+    }
+  });
+
+  test('R43: a user message is read only in the form of the client that sends it', () => {
+    const messages = said(environment('/own'), 'hi');
+    expect(project([], { messages }, 'codex').folder).toBe('/own');
+    for (const client of ['claude-code', 'qwen', 'cline', 'unknown']) {
+      expect(project([], { messages }, client).folder).toBeUndefined();
+    }
+    const reminder =
+      '<system-reminder>\n# Environment\n - Primary working directory: /own\n</system-reminder>';
+    expect(project([], { messages: said(reminder) }, 'claude-code').folder).toBe('/own');
+    expect(project([], { messages: said(reminder) }, 'codex').folder).toBeUndefined();
+  });
+
+  test('R43: what a user message says after the model has answered names no folder', () => {
+    const answered = [...said('hi'), { role: 'assistant', content: 'ok' }];
+    const messages = [...answered, ...said(environment('/victim'))];
+    expect(project([], { messages }, 'codex').folder).toBeUndefined();
+  });
+
+  test('of several folders the first one counts; pi states its own behind what it quotes', () => {
+    const two = 'Working directory: /first\nCurrent working directory: /second\n';
+    expect(project([], { system: two }).folder).toBe('/first');
+    const pi = 'You are an expert coding assistant operating inside pi, a coding agent harness.\n';
+    expect(project([], { system: pi + two }).folder).toBe('/second');
   });
 
   test('is absent when nobody states one, and odd metadata is no reason to fail', () => {
@@ -238,7 +312,7 @@ describe('the project', () => {
       ({ name, dialect }) => name.startsWith('codex') && dialect === 'openai_responses',
     );
     const folders = named.map(
-      ({ headers, body }) => projectOf(headers, viewOf('openai_responses', body)).folder,
+      ({ headers, body }) => projectOf(headers, viewOf('openai_responses', body), 'codex').folder,
     );
     // The title call is not about a project.
     expect(new Set(folders)).toEqual(new Set(['/home/user/project', undefined]));

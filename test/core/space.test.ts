@@ -1,12 +1,23 @@
 import { expect, test } from 'vitest';
 import { ProxyError } from '../../src/core/errors.ts';
-import { folderSpace, spaceOf } from '../../src/core/request/space.ts';
+import { folderSpace, isUnplaced, spaceOf } from '../../src/core/request/space.ts';
+
+const spaceIn = (headers: readonly string[], folder: string | undefined, statesFolder = false) =>
+  spaceOf(headers, { folder, client: 'claude-code', statesFolder });
 
 test('a stated space wins over the project folder, and the folder over the default', () => {
-  expect(spaceOf(['X-Svc-Memory-Space', 'team/a'], '/home/user/project')).toBe('team/a');
-  expect(spaceOf([], '/home/user/project')).toMatch(/^project\/project-[0-9a-f]{10}$/);
-  expect(spaceOf([], undefined)).toBe('default');
-  expect(spaceOf([], '')).toBe('default');
+  expect(spaceIn(['X-Svc-Memory-Space', 'team/a'], '/home/user/project')).toBe('team/a');
+  expect(spaceIn([], '/home/user/project')).toMatch(/^project\/project-[0-9a-f]{10}$/);
+  expect(spaceIn([], undefined)).toBe('default');
+  expect(spaceIn([], '')).toBe('default');
+});
+
+test('a client that always states a folder and states none gets a space that nothing recalls from', () => {
+  const space = spaceIn([], undefined, true);
+  expect(isUnplaced(space)).toBe(true);
+  expect(space).toBe('unplaced/claude-code');
+  expect(isUnplaced(spaceIn(['x-svc-memory-space', 'team/a'], undefined, true))).toBe(false);
+  expect(isUnplaced(spaceIn([], '/home/user/project', true))).toBe(false);
 });
 
 test('R25: two projects with the same folder name have different spaces', () => {
@@ -28,9 +39,9 @@ test('any folder name makes a space that the memory service accepts', () => {
 
 test('R8: a space header that is no space, or that is repeated, is refused', () => {
   for (const value of ['', ' ', '../x', 'A', 'a b', 'a'.repeat(129)]) {
-    expect(() => spaceOf(['x-svc-memory-space', value], undefined)).toThrow(ProxyError);
+    expect(() => spaceIn(['x-svc-memory-space', value], undefined)).toThrow(ProxyError);
   }
-  expect(() => spaceOf(['x-svc-memory-space', 'a', 'x-svc-memory-space', 'a'], undefined)).toThrow(
+  expect(() => spaceIn(['x-svc-memory-space', 'a', 'x-svc-memory-space', 'a'], undefined)).toThrow(
     ProxyError,
   );
 });

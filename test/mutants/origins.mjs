@@ -24,4 +24,33 @@ export const ORIGINS = [
     to: 'if (item.isSummary === true && draft.isAnswered)',
     test: UNKNOWN_ORIGIN,
   },
+  {
+    name: 'a user message in any client’s form names the project',
+    file: 'src/core/request/identity.ts',
+    from: 'so?.userFolder?.statedBy === client ? so.userFolder.folder : undefined',
+    to: 'so?.userFolder?.folder',
+    test: 'test/core/identity.test.ts',
+  },
+  {
+    name: 'a user message names the project before the system prompt',
+    file: 'src/core/request/identity.ts',
+    from: 'system.workingFolder ?? so?.systemFolder ?? inUser',
+    to: 'inUser ?? system.workingFolder ?? so?.systemFolder',
+    test: 'test/core/identity.test.ts',
+  },
+  {
+    name: 'what comes after an answer names the project',
+    file: 'src/core/conversation/so-far.ts',
+    from: 'return number > 0 || isAnswered ? undefined',
+    to: 'return number > 99 ? undefined',
+    test: 'test/core/identity.test.ts',
+  },
+  {
+    name: 'a client without a folder shares the space of strangers',
+    file: 'src/proxy/recall-placer.ts',
+    from: 'reading.hasProviderState || isUnplaced(reading.place.space)',
+    to: 'reading.hasProviderState',
+    test: 'test/proxy/memory-states.test.ts',
+    only: 'always states its folder',
+  },
 ];

@@ -166,6 +166,20 @@ test('skipped_side_call: a title call of Claude Code gets no recall and is not k
   expect(memory.captured.length).toBe(known);
 });
 
+test('skipped_unsupported: a client that always states its folder, and states none that svc understands', async () => {
+  const memory = new FakeMemory();
+  const { provider, story } = await startKnowing({ memory });
+  const body = promptOf('anthropic_messages', QUESTION, { tools: [{ name: 'Bash' }] });
+  const agent = { 'User-Agent': 'claude-cli/2.1.329 (external, cli)' };
+  const answer = await story.send('anthropic_messages', body, agent);
+  await story.settled();
+  expect(stateOf(answer)).toBe('skipped_unsupported');
+  expect(provider.seen[0]?.body).toEqual(Buffer.from(JSON.stringify(body)));
+  expect(memory.questions).toEqual([]);
+  const spaces = new Set(memory.captured.map(({ client, space }) => `${client} ${space}`));
+  expect(spaces).toContain('claude-code unplaced/claude-code');
+});
+
 test.each([
   { previous_response_id: 'resp_0' },
   { conversation: 'conv_0' },

@@ -1,4 +1,4 @@
-import type { ExchangeStart, ItemTraits, SoFar } from './view.ts';
+import type { ExchangeStart, ItemTraits, SoFar, StatedFolder } from './view.ts';
 
 /** Adds what one item says to what the conversation said before it. */
 
@@ -6,7 +6,8 @@ const NOTHING: SoFar = {
   tokens: 0,
   cacheMs: 0,
   firstHumanText: '',
-  workingFolder: undefined,
+  systemFolder: undefined,
+  userFolder: undefined,
   branch: undefined,
   systemOrder: undefined,
   hasSystem: false,
@@ -31,7 +32,8 @@ export function addItem(
     tokens: so.tokens + tokens,
     cacheMs: Math.max(so.cacheMs, cacheMs),
     firstHumanText: so.firstHumanText === '' ? traits.humanText : so.firstHumanText,
-    workingFolder: so.workingFolder ?? traits.workingFolder,
+    systemFolder: so.systemFolder ?? (traits.role === 'system' ? traits.workingFolder : undefined),
+    userFolder: so.userFolder ?? userFolder(traits, so.exchange),
     branch: so.branch ?? traits.branch,
     systemOrder: isFirstSystem ? traits.clientOrder : so.systemOrder,
     hasSystem: so.hasSystem || isFirstSystem,
@@ -45,6 +47,15 @@ interface ItemFacts {
   readonly index: number;
   readonly tokens: number;
   readonly cacheMs: number;
+}
+
+// A block that comes after an answer is not the environment with which a client begins.
+function userFolder(
+  { workingFolder, statedBy }: ItemTraits,
+  { number, isAnswered }: ExchangeStart,
+): StatedFolder | undefined {
+  if (workingFolder === undefined || statedBy === undefined) return undefined;
+  return number > 0 || isAnswered ? undefined : { folder: workingFolder, statedBy };
 }
 
 function addToExchange(current: ExchangeStart, traits: ItemTraits, index: number): ExchangeStart {

@@ -45,6 +45,8 @@ export interface ItemTraits {
   readonly isUnverified?: true | undefined;
   /** The project folder that the client states in this item's text, when it does. */
   readonly workingFolder?: string | undefined;
+  /** In a user message: the client that writes its environment in this form. */
+  readonly statedBy?: string | undefined;
   /** The git branch that the client states in this item's text, when it does. */
   readonly branch?: string | undefined;
   /** The client's own order in this item: summarise the history, name the chat, suggest a reply. */
@@ -72,8 +74,11 @@ export interface SoFar {
   readonly cacheMs: number;
   /** What a person typed first; '' while nobody has. */
   readonly firstHumanText: string;
+  /** Stated first in a system message. */
+  readonly systemFolder: string | undefined;
+  /** Stated first in a user message before the model had answered anything, with the client that states it so. */
+  readonly userFolder: StatedFolder | undefined;
   /** Stated first. */
-  readonly workingFolder: string | undefined;
   readonly branch: string | undefined;
   /** The order in the first item of role 'system', if it gives one. */
   readonly systemOrder: ClientOrder | undefined;
@@ -84,6 +89,11 @@ export interface SoFar {
   readonly humans: HumanChain | undefined;
   /** The exchange that the item belongs to. */
   readonly exchange: ExchangeStart;
+}
+
+export interface StatedFolder {
+  readonly folder: string;
+  readonly statedBy: string;
 }
 
 export interface HumanChain {
@@ -130,6 +140,8 @@ export type RequestKind = 'main' | 'subagent' | 'side' | 'compaction' | 'count';
 export interface RequestIdentity {
   /** Short name of the client program: 'claude-code', 'codex', 'opencode', …; 'unknown' otherwise. */
   readonly client: string;
+  /** svc tells the client's own texts from typed ones. */
+  readonly isKnown: boolean;
   readonly kind: RequestKind;
   /** The client's own conversation id, or '' when it states none. */
   readonly session: string;

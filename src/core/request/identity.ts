@@ -11,8 +11,9 @@ import {
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import type { RawHeaders } from '../http/headers.ts';
-import { projectInSystem } from '../conversation/stated-project.ts';
-import type { RequestIdentity, RequestKind, RequestView } from '../conversation/view.ts';
+import { clientFacts, clientOfAgent, isPiPrompt } from './clients.ts';
+import { projectInSystem, type StatedProject } from '../conversation/stated-project.ts';
+import type { RequestIdentity, RequestKind, RequestView, Shell } from '../conversation/view.ts';
 
 /**
  * Who asks, for what, in which conversation and about which project: read from what clients say by
@@ -34,7 +35,9 @@ export function identify(
   const body = view.shell.value;
   const client = clientOf(names, body);
   const agent = bounded(names.get('x-claude-code-agent-id'));
-  return { client, kind: kindOf(client, names, view), ...sessionOf(dialect, names, body), agent };
+  const isKnown = clientFacts(client).isKnown || isPiPrompt(systemHead(view));
+  const kind = kindOf(client, names, view);
+  return { client, isKnown, kind, ...sessionOf(dialect, names, body), agent };
 }
 
 /** Paths that count tokens look like model requests, but no answer follows: nothing may be added. */
@@ -44,19 +47,33 @@ export function kindOfPath(path: string): RequestKind | undefined {
   return /\/(?:count_tokens|input_tokens)\/?$/.test(plain) ? 'count' : undefined;
 }
 
-/** The project that the request is about: absent when the client states none. */
+/**
+ * The project that the request is about: absent when the client states none. The system prompt comes
+ * first. A user message is read only where the client that sends the request is known to write its
+ * environment there: anything else in one may come from a file or a tool.
+ */
 export function projectOf(
   headers: RawHeaders,
   view: RequestView,
+  client: string,
 ): { readonly folder?: string; readonly branch?: string } {
   const so = view.items.at(-1)?.soFar;
-  const named = so?.workingFolder;
+  const inUser = so?.userFolder?.statedBy === client ? so.userFolder.folder : undefined;
+  const system = projectInShell(view.shell);
+  const named = system.workingFolder ?? so?.systemFolder ?? inUser;
   const workspace = workspaceOf(firstValues(headers), named);
-  // The system prompt is long and seldom needed: most clients have said it by now.
-  const system = projectInSystem(named === undefined ? systemTexts(view.shell.value) : []);
-  const folder = workspace ?? named ?? system.workingFolder ?? liveFolder(view.shell.value);
+  const folder = workspace ?? named ?? liveFolder(view.shell.value);
   const branch = so?.branch ?? system.branch;
   return { ...(folder !== undefined && { folder }), ...(branch !== undefined && { branch }) };
+}
+
+/** A shell is the same object from request to request while nothing in it changes. */
+const projectsOf = new WeakMap<Shell, StatedProject>();
+
+function projectInShell(shell: Shell): StatedProject {
+  const known = projectsOf.get(shell) ?? projectInSystem(systemTexts(shell.value));
+  projectsOf.set(shell, known);
+  return known;
 }
 
 /**
@@ -68,7 +85,8 @@ export function conversationKey(
   view: RequestView,
 ): { readonly key: string; readonly isStated: boolean } {
   // SDK programs put a label of their own into prompt_cache_key: it names no conversation.
-  const isLabel = identity.sessionFrom === 'cache-key' && identity.client === 'unknown';
+  const isLabel =
+    identity.sessionFrom === 'cache-key' && !clientFacts(identity.client).cacheKeyNamesSession;
   if (identity.session !== '' && !isLabel) {
     const key = identity.agent === '' ? identity.session : `${identity.session}/${identity.agent}`;
     return { key, isStated: true };
@@ -111,17 +129,6 @@ function clientOf(names: Names, body: Fields): string {
   if (isClaudeCode(agent, body)) return 'claude-code';
   return clientOfAgent(agent);
 }
-
-function clientOfAgent(agent: string): string {
-  return AGENTS.find(([starts]) => agent.startsWith(starts))?.[1] ?? 'unknown';
-}
-
-const AGENTS: readonly (readonly [starts: string, client: string])[] = [
-  ['claude-cli/', 'claude-code'],
-  ['codex', 'codex'],
-  ['opencode/', 'opencode'],
-  ['QwenCode/', 'qwen'],
-];
 
 // A gateway before us may have put its own User-Agent; the system prompt is still Claude Code's.
 function isClaudeCode(agent: string, body: Fields): boolean {
@@ -194,7 +201,7 @@ function shapeKind(client: string, names: Names, view: RequestView): RequestKind
   if (stated !== '' && stated !== 'main') return 'side';
   const offersTools = asList(body['tools']).length > 0 || asList(body['functions']).length > 0;
   const isMain = stated === 'main' || isCodexPrompt(names);
-  return client === 'unknown' || offersTools || isMain ? 'main' : 'side';
+  return !clientFacts(client).alwaysOffersTools || offersTools || isMain ? 'main' : 'side';
 }
 
 /** For some models Codex sends its tools as an item of the list: what it says of itself counts then. */

@@ -186,6 +186,7 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
     isSummary: traits.isSummary,
     isUnverified: traits.isUnverified,
     workingFolder: traits.workingFolder,
+    statedBy: traits.statedBy,
     branch: traits.branch,
     clientOrder: traits.clientOrder,
     digest: facts.digest,

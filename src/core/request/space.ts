@@ -17,10 +17,30 @@ const SLUG_CHARS_MAX = 40;
 const HASH_CHARS = 10;
 
 /**
+ * Where texts of clients go whose folder svc did not understand. Nothing recalls from there; a person
+ * may merge it into a project.
+ */
+const UNPLACED_SPACES = 'unplaced/';
+
+export function isUnplaced(space: string): boolean {
+  return space.startsWith(UNPLACED_SPACES);
+}
+
+export interface StatedPlace {
+  readonly folder: string | undefined;
+  readonly client: string;
+  /** The client states a folder in every conversation. */
+  readonly statesFolder: boolean;
+}
+
+/**
  * The space that a request's memories belong to: the header x-svc-memory-space, else the project
  * folder that the client states, else 'default'. Throws MODE_INVALID on a header that is no space.
  */
-export function spaceOf(headers: RawHeaders, folder: string | undefined): string {
+export function spaceOf(
+  headers: RawHeaders,
+  { folder, client, statesFolder }: StatedPlace,
+): string {
   const stated = headerOf(headers, 'x-svc-memory-space');
   if (stated !== undefined) {
     if (isSpace(stated) && headerCount(headers, 'x-svc-memory-space') === 1) return stated;
@@ -29,7 +49,8 @@ export function spaceOf(headers: RawHeaders, folder: string | undefined): string
       'The header x-svc-memory-space must be given once: 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.',
     );
   }
-  return folder === undefined || folder === '' ? DEFAULT_SPACE : folderSpace(folder);
+  if (folder !== undefined && folder !== '') return folderSpace(folder);
+  return statesFolder ? `${UNPLACED_SPACES}${client}` : DEFAULT_SPACE;
 }
 
 export function isSpace(name: string): boolean {

@@ -80,9 +80,9 @@ describe('Messages', () => {
     ).toBe('/home/user/project');
   });
 
-  test('a text that names two folders names none', () => {
+  test('of two folders in a text the first one counts', () => {
     const text = 'Working directory: /a\nWorking directory: /b';
-    expect(read({ role: 'system', content: text })).not.toHaveProperty('workingFolder');
+    expect(read({ role: 'system', content: text }).workingFolder).toBe('/a');
     expect(
       read({ role: 'system', content: 'the working directory: it matters' }),
     ).not.toHaveProperty('workingFolder');
