@@ -14,6 +14,7 @@ import { parse } from 'smol-toml';
 import { describe, expect, test, vi } from 'vitest';
 import { BIN, type CliResult, runCli, runProgram } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
 
 // Many processes on a machine that may be busy.
@@ -299,3 +300,67 @@ test('--write and --undo together are wrong usage', async () => {
   const result = await place('codex').write(['--undo']);
   expect(result.code).toBe(2);
 });
+
+describe('svc config token --start', () => {
+  async function homeOnFreePort(): Promise<string> {
+    const proxy = { ...(validConfig()['proxy'] as object), port: await freePort() };
+    return homeWith({ ...validConfig(), proxy });
+  }
+
+  test('starts the proxy where none runs, and prints the token alone', async () => {
+    const home = await homeOnFreePort();
+    const first = await runCli(['config', 'token', '--start'], { home });
+    expect([first.code, first.stdout]).toEqual([0, `${LOCAL_TOKEN}\n`]);
+    const status = await runCli(['status', '--json'], { home });
+    const [running] = JSON.parse(status.stdout) as { pid: number }[];
+    expect(await runCli(['config', 'token', '--start'], { home })).toMatchObject({
+      code: 0,
+      stdout: `${LOCAL_TOKEN}\n`,
+      stderr: '',
+    });
+    const again = await runCli(['status', '--json'], { home });
+    expect(JSON.parse(again.stdout)).toMatchObject([{ pid: running?.pid }]);
+    expect((await runCli(['stop'], { home })).code).toBe(0);
+  });
+
+  test('asked twice at once it starts one proxy', async () => {
+    const home = await homeOnFreePort();
+    const asked = () => runCli(['config', 'token', '--start'], { home });
+    const both = await Promise.all([asked(), asked()]);
+    expect(both.map(({ code, stdout }) => [code, stdout])).toEqual([
+      [0, `${LOCAL_TOKEN}\n`],
+      [0, `${LOCAL_TOKEN}\n`],
+    ]);
+    const { stdout } = await runCli(['status', '--json'], { home });
+    expect(JSON.parse(stdout)).toHaveLength(1);
+    await runCli(['stop'], { home });
+  });
+
+  test('a start that fails says why on stderr, and no token is printed', async () => {
+    const home = await homeOnFreePort();
+    const config = JSON.parse(readFileSync(join(home, '.config/svc/config.json'), 'utf8')) as {
+      upstreams: object[];
+    };
+    const upstreams = [{ ...config.upstreams[0], providerKey: { env: 'NOT_SET_HERE' } }];
+    homeFile(home, { ...config, upstreams });
+    const from = performance.now();
+    const { code, stdout, stderr } = await runCli(['config', 'token', '--start'], { home });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('NOT_SET_HERE');
+    expect(stderr).toContain('could not be started for this client');
+    // A limit that finds what hangs: svc itself waits 4.5 seconds at most.
+    expect(performance.now() - from).toBeLessThan(30_000);
+  });
+
+  test('the command names the folders that a new proxy must use', async () => {
+    const codex = place('codex');
+    expect((await codex.write()).code).toBe(0);
+    expect(readFileSync(codex.file, 'utf8')).toMatch(
+      /SVC_DATA_HOME=.*"config", "token", "--start"/,
+    );
+  });
+});
+
+function homeFile(home: string, config: object): void {
+  writeFileSync(join(home, '.config/svc/config.json'), JSON.stringify(config), { mode: 0o600 });
+}

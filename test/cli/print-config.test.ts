@@ -116,7 +116,7 @@ test('codex can ask svc for the token, and is named OpenAI only where OpenAI ans
   const home = homeWith(validConfig());
   const asked = await runCli(['print-config', 'codex', '--auth-command'], { home });
   expect(asked.stdout).toContain(
-    '[model_providers.svc.auth]\ncommand = "svc"\nargs = ["config", "token"]',
+    '[model_providers.svc.auth]\ncommand = "svc"\nargs = ["config", "token", "--start"]',
   );
   expect(asked.stdout).not.toContain('env_key');
   const refused = await runCli(['print-config', 'codex', '--openai-name'], { home });

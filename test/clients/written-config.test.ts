@@ -74,6 +74,25 @@ describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name
     expect(stage.provider.records.length).toBe(calls);
   });
 
+  test('with the proxy killed, the client starts it and answers within 10 seconds', async () => {
+    const stage = await openStage();
+    const path = join(stage.home, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    const svc = (args: readonly string[]) => svcCommand(stage, client, args).ended;
+    const written = await svc(['print-config', name, '--write']);
+    expect(written, written.stderr).toMatchObject({ status: 0 });
+    await stage.svc.kill();
+    const from = performance.now();
+    const args = argsOf('Say this. [[final=through a new proxy]]');
+    const said = await runPlain(stage, client, { name, args, env, msMax: 60_000 });
+    const seconds = (performance.now() - from) / 1000;
+    process.stderr.write(`${name}: answered ${seconds.toFixed(1)} s after the proxy was killed\n`);
+    expect(said, said.stderr).toMatchObject({ status: 0 });
+    expect(said.stdout).toContain('through a new proxy');
+    expect(await svc(['stop'])).toMatchObject({ status: 0 });
+  });
+
   test('what the client writes into its own file meanwhile stays', async () => {
     const stage = await openStage();
     const path = join(stage.home, file);

@@ -113,7 +113,9 @@ function codexToml(baseUrl: string, options: CodexOptions): string {
   const tables = codexTables({
     baseUrl,
     name: codexName(options),
-    ...(options.authCommand === true ? { tokenCommand: ['svc', 'config', 'token'] } : {}),
+    ...(options.authCommand === true
+      ? { tokenCommand: ['svc', 'config', 'token', '--start'] }
+      : {}),
   });
   return ['model_provider = "svc"', ...tables.flatMap((table) => ['', ...table])].join('\n');
 }

@@ -2,17 +2,31 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgram } from '../../adapters/foreign/client-files.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { clientHome } from './client-home.ts';
 
-/** The command with which a client gets the token by itself, whatever shell it was started from. */
+/**
+ * The command with which a client gets the token by itself, whatever shell it was started from. It also
+ * starts the proxy where none runs: a client that finds nobody waits for a minute, or for ever.
+ */
 export function tokenCommand(environment: Environment, script: string): readonly string[] {
-  const words = [...programOf(environment, script), 'config', 'token'];
-  const folder = configFolder(environment);
-  const isUsual = folder === join(clientHome(environment), '.config', 'svc');
-  // Windows has no env; there the client must be started with the same SVC_CONFIG_HOME.
-  if (isUsual || process.platform === 'win32') return words;
-  return ['env', `SVC_CONFIG_HOME=${folder}`, ...words];
+  const words = [...programOf(environment, script), 'config', 'token', '--start'];
+  const folders = ownFolders(environment);
+  // Windows has no env; there the client must be started with the same variables.
+  if (folders.length === 0 || process.platform === 'win32') return words;
+  return ['env', ...folders, ...words];
+}
+
+/** A proxy that the command starts must use the same configuration and the same memory. */
+function ownFolders(environment: Environment): readonly string[] {
+  const config = configFolder(environment);
+  const isUsual = config === join(clientHome(environment), '.config', 'svc');
+  const hasOwnData = Boolean(environment['SVC_DATA_HOME']);
+  return [
+    ...(isUsual ? [] : [`SVC_CONFIG_HOME=${config}`]),
+    ...(hasOwnData ? [`SVC_DATA_HOME=${dataFolder(environment)}`] : []),
+  ];
 }
 
 /** `svc` where that is this very program: it stays right over an update of Node. */

@@ -7,7 +7,7 @@ import { codexFile, profileIn } from './codex-file.ts';
 import { codexTables } from './codex-tables.ts';
 import type { CommandContext } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
-import { noteMissingUpstream } from '../setup/missing-upstream.ts';
+import { keyVariables, noteMissingUpstream } from '../setup/missing-upstream.ts';
 import { type CodexOptions, codexName, noteFor, noteProxy, requireOpenAi } from './print-config.ts';
 import { tokenCommand } from './token-command.ts';
 
@@ -92,8 +92,15 @@ async function write(
   const { path, outcome } = await writeClientFile(form, dataFolder(environment));
   const note = noteFor(options, terminal);
   note(outcome === 'written' ? `Changed ${path}.` : `${path} says so already.`);
-  note(`${client} uses ${baseUrl} now, however it is started: keep the proxy running, with`);
-  note(`svc start --detach or svc unit install. Take it out again: ${form.undoCommand}`);
+  note(
+    `${client} uses ${baseUrl} now, however it is started, and starts the proxy where none runs.`,
+  );
+  note(`Take it out again: ${form.undoCommand}`);
+  const variables = await keyVariables(environment);
+  if (variables.length === 0) return;
+  terminal.warn(
+    `A proxy that ${client} starts may not see ${variables.join(', ')}. Put the key into the file: svc setup --yes --upstream NAME --key-stdin`,
+  );
 }
 
 /** The client's file names this program: one that may be gone tomorrow is no good there. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { CliError } from '../cli-error.ts';
+import type { TokenOptions } from '../clients/config-token.ts';
 import type { CommandContext } from '../context.ts';
 import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
 
@@ -14,17 +15,19 @@ export function addClientConfigCommands(program: Command, context: CommandContex
     .description('Read the configuration')
     .command('token')
     .description('Print the local token, which a client sends as its key')
+    .option('--start', 'start the proxy first, where none runs: for clients that ask by themselves')
     .addHelpText('after', '\nExamples:\n  $ export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')
-    .action(async () => {
+    .action(async (options: TokenOptions) => {
       const { printToken } = await import('../clients/config-token.ts');
-      await printToken(context);
+      await printToken(options, context, process.argv[1] ?? '');
     });
 }
 
 const WRITES = `
-With --write the client's own file is changed: it finds the proxy however it is started, and asks svc
-for the token, which the file does not hold. Everything else that the file says stays. --undo takes it
-out again, and gives back every byte where nobody changed the file since.`;
+With --write the client's own file is changed. The client then finds the proxy however it is started. It asks
+svc for the token, which the file does not hold, and that command starts the proxy where none runs.
+Everything else in the file stays. --undo takes the change out again, and gives back every byte where
+nobody changed the file since.`;
 
 function addPrintConfig(program: Command, context: CommandContext): void {
   const command = program

@@ -3,11 +3,7 @@ import { lstat, mkdir, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
-import {
-  type Environment,
-  namedVariable,
-  variableText,
-} from '../../core/settings/config-values.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
 import {
   LAUNCHD_LABEL,
   launchdPlist,
@@ -16,7 +12,7 @@ import {
 } from '../../core/foreign/unit-text.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { storedUpstreams } from '../setup/missing-upstream.ts';
+import { keyVariables } from '../setup/missing-upstream.ts';
 
 /** `svc unit`: the proxy as a service of the user's own, started with the session. */
 
@@ -49,7 +45,7 @@ export async function installUnit(
     terminal.out(manager.text.trimEnd());
     return 0;
   }
-  const fromShell = await keysOfShell(environment);
+  const fromShell = await keyVariables(environment);
   await mkdir(dirname(manager.file), { recursive: true });
   await writeFile(manager.file, manager.text);
   terminal.note(`Wrote ${manager.file}`);
@@ -129,11 +125,6 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
     // What is no path, or would end a line of the unit, is no place for files.
     return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
   });
-}
-
-async function keysOfShell(environment: Environment): Promise<readonly string[]> {
-  const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
-  return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];
 }
 
 // A service manager answers at once; one that asks for a password never does.

@@ -1,5 +1,9 @@
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
-import type { Environment } from '../../core/settings/config-values.ts';
+import {
+  type Environment,
+  namedVariable,
+  variableText,
+} from '../../core/settings/config-values.ts';
 import type { Dialect } from '../../core/conversation/dialect.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 import { requireConfigFile } from './load-config.ts';
@@ -7,6 +11,12 @@ import { requireConfigFile } from './load-config.ts';
 /** Unjudged: their keys may be missing here and set where svc runs. */
 export async function storedUpstreams(environment: Environment): Promise<readonly Draft[]> {
   return upstreamEntries((await requireConfigFile(environment)).value);
+}
+
+/** The variables, as a shell writes them, in which the configuration looks for provider keys. */
+export async function keyVariables(environment: Environment): Promise<readonly string[]> {
+  const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
+  return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];
 }
 
 export async function storedUpstream(
