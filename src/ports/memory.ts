@@ -88,9 +88,13 @@ export interface MemoryRecord {
   /** Where in the conversation: exchanges count from 0. */
   readonly exchange: number;
   readonly branch?: string;
+  /** Nobody vouches that a person said it: it weighs less and is never a standing instruction. */
+  readonly source?: 'unverified';
+  /** `at` is when it was said, not when it was found in a history: saying it again renews the date. */
+  readonly isTimed?: true;
 }
 
-export interface StoredRecord extends MemoryRecord {
+export interface StoredRecord extends Omit<MemoryRecord, 'isTimed'> {
   /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
   readonly ref: string;
 }
@@ -123,6 +127,7 @@ export interface RecalledPassage {
   readonly text: string;
   readonly at: number;
   readonly client: string;
+  readonly source?: 'unverified';
   readonly score: number;
 }
 

@@ -78,10 +78,11 @@ export class CaptureKeeper {
     // What was cut short was not the answer: only the person's own words are kept.
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
     const answer = isWhole ? exchange.assistantText : '';
-    this.#keep(reading, place, [
+    const texts = [
       captureHuman(exchange.humanText),
       captureAssistant(answer, heardBy(exchange, placements)),
-    ]);
+    ];
+    this.#outbox(recordsOf(reading, place, { texts, at: this.#parts.clock.now() }));
   }
 
   /** Called with a whole answer before the client has its last byte. */
@@ -140,31 +141,18 @@ export class CaptureKeeper {
     return found.missing === undefined ? false : undefined;
   }
 
+  /** What is being said now. */
   #keep(
     reading: Reading,
-    { exchange, number }: ExchangePlace,
+    place: ExchangePlace,
     texts: readonly (CapturedText | undefined)[],
   ): void {
-    const fingerprint = fingerprintOf(reading, exchange);
-    if (fingerprint === undefined) return;
     const at = this.#parts.clock.now();
-    const { branch, place, identity } = reading;
-    const records = texts.flatMap((text): MemoryRecord[] =>
-      text === undefined
-        ? []
-        : [
-            {
-              ...text,
-              space: place.space,
-              conversation: place.conversation,
-              client: identity.client,
-              at,
-              fingerprint,
-              exchange: number,
-              ...(branch === undefined ? {} : { branch }),
-            },
-          ],
-    );
+    const records = recordsOf(reading, place, { texts, at });
+    this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
+  }
+
+  #outbox(records: readonly MemoryRecord[]): void {
     if (records.length > 0) this.#parts.outbox.keep(records);
   }
 
@@ -207,4 +195,35 @@ function heardBy({ humanText }: Exchange, placements: readonly Placement[]) {
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */
 function fingerprintOf(reading: Reading, exchange: Exchange): string | undefined {
   return exchange.human === undefined ? undefined : reading.view.items[exchange.human]?.fingerprint;
+}
+
+interface Said {
+  readonly texts: readonly (CapturedText | undefined)[];
+  readonly at: number;
+}
+
+function recordsOf(
+  reading: Reading,
+  { exchange, number }: ExchangePlace,
+  { texts, at }: Said,
+): readonly MemoryRecord[] {
+  const fingerprint = fingerprintOf(reading, exchange);
+  if (fingerprint === undefined) return [];
+  const { branch, place, identity } = reading;
+  const isVerified = identity.isKnown && !exchange.isUnverified;
+  const shared = {
+    space: place.space,
+    conversation: place.conversation,
+    client: identity.client,
+    at,
+    fingerprint,
+    exchange: number,
+    ...(branch === undefined ? {} : { branch }),
+  };
+  return texts.flatMap((text): MemoryRecord[] => {
+    if (text === undefined) return [];
+    // An assistant's words are marked as such anyway.
+    const isDoubtful = text.role === 'user' && !isVerified;
+    return [{ ...text, ...shared, ...(isDoubtful && { source: 'unverified' as const }) }];
+  });
 }

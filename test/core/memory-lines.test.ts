@@ -17,7 +17,10 @@ test('a memory that is exported and imported is the same memory', () => {
   ]) {
     const line = writeLine({ ...record, ref: referenceOf(record.digest) });
     expect(line).not.toContain('\n');
-    expect(readLine(line, { now })).toEqual({ kind: 'record', record });
+    expect(readLine(line, { now })).toEqual({
+      kind: 'record',
+      record: { ...record, isTimed: true },
+    });
   }
 });
 

@@ -53,4 +53,25 @@ export const ORIGINS = [
     test: 'test/proxy/memory-states.test.ts',
     only: 'always states its folder',
   },
+  {
+    name: 'an unverified text becomes a standing instruction',
+    file: 'src/adapters/store/standing.ts',
+    from: 'AND r.source IS NULL',
+    to: '',
+    test: 'test/adapters/store-source.test.ts',
+  },
+  {
+    name: 'what an unknown client sends is the person’s word',
+    file: 'src/proxy/capture-keeper.ts',
+    from: 'identity.isKnown && !exchange.isUnverified',
+    to: '!exchange.isUnverified',
+    test: 'test/proxy/record-source.test.ts',
+  },
+  {
+    name: 'a history that is found later renews a date',
+    file: 'src/adapters/store/records.ts',
+    from: 'if (isTimed === true) {',
+    to: 'if (at > 0) {',
+    test: 'test/adapters/store-source.test.ts',
+  },
 ];

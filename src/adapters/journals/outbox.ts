@@ -255,8 +255,9 @@ export class JournalOutbox implements Outbox {
   }
 }
 
-function keyOf(record: MemoryRecord): string {
-  return `${record.digest} ${record.space}`;
+/** The same words said at another place in time count as said again. */
+function keyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
+  return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
 }
 
 const TEXT_FIELDS = ['digest', 'space', 'text', 'conversation', 'client', 'fingerprint'] as const;

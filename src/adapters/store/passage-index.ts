@@ -13,6 +13,7 @@ export interface IndexedText {
   readonly conversation: string;
   /** Where in the conversation: exchanges count from 0. */
   readonly exchange: number;
+  readonly source?: 'unverified';
 }
 
 /** Rows of the tables `spaces` and `records`. */
@@ -87,7 +88,7 @@ export class PassageIndex {
       'SELECT next FROM spaces WHERE id = ?',
       ids.space,
     );
-    const place = record.exchange + (record.role === 'assistant' ? 0.5 : 0);
+    const place = record.exchange + shareOf(record);
     const firstId = ids.space * PASSAGES_PER_SPACE + (next?.next ?? 1);
     let id = firstId;
     let count = 0;
@@ -127,4 +128,10 @@ export class PassageIndex {
     );
     return this.#database.get<{ id: number }>(sql, space, key)?.id ?? 0;
   }
+}
+
+/** Where in its exchange a text stands: the first half is what a person said, as far as is known. */
+function shareOf({ role, source }: IndexedText): number {
+  if (role === 'assistant') return 0.75;
+  return source === 'unverified' ? 0.5 : 0;
 }

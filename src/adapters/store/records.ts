@@ -30,12 +30,13 @@ const LIST_CHARS_MAX = 4096;
 /** Records a transaction, so that another process can write in between: about 100 ms. */
 const FORGET_BATCH = 256;
 
-interface RecordRow extends Omit<StoredRecord, 'branch' | 'text'>, StoredText {
+interface RecordRow extends Omit<StoredRecord, 'branch' | 'source' | 'text'>, StoredText {
   readonly branch: string | null;
+  readonly source: 'unverified' | null;
 }
 
 const RECORD_COLUMNS = `r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.conversation, r.client, r.at,
-  r.fingerprint, r.exchange, r.branch, r.ref`;
+  r.fingerprint, r.exchange, r.branch, r.source, r.ref`;
 const RECORDS = 'FROM records r JOIN spaces s ON s.id = r.space';
 
 export class Records implements Holder {
@@ -141,12 +142,16 @@ export class Records implements Holder {
     const space = spaceId(this.#database, record.space);
     if (space === undefined) return 'rejected';
     if (this.#has('tombstones', space, record.digest)) return 'forgotten';
-    if (this.#has('records', space, record.digest)) return 'duplicate';
+    if (this.#has('records', space, record.digest)) {
+      this.#sayAgain(space, record);
+      return 'duplicate';
+    }
     const { text, is_utf16: isUtf16 } = bytesOf(record.text);
     const row = this.#database.get<{ id: number }>(
       `INSERT INTO records
-        (space, digest, ref, role, text, is_utf16, conversation, client, at, fingerprint, exchange, branch)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+        (space, digest, ref, role, text, is_utf16, conversation, client, at, fingerprint, exchange, branch,
+         source)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
       space,
       record.digest,
       referenceOf(record.digest),
@@ -159,9 +164,26 @@ export class Records implements Holder {
       record.fingerprint,
       record.exchange,
       record.branch ?? null,
+      record.source ?? null,
     );
     if (row !== undefined) add(record, { space, record: row.id });
     return 'stored';
+  }
+
+  /**
+   * A fact that is stated again after its opposite is the newest one. Words that somebody vouches for
+   * lose a mark that they got before.
+   */
+  #sayAgain(space: number, { digest, at, isTimed, source }: MemoryRecord): void {
+    if (isTimed === true) {
+      const sql = 'UPDATE records SET at = ? WHERE space = ? AND digest = ? AND at < ?';
+      this.#database.run(sql, at, space, digest, at);
+    }
+    if (source === undefined) {
+      const sql =
+        'UPDATE records SET source = NULL WHERE space = ? AND digest = ? AND source IS NOT NULL';
+      this.#database.run(sql, space, digest);
+    }
   }
 
   #has(table: 'records' | 'tombstones', space: number, digest: string): boolean {
@@ -231,9 +253,13 @@ export function isName(value: string): boolean {
 }
 
 function storedRecord(row: RecordRow): StoredRecord {
-  const { branch, text, is_utf16, ...rest } = row;
-  const record = { ...rest, text: textOf({ text, is_utf16 }) };
-  return branch === null ? record : { ...record, branch };
+  const { branch, source, text, is_utf16, ...rest } = row;
+  return {
+    ...rest,
+    text: textOf({ text, is_utf16 }),
+    ...(branch === null ? {} : { branch }),
+    ...(source === null ? {} : { source }),
+  };
 }
 
 interface Condition {

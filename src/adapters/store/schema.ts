@@ -15,8 +15,9 @@ export const PASSAGES_PER_SPACE = 2 ** 32;
 export const SPACES_MAX = 2 ** 20;
 
 /**
- * Places in the order of a conversation. A record has fewer passages than half of these: the
- * question takes the first half of its exchange, the answer the second.
+ * Places in the order of a conversation. A record has fewer passages than a quarter of these: the
+ * question takes the first half of its exchange, the answer the second. A question that nobody vouches
+ * for stands in the second half too, before the answer: it weighs no more than that.
  */
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 
@@ -121,7 +122,12 @@ const VERSION_3 = `
 CREATE INDEX requests_by_conversation ON requests(row ->> '$.conversation', number);
 `;
 
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3];
+// Where a record's words come from; NULL for a person's or an assistant's own.
+const VERSION_4 = `
+ALTER TABLE records ADD COLUMN source TEXT;
+`;
+
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 /** A file of a later svc is left alone: what it means is not known here. */
 export class SchemaTooNewError extends Error {

@@ -46,7 +46,8 @@ interface Given {
   readonly excluded: readonly string[];
 }
 
-interface PackedRow extends Omit<RecalledPassage, 'score' | 'text'>, StoredText {
+interface PackedRow extends Omit<RecalledPassage, 'score' | 'source' | 'text'>, StoredText {
+  readonly source: 'unverified' | null;
   readonly id: number;
   readonly start: number;
   readonly end: number;
@@ -201,16 +202,20 @@ export class Search {
     const ids = parts.map(({ id }) => id);
     const rows = this.#database.all<PackedRow>(TEXTS, JSON.stringify(ids));
     return new Map(
-      rows.map(({ id, start, end, text, is_utf16, ...record }) => [
+      rows.map(({ id, start, end, text, is_utf16, source, ...record }) => [
         id,
-        { ...record, text: textOf({ text, is_utf16 }).slice(start, end) },
+        {
+          ...record,
+          text: textOf({ text, is_utf16 }).slice(start, end),
+          ...(source === null ? {} : { source }),
+        },
       ]),
     );
   }
 }
 
 const TEXTS = `SELECT p.id, p.start, p.end, r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16,
-    r.at, r.client
+    r.at, r.client, r.source
   FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
   JOIN records r ON r.id = p.record JOIN spaces s ON s.id = r.space`;
 

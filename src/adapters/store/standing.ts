@@ -18,6 +18,7 @@ const STANDING = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_
   FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?
     ORDER BY rowid DESC LIMIT 512) f
   CROSS JOIN passages p ON p.id = f.rowid CROSS JOIN records r ON r.id = p.record AND r.role = 'user'
+    AND r.source IS NULL
   JOIN spaces s ON s.id = r.space LIMIT ${READ_MAX}`;
 
 /** What the person wants always or never in these spaces; nothing of the `excluded` digests. */

@@ -99,7 +99,7 @@ function recordOf(text: string, space: string): MemoryRecord {
   // Statements made by hand have nothing to do with each other: each is its own conversation.
   const own = createHash('sha256').update(`${at} ${captured.digest}`).digest('base64url');
   const place = { conversation: `added_${own}`, fingerprint: own, exchange: 0 };
-  return { ...captured, ...place, space, client: 'svc', at };
+  return { ...captured, ...place, space, client: 'svc', at, isTimed: true };
 }
 
 function forgottenThere(space: string): CliError {

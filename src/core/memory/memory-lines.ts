@@ -16,6 +16,9 @@ export interface LineRecord extends CapturedText {
   readonly fingerprint: string;
   readonly exchange: number;
   readonly branch?: string;
+  readonly source?: 'unverified';
+  /** The line says when it was said. */
+  readonly isTimed?: true;
 }
 
 export type ReadLine =
@@ -29,11 +32,11 @@ export type ReadLine =
 const NAME_CHARS_MAX = 1024;
 
 export function writeLine(record: LineRecord & { readonly ref?: string }): string {
-  const { ref, space, role, text, at, conversation, exchange, client, branch, fingerprint } =
-    record;
+  const { ref, space, role, text, at, conversation, exchange, client, branch } = record;
+  const { fingerprint, source } = record;
   const time = new Date(at).toISOString();
   const line = { ref, space, role, text, at: time, conversation, exchange, client, branch };
-  return JSON.stringify({ ...line, fingerprint });
+  return JSON.stringify({ ...line, fingerprint, source });
 }
 
 /** Only `text` is needed; `now` and `user` stand for a time and a role that are not told. */
@@ -63,6 +66,8 @@ export function readLine(line: string, given: { space?: string; now: number }): 
     client: nameIn(fields['client']) ?? 'unknown',
     fingerprint: nameIn(fields['fingerprint']) ?? own,
     ...(nameIn(branch) === undefined ? {} : { branch: String(branch) }),
+    ...(fields['at'] === undefined ? {} : { isTimed: true as const }),
+    ...(fields['source'] === undefined ? {} : { source: 'unverified' as const }),
   };
   return { kind: 'record', record };
 }

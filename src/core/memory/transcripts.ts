@@ -24,6 +24,9 @@ export interface TranscriptRecord extends CapturedText {
   readonly fingerprint: string;
   readonly exchange: number;
   readonly branch?: string;
+  readonly source?: 'unverified';
+  /** A transcript says when everything was said. */
+  readonly isTimed: true;
 }
 
 interface Entry {
@@ -124,7 +127,9 @@ export class TranscriptReader {
     const human = captureHuman(exchange.humanText);
     const answer = isWhole ? captureAssistant(exchange.assistantText) : undefined;
     return [
-      ...this.#record(human, place, this.#timeOf(exchange.human)),
+      ...this.#record(human, place, this.#timeOf(exchange.human)).map((record) =>
+        exchange.isUnverified ? { ...record, source: 'unverified' as const } : record,
+      ),
       ...this.#record(answer, place, this.#timeOf(exchange.end - 1)),
     ];
   }
@@ -142,6 +147,7 @@ export class TranscriptReader {
         at,
         fingerprint: place.fingerprint,
         exchange: place.index,
+        isTimed: true,
         ...(branch === undefined || branch === '' ? {} : { branch }),
       },
     ];

@@ -14,6 +14,7 @@ export interface BlockPassage {
   readonly at: number;
   readonly client: string;
   readonly space: string;
+  readonly source?: 'unverified';
 }
 
 export interface RecallBlock {
@@ -109,7 +110,7 @@ export function quotesIn(block: string): string[] {
       return quotes;
     }, [])
     .flatMap((quote) => {
-      const unmarked = quote.replace(/^(?:user|assistant): /, '');
+      const unmarked = quote.replace(/^(?:user|assistant|unverified): /, '');
       return unmarked === quote ? [quote] : [quote, unmarked];
     });
 }
@@ -129,7 +130,8 @@ function linesOf(passages: readonly BlockPassage[]): string[] {
 
 // Most of what is recalled was said by the user, so that goes without saying: two tokens a line. A
 // user's text that begins like a mark of the assistant only loses weight by it.
-function lineOf({ role, text }: BlockPassage): string {
+function lineOf({ role, text, source }: BlockPassage): string {
+  if (source === 'unverified') return `- unverified: ${quoteOf(text)}`;
   return role === 'user' ? `- ${quoteOf(text)}` : `- assistant: ${quoteOf(text)}`;
 }
 
