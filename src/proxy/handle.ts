@@ -3,9 +3,9 @@ import { answerHeaders } from '../core/http/header-rules.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
-import { makePlan, type Unread, untouchedPlan } from '../core/plan/plan.ts';
+import { makePlan, untouchedPlan } from '../core/plan/plan.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
-import { estimateSteps } from '../core/bytes/tokens.ts';
+import { estimateTokens } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';
@@ -14,7 +14,7 @@ import { Conversations } from './conversations.ts';
 import { CostMeter } from './cost-meter.ts';
 import { forwardPlanned, upstreamFor } from './forward.ts';
 import type { ProxyParts } from './parts.ts';
-import { type Reading, readSteps } from './read-request.ts';
+import { type Reading, readRequest } from './read-request.ts';
 import { RecallPlacer } from './recall-placer.ts';
 import { RefusalWatch } from './refusal-watch.ts';
 import { goneSignal } from './gone-signal.ts';
@@ -22,7 +22,6 @@ import { Hands, Pacer } from './pacer.ts';
 import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
-import { Slices } from './slices.ts';
 import { type KeepCall, leftOutDigests, Shortener, type ShorteningCall } from './shortener.ts';
 
 /**
@@ -56,7 +55,6 @@ const AHEAD_MS = 20;
 class Story {
   readonly #parts: ProxyParts;
   readonly #conversations = new Conversations();
-  readonly #slices: Slices;
   readonly #placer: RecallPlacer;
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
@@ -69,7 +67,6 @@ class Story {
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
-    this.#slices = new Slices(parts.clock);
     this.#placer = new RecallPlacer(parts);
     this.#shortener = new Shortener(parts);
     this.#keeper = new CaptureKeeper(parts);
@@ -117,8 +114,7 @@ class Story {
     const configured = upstreamFor(live, request.route);
 
     // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
-    const read = await this.#slices.run(readSteps(this.#conversations, request));
-    const reading = typeof read === 'string' ? undefined : read;
+    const reading = readRequest(this.#conversations, request);
     record.read(reading);
 
     // 7: recall, and the proofs of what may be left out.
@@ -130,7 +126,7 @@ class Story {
     // 8: the plan, from facts alone.
     const plan =
       reading === undefined || shortening === undefined
-        ? untouchedPlan(modes, await this.#estimate(request), unreadOf(read))
+        ? untouchedPlan(modes, estimateTokens(request.body ?? NO_BYTES))
         : makePlan({ view: reading.view, modes, placements, shortening });
     record.planned(plan, this.#shortener.rereads(reading, shortening));
 
@@ -180,10 +176,6 @@ class Story {
     if (end === 'client-gone' && !watch.endsEarly()) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
     this.#keepLater({ reading, modes, settings: live.proxy }, placements);
-  }
-
-  #estimate({ body = NO_BYTES }: ClientRequest): Promise<number> {
-    return this.#slices.run(estimateSteps(body, 0, body.length));
   }
 
   /** What stands in every request can wait until nobody does. */
@@ -246,11 +238,7 @@ interface Scene {
   readonly letGo: () => void;
 }
 
-const NO_BYTES = Buffer.alloc(0);
-
-function unreadOf(read: Reading | Unread): Unread {
-  return typeof read === 'string' ? read : 'unparseable';
-}
+const NO_BYTES = new Uint8Array();
 
 function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void {
   for (let at = 0; at + 1 < headers.length; at += 2) {

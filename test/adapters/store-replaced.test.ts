@@ -78,7 +78,8 @@ async function grow({ memory }: Opened, folder: string): Promise<void> {
 }
 
 function expectToldOnce({ lines }: Opened, folder: string): void {
-  expect(lines).toEqual([expect.stringContaining('replaced while svc ran')]);
+  const told = lines.filter((line) => line.includes('replaced while svc ran'));
+  expect(told).toHaveLength(1);
   expect(lines.join()).toContain(join(folder, 'memory.db'));
   expect(replacedAt(folder)).toBeGreaterThan(0);
 }
@@ -133,8 +134,14 @@ test('law 2: a backup copied over the open file is what proofs are made from', a
   const { folder, store, backup } = await heldBoth();
   await grow(store, folder);
   expect(await store.held()).toEqual(BOTH);
-  writeFileSync(join(folder, 'memory.db'), readFileSync(backup));
-  expect(await store.held()).toEqual([EARLIER.digest]);
+  // Half of it, and a moment later all: a large file takes a while.
+  const path = join(folder, 'memory.db');
+  const bytes = readFileSync(backup);
+  writeFileSync(path, bytes.subarray(0, bytes.length / 2));
+  await expect(store.held()).rejects.toMatchObject({ reason: 'unavailable' });
+  writeFileSync(path, bytes);
+  await expect(store.held()).rejects.toMatchObject({ reason: 'unavailable' });
+  await expect.poll(() => store.held().catch(() => undefined)).toEqual([EARLIER.digest]);
   expectToldOnce(store, folder);
   // What was in the log of the earlier file is in no file that is used.
   expect(await store.memory.keepOutputs([LATER], patience())).toEqual(['stored']);

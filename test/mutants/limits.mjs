@@ -1,7 +1,6 @@
 /** Limits of memory and time, each switched off by one change, and the test file that must then fail. */
 
 const BUDGET = 'test/http/byte-budget.test.ts';
-const SLICES = 'test/proxy/slices.test.ts';
 
 /** As in list.mjs. */
 export const LIMITS = [
@@ -33,19 +32,5 @@ export const LIMITS = [
     to: '',
     test: 'test/adapters/body-decoder.test.ts',
     only: 'R38',
-  },
-  {
-    name: 'a list of any length is read',
-    file: 'src/core/request/request-view.ts',
-    from: "    if (all.length === READ_LIMITS.items) return 'too_large';\n",
-    to: '',
-    test: SLICES,
-  },
-  {
-    name: 'long work is done in one piece',
-    file: 'src/proxy/slices.ts',
-    from: 'this.#clock.monotonic() >= until',
-    to: 'false',
-    test: SLICES,
   },
 ];

@@ -5,6 +5,7 @@
 
 import { LIMITS } from './limits.mjs';
 import { ORIGINS } from './origins.mjs';
+import { STORE } from './store.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
@@ -14,8 +15,6 @@ const OMISSIONS = 'src/core/shortening/omissions.ts';
 const SHORTENING = 'src/core/shortening/shortening.ts';
 const POSSESSION = 'src/proxy/possession.ts';
 const SHORTENER = 'src/proxy/shortener.ts';
-const OPENED_FILE = 'src/adapters/store/opened-file.ts';
-const REPLACED = 'test/adapters/store-replaced.test.ts';
 
 /** `from` stands in the file exactly once. */
 export const MUTANTS = [
@@ -311,81 +310,5 @@ export const MUTANTS = [
     test: PROXY,
     only: '40-round',
   },
-  {
-    name: 'a file that was deleted is asked on',
-    file: 'src/adapters/store/store.ts',
-    from: '    leaveReplaced(database, this.#options);\n',
-    to: '',
-    test: REPLACED,
-  },
-  {
-    name: 'what another program wrote to the file is not looked for',
-    file: 'src/adapters/store/database.ts',
-    from: '    this.#writings += 1;\n',
-    to: '',
-    test: REPLACED,
-  },
-  {
-    name: 'pages from before another program wrote are believed',
-    file: 'src/adapters/store/database.ts',
-    from: "    this.#connection.exec('PRAGMA shrink_memory');\n",
-    to: '',
-    test: REPLACED,
-  },
-  {
-    name: 'a backup copied over the file is mixed with its log',
-    file: OPENED_FILE,
-    from: "isEarlier(this.#header, before) ? 'overwritten' : 'written'",
-    to: "'written'",
-    test: REPLACED,
-  },
-  {
-    name: 'a log that was deleted is not missed',
-    file: OPENED_FILE,
-    from: 'if (known !== undefined && known !== identity) {',
-    to: 'if (false) {',
-    test: REPLACED,
-  },
-  {
-    name: 'what a deleted log holds is lost with it',
-    file: 'src/adapters/store/replaced-file.ts',
-    from: "  if (state === 'unlogged') database.checkpoint();\n",
-    to: '',
-    test: REPLACED,
-  },
-  {
-    name: 'what a replaced store held counts as stored',
-    file: 'src/adapters/store/embedded-store.ts',
-    from: '      outbox.forgetSettled();\n',
-    to: '',
-    test: REPLACED,
-  },
-  {
-    name: 'a journal that was deleted is written on',
-    file: 'src/adapters/journals/journal.ts',
-    from: 'old !== undefined && isFileAt(old, this.#path)',
-    to: 'old !== undefined',
-    test: REPLACED,
-  },
-  {
-    name: 'outputs of a replaced store count as stored',
-    file: SHORTENER,
-    from: '    this.#keeper.refresh();\n',
-    to: '',
-    test: 'test/proxy/replaced-store.test.ts',
-  },
-  {
-    name: 'history of a replaced store counts as kept',
-    file: 'src/proxy/capture-keeper.ts',
-    from: '    this.#refresh();\n',
-    to: '',
-    test: 'test/proxy/replaced-store.test.ts',
-  },
-  {
-    name: 'a service proves from a file that was deleted',
-    file: 'src/adapters/service-store/store.ts',
-    from: '    if (!isOwnFile(database)) this.#failure = replaced();\n',
-    to: '',
-    test: 'test/adapters/service-store.test.ts',
-  },
+  ...STORE,
 ];

@@ -13,7 +13,12 @@ import type {
   StoredObject,
 } from '../../ports/service-store.ts';
 import type { Database } from '../store/database.ts';
-import { type AddText, PassageIndex } from '../store/passage-index.ts';
+import {
+  type AddText,
+  type IndexedPassage,
+  PassageIndex,
+  passagesOf,
+} from '../store/passage-index.ts';
 import { bytesOf } from '../store/text.ts';
 import { ORIGIN_COLUMNS, ORIGIN_JOINS, type OriginRow, originOf } from './origins.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
@@ -29,6 +34,15 @@ interface ProofRow {
   readonly ref: string;
   readonly redactions: number;
   readonly bytes: Uint8Array;
+}
+
+interface Insertion {
+  readonly space: number;
+  readonly seq: number;
+  readonly now: number;
+  readonly add: AddText;
+  /** One for each text of the record. */
+  readonly passages: readonly (readonly IndexedPassage[])[];
 }
 
 interface RetrievedRow extends OriginRow {
@@ -53,6 +67,8 @@ export class Objects {
   }
 
   capture(batch: CaptureBatch): CaptureOutcome {
+    // Before the transaction, so that a backup or the command line does not wait for it.
+    const prepared = batch.objects.map(({ texts }) => texts.map(({ text }) => passagesOf(text)));
     return this.#database.transaction(() => {
       const before = this.#spaces.state(batch.space);
       const { ifGeneration } = batch;
@@ -65,8 +81,10 @@ export class Objects {
       }
       let seq = before.commitSeq;
       const results = this.#index.adding((add) =>
-        batch.objects.map((object) => {
-          const state = this.#captureOne(object, { space, seq: seq + 1, now: batch.now, add });
+        batch.objects.map((object, place) => {
+          const passages = prepared[place] ?? [];
+          const at = { space, seq: seq + 1, now: batch.now, add, passages };
+          const state = this.#captureOne(object, at);
           if (state === 'durable') seq += 1;
           return state;
         }),
@@ -115,10 +133,7 @@ export class Objects {
     return { state, objects, missing };
   }
 
-  #captureOne(
-    object: NewObject,
-    at: { space: number; seq: number; now: number; add: AddText },
-  ): ObjectState {
+  #captureOne(object: NewObject, at: Insertion): ObjectState {
     const { digest, ref, bytes } = object;
     const { space } = at;
     if (this.#has('purged WHERE space = ? AND digest = ?', space, digest)) return 'purged';
@@ -131,7 +146,8 @@ export class Objects {
       const { session, digest: alone, position: exchange } = object;
       // What belongs to no conversation has no neighbours in one.
       const conversation = session === '' ? alone : session;
-      at.add({ role, text, conversation, exchange }, { space, record });
+      const passages = at.passages[message] ?? passagesOf(text);
+      at.add({ role, passages, conversation, exchange }, { space, record });
       this.#database.run(
         'INSERT INTO object_texts (record, object, message) VALUES (?, ?, ?)',
         record,

@@ -47,6 +47,8 @@ export class Database {
   /** Times that the file itself was written, by a checkpoint or by another program. */
   #writings = 0;
   readonly #file: OpenedFile;
+  /** Milliseconds since 1970. */
+  readonly openedAt = Date.now();
   readonly sqliteVersion: string;
   readonly journalMode: string;
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type CaptureState,
   type ForgetFilter,
@@ -14,20 +15,25 @@ import {
   type StoredOutput,
   type StoredRecord,
 } from '../../ports/memory.ts';
-import type { StoreClient } from './client.ts';
 import type { OutputMirror } from './output-mirror.ts';
+import type { SteadyClient } from './steady-client.ts';
 
 /** The memory port over the store's worker. */
 
 /**
- * A transaction: a recall waits for one at most. 16 typed prompts or one long answer take 2 to 4 ms
- * and the disk's sync.
+ * One transaction: other processes wait for one at most. It holds the lock for 2 ms and the disk's
+ * sync; one longer text is a transaction of its own, of 12 ms for 32 kB.
  */
-const BATCH_RECORDS_MAX = 16;
-const BATCH_CHARS_MAX = 32_768;
+const BATCH_RECORDS_MAX = 8;
+const BATCH_CHARS_MAX = 8_192;
+/**
+ * Between two transactions of one call. A process that waits for the lock looks for it every few
+ * milliseconds, and would never find it free.
+ */
+const REST_MS = 5;
 
 export interface EmbeddedMemoryParts {
-  readonly client: StoreClient;
+  readonly client: SteadyClient;
   readonly mirror: OutputMirror;
   /** Captures on their way, in this process or another, that the filter means. */
   readonly waiting: (filter: ForgetFilter) => Promise<readonly MemoryRecord[]>;
@@ -35,7 +41,7 @@ export interface EmbeddedMemoryParts {
 
 export class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
-  readonly #client: StoreClient;
+  readonly #client: SteadyClient;
   readonly #mirror: OutputMirror;
   readonly #waiting: EmbeddedMemoryParts['waiting'];
 
@@ -55,6 +61,7 @@ export class EmbeddedMemory implements Memory {
   ): Promise<readonly CaptureState[]> {
     const states: CaptureState[] = [];
     for (const batch of batchesOf(records)) {
+      if (states.length > 0) await sleep(REST_MS);
       states.push(...(await this.#client.call('capture', batch, signal)));
     }
     return states;

@@ -1,10 +1,10 @@
 import { JournalLedger } from '../journals/ledger.ts';
 import { JournalOutbox, OUTBOX_NAME } from '../journals/outbox.ts';
 import { BatchedRequestLog } from '../journals/request-log.ts';
-import { StoreClient } from './client.ts';
 import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';
 import type { StoreHealth } from './protocol.ts';
+import { SteadyClient } from './steady-client.ts';
 import { waitingRecords } from './waiting-records.ts';
 
 /**
@@ -45,7 +45,7 @@ export interface EmbeddedStore {
 export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore {
   const { folder } = options;
   const report = options.report.bind(options);
-  const client = new StoreClient({
+  const client = new SteadyClient({
     folder,
     report,
     onReplaced: () => {
@@ -101,6 +101,6 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   };
 }
 
-async function warm(client: StoreClient): Promise<void> {
+async function warm(client: SteadyClient): Promise<void> {
   for (let times = 0; times < WARMING_TIMES; times += 1) await client.call('warm', undefined);
 }

@@ -10,9 +10,15 @@ import { syncFile } from '../files/private-files.ts';
 /**
  * `written`: SQLite or another program wrote to the database file itself. `replaced`: a path has
  * another file, or the database's has none. `overwritten`: the file is the same one, with the content
- * of an earlier day. `unlogged`: the write-ahead log was deleted, and nobody has made another one.
+ * of an earlier day; `overwriting` while another program may not be done with that. `unlogged`: the write-ahead log was deleted, and nobody has made another one.
  */
-export type FileState = 'same' | 'written' | 'replaced' | 'overwritten' | 'unlogged';
+export type FileState =
+  | 'same'
+  | 'written'
+  | 'replaced'
+  | 'overwriting'
+  | 'overwritten'
+  | 'unlogged';
 
 const LOG_SUFFIXES = ['-wal', '-shm'] as const;
 const HEADER_BYTES = 100;
@@ -22,6 +28,8 @@ const CHANGES_AT = 24;
 const PAGES_AT = 28;
 /** A file system notes times in steps of up to 10 ms: a second write in the same step changes none. */
 const TIME_STEP_MS = 50;
+/** A program that copies a file writes to it all the time. Half a copy must not be taken for the whole. */
+const COPIED_MS = 1000;
 
 interface Header {
   readonly isDatabase: boolean;
@@ -49,7 +57,7 @@ export class OpenedFile {
     const stat = statSync(path, { bigint: true });
     this.#identity = `${stat.dev} ${stat.ino}`;
     this.#changedAt = stat.ctimeNs;
-    this.#isSettled = isSettled(stat.ctimeNs);
+    this.#isSettled = isOlder(stat.ctimeNs, TIME_STEP_MS);
     this.#logs = LOG_SUFFIXES.map((suffix) => identityOf(path + suffix));
     this.#header = this.#readHeader();
   }
@@ -68,10 +76,15 @@ export class OpenedFile {
     }
     if (stat.ctimeNs === this.#changedAt && this.#isSettled) return 'same';
     this.#changedAt = stat.ctimeNs;
-    this.#isSettled = isSettled(stat.ctimeNs);
-    const before = this.#header;
-    this.#header = this.#readHeader();
-    return isEarlier(this.#header, before) ? 'overwritten' : 'written';
+    const header = this.#readHeader();
+    if (isEarlier(header, this.#header)) {
+      // Not settled: looked at again, and compared with the same header, at the next call.
+      this.#isSettled = false;
+      return isOlder(stat.ctimeNs, COPIED_MS) ? 'overwritten' : 'overwriting';
+    }
+    this.#isSettled = isOlder(stat.ctimeNs, TIME_STEP_MS);
+    this.#header = header;
+    return 'written';
   }
 
   /** Whether the path still has the file itself, whatever was written to it. */
@@ -120,6 +133,6 @@ function identityOf(path: string): string | undefined {
   return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
 }
 
-function isSettled(changedAt: bigint): boolean {
-  return Number(changedAt / 1_000_000n) + TIME_STEP_MS < Date.now();
+function isOlder(changedAt: bigint, ms: number): boolean {
+  return Number(changedAt / 1_000_000n) + ms < Date.now();
 }

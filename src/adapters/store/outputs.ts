@@ -38,6 +38,8 @@ interface OutputRow {
 export class Outputs implements Holder {
   readonly #database: Database;
   #writes = 0;
+  /** Rows whose use is to be noted with the next write: a proof must not wait for a lock. */
+  readonly #used = new Set<number>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -46,13 +48,14 @@ export class Outputs implements Holder {
   keep(records: readonly OutputRecord[], now: number): CaptureState[] {
     return this.#database.transaction(() => {
       const states = records.map((record) => this.#keepOne(record, now));
+      this.#noteUse(now);
       this.#writes += 1;
       if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune(now);
       return states;
     });
   }
 
-  /** Notes that they are used. */
+  /** Their use is noted with the next write. */
   bytesOf(space: string, digests: readonly string[], now: number): StoredBytes[] {
     const rows = this.#database.all<OutputRow>(
       `SELECT o.id, o.digest, o.text, o.used FROM outputs o JOIN spaces s ON s.id = o.space
@@ -60,11 +63,7 @@ export class Outputs implements Holder {
       space,
       JSON.stringify(digests),
     );
-    const old = rows.filter(({ used }) => now - used > USE_NOTED_MS).map(({ id }) => id);
-    if (old.length > 0) {
-      const sql = 'UPDATE outputs SET used = ? WHERE id IN (SELECT value FROM json_each(?))';
-      this.#database.run(sql, now, JSON.stringify(old));
-    }
+    for (const { id, used } of rows) if (now - used > USE_NOTED_MS) this.#used.add(id);
     return rows.flatMap(({ digest, text }) => {
       const bytes = textBytes('tool', textOf({ text, is_utf16: 0 }));
       return bytes === undefined ? [] : [{ digest, bytes }];
@@ -191,6 +190,13 @@ export class Outputs implements Holder {
       now,
     );
     return 'stored';
+  }
+
+  #noteUse(now: number): void {
+    if (this.#used.size === 0) return;
+    const sql = 'UPDATE outputs SET used = ? WHERE id IN (SELECT value FROM json_each(?))';
+    this.#database.run(sql, now, JSON.stringify([...this.#used]));
+    this.#used.clear();
   }
 
   #prune(now: number): void {

@@ -5,9 +5,15 @@ import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 
 /** A text's way into the full-text index and out of it: passages, their terms, the counts of a space. */
 
-/** What the index needs to know of a text. */
+/** A passage and its words as they are searched. */
+export interface IndexedPassage extends Span {
+  readonly terms: readonly string[];
+}
+
+/** The index needs this of a text. */
 export interface IndexedText {
-  readonly text: string;
+  /** From `passagesOf`. */
+  readonly passages: readonly IndexedPassage[];
   readonly role: 'user' | 'assistant';
   /** The conversation's key. */
   readonly conversation: string;
@@ -26,6 +32,18 @@ export interface IndexedPlace {
 export interface Span {
   readonly start: number;
   readonly end: number;
+}
+
+/**
+ * Cuts a text into passages and finds their terms: nine tenths of the work of a capture, about 1 ms
+ * for 1 kB. Call it before the transaction begins, so that no other process waits for it.
+ */
+export function passagesOf(text: string): readonly IndexedPassage[] {
+  return Array.from(cutPassages(text), ({ start, end }) => ({
+    start,
+    end,
+    terms: termsOf(text.slice(start, end)),
+  }));
 }
 
 /** Puts one text into the index. */
@@ -93,8 +111,7 @@ export class PassageIndex {
     let id = firstId;
     let count = 0;
     let termCount = 0;
-    for (const { start, end } of cutPassages(record.text)) {
-      const terms = termsOf(record.text.slice(start, end));
+    for (const { start, end, terms } of record.passages) {
       this.#database.run(
         'INSERT INTO passages (id, record, conversation, position, start, end, terms) VALUES (?, ?, ?, ?, ?, ?, ?)',
         id,

@@ -12,7 +12,7 @@ import type {
   StoredRecord,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
-import { type AddText, PassageIndex } from './passage-index.ts';
+import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { SPACES_MAX } from './schema.ts';
 import { bytesOf, type StoredText, textOf } from './text.ts';
@@ -49,9 +49,21 @@ export class Records implements Holder {
   }
 
   capture(records: readonly MemoryRecord[]): CaptureState[] {
+    const prepared = records.map((record) => this.#prepare(record));
     return this.#database.transaction(() =>
-      this.#index.adding((add) => records.map((record) => this.#captureOne(record, add))),
+      this.#index.adding((add) => prepared.map((one) => this.#captureOne(one, add))),
     );
+  }
+
+  /** Does the work that needs no lock. */
+  #prepare(record: MemoryRecord): Prepared {
+    const isWanted = isStorable(record) && !this.#isHeld(record);
+    return { record, passages: isWanted ? passagesOf(record.text) : undefined };
+  }
+
+  #isHeld({ space, digest }: MemoryRecord): boolean {
+    const sql = `SELECT 1 AS found ${RECORDS} WHERE s.name = ? AND r.digest = ?`;
+    return this.#database.get(sql, space, digest) !== undefined;
   }
 
   bytesOf(space: string, digests: readonly string[]): StoredBytes[] {
@@ -137,7 +149,7 @@ export class Records implements Holder {
     });
   }
 
-  #captureOne(record: MemoryRecord, add: AddText): CaptureState {
+  #captureOne({ record, passages }: Prepared, add: AddText): CaptureState {
     if (!isStorable(record)) return 'rejected';
     const space = spaceId(this.#database, record.space);
     if (space === undefined) return 'rejected';
@@ -166,7 +178,9 @@ export class Records implements Holder {
       record.branch ?? null,
       record.source ?? null,
     );
-    if (row !== undefined) add(record, { space, record: row.id });
+    // Held a moment ago and forgotten since: rare enough to be cut under the lock.
+    const indexed = { ...record, passages: passages ?? passagesOf(record.text) };
+    if (row !== undefined) add(indexed, { space, record: row.id });
     return 'stored';
   }
 
@@ -207,6 +221,12 @@ export class Records implements Holder {
       at,
     );
   }
+}
+
+interface Prepared {
+  readonly record: MemoryRecord;
+  /** Undefined for a record that is refused or held already. */
+  readonly passages: readonly IndexedPassage[] | undefined;
 }
 
 export interface Forgotten {

@@ -1,4 +1,5 @@
-import { markForgotten, markReplaced } from '../files/marks.ts';
+import { MemoryError } from '../../ports/memory.ts';
+import { markForgotten, markReplaced, replacedAt } from '../files/marks.ts';
 import { makePrivateFolder } from '../files/private-files.ts';
 import { type Database, databaseFile } from './database.ts';
 
@@ -8,7 +9,7 @@ export class FileReplacedError extends Error {
 }
 
 /**
- * Throws FileReplacedError when the files at the path are not those that the connection has open. The
+ * Throws MemoryError while another program writes the file, and FileReplacedError when the files at the path are not those that the connection has open. The
  * thread must then end: with it go the statements, and SQLite leaves a file when the last one is gone.
  */
 export function leaveReplaced(
@@ -17,14 +18,20 @@ export function leaveReplaced(
 ): void {
   const state = database.look();
   if (state === 'same' || state === 'written') return;
+  if (state === 'overwriting') {
+    throw new MemoryError('unavailable', "Another program is writing to the memory's file.");
+  }
   if (state === 'overwritten') database.detach();
   if (state === 'unlogged') database.checkpoint();
   const { folder } = options;
   const file = databaseFile(folder);
-  options.report(
-    `The memory's file ${file} was deleted or replaced while svc ran: svc goes on with the file that is there now.`,
-  );
-  tellOthers(folder);
+  // Another connection may have found it first: it is said once.
+  if (replacedAt(folder) < database.openedAt) {
+    options.report(
+      `The memory's file ${file} was deleted or replaced while svc ran: svc goes on with the file that is there now.`,
+    );
+    tellOthers(folder);
+  }
   throw new FileReplacedError(file);
 }
 

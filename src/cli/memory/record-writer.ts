@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 
 /** Puts records into a memory in small batches and counts what became of them. */
@@ -13,10 +14,16 @@ export interface Counts {
   rejected: number;
 }
 
-/** As many as a proxy that runs beside it should wait for: some tens of milliseconds. */
+/** One call of a memory service; the store on this machine makes smaller transactions of it. */
 const BATCH = 64;
-// Each batch is one transaction; a disk that takes longer is broken.
+/** A disk or a service that takes longer is broken. */
 const BATCH_MS = 30_000;
+/**
+ * After each batch the writer rests for as long as the batch took, so that a proxy that runs beside
+ * it has the memory for half of the time.
+ */
+const REST_MS_MIN = 5;
+const REST_MS_MAX = 250;
 
 export class RecordWriter {
   readonly #memory: Memory;
@@ -39,8 +46,11 @@ export class RecordWriter {
 
   async #flush(): Promise<void> {
     const batch = this.#waiting.splice(0, BATCH);
+    const from = performance.now();
     const states = await this.#memory.capture(batch, AbortSignal.timeout(BATCH_MS));
     for (const state of states) this.counts[state] += 1;
+    const tookMs = performance.now() - from;
+    await sleep(Math.min(Math.max(tookMs, REST_MS_MIN), REST_MS_MAX));
   }
 }
 

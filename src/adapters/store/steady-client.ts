@@ -1,0 +1,92 @@
+import { StoreClient, type StoreClientOptions } from './client.ts';
+import type { StoreCallName, StoreCalls } from './protocol.ts';
+
+/**
+ * The store's worker, and a second one for reads while the first is late: it waits for another
+ * process's lock (up to 5 s), for a slow disk, or is at a long piece of work. SQLite lets a connection
+ * read while others write, so blocks and proofs need not wait for any of these. The second worker
+ * costs about 9 MB: it is started when it is needed, and ended when it has not been used for a while.
+ */
+
+/** A request waits for these. Everything else has time, or writes. */
+const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
+  'findEntries',
+  'hold',
+  'recall',
+  'conversationRequests',
+  'retrieve',
+  'list',
+]);
+/** Longer than a recall among 100,000 records takes, and a tenth of what a request waits by default. */
+const LATE_MS = 30;
+const UNUSED_MS = 60_000;
+
+export class SteadyClient {
+  readonly #options: StoreClientOptions;
+  readonly #first: StoreClient;
+  #second: StoreClient | undefined;
+  #ending: NodeJS.Timeout | undefined;
+  /** The first worker has not answered anything since a read was late. */
+  #isLate = false;
+  /** The first worker has answered: what is slow before that is the start of the process. */
+  #isOpen = false;
+  #isClosed = false;
+
+  constructor(options: StoreClientOptions) {
+    this.#options = options;
+    this.#first = new StoreClient(options);
+  }
+
+  /** As StoreClient.call. */
+  async call<Name extends StoreCallName>(
+    name: Name,
+    input: Parameters<StoreCalls[Name]>[0],
+    signal?: AbortSignal,
+  ): Promise<ReturnType<StoreCalls[Name]>> {
+    const isHelped = this.#isOpen && READS.has(name);
+    const answer = this.#first.call(name, input, signal).then((value) => {
+      this.#isLate = false;
+      this.#isOpen = true;
+      return value;
+    });
+    if (!isHelped || (!this.#isLate && (await isSettledWithin(LATE_MS, answer)))) return answer;
+    if (this.#isClosed) return answer;
+    this.#isLate = true;
+    const other = this.#helper().call(name, input, signal);
+    return Promise.any([answer, other]).catch(() => answer);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#endHelper();
+    await this.#first.close();
+  }
+
+  #helper(): StoreClient {
+    this.#second ??= new StoreClient(this.#options);
+    clearTimeout(this.#ending);
+    this.#ending = setTimeout(() => void this.#endHelper(), UNUSED_MS).unref();
+    return this.#second;
+  }
+
+  async #endHelper(): Promise<void> {
+    clearTimeout(this.#ending);
+    const ended = this.#second;
+    this.#second = undefined;
+    await ended?.close();
+  }
+}
+
+async function isSettledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  const isSettled = await Promise.race([settled, late]);
+  clearTimeout(timer);
+  return isSettled;
+}

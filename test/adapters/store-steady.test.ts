@@ -1,0 +1,161 @@
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { SteadyClient } from '../../src/adapters/store/steady-client.ts';
+import { blockEntry, foundBlock, foundBlocks } from '../support/ledger-entries.ts';
+import { outputRecordOf, questionOf, recordOf } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
+const OUTPUT = outputRecordOf('what the build said');
+const FACT = recordOf('The code word is marmalade.');
+const ENTRY = blockEntry('first');
+
+/** A folder whose store holds an output, a fact and an entry, opened anew: nothing is in a cache. */
+async function openFilled(folder = tempFolder(), lines: string[] = []): Promise<EmbeddedStore> {
+  const first = openEmbeddedStore({ folder, report: () => undefined });
+  await first.memory.keepOutputs([OUTPUT], patience());
+  await first.memory.capture([FACT], patience());
+  await first.ledger.record([ENTRY]);
+  await first.close();
+  const store = openEmbeddedStore({ folder, report: (line) => lines.push(line) });
+  onTestFinished(() => store.close());
+  await store.health();
+  return store;
+}
+
+/** Asks for all that a request waits for. */
+async function askAll({ memory, ledger, requestLog }: EmbeddedStore, other: string) {
+  const question = { space: OUTPUT.space, digests: [OUTPUT.digest], nonce: randomBytes(32) };
+  const [holdings, recalled, blocks] = await Promise.all([
+    memory.hold(question, patience()),
+    memory.recall(questionOf('What is the code word?'), patience()),
+    foundBlocks(ledger, ['first', other]),
+    requestLog.conversation({ conversation: 'c', limit: 10 }),
+  ]);
+  return [holdings.length, recalled.passages[0]?.text, blocks[0]];
+}
+
+const ALL = [1, FACT.text, ENTRY.block];
+
+/** Another process writes, until it is released. */
+async function holdWrites(folder: string): Promise<{ release(): void }> {
+  const connection = (await loadDriver()).open(join(folder, 'memory.db'));
+  connection.exec('BEGIN IMMEDIATE');
+  let isHeld = true;
+  const release = (): void => {
+    if (isHeld) connection.exec('ROLLBACK');
+    if (isHeld) connection.close();
+    isHeld = false;
+  };
+  onTestFinished(release);
+  return { release };
+}
+
+test('blocks, proofs, recalls and rows are read while a write waits for another process', async () => {
+  const folder = tempFolder();
+  const store = await openFilled(folder);
+  const other = await holdWrites(folder);
+  let isCaptured = false;
+  const capture = store.memory
+    .capture([recordOf('The kiosk is in hall B.')], patience())
+    .finally(() => (isCaptured = true));
+  expect(await askAll(store, 'other:1')).toEqual(ALL);
+  expect(await askAll(store, 'other:2')).toEqual(ALL);
+  expect(isCaptured).toBe(false);
+  other.release();
+  expect(await capture).toEqual(['stored']);
+  expect(await askAll(store, 'other:3')).toEqual(ALL);
+});
+
+test('R34: a database that is locked for longer than any wait loses nothing that was kept meanwhile', async () => {
+  const folder = tempFolder();
+  const lines: string[] = [];
+  const store = await openFilled(folder, lines);
+  const other = await holdWrites(folder);
+  const said = recordOf('The kiosk is in hall B.');
+  expect(store.outbox.keep([said])).toBe(true);
+  await store.ledger.record([blockEntry('second')]);
+  const refused = store.memory.keepOutputs([outputRecordOf('a later log')], patience());
+  await expect(refused).rejects.toMatchObject({ reason: 'unavailable' });
+  expect(await askAll(store, 'other:1')).toEqual(ALL);
+  other.release();
+  await store.outbox.flush(30_000);
+  expect(store.outbox.waiting).toBe(0);
+  expect(await store.memory.keepOutputs([outputRecordOf('a later log')], patience())).toEqual([
+    'stored',
+  ]);
+  const beside = openEmbeddedStore({ folder, report: () => undefined });
+  onTestFinished(() => beside.close());
+  await expect.poll(() => foundBlock(beside.ledger, 'second')).toBe('block of second');
+  expect((await beside.memory.list({ limit: 9, words: 'kiosk' }, patience())).length).toBe(1);
+  expect(lines).toEqual([]);
+}, 90_000);
+
+function shell(line: string): boolean {
+  return spawnSync('/bin/sh', ['-c', line]).status === 0;
+}
+
+const canMount = shell('unshare --mount true');
+
+test('R34: on a full disk blocks and proofs go on, and what is kept later is kept', async (context) => {
+  if (!canMount) context.skip('this user may not mount a small disk');
+  const small = tempFolder();
+  const isMounted = shell(`mount -t tmpfs -o size=4m none "${small}"`);
+  onTestFinished(() => void shell(`umount -l "${small}"`));
+  expect(isMounted).toBe(true);
+  const lines: string[] = [];
+  const store = await openFilled(join(small, 'data'), lines);
+  const ballast = join(small, 'ballast');
+  const { bavail, bsize } = statfsSync(small);
+  writeFileSync(ballast, Buffer.alloc(bavail * bsize));
+  const long = recordOf(`The kiosk is in hall B. ${'It sells maps. '.repeat(900)}`);
+  expect(store.outbox.keep([long])).toBe(false);
+  expect(lines).toEqual([expect.stringContaining('disk is full')]);
+  const refused = store.memory.keepOutputs([outputRecordOf('a log '.repeat(3000))], patience());
+  await expect(refused).rejects.toMatchObject({ reason: 'unavailable' });
+  expect(await askAll(store, 'other:1')).toEqual(ALL);
+  writeFileSync(ballast, '');
+  rmSync(ballast);
+  expect(store.outbox.keep([long])).toBe(true);
+  await store.outbox.flush(30_000);
+  expect((await store.memory.list({ limit: 9, words: 'kiosk' }, patience())).length).toBe(1);
+});
+
+/** Of two workers on a folder the first answers one read, then no more; the second answers all. */
+const FIRST_HANGS = `
+  import { writeFileSync } from 'node:fs';
+  import { parentPort, workerData } from 'node:worker_threads';
+  let isFirst = true;
+  try {
+    writeFileSync(workerData.folder + '/first', '', { flag: 'wx' });
+  } catch {
+    isFirst = false;
+  }
+  let isAwake = true;
+  parentPort.on('message', ({ number, name, input }) => {
+    if (name === 'health') isAwake = true;
+    if (name === 'close' || isAwake || !isFirst) {
+      parentPort.postMessage({ kind: 'answer', number, value: isFirst ? ['first'] : ['second'] });
+    }
+    isAwake = name === 'health';
+  });`;
+
+test('the second worker answers reads alone, and only while the first is late', async () => {
+  const worker = new URL(`data:text/javascript,${encodeURIComponent(FIRST_HANGS)}`);
+  const client = new SteadyClient({ folder: tempFolder(), report: () => undefined, worker });
+  onTestFinished(() => client.close());
+  expect(await client.call('health', undefined)).toEqual(['first']);
+  expect(await client.call('list', { limit: 1 })).toEqual(['first']);
+  expect(await client.call('list', { limit: 1 })).toEqual(['second']);
+  expect(await client.call('findEntries', ['a'])).toEqual(['second']);
+  // A write waits for the first one alone.
+  const write = client.call('capture', [], AbortSignal.timeout(300));
+  await expect(write).rejects.toMatchObject({ reason: 'timeout' });
+  expect(await client.call('health', undefined)).toEqual(['first']);
+  expect(await client.call('list', { limit: 1 })).toEqual(['first']);
+});
