@@ -1,8 +1,11 @@
-import { createHash } from 'node:crypto';
 import { createBodyDecoder } from '../adapters/encoding/body-decoder.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { createUpstream } from '../adapters/network/undici-upstream.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
+import { digestOf, pathTokenOf } from '../core/http/local-token.ts';
+import type { Login } from '../core/http/logins.ts';
+import type { Route } from '../core/http/routes.ts';
+import { loginOf } from '../core/settings/config-upstreams.ts';
 import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { createLocalServer, type LocalServer } from '../local/server.ts';
@@ -11,6 +14,7 @@ import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import { createHandler } from '../proxy/handle.ts';
+import { findUpstream } from '../proxy/forward.ts';
 import { InFlight } from '../proxy/in-flight.ts';
 import type { ConfiguredUpstream, LiveSettings } from '../proxy/parts.ts';
 import { warmUp } from '../proxy/warm-up.ts';
@@ -83,6 +87,8 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const server = createLocalServer({
     settings: settings.proxy,
     tokenDigests: () => runtime.tokenDigests,
+    pathTokenDigests: () => runtime.pathTokenDigests,
+    loginOf: (route) => runtime.loginOf(route),
     decode: decoder.decode,
     handler,
     clock: systemClock,
@@ -183,10 +189,12 @@ async function openMemory(
 class Runtime {
   #live: LiveSettings;
   #tokenDigests: readonly Buffer[];
+  #pathTokenDigests: readonly Buffer[];
 
   constructor(settings: Settings) {
     this.#live = { proxy: settings.proxy, upstreams: openUpstreams(settings, new Map()) };
     this.#tokenDigests = [digestOf(settings.localToken)];
+    this.#pathTokenDigests = [digestOf(pathTokenOf(settings.localToken))];
   }
 
   get live(): LiveSettings {
@@ -197,11 +205,23 @@ class Runtime {
     return this.#tokenDigests;
   }
 
+  get pathTokenDigests(): readonly Buffer[] {
+    return this.#pathTokenDigests;
+  }
+
+  /** The login that the upstream of a route takes; undefined where svc has a key, or nothing, for it. */
+  loginOf(route: Route): Login | undefined {
+    if (route.kind !== 'model' && route.kind !== 'relay') return undefined;
+    const upstream = findUpstream(this.#live, route);
+    return upstream === undefined ? undefined : loginOf(upstream.settings);
+  }
+
   apply(settings: Settings): void {
     const before = this.#live.upstreams;
     const upstreams = openUpstreams(settings, before);
     this.#live = { proxy: settings.proxy, upstreams };
     this.#tokenDigests = [digestOf(settings.localToken)];
+    this.#pathTokenDigests = [digestOf(pathTokenOf(settings.localToken))];
     const kept = new Set([...upstreams.values()].map(({ upstream }) => upstream));
     for (const { upstream } of before.values()) {
       // Running answers finish on the old connections.
@@ -236,8 +256,4 @@ function openUpstreams(
 
 function isSame(one: UpstreamSettings, other: UpstreamSettings): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
-}
-
-function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }

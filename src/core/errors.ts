@@ -15,6 +15,26 @@ const ERRORS = {
     retry: false,
     hint: 'Print the right one with: svc config token',
   },
+  LOGIN_REFUSED: {
+    status: 401,
+    retry: false,
+    hint: 'svc passes a login on only where you turned that on: svc setup --login claude (or codex). With a provider key, start the client with svc run.',
+  },
+  LOGIN_MISSING: {
+    status: 401,
+    retry: false,
+    hint: 'Log in with the client itself and start it with svc run; or use a provider key: svc setup.',
+  },
+  LOGIN_AMBIGUOUS: {
+    status: 401,
+    retry: false,
+    hint: 'Send one credential: unset the key, or log out.',
+  },
+  LOGIN_CLIENT_REFUSED: {
+    status: 403,
+    retry: false,
+    hint: 'Other programs need a provider key: svc setup --upstream.',
+  },
   REQUEST_MALFORMED: {
     status: 400,
     retry: false,

@@ -4,6 +4,7 @@ import type { ExpectedBody } from '../core/http/gate.ts';
 import { readBody } from '../http/body.ts';
 import { ByteBudget, type Lease } from '../http/byte-budget.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
+import type { EncodedBody } from '../proxy/client-request.ts';
 import { goneSignal } from '../proxy/gone-signal.ts';
 
 /**
@@ -82,8 +83,11 @@ export class RequestBodies {
           signal: gone,
         };
         const body = await this.#decode(encoded, encoding, limits);
-        lease.resize(Math.min(bound, body.length));
-        return { body, release: () => lease.release() };
+        const both = body.length + encoded.length;
+        const keeps = expected.keepsEncoded === true && both <= bound;
+        lease.resize(keeps ? both : Math.min(bound, body.length));
+        const asSent = keeps ? { encoded: { bytes: encoded, encoding } } : {};
+        return { body, ...asSent, release: () => lease.release() };
       });
     } finally {
       wire.release();
@@ -94,6 +98,8 @@ export class RequestBodies {
 /** A whole body, decoded, and its place in the budget. */
 export interface ReceivedBody {
   readonly body: Buffer | undefined;
+  /** The body as the client encoded it; undefined where it did not. */
+  readonly encoded?: EncodedBody;
   /** To be called when the handler is done with the body. */
   readonly release: () => void;
 }

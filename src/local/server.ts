@@ -13,7 +13,9 @@ import {
 } from '../core/http/gate.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { CHALLENGE_HEADER, makeProof } from '../core/http/proxy-proof.ts';
-import { errorDialect } from '../core/http/routes.ts';
+import { splitTarget } from '../core/http/local-token.ts';
+import type { Login } from '../core/http/logins.ts';
+import { errorDialect, type Route } from '../core/http/routes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -53,6 +55,10 @@ export interface LocalServerOptions {
   readonly settings: ProxySettings;
   /** sha256 of each token that is valid now; asked at every request, so a new token counts at once. */
   readonly tokenDigests: () => readonly Buffer[];
+  /** sha256 of each path token that is valid now. */
+  readonly pathTokenDigests?: () => readonly Buffer[];
+  /** The login that the upstream of a route takes; undefined where svc has a key for it. */
+  readonly loginOf?: (route: Route) => Login | undefined;
   readonly decode: BodyDecoder;
   readonly handler: Handler;
   readonly clock: Clock;
@@ -189,9 +195,10 @@ class Listener implements LocalServer {
           id: call.id,
           route,
           method: head.method,
-          target: head.target,
+          target: admission.target,
           headers: head.headers,
           body: received.body,
+          encoded: received.encoded,
           startedAt: call.startedAt,
         },
         outgoing,
@@ -213,9 +220,17 @@ class Listener implements LocalServer {
 
   #admit(head: RequestHead): Admission {
     if (this.#stopped !== undefined) throw new ProxyError('SHUTTING_DOWN', 'svc is stopping.');
-    const { relayPaths, bodyBytesMax, zstdBytesMax } = this.#options.settings;
-    const tokenDigests = this.#options.tokenDigests();
-    return admit(head, { port: this.#port, tokenDigests, relayPaths, bodyBytesMax, zstdBytesMax });
+    const { settings, loginOf, tokenDigests, pathTokenDigests } = this.#options;
+    const { relayPaths, bodyBytesMax, zstdBytesMax } = settings;
+    return admit(head, {
+      port: this.#port,
+      tokenDigests: tokenDigests(),
+      pathTokenDigests: pathTokenDigests?.() ?? [],
+      ...(loginOf === undefined ? {} : { loginOf }),
+      relayPaths,
+      bodyBytesMax,
+      zstdBytesMax,
+    });
   }
 
   #fail({ incoming, outgoing, head, id }: Call, thrown: unknown): void {
@@ -282,7 +297,7 @@ class Listener implements LocalServer {
     const { version, settings } = this.#options;
     if (head === undefined) return { dialect: undefined, requestId, version, allow: '' };
     return {
-      dialect: errorDialect(pathOf(head.target), isAnthropic(head.headers)),
+      dialect: errorDialect(pathOf(splitTarget(head.target).target), isAnthropic(head.headers)),
       requestId,
       version,
       allow: allowedMethods(head, settings.relayPaths),

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { RawHeaders } from '../core/http/headers.ts';
+import type { Encoding } from '../core/http/gate.ts';
 import type { Route } from '../core/http/routes.ts';
 
 /** A request that passed the gate: routed, its token checked, its body read and decoded. */
@@ -13,8 +14,15 @@ export interface ClientRequest {
   readonly headers: RawHeaders;
   /** Decoded; undefined when the request had none. */
   readonly body: Buffer | undefined;
+  /** The same body as the client encoded it; undefined where it did not. */
+  readonly encoded?: EncodedBody | undefined;
   /** Clock.monotonic() when the request head was in. */
   readonly startedAt: number;
+}
+
+export interface EncodedBody {
+  readonly bytes: Buffer;
+  readonly encoding: Encoding;
 }
 
 /** Answers one request. What it throws is turned into the client's error shape by local/server.ts. */

@@ -2,6 +2,7 @@ import type { Dialect } from '../core/conversation/dialect.ts';
 import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
 import { applyEdits } from '../core/plan/edits.ts';
 import { ProxyError } from '../core/errors.ts';
+import type { Encoding } from '../core/http/gate.ts';
 import { forwardHeaders } from '../core/http/header-rules.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { Route } from '../core/http/routes.ts';
@@ -9,12 +10,17 @@ import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ConfiguredUpstream, LiveSettings } from './parts.ts';
 
+/** The upstream of a route's dialect; undefined where none is configured. */
+export function findUpstream(live: LiveSettings, route: Route): ConfiguredUpstream | undefined {
+  return upstreamChoices(route)
+    .map((choice) => live.upstreams.get(choice))
+    .find((upstream) => upstream !== undefined);
+}
+
 /** The upstream of a route's dialect. Throws UPSTREAM_NOT_CONFIGURED. */
 export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
   const dialect = 'dialect' in route ? route.dialect : undefined;
-  const found = upstreamChoices(route)
-    .map((choice) => live.upstreams.get(choice))
-    .find((upstream) => upstream !== undefined);
+  const found = findUpstream(live, route);
   if (found !== undefined) return found;
   throw new ProxyError(
     'UPSTREAM_NOT_CONFIGURED',
@@ -69,15 +75,20 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
 export async function forwardUntouched(
   call: Pick<ForwardCall, 'configured' | 'request' | 'signal'>,
 ): Promise<UpstreamAnswer> {
-  return send(call, call.request.body === undefined ? [] : [call.request.body]);
+  const { body, encoded } = call.request;
+  // A login's provider gets the body in the client's own encoding; others may not know it.
+  if (encoded !== undefined) return send(call, [encoded.bytes], encoded.encoding);
+  return send(call, body === undefined ? [] : [body]);
 }
 
 async function send(
   { configured, request, signal }: Pick<ForwardCall, 'configured' | 'request' | 'signal'>,
   body: readonly Uint8Array[],
+  encoding: Encoding = 'identity',
 ): Promise<UpstreamAnswer> {
   const { method, target } = request;
   const headers = forwardHeaders(request.headers, configured.settings);
+  if (encoding !== 'identity') headers.push('content-encoding', encoding);
   return configured.upstream.send({ method, target, headers, body }, signal);
 }
 

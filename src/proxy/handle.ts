@@ -12,7 +12,7 @@ import type { ClientRequest, Handler } from './client-request.ts';
 import { CacheWatch } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
 import { CostMeter } from './cost-meter.ts';
-import { forwardPlanned, upstreamFor } from './forward.ts';
+import { findUpstream, forwardPlanned, upstreamFor } from './forward.ts';
 import type { ProxyParts } from './parts.ts';
 import { type Reading, readRequest } from './read-request.ts';
 import { RecallPlacer } from './recall-placer.ts';
@@ -107,7 +107,8 @@ class Story {
     // 5: modes. A wrong one is refused before anything was sent anywhere.
     const modes = decideModes(request.headers, {
       memoryMode: live.proxy.memoryMode,
-      compressionMode: live.proxy.compressionMode,
+      compressionMode:
+        findUpstream(live, request.route)?.settings.compressionMode ?? live.proxy.compressionMode,
       supports: this.#parts.memory.supports,
     });
     record.decided(modes);

@@ -1,6 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { type ErrorCode, ProxyError } from '../errors.ts';
 import type { RawHeaders } from './headers.ts';
+import { isOneOf, type SplitTarget, splitTarget, TOKEN_HEADER } from './local-token.ts';
+import { carriesLogin, checkLogin, type Login } from './logins.ts';
 import { explainUnknownPath, findPath, isTelemetry, type Route } from './routes.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../settings/settings.ts';
 
@@ -26,6 +27,10 @@ export interface GatePolicy {
   readonly port: number;
   /** sha256 of each token that is valid now. */
   readonly tokenDigests: readonly Buffer[];
+  /** sha256 of each path token that is valid now. */
+  readonly pathTokenDigests?: readonly Buffer[];
+  /** The login that the upstream of a route takes; undefined where svc has a key for it. */
+  readonly loginOf?: (route: Route) => Login | undefined;
   readonly relayPaths: readonly string[];
   /** Decoded bytes of a body. */
   readonly bodyBytesMax: number;
@@ -36,6 +41,8 @@ export interface GatePolicy {
 /** A request that may go on. */
 export interface Admission {
   readonly route: Route;
+  /** The request target without the local token. */
+  readonly target: string;
   /** undefined: the request has no body. */
   readonly body: ExpectedBody | undefined;
   /** The client waits for `100 Continue` before it sends the body. */
@@ -48,6 +55,8 @@ export interface ExpectedBody {
   readonly length: number | undefined;
   /** Bytes that may arrive. */
   readonly wireBytesMax: number;
+  /** The encoded bytes are needed beside the decoded ones: they leave as they are where nothing changes. */
+  readonly keepsEncoded?: boolean;
 }
 
 const ENCODINGS = ['identity', 'zstd', 'gzip', 'deflate', 'br'] as const;
@@ -57,7 +66,15 @@ export type Encoding = (typeof ENCODINGS)[number];
 export const HEADERS_MAX = 100;
 
 // Two of any of these and the parties on the way may each believe another one.
-const ONCE = ['host', 'authorization', 'x-api-key', 'content-type', 'content-length', 'expect'];
+const ONCE = [
+  'host',
+  'authorization',
+  'x-api-key',
+  TOKEN_HEADER,
+  'content-type',
+  'content-length',
+  'expect',
+];
 
 const ANY_METHOD = 'GET, HEAD, POST';
 
@@ -66,7 +83,8 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   const headers = indexHeaders(head.headers);
   checkForm(head, headers);
   checkCaller(headers, policy.port);
-  const path = pathOf(head.target);
+  const split = splitTarget(head.target);
+  const path = pathOf(split.target);
   const entry = findPath({
     path,
     isAnthropic: headers.has('anthropic-version'),
@@ -75,9 +93,7 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   // A preflight carries no token, and no answer to it may help a web page.
   if (head.method === 'OPTIONS') refuse('METHOD_NOT_ALLOWED', 'svc answers no OPTIONS request.');
   const isOpen = entry?.route.kind === 'local' || isTelemetry(path);
-  if (!isOpen && !hasToken(headers, policy.tokenDigests)) {
-    refuse('LOCAL_TOKEN_INVALID', 'The local token is missing or wrong.');
-  }
+  if (!isOpen) checkAccess({ headers, split, route: entry?.route }, policy);
   if (entry === undefined) {
     refuse('ROUTE_UNKNOWN', explainUnknownPath(path, `http://127.0.0.1:${policy.port}`));
   }
@@ -85,7 +101,14 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
     refuse('METHOD_NOT_ALLOWED', 'This path does not have this method.');
   }
   if (entry.route.kind === 'model') checkModes(headers);
-  return { route: entry.route, ...checkBody(head.method, headers, policy) };
+  const { body, awaitsContinue } = checkBody(head.method, headers, policy);
+  const keepsEncoded = policy.loginOf?.(entry.route) !== undefined;
+  return {
+    route: entry.route,
+    target: split.target,
+    body: body === undefined ? undefined : { ...body, keepsEncoded },
+    awaitsContinue,
+  };
 }
 
 /** What an upgrade must pass before it is told to use plain HTTP: it is answered without a token. */
@@ -97,7 +120,8 @@ export function checkUpgrade(head: RequestHead, port: number): void {
 
 /** The Allow header of an answer to a method that a path does not have. */
 export function allowedMethods(head: RequestHead, relayPaths: readonly string[]): string {
-  const entry = findPath({ path: pathOf(head.target), isAnthropic: false, relayPaths });
+  const path = pathOf(splitTarget(head.target).target);
+  const entry = findPath({ path, isAnthropic: false, relayPaths });
   return entry?.methods.join(', ') ?? ANY_METHOD;
 }
 
@@ -158,19 +182,49 @@ function checkCaller(headers: HeaderIndex, port: number): void {
   }
 }
 
+interface Access {
+  readonly headers: HeaderIndex;
+  readonly split: SplitTarget;
+  readonly route: Route | undefined;
+}
+
+/** The local token, in one place, and where the upstream takes a login, that login and nothing else. */
+function checkAccess({ headers, split, route }: Access, policy: GatePolicy): void {
+  const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);
+  const [inHeader] = headers.get(TOKEN_HEADER) ?? [];
+  const login = route === undefined ? undefined : policy.loginOf?.(route);
+  if (split.pathToken === undefined && inHeader === undefined) {
+    if (inCredentials && login === undefined) return;
+    // The client has the settings for a key, and its provider takes a login: this says so.
+    if (inCredentials && login !== undefined) checkLogin(headers, login);
+    if (carriesLogin(headers)) {
+      refuse('LOGIN_REFUSED', 'The request carries a login and no local token.');
+    }
+    refuse('LOCAL_TOKEN_INVALID', 'The local token is missing or wrong.');
+  }
+  const isInPath = isOneOf([split.pathToken ?? ''], policy.pathTokenDigests ?? []);
+  const isInHeader = isOneOf([inHeader ?? ''], policy.tokenDigests);
+  const places = [split.pathToken, inHeader].filter((place) => place !== undefined).length;
+  if (places + (inCredentials ? 1 : 0) > 1) {
+    refuse('REQUEST_MALFORMED', 'The local token is in two places.');
+  }
+  // A path shows in process lists and settings files: it opens no route of svc's own.
+  const isForModels = route === undefined || route.kind === 'model' || route.kind === 'relay';
+  if (!isInHeader && !(isInPath && isForModels)) {
+    refuse('LOCAL_TOKEN_INVALID', 'The local token is missing or wrong.');
+  }
+  if (login !== undefined) return checkLogin(headers, login);
+  if (route !== undefined && carriesLogin(headers)) {
+    refuse('LOGIN_REFUSED', 'svc has a key for this provider, and the request carries a login.');
+  }
+}
+
 /** Either credential header is enough: clients that have both settings send two values. */
-function hasToken(headers: HeaderIndex, digests: readonly Buffer[]): boolean {
+function credentialsOf(headers: HeaderIndex): readonly string[] {
   const [authorization] = headers.get('authorization') ?? [];
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   const [apiKey] = headers.get('x-api-key') ?? [];
-  let isValid = false;
-  for (const presented of [bearer, apiKey]) {
-    if (presented === undefined) continue;
-    // Digests have one length, and every comparison is made: time tells nothing about the token.
-    const digest = createHash('sha256').update(presented, 'latin1').digest();
-    for (const valid of digests) isValid = timingSafeEqual(digest, valid) || isValid;
-  }
-  return isValid;
+  return [bearer, apiKey].filter((presented) => presented !== undefined);
 }
 
 /** A mode that is not understood must not be guessed: 'off' may have been meant. */
@@ -191,7 +245,7 @@ function checkBody(
   method: string,
   headers: HeaderIndex,
   policy: GatePolicy,
-): Omit<Admission, 'route'> {
+): Omit<Admission, 'route' | 'target'> {
   const chunked = headers.get('transfer-encoding');
   if (chunked !== undefined && (chunked.length > 1 || chunked[0]?.toLowerCase() !== 'chunked')) {
     refuse('TRANSFER_ENCODING_UNSUPPORTED', 'The transfer encoding is not chunked.');

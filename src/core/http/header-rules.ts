@@ -148,6 +148,7 @@ const CREDENTIAL_NAMES: Readonly<Record<UpstreamAuth, string>> = {
   'x-api-key': 'x-api-key',
   bearer: 'authorization',
   none: '',
+  client: 'authorization',
 };
 
 /** What a provider says to browsers, about its own origin or its own connection. */
@@ -188,6 +189,11 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
   for (let at = 0; at < client.length; at += 2) {
     const name = client[at] ?? '';
     const plain = plainName(name);
+    // The gate has checked that it is the one credential that belongs to this provider (R46).
+    if (upstream.auth === 'client' && isNamed(name, 'authorization')) {
+      forwarded.push(name, client[at + 1] ?? '');
+      continue;
+    }
     if (NEVER_FORWARDED.has(plain) || hasPrivatePrefix(plain)) continue;
     if (nominated?.has(plain) === true || custom.names?.has(plain) === true) continue;
     forwarded.push(name, client[at + 1] ?? '');

@@ -1,7 +1,14 @@
 import { DIALECTS, type Dialect } from '../conversation/dialect.ts';
+import type { DialectApi } from '../dialects/api.ts';
 import { apiOf } from '../dialects/apis.ts';
+import { type Login, LOGINS } from '../http/logins.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
-import type { UpstreamAuth, UpstreamSettings } from './settings.ts';
+import {
+  COMPRESSION_MODES,
+  type CompressionMode,
+  type UpstreamAuth,
+  type UpstreamSettings,
+} from './settings.ts';
 import {
   type Environment,
   type Findings,
@@ -16,7 +23,9 @@ import { isRecord } from '../bytes/json-fields.ts';
  * is read: a header that cannot be sent must not wait for the first request to say so.
  */
 
+/** How a provider takes a key of svc's. */
 export const AUTHS = ['x-api-key', 'bearer', 'none'] as const satisfies readonly UpstreamAuth[];
+const ALL_AUTHS = [...AUTHS, 'client'] as const;
 
 const KEYS = [
   'name',
@@ -27,6 +36,7 @@ const KEYS = [
   'headers',
   'query',
   'allowPrivate',
+  'compressionMode',
 ];
 
 export const UPSTREAM_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
@@ -66,8 +76,22 @@ export function readUpstreams(
   });
 }
 
+/** The login that an upstream takes; undefined where svc has a key for it. */
+export function loginOf({ auth, apiStyle }: Pick<UpstreamSettings, 'auth' | 'apiStyle'>) {
+  return auth === 'client' ? loginOfStyle(apiStyle) : undefined;
+}
+
+const LOGIN_STYLES: ReadonlyMap<unknown, Login> = new Map<Dialect, Login>([
+  ['anthropic_messages', 'claude'],
+  ['openai_responses', 'codex'],
+]);
+
+function loginOfStyle(apiStyle: unknown): Login | undefined {
+  return LOGIN_STYLES.get(apiStyle);
+}
+
 /** How a provider of this style takes its key when the file does not say. */
-export function defaultAuth(apiStyle: Dialect): UpstreamAuth {
+export function defaultAuth(apiStyle: Dialect): DialectApi['defaultAuth'] {
   return apiOf(apiStyle).defaultAuth;
 }
 
@@ -87,9 +111,49 @@ function readUpstream(place: Place): UpstreamSettings | undefined {
   const providerKey = readProviderKey(place, auth);
   const headers = readValues(place, { member: 'headers', providerKey });
   const query = readValues(place, { member: 'query', providerKey });
+  const compressionMode = readCompressionMode(place, auth);
   if (name === undefined || apiStyle === undefined || baseUrl === undefined) return undefined;
   if (auth === undefined || providerKey === undefined) return undefined;
-  return { name, apiStyle, baseUrl, providerKey, auth, headers, query, allowPrivate };
+  const own = { name, apiStyle, baseUrl, providerKey, auth, headers, query, allowPrivate };
+  if (auth === 'client' && !isLoginUpstream(place, own)) return undefined;
+  return { ...own, ...(compressionMode === undefined ? {} : { compressionMode }) };
+}
+
+/**
+ * A login goes to the provider that issued it and to nobody else. Only a listener on this very machine
+ * may stand in its place, where the person allows it.
+ */
+function isLoginUpstream({ path, item, findings }: Place, upstream: UpstreamSettings): boolean {
+  const login = loginOf(upstream);
+  const { problems } = findings;
+  const before = problems.length;
+  if (login === undefined) {
+    const allowed = 'x-api-key, bearer or none: no client sends a login in this style';
+    findings.problem(`${path}.auth`, 'client', allowed);
+    return false;
+  }
+  const { baseUrl } = LOGINS[login];
+  const isStandIn = upstream.allowPrivate && isOwnMachineUrl(upstream.baseUrl);
+  if (upstream.baseUrl !== baseUrl && !isStandIn) {
+    findings.problem(`${path}.baseUrl`, upstream.baseUrl, `${baseUrl}, where the login belongs`);
+  }
+  for (const member of ['providerKey', 'headers', 'query']) {
+    if (item[member] === undefined) continue;
+    const allowed = 'nothing: with "auth": "client" the request leaves as the client made it';
+    problems.push({ path: `${path}.${member}`, found: 'a value', allowed });
+  }
+  return problems.length === before;
+}
+
+/** A plan is not billed by the token, and its cache lives for an hour: shortening is opt-in there. */
+function readCompressionMode(
+  place: Place,
+  auth: UpstreamAuth | undefined,
+): CompressionMode | undefined {
+  if (place.item['compressionMode'] === undefined) {
+    return auth === 'client' ? 'passthrough' : undefined;
+  }
+  return readChoice(place, { key: 'compressionMode', values: COMPRESSION_MODES });
 }
 
 function noteTakenStyles(list: readonly unknown[], findings: Findings): void {
@@ -133,7 +197,8 @@ function readAllowPrivate({ path, item, findings }: Place): boolean {
 }
 
 function readAuth(place: Place, apiStyle: Dialect | undefined): UpstreamAuth | undefined {
-  if (place.item['auth'] !== undefined) return readChoice(place, { key: 'auth', values: AUTHS });
+  if (place.item['auth'] !== undefined)
+    return readChoice(place, { key: 'auth', values: ALL_AUTHS });
   return apiStyle === undefined ? undefined : defaultAuth(apiStyle);
 }
 
@@ -142,11 +207,14 @@ function readProviderKey(
   auth: UpstreamAuth | undefined,
 ): string | undefined {
   const value = item['providerKey'];
+  if (auth === 'client') return '';
   if (auth === 'none' && (value === undefined || value === '')) return '';
   return readCredential(value, { path: `${path}.providerKey`, environment }, findings);
 }
 
 function readBaseUrl({ path, item, findings }: Place, allowPrivate: boolean): string | undefined {
+  const login = item['auth'] === 'client' ? loginOfStyle(item['apiStyle']) : undefined;
+  if (login !== undefined && item['baseUrl'] === undefined) return LOGINS[login].baseUrl;
   const parsed = parseBaseUrl(item['baseUrl'], allowPrivate);
   if ('url' in parsed) return parsed.url;
   findings.problem(`${path}.baseUrl`, item['baseUrl'], parsed.allowed);

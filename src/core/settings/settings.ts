@@ -38,19 +38,22 @@ export interface ProxySettings {
 /** A credential as the file has it: the text itself, or the environment variable that holds it. */
 export type Credential = string | { readonly env: string };
 
-export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none';
+/** 'client': the official client's own login, which svc passes on and never keeps. */
+export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none' | 'client';
 
 export interface UpstreamSettings {
   readonly name: string;
   readonly apiStyle: Dialect;
   readonly baseUrl: string;
-  /** Resolved: never a reference. '' only with auth 'none'. */
+  /** Resolved: never a reference. '' only with auth 'none' or 'client'. */
   readonly providerKey: string;
   readonly auth: UpstreamAuth;
   /** `$API_KEY` in a value has been replaced. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly allowPrivate: boolean;
+  /** Overrides `proxy.compressionMode` for this provider. */
+  readonly compressionMode?: CompressionMode;
 }
 
 export type MemorySettings =

@@ -1,0 +1,48 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+/**
+ * The places in which a client presents the local token. A client that sends a login of its own has no
+ * room for it in a credential header, so it uses the header below or the first segment of its path.
+ */
+
+export const TOKEN_HEADER = 'x-svc-local-token';
+
+const PATH_TOKEN_PREFIX = 'svc_path_';
+const PATH = /^\/t\/([^/?#]*)(.*)$/s;
+
+/**
+ * The token for paths. Paths show in process lists, status lines and settings files, so it is not the
+ * local token itself, and it opens model routes only.
+ */
+export function pathTokenOf(localToken: string): string {
+  const code = createHmac('sha256', localToken).update('svc path token 1').digest('base64url');
+  return PATH_TOKEN_PREFIX + code;
+}
+
+export interface SplitTarget {
+  /** Undefined: the target has no place for a token. */
+  readonly pathToken: string | undefined;
+  /** The target without that segment. */
+  readonly target: string;
+}
+
+/** Takes the token out of `/t/TOKEN/v1/messages`. Nothing else may see it. */
+export function splitTarget(target: string): SplitTarget {
+  const [, pathToken, rest = ''] = PATH.exec(target) ?? [];
+  if (pathToken === undefined) return { pathToken: undefined, target };
+  return { pathToken, target: rest.startsWith('/') ? rest : `/${rest}` };
+}
+
+/** Every comparison is made and digests have one length, so the time taken tells nothing (R4). */
+export function isOneOf(presented: readonly string[], digests: readonly Buffer[]): boolean {
+  let isValid = false;
+  for (const text of presented) {
+    const digest = digestOf(text);
+    for (const valid of digests) isValid = timingSafeEqual(digest, valid) || isValid;
+  }
+  return isValid;
+}
+
+export function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token, 'latin1').digest();
+}

@@ -1,0 +1,75 @@
+import { ProxyError } from '../errors.ts';
+
+/**
+ * Subscription logins. svc never logs in and never reads, stores, refreshes or lends a login: it relays
+ * the official client's own request, with exactly the one credential, to exactly the one host (R46).
+ */
+
+/** Whose login an upstream takes. */
+export type Login = 'claude' | 'codex';
+
+export interface LoginFacts {
+  readonly login: Login;
+  /** The provider that issued the login. The configuration accepts no other base URL. */
+  readonly baseUrl: string;
+  /** The client that the login belongs to, for a person. */
+  readonly client: string;
+  /** The whole value of the `authorization` header that the client sends. */
+  readonly form: RegExp;
+  /** Headers that the client sends beside it. */
+  readonly companions: readonly string[];
+  /** A header and how its value begins: only this client may use its login through svc. */
+  readonly mark: { readonly header: string; readonly begins: readonly string[] };
+}
+
+// A JWT has three parts of base64url; the login's own has some 2,000 characters.
+const JWT = /^Bearer eyJ[\w-]{8,8000}\.[\w-]{8,8000}\.[\w-]{8,8000}$/;
+
+export const LOGINS: Readonly<Record<Login, LoginFacts>> = {
+  claude: {
+    login: 'claude',
+    baseUrl: 'https://api.anthropic.com',
+    client: 'Claude Code',
+    form: /^Bearer sk-ant-oat[\w-]{8,500}$/,
+    companions: [],
+    mark: { header: 'user-agent', begins: ['claude-cli/', 'claude-code/'] },
+  },
+  codex: {
+    login: 'codex',
+    baseUrl: 'https://chatgpt.com/backend-api/codex',
+    client: 'Codex',
+    form: JWT,
+    companions: ['chatgpt-account-id'],
+    mark: { header: 'originator', begins: ['codex'] },
+  },
+};
+
+type HeaderIndex = ReadonlyMap<string, readonly string[]>;
+
+/** Header names in which clients put a key of their own. Beside a login each of them is a second credential. */
+const KEY_HEADERS = ['x-api-key', 'api-key', 'anthropic-api-key', 'openai-api-key'];
+
+/** Throws ProxyError unless the request carries exactly the login that its upstream takes. */
+export function checkLogin(headers: HeaderIndex, login: Login): void {
+  const { form, companions, mark, client } = LOGINS[login];
+  const [authorization = ''] = headers.get('authorization') ?? [];
+  if (!form.test(authorization) || !companions.every((name) => headers.get(name)?.length === 1)) {
+    throw new ProxyError('LOGIN_MISSING', `This provider takes the login of ${client} only.`);
+  }
+  if (KEY_HEADERS.some((name) => headers.has(name))) {
+    throw new ProxyError('LOGIN_AMBIGUOUS', 'The request carries a login and a key.');
+  }
+  const [value = ''] = headers.get(mark.header) ?? [];
+  if (!mark.begins.some((begin) => value.toLowerCase().startsWith(begin))) {
+    throw new ProxyError('LOGIN_CLIENT_REFUSED', `Only ${client} itself may use its login.`);
+  }
+}
+
+/** True for a credential that is a login, whatever upstream the request is for. */
+export function carriesLogin(headers: HeaderIndex): boolean {
+  const [authorization = ''] = headers.get('authorization') ?? [];
+  return Object.values(LOGINS).some(
+    ({ form, companions }) =>
+      form.test(authorization) && companions.every((name) => headers.has(name)),
+  );
+}
