@@ -103,7 +103,3 @@ export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceCh
   checkSpaces(key, [space]);
   return { space };
 }
-
-export function timeText(at: number): string {
-  return new Date(at).toISOString();
-}

@@ -16,7 +16,7 @@ import type {
   ServiceSource,
   StoredObject,
 } from '../ports/service-store.ts';
-import { timeText } from './call.ts';
+import { isoTime } from '../core/memory/times.ts';
 
 /** What the store says, in the words of the contract. */
 
@@ -28,7 +28,7 @@ export function itemOf(item: ServiceItem): MemoryItem {
     verbatim: item.isVerbatim,
     tokens: estimateTextTokens(item.text),
     ...(item.score === undefined ? {} : { score: item.score }),
-    created_at: timeText(item.createdAt),
+    created_at: isoTime(item.createdAt),
     provenance: [provenanceOf(item.origin, item.role)],
   };
 }
@@ -66,7 +66,7 @@ function provenanceOf(origin: Origin, role: Provenance['role']): Provenance {
     session_id: origin.session === '' ? null : origin.session,
     ...(role === undefined ? {} : { role }),
     ...(origin.client === '' ? {} : { client: origin.client }),
-    observed_at: timeText(origin.observedAt),
+    observed_at: isoTime(origin.observedAt),
     position: origin.position,
     ...(origin.fingerprint === '' ? {} : { fingerprint: origin.fingerprint }),
     ...(origin.branch === undefined ? {} : { branch: origin.branch }),
@@ -79,8 +79,8 @@ export function sourceOf(source: ServiceSource): Source {
     kind: source.session === '' ? 'manual' : 'conversation',
     session_id: source.session === '' ? null : source.session,
     ...(source.client === '' ? {} : { client: source.client }),
-    first_seen: timeText(source.firstSeen),
-    last_seen: timeText(source.lastSeen),
+    first_seen: isoTime(source.firstSeen),
+    last_seen: isoTime(source.lastSeen),
     records: source.records,
     bytes: source.bytes,
   };
@@ -97,7 +97,7 @@ export function receiptOf(purge: Purge): PurgeReceipt {
     generation_before: purge.generationBefore,
     generation_after: purge.generationAfter,
     requested_by: purge.requestedBy,
-    requested_at: timeText(purge.requestedAt),
-    erased_at: purge.erasedAt === undefined ? null : timeText(purge.erasedAt),
+    requested_at: isoTime(purge.requestedAt),
+    erased_at: purge.erasedAt === undefined ? null : isoTime(purge.erasedAt),
   };
 }

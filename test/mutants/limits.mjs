@@ -1,6 +1,7 @@
 /** Limits of memory and time, each switched off by one change, and the test file that must then fail. */
 
 const BUDGET = 'test/http/byte-budget.test.ts';
+const SLICES = 'test/proxy/slices.test.ts';
 
 /** As in list.mjs. */
 export const LIMITS = [
@@ -32,5 +33,33 @@ export const LIMITS = [
     to: '',
     test: 'test/adapters/body-decoder.test.ts',
     only: 'R38',
+  },
+  {
+    name: 'a list of any length is read',
+    file: 'src/core/request/request-view.ts',
+    from: "    if (all.length === READ_LIMITS.items) return 'too_large';\n",
+    to: '',
+    test: SLICES,
+  },
+  {
+    name: 'long work is done in one piece',
+    file: 'src/proxy/slices.ts',
+    from: 'this.#clock.monotonic() >= until',
+    to: 'false',
+    test: SLICES,
+  },
+  {
+    name: 'a time outside of the calendar is written',
+    file: 'src/core/memory/times.ts',
+    from: 'isTime(at) ? at : 0',
+    to: 'at',
+    test: 'test/core/times.test.ts',
+  },
+  {
+    name: 'a journal may hold a time outside of the calendar',
+    file: 'src/adapters/journals/outbox.ts',
+    from: 'isTime(fields.at) &&',
+    to: "typeof fields.at === 'number' &&",
+    test: 'test/core/times.test.ts',
   },
 ];

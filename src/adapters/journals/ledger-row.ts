@@ -6,6 +6,7 @@ import {
   type LedgerEntry,
   type LeftOut,
 } from '../../core/ledger/entries.ts';
+import { isTime } from '../../core/memory/times.ts';
 
 /**
  * A ledger entry as it is kept: one shape for all kinds, in the journal and in the table. It is the
@@ -65,7 +66,7 @@ export function rowFrom(value: unknown): LedgerRow | undefined {
     typeof fields.block === 'string' &&
     (fields.form === 'text' || fields.form === 'part') &&
     typeof fields.dropsEarlier === 'boolean' &&
-    typeof fields.at === 'number';
+    isTime(fields.at);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
   return isWhole ? (fields as LedgerRow) : undefined;
 }

@@ -3,6 +3,7 @@ import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
+import { isTime } from '../../core/memory/times.ts';
 
 /**
  * Captures on their way to the memory. They are in a journal from the moment they are kept until
@@ -269,7 +270,7 @@ export function recordFrom(value: unknown): MemoryRecord | undefined {
   const isWhole =
     TEXT_FIELDS.every((field) => typeof fields[field] === 'string') &&
     (fields.role === 'user' || fields.role === 'assistant') &&
-    typeof fields.at === 'number' &&
+    isTime(fields.at) &&
     typeof fields.exchange === 'number';
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
   return isWhole ? (fields as MemoryRecord) : undefined;

@@ -34,6 +34,7 @@ import { ServiceFault } from './service-fault.ts';
 import { malformed, type ServiceLink } from './service-link.ts';
 import { StoredRecords } from './stored-records.ts';
 import { outgoingOutput, outgoingRecord, passageIn } from './wire.ts';
+import { isoTime } from '../../core/memory/times.ts';
 
 /**
  * The memory port over a memory service. The service is not trusted: what it says is read through
@@ -274,7 +275,7 @@ export class HostedMemory implements Memory {
         text: trimmed(question.humanText, QUERY_CHARS_MAX),
         ...(recent === '' ? {} : { recent: [recent] }),
       },
-      asked_at: new Date(question.now).toISOString(),
+      asked_at: isoTime(question.now),
       max_tokens: Math.min(question.tokensMax, RECALL_TOKENS_MAX),
       max_items: RECALL_ITEMS_MAX,
       kinds: EVERYTHING_BUT_OUTPUTS,

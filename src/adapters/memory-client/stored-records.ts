@@ -14,6 +14,7 @@ import type { Acknowledgements } from './acknowledgements.ts';
 import type { Operations } from './operations.ts';
 import { malformed } from './service-link.ts';
 import { recordInItem, recordInObject } from './wire.ts';
+import { isoTime } from '../../core/memory/times.ts';
 
 /** Looking at what the service holds, and taking it out again. */
 
@@ -222,8 +223,8 @@ function queriesOf(filter: ListFilter): readonly ItemsQuery[] {
     ...(words === undefined ? {} : { q: words.slice(0, WORDS_CHARS_MAX) }),
     ...(role === undefined ? {} : { role }),
     ...(conversation === undefined ? {} : { session_id: conversation }),
-    ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
-    ...(until === undefined ? {} : { until: new Date(until).toISOString() }),
+    ...(since === undefined ? {} : { since: isoTime(since) }),
+    ...(until === undefined ? {} : { until: isoTime(until) }),
   };
   if (refs === undefined) return [query];
   const known = refs.filter((ref) => REFERENCE.test(ref));

@@ -24,6 +24,7 @@ import type {
   StoredOutput,
   StoredRecord,
 } from '../../ports/memory.ts';
+import { isoTime, isTime } from '../../core/memory/times.ts';
 
 /** Between the memory port's records and those of the memory API. */
 
@@ -69,7 +70,7 @@ function itemOf(role: TextRole, record: MemoryRecord | OutputRecord): CaptureIte
   const isWrong =
     text.length > TEXT_CHARS_MAX ||
     !isSpace(space) ||
-    !Number.isSafeInteger(at) ||
+    !isTime(at) ||
     conversation === '' ||
     digest !== textDigest(role, text);
   const content = recordOfText(role, text);
@@ -79,7 +80,7 @@ function itemOf(role: TextRole, record: MemoryRecord | OutputRecord): CaptureIte
     digest: contentDigest(bytes),
     bytes: bytes.length,
     record: content,
-    observed_at: new Date(at).toISOString(),
+    observed_at: isoTime(at),
     session_id: conversation.slice(0, SESSION_CHARS_MAX),
     client: client.slice(0, CLIENT_CHARS_MAX),
   };

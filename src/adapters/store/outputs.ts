@@ -12,6 +12,7 @@ import type { Database } from './database.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { isName, listTerms, RECORD_CHARS_MAX, spaceId } from './records.ts';
 import { textOf } from './text.ts';
+import { isTime } from '../../core/memory/times.ts';
 
 /**
  * Tool outputs that svc may leave out of a prompt, word for word. They are proven from their own
@@ -218,6 +219,6 @@ function isStorable(record: OutputRecord): boolean {
     !/\p{Surrogate}/u.test(record.text) &&
     isName(record.space) &&
     isName(record.conversation) &&
-    Number.isSafeInteger(record.at)
+    isTime(record.at)
   );
 }

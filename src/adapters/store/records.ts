@@ -16,6 +16,7 @@ import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './p
 import type { Holder, StoredBytes } from './possessions.ts';
 import { SPACES_MAX } from './schema.ts';
 import { bytesOf, type StoredText, textOf } from './text.ts';
+import { isTime } from '../../core/memory/times.ts';
 
 /** Records in and out of the database. Everything here names a space, or says that it means all. */
 
@@ -264,7 +265,7 @@ function isStorable(record: MemoryRecord): boolean {
     Number.isSafeInteger(record.exchange) &&
     record.exchange >= 0 &&
     record.exchange < 2 ** 32 &&
-    Number.isSafeInteger(record.at)
+    isTime(record.at)
   );
 }
 

@@ -25,6 +25,7 @@ import {
   withServiceStore,
 } from './service-context.ts';
 import { findService } from './service-status.ts';
+import { isoTime } from '../../core/memory/times.ts';
 
 /** `svc service doctor`: what is right, what is not, and the command that mends it. */
 
@@ -108,7 +109,7 @@ function checkClock(newestAt: number): Check {
   if (newestAt <= Date.now() + CLOCK_SLACK_MS) {
     return { level: 'ok', subject, found: new Date().toISOString() };
   }
-  const found = `what was written last is from ${new Date(newestAt).toISOString()}, after now`;
+  const found = `what was written last is from ${isoTime(newestAt)}, after now`;
   return { level: 'problem', subject, found, fix: 'Set the clock of this machine.' };
 }
 

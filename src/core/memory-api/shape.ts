@@ -1,3 +1,4 @@
+import { isTime } from '../memory/times.ts';
 /**
  * Reads JSON that somebody else wrote. A shape takes what the contract names and nothing else:
  * unknown members are left behind, a wrong one makes the whole value wrong, and every problem is
@@ -51,7 +52,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 
 /** A date and time of RFC 3339, as the text that it is. */
 export const time: Shape<string> = (value, place) =>
-  typeof value === 'string' && TIME.test(value) && !Number.isNaN(Date.parse(value))
+  typeof value === 'string' && TIME.test(value) && isTime(Date.parse(value))
     ? value
     : wrong(place, 'is not a date and time');
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type CapturedText, captureStored } from './captures.ts';
+import { isoTime, isTime } from './times.ts';
 
 /**
  * Memories as JSON lines: what `svc memory export` writes and `svc memory import` reads, here or on
@@ -34,7 +35,7 @@ const NAME_CHARS_MAX = 1024;
 export function writeLine(record: LineRecord & { readonly ref?: string }): string {
   const { ref, space, role, text, at, conversation, exchange, client, branch } = record;
   const { fingerprint, source } = record;
-  const time = new Date(at).toISOString();
+  const time = isoTime(at);
   const line = { ref, space, role, text, at: time, conversation, exchange, client, branch };
   return JSON.stringify({ ...line, fingerprint, source });
 }
@@ -48,7 +49,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   if (typeof text !== 'string') return wrong('text is missing');
   if (role !== 'user' && role !== 'assistant') return wrong('role must be user or assistant');
   const time = typeof at === 'string' ? Date.parse(at) : at;
-  if (typeof time !== 'number' || !Number.isSafeInteger(time)) return wrong('at is no time');
+  if (!isTime(time)) return wrong('at is no time');
   if (typeof exchange !== 'number' || !Number.isSafeInteger(exchange) || exchange < 0) {
     return wrong('exchange must be a whole number');
   }

@@ -5,6 +5,7 @@ import { readItem } from '../dialects/dialects.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
 import type { ItemTraits } from '../conversation/view.ts';
+import { isTime } from './times.ts';
 
 /**
  * Reads the transcripts that Claude Code and Codex keep on disk, one line at a time. What becomes a
@@ -115,7 +116,7 @@ export class TranscriptReader {
   #add(item: ItemTraits, timestamp: unknown, isCut = false): void {
     const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
     const before = this.#entries.at(-1)?.at ?? 0;
-    this.#entries.push({ item, at: Number.isNaN(at) ? before : at, isCut });
+    this.#entries.push({ item, at: isTime(at) ? at : before, isCut });
   }
 
   #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {

@@ -1,5 +1,6 @@
 import { tokensAtMost } from './block-tokens.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import { isoTime } from '../memory/times.ts';
 
 /**
  * Writes recalled passages as the block that goes into the prompt. The text was stored by an
@@ -136,7 +137,7 @@ function lineOf({ role, text, source }: BlockPassage): string {
 }
 
 function sourceOf({ at, client, space }: BlockPassage): string {
-  const day = new Date(at).toISOString().slice(0, 10);
+  const day = isoTime(at).slice(0, 10);
   const notes = [client === 'unknown' ? '' : quoteOf(client), space === 'global' ? 'global' : ''];
   const source = notes.filter((note) => note !== '').join(', ');
   return source === '' ? `${day}:` : `${day} (${source}):`;

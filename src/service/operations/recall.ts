@@ -13,10 +13,10 @@ import {
   readBody,
   replyJson,
   type ServiceState,
-  timeText,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { coverageOf, itemOf } from '../wire.ts';
+import { isoTime } from '../../core/memory/times.ts';
 
 /** The contract's default. */
 const ITEMS_FALLBACK = 20;
@@ -93,12 +93,12 @@ function answerOf(call: Call, asked: RecallRequest, found: ServiceAnswer): Recal
     ...(asked.nonce === undefined ? {} : { nonce: asked.nonce }),
     generation: state.generation,
     commit_seq: state.commitSeq,
-    as_of: timeText(call.now),
+    as_of: isoTime(call.now),
     items,
     tokens_total: items.reduce((sum, { tokens }) => sum + tokens, 0),
     truncated: found.isTruncated,
     coverage: found.coverage.map((one) => coverageOf(one, found.items)),
-    hold_until: timeText(call.now + HOLD_MS),
+    hold_until: isoTime(call.now + HOLD_MS),
     degraded: found.isPartial ? 'deadline' : degraded,
   };
 }

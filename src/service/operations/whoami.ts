@@ -6,7 +6,8 @@ import {
 } from '../../core/memory-api/limits.ts';
 import { RECORD_BYTES_MAX } from '../../core/memory-api/records.ts';
 import { modeOf } from '../../core/service/keys.ts';
-import { checkSpaces, type Operation, readValue, replyJson, timeText } from '../call.ts';
+import { checkSpaces, type Operation, readValue, replyJson } from '../call.ts';
+import { isoTime } from '../../core/memory/times.ts';
 
 /** What this service can do, so that a client need not try. */
 const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1'];
@@ -25,7 +26,7 @@ export const whoami: Operation = async (call, { parts, states }) => {
       name: key.name,
       scopes: key.scopes,
       ...(key.spaces === undefined ? {} : { spaces: key.spaces }),
-      expires_at: key.expiresAt === undefined ? null : timeText(key.expiresAt),
+      expires_at: key.expiresAt === undefined ? null : isoTime(key.expiresAt),
     },
     memory_mode_default: modeOf(key.scopes),
     ...(state === undefined
@@ -48,7 +49,7 @@ export const whoami: Operation = async (call, { parts, states }) => {
     features: FEATURES,
     api_version: '1.0',
     min_client: null,
-    server_time: timeText(now),
+    server_time: isoTime(now),
   };
   return replyJson(answer);
 };

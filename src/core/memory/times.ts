@@ -1,0 +1,17 @@
+/**
+ * Times of memories, in milliseconds since 1970. A time may come from a file, another machine or an old
+ * database, so it is checked at every entrance, and writing one never throws.
+ */
+
+/** The years 0 to 9999: what `YYYY-MM-DD` can say. */
+const FIRST = Date.UTC(-1, 12);
+const LAST = Date.UTC(10_000) - 1;
+
+export function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= FIRST && Number(value) <= LAST;
+}
+
+/** As ISO 8601. What is no time reads as the beginning of 1970: everything else is newer. */
+export function isoTime(at: number): string {
+  return new Date(isTime(at) ? at : 0).toISOString();
+}
