@@ -66,3 +66,44 @@ test('nothing is made up: what is left is made of pieces of the answer, and leav
     }),
   );
 });
+
+const { text: ports } = writeRecallBlock(
+  [
+    'The staging database of the shop listens on port 5432 of the host walrus-seven.',
+    'The credentials are kept in config/staging.env and read by loadSecrets.',
+  ].map((text, at) => ({
+    role: 'user' as const,
+    text,
+    at: Date.UTC(2026, 1, at + 1),
+    client: 'codex',
+    space: 'default',
+  })),
+  512,
+);
+const recalled = { blocks: [ports], question: 'Where does the staging database listen?' };
+
+test.each([
+  'The staging database of the shop listens on port 6543 of the host walrus-seven.',
+  'The staging database of the shop listens on port 5432 of the host walrus-eight.',
+  'The credentials are kept in config/production.env and read by loadSecrets.',
+  'The credentials are kept in config/staging.env and read by loadAllSecrets.',
+  'The credentials of the staging database are kept by Oskar.',
+  'The staging database does not listen on port 5432 of the host walrus-seven.',
+  'The staging database no longer listens on the host walrus-seven.',
+])('a correction is never an echo: %s', (answer) => {
+  expect(captureAssistant(answer, recalled)?.text).toBe(answer);
+});
+
+test('a correction beside an echo is kept, however short it is', () => {
+  const echo = 'The staging database of the shop listens on port 5432 of the host walrus-seven.';
+  expect(captureAssistant(`${echo} Now the port is 6543.`, recalled)?.text).toBe(
+    'Now the port is 6543.',
+  );
+});
+
+test.each([
+  'The staging database listens on port 5432 of walrus-seven, and the credentials are kept in config/staging.env.',
+  'As you said: port 5432 of walrus-seven, with the credentials that loadSecrets reads.',
+])('a sentence that only joins recalled memories is an echo: %s', (answer) => {
+  expect(captureAssistant(answer, recalled)).toBeUndefined();
+});

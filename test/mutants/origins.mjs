@@ -74,4 +74,11 @@ export const ORIGINS = [
     to: 'if (at > 0) {',
     test: 'test/adapters/store-source.test.ts',
   },
+  {
+    name: 'a correction is an echo',
+    file: 'src/core/memory/echoes.ts',
+    from: 'if (!isNews && isEcho(terms, heard)) {',
+    to: 'if (isEcho(terms, heard)) {',
+    test: 'test/core/echoes.test.ts',
+  },
 ];

@@ -31,39 +31,100 @@ export interface Heard {
 export function withoutEchoes(text: string, { blocks, question }: Heard): string {
   const memories = blocks.flatMap(memoriesIn);
   if (memories.length === 0) return text;
+  const heard: KnownWords = {
+    terms: new Set(memories.flatMap((memory) => termsOf(memory))),
+    tokens: tokensIn([...blocks, question].join('\n')),
+    negates: memories.some((memory) => NEGATION.test(memory)),
+  };
   const asked = new Set(termsOf(question));
   const kept: string[] = [];
   const own = new Set<string>();
   let hasEcho = false;
+  let hasNews = false;
   for (const sentence of sentencesOf(text)) {
     const terms = [...new Set(termsOf(sentence))].filter(
       (term) => !asked.has(term) && !POINTING_WORDS.has(term),
     );
-    if (isEcho(terms, memories)) {
+    const isNews = saysNews(sentence, heard);
+    if (!isNews && isEcho(terms, heard)) {
       hasEcho = true;
       continue;
     }
+    hasNews ||= isNews;
     kept.push(sentence);
     for (const term of terms) own.add(term);
   }
   if (!hasEcho) return text;
-  return own.size < OWN_TERMS_MIN ? '' : kept.join('').trim();
+  return !hasNews && own.size < OWN_TERMS_MIN ? '' : kept.join('').trim();
 }
 
-function isEcho(terms: readonly string[], memories: readonly ReadonlySet<string>[]): boolean {
+interface KnownWords {
+  /** Stems of all recalled memories: a sentence may join several. */
+  readonly terms: ReadonlySet<string>;
+  /** Words, numbers and paths of the memories and the question, as they were written. */
+  readonly tokens: ReadonlySet<string>;
+  /** One of the memories denies something. */
+  readonly negates: boolean;
+}
+
+function isEcho(terms: readonly string[], { terms: known }: KnownWords): boolean {
   if (terms.length === 0) return false;
-  return memories.some((memory) => {
-    const held = terms.filter((term) => memory.has(term)).length;
-    return held >= REPEATED_SHARE * terms.length;
-  });
+  const held = terms.filter((term) => known.has(term)).length;
+  return held >= REPEATED_SHARE * terms.length;
 }
 
-/** The terms of each memory in a block: an entry begins with a dash, its later lines are indented. */
-function memoriesIn(block: string): ReadonlySet<string>[] {
-  return block
-    .split('\n- ')
-    .slice(1)
-    .map((entry) => new Set(termsOf(entry)));
+const NEGATION =
+  /\b(?:not|never|no longer|cannot|neither|nor|instead|anymore|without|nicht|kein\w*|nie)\b|n['’]t\b/i;
+
+/**
+ * A number, a name, an identifier or a path that was not recalled is never an echo, whatever stands
+ * around it: "port 6543" corrects "port 5432" and shares every other word with it. Nor is a sentence
+ * that denies where no memory did.
+ */
+function saysNews(sentence: string, { tokens, negates }: KnownWords): boolean {
+  if (!negates && NEGATION.test(sentence)) return true;
+  for (const { 0: word, index } of sentence.matchAll(TOKEN)) {
+    if (tokens.has(word.toLowerCase())) continue;
+    if (isIdentifier(word) || isNumber(word)) return true;
+    if (isName(word) && !beginsSentence(sentence, index)) return true;
+  }
+  return false;
+}
+
+const TOKEN = /[\p{L}\p{N}_](?:[\p{L}\p{N}_./\\:@#+~-]*[\p{L}\p{N}_])?/gu;
+
+function isNumber(word: string): boolean {
+  return /\p{N}/u.test(word);
+}
+
+/** Written as programs write: a path, a name with dots or underscores, camelCase, several capitals. */
+function isIdentifier(word: string): boolean {
+  return /[_/\\@#]|\p{L}\.\p{L}|\p{Ll}\p{Lu}|^\p{Lu}{2}/u.test(word);
+}
+
+/** A capital where no sentence begins; words that only point at what was said are none. */
+function isName(word: string): boolean {
+  const isPointing = termsOf(word).every((term) => POINTING_WORDS.has(term));
+  return /^\p{Lu}\p{Ll}/u.test(word) && !isPointing;
+}
+
+function beginsSentence(sentence: string, index: number): boolean {
+  return !/[\p{L}\p{N},;)] *["'“‘(*_]*$/u.test(sentence.slice(Math.max(0, index - 8), index));
+}
+
+function tokensIn(text: string): ReadonlySet<string> {
+  const words = new Set<string>();
+  for (const [word] of text.matchAll(TOKEN)) {
+    words.add(word.toLowerCase());
+    // "marmalade-42," may come back as "marmalade" or as "42".
+    for (const part of word.toLowerCase().split(/[./\\:@#+~-]+/)) words.add(part);
+  }
+  return words;
+}
+
+/** The memories in a block: an entry begins with a dash, its later lines are indented. */
+function memoriesIn(block: string): readonly string[] {
+  return block.split('\n- ').slice(1);
 }
 
 /** With what stands between them, so that joined they are the text. */
