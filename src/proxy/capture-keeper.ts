@@ -1,3 +1,4 @@
+import type { Heard } from '../core/memory/echoes.ts';
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import {
@@ -22,7 +23,7 @@ const LEDGER_MS = 1000;
 
 const NOWHERE = { start: 0, number: 0 };
 
-type KeeperParts = Pick<ProxyParts, 'clock' | 'outbox' | 'ledger'>;
+type KeeperParts = Pick<ProxyParts, 'clock' | 'outbox' | 'ledger' | 'blockKey'>;
 
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
@@ -78,10 +79,8 @@ export class CaptureKeeper {
     // What was cut short was not the answer: only the person's own words are kept.
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
     const answer = isWhole ? exchange.assistantText : '';
-    const texts = [
-      captureHuman(exchange.humanText),
-      captureAssistant(answer, heardBy(exchange, placements)),
-    ];
+    const heard = this.#heardBy(exchange, placements);
+    const texts = [captureHuman(exchange.humanText, heard), captureAssistant(answer, heard)];
     this.#outbox(recordsOf(reading, place, { texts, at: this.#parts.clock.now() }));
   }
 
@@ -97,7 +96,8 @@ export class CaptureKeeper {
     const place = goesOn && isLaterRound ? undefined : placeOf(reading);
     if (place === undefined) return;
     const { exchange } = place;
-    const human = captureHuman(exchange.humanText);
+    const heard = this.#heardBy(exchange, placements);
+    const human = captureHuman(exchange.humanText, heard);
     if (goesOn) {
       this.#keep(reading, place, [human]);
       return;
@@ -107,7 +107,6 @@ export class CaptureKeeper {
       this.noteCut(reading);
       return;
     }
-    const heard = heardBy(exchange, placements);
     this.#keep(reading, place, [human, captureAssistant(closedText(exchange, answer), heard)]);
     this.#remember(reading.view.items[exchange.start]?.fingerprint ?? '');
   }
@@ -116,7 +115,9 @@ export class CaptureKeeper {
   keepHuman(reading: Reading): void {
     const place = placeOf(reading);
     if (place === undefined) return;
-    this.#keep(reading, place, [captureHuman(place.exchange.humanText)]);
+    this.#keep(reading, place, [
+      captureHuman(place.exchange.humanText, this.#heardBy(place.exchange, [])),
+    ]);
     this.noteCut(reading);
   }
 
@@ -150,6 +151,11 @@ export class CaptureKeeper {
     const at = this.#parts.clock.now();
     const records = recordsOf(reading, place, { texts, at });
     this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
+  }
+
+  #heardBy({ humanText }: Exchange, placements: readonly Placement[]): Heard {
+    const blocks = placements.map(({ block }) => block);
+    return { blocks, key: this.#parts.blockKey, question: humanText };
   }
 
   #outbox(records: readonly MemoryRecord[]): void {
@@ -186,10 +192,6 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
 /** In any conversation of the space with the same words so far: a fork has the same half answer. */
 function cutAddress({ place }: Reading, fingerprint: string): AddressOf<'cut-answer'> {
   return { kind: 'cut-answer', tenant: place.tenant, space: place.space, fingerprint };
-}
-
-function heardBy({ humanText }: Exchange, placements: readonly Placement[]) {
-  return { blocks: placements.map(({ block }) => block), question: humanText };
 }
 
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */

@@ -29,6 +29,8 @@ export interface ProxyParts {
   readonly outbox: Outbox;
   readonly requestLog: RequestLog;
   readonly clock: Clock;
+  /** The secret with which recalled blocks are marked. */
+  readonly blockKey: string;
   /** Where what is left out is also a file; undefined where it is none. */
   readonly outputFolder: string | undefined;
   /** Knows what is being answered, for whoever watches. */

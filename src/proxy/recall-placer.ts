@@ -19,7 +19,8 @@ import {
 import type { LedgerMiss } from '../core/ledger/found-entries.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
-import { writeRecallBlock } from '../core/recall/recall-block.ts';
+import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
+import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { Item } from '../core/conversation/view.ts';
 import { HeldDigests } from './held-digests.ts';
@@ -180,7 +181,8 @@ export class RecallPlacer {
     if (state !== 'recalled' && state !== 'empty') return { placements: replay.placements, state };
     const earlier = room.dropsEarlier ? NOTHING : replay.placements;
     const told = earlier.map((placement) => placement.block);
-    const block = writeRecallBlock(passages, room.tokensMax, told);
+    const written = writeRecallBlock(passages, room.tokensMax - MARK_TOKENS, told);
+    const block = marked(written, this.#parts.blockKey);
     const form = contentForm(reading.view, human.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(human, replay.placements, undefined);
@@ -262,4 +264,10 @@ interface Room {
 
 function stateOf(placements: readonly Placement[]): PlacedRecall {
   return { placements, state: placements.length === 0 ? 'empty' : 'recalled' };
+}
+
+function marked({ text, tokens }: RecallBlock, key: string): RecallBlock {
+  return text === ''
+    ? { text, tokens }
+    : { text: markBlock(text, key), tokens: tokens + MARK_TOKENS };
 }

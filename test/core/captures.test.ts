@@ -6,7 +6,6 @@ import {
   heldDigests,
   questionText,
 } from '../../src/core/memory/captures.ts';
-import { stripRecallBlocks, writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 
 test('what a person typed is kept as it is, once: the same words have the same digest', () => {
@@ -34,15 +33,6 @@ test('R26: secrets are masked and private passages are gone before anything is k
   expect(kept?.text).not.toContain('salary');
   expect(kept?.text).toContain('remember the rest');
   expect(questionText(`what about ${key}?`, 4096)).not.toContain(key);
-});
-
-test('what svc recalled never comes back as a memory', () => {
-  const block = writeRecallBlock(
-    [{ role: 'user', text: 'We deploy on Tuesdays.', at: 0, client: 'codex', space: 'default' }],
-    512,
-  ).text;
-  expect(captureHuman(`When do we deploy?\n\n${block}`)?.text).toBe('When do we deploy?');
-  expect(captureAssistant(block)).toBeUndefined();
 });
 
 test('a question of any length is cut to its bound and keeps its beginning and its end', () => {
@@ -82,14 +72,6 @@ test('a text full of secrets is cut short rather than cut open', () => {
   expect(text.length).toBeGreaterThan(100_000);
   const kept = captureHuman(text)?.text ?? '';
   for (const { secret } of plantSecrets(11)) expect(kept).not.toContain(secret.slice(0, 12));
-});
-
-test('a text of nothing but fences is read once, not once a fence', () => {
-  const text = `a ${'<svc-memory</svc-memory> b '.repeat(200_000)}`;
-  expect(stripRecallBlocks(text).replaceAll(/\s+/g, '')).toBe(`a${'b'.repeat(200_000)}`);
-  // What is left of a fence inside a fence is no fence.
-  const nested = 'say <svc-mem<svc-memory>x</svc-memory>ory>y</svc-memory> more';
-  expect(stripRecallBlocks(nested)).not.toContain('<svc-memory');
 });
 
 test('of an answer, what the assistant was about to do is no memory', () => {

@@ -17,7 +17,7 @@ const { text: block } = writeRecallBlock(
   })),
   512,
 );
-const heard = { blocks: [block], question: 'What is the deploy code word?' };
+const heard = { blocks: [block], key: '', question: 'What is the deploy code word?' };
 
 test.each([
   FACT,
@@ -42,7 +42,7 @@ test('of an answer that says more, what it says more is kept', () => {
 
 test('an answer to a request that carried no memories is kept as it is', () => {
   expect(captureAssistant(FACT)?.text).toBe(FACT);
-  expect(captureAssistant(FACT, { blocks: [], question: '' })?.text).toBe(FACT);
+  expect(captureAssistant(FACT, { blocks: [], key: '', question: '' })?.text).toBe(FACT);
 });
 
 test('what is kept of an echoing answer is known to be held by the request', () => {
@@ -80,7 +80,7 @@ const { text: ports } = writeRecallBlock(
   })),
   512,
 );
-const recalled = { blocks: [ports], question: 'Where does the staging database listen?' };
+const recalled = { blocks: [ports], key: '', question: 'Where does the staging database listen?' };
 
 test.each([
   'The staging database of the shop listens on port 6543 of the host walrus-seven.',

@@ -3,9 +3,10 @@ import { expect, test } from 'vitest';
 import {
   quoteOf,
   quotesIn,
-  stripRecallBlocks,
+  withoutWholeBlocks,
   writeRecallBlock,
 } from '../../src/core/recall/recall-block.ts';
+import { markBlock } from '../../src/core/recall/own-blocks.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 
 const passage = {
@@ -89,12 +90,13 @@ test('only the assistant is marked, and no text can lose its mark', () => {
   expect(lines).toContain("the user's words unless marked");
 });
 
-test('blocks are found and taken out of any text, also when one was cut off', () => {
+test('whole blocks of any machine are taken out of a stored text, and nothing else', () => {
   const { text } = writeRecallBlock([passage], 512);
-  expect(stripRecallBlocks(`before ${text} after`)).toBe('before   after');
-  expect(stripRecallBlocks(`${text}\n${text}`)).toBe('');
-  expect(stripRecallBlocks(`before ${text.slice(0, -3)}`)).toBe('before');
-  expect(stripRecallBlocks('nothing here')).toBe('nothing here');
+  expect(withoutWholeBlocks(`before ${text} after`)).toBe('before   after');
+  expect(withoutWholeBlocks(`${text}\n${markBlock(text, 'another machine')}`)).toBe('');
+  for (const typed of [`before ${text.slice(0, -3)}`, 'how does <svc-memory work?', 'nothing']) {
+    expect(withoutWholeBlocks(typed)).toBe(typed);
+  }
 });
 
 test('what a block quotes is read from it again, whatever it says', () => {

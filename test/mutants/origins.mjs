@@ -81,4 +81,11 @@ export const ORIGINS = [
     to: 'if (isEcho(terms, heard)) {',
     test: 'test/core/echoes.test.ts',
   },
+  {
+    name: 'any fence takes the rest of a text with it',
+    file: 'src/core/recall/own-blocks.ts',
+    from: 'if (markOf(block, key) !== mark) continue;',
+    to: '',
+    test: 'test/core/own-blocks.test.ts',
+  },
 ];

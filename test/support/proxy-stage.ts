@@ -74,6 +74,7 @@ export async function openProxyStage({
     outbox: outbox?.() ?? store.outbox,
     requestLog: store.requestLog,
     clock: { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs },
+    blockKey: 'a secret of these tests',
     outputFolder: undefined,
     onRow: (row) => rows.push(row),
   });

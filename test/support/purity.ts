@@ -56,6 +56,7 @@ class Desk {
 
   constructor(keep: (record: MemoryRecord) => void) {
     this.#keeper = new CaptureKeeper({
+      blockKey: 'a secret of these tests',
       clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
       outbox: {
         waiting: 0,

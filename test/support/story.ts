@@ -125,6 +125,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     version: '0.1.2',
     live: () => ({ proxy, upstreams }),
     clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
+    blockKey: 'a secret of these tests',
     outputFolder: undefined,
     onRow: (row) => rows.push(row),
   });

@@ -3,7 +3,8 @@ import type { Answer } from '../dialects/answer.ts';
 import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
 import { withoutReminders } from '../conversation/human-text.ts';
-import { stripRecallBlocks } from '../recall/recall-block.ts';
+import { NO_BLOCKS, type OwnBlocks, withoutOwnBlocks } from '../recall/own-blocks.ts';
+import { withoutWholeBlocks } from '../recall/recall-block.ts';
 import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
 import { hasTerms } from '../recall/terms.ts';
 
@@ -28,8 +29,11 @@ const TEXT_CHARS_MAX = 32_768;
  * What the exchange's human said, when it is worth keeping. Undefined for fillers: "ok" or
  * "continue" recalls nothing and matches everything.
  */
-export function captureHuman(humanText: string): CapturedText | undefined {
-  const text = cleanText(humanText);
+export function captureHuman(
+  humanText: string,
+  own: OwnBlocks = NO_BLOCKS,
+): CapturedText | undefined {
+  const text = cleanText(humanText, own);
   return text === '' || isFiller(text) ? undefined : captured('user', text);
 }
 
@@ -41,7 +45,7 @@ export function captureAssistant(
   assistantText: string,
   heard: Heard = NOTHING_HEARD,
 ): CapturedText | undefined {
-  const text = withoutEchoes(cleanAnswer(assistantText), heard);
+  const text = withoutEchoes(cleanAnswer(assistantText, heard), heard);
   return saysLittle(text) ? undefined : captured('assistant', text);
 }
 
@@ -50,7 +54,7 @@ export function captureAssistant(
  * from anywhere, but neither cut nor judged. Undefined when nothing is left of it.
  */
 export function captureStored(role: 'user' | 'assistant', text: string): CapturedText | undefined {
-  const kept = maskSecrets(stripPrivate(stripRecallBlocks(text))).text;
+  const kept = maskSecrets(stripPrivate(withoutWholeBlocks(text))).text;
   return kept.trim() === '' ? undefined : captured(role, kept);
 }
 
@@ -90,11 +94,11 @@ export function heldDigests(
   { humanText, humanDigest, said, saidDigest }: CleanExchange,
   blocks: readonly string[],
 ): readonly string[] {
-  const own = withoutEchoes(said, { blocks, question: humanText });
+  const own = withoutEchoes(said, { blocks, key: '', question: humanText });
   return [humanDigest, saidDigest, ...(own === said ? [] : [digestOf('assistant', own)])];
 }
 
-const NOTHING_HEARD: Heard = { blocks: [], question: '' };
+const NOTHING_HEARD: Heard = { ...NO_BLOCKS, question: '' };
 
 function captured(role: 'user' | 'assistant', text: string): CapturedText {
   return { digest: digestOf(role, text), role, text };
@@ -104,12 +108,12 @@ function digestOf(role: 'user' | 'assistant', text: string): string {
   return createHash('sha256').update(`${role}\n${text}`).digest('base64url');
 }
 
-function cleanText(text: string): string {
-  return startOf(visibleText(text), TEXT_CHARS_MAX).trim();
+function cleanText(text: string, own: OwnBlocks = NO_BLOCKS): string {
+  return startOf(visibleText(withoutOwnBlocks(text, own)), TEXT_CHARS_MAX).trim();
 }
 
 function visibleText(text: string): string {
-  return stripPrivate(stripRecallBlocks(text)).trim();
+  return stripPrivate(text).trim();
 }
 
 // Half a secret has no format that a rule could know. So more is masked than is kept, and where the
@@ -136,9 +140,9 @@ function endOf(text: string, charsMax: number): string {
 const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no content)']);
 
 /** Models repeat what stands in tool results, and clients put their reminders there. */
-function cleanAnswer(text: string): string {
+function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
   if (NO_ANSWERS.has(text.trim())) return '';
-  return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text))));
+  return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text)), own));
 }
 
 // Local models, and now and then others, write their reasoning into the visible text, each element at

@@ -1,3 +1,4 @@
+import type { OwnBlocks } from '../recall/own-blocks.ts';
 import { termsOf } from '../recall/terms.ts';
 
 /**
@@ -20,9 +21,8 @@ const POINTING_WORDS: ReadonlySet<string> = new Set(
   ),
 );
 
-export interface Heard {
-  /** The recalled blocks that the request carried, as they were written. */
-  readonly blocks: readonly string[];
+/** The recalled blocks that the request carried, and what was asked. */
+export interface Heard extends OwnBlocks {
   /** What the person asked: repeating the question is no news either. */
   readonly question: string;
 }
