@@ -25,7 +25,9 @@ export function recordedCalls(scenario: string): RecordedCall[] {
   return recordingsIn(scenario).flatMap(({ request: { path = '', headers = [], body } }) => {
     if (body === undefined) return [];
     const own = headers.filter(([name]) => !OF_THE_CONNECTION.test(name));
-    return [{ path, headers: Object.fromEntries(own), body: Buffer.from(JSON.stringify(body)) }];
+    // What states the project was cut out of the recordings.
+    const all = { ...Object.fromEntries(own), 'x-svc-memory-space': 'recorded' };
+    return [{ path, headers: all, body: Buffer.from(JSON.stringify(body)) }];
   });
 }
 
