@@ -1,4 +1,6 @@
+import type { LongCache } from '../../src/core/ledger/entries.ts';
 import { EXCERPT_TOKENS_MAX } from '../../src/core/memory/excerpt.ts';
+import { afterPause } from '../../src/core/shortening/long-cache.ts';
 import type { Elided } from './planner.ts';
 import type { Session } from './sessions.ts';
 
@@ -17,6 +19,8 @@ export interface Conditions {
   /** The cache's life after its last use; Infinity: always alive. */
   readonly cacheMs: number;
   readonly needs: Needs;
+  /** As the setting: whether tools and system prompt get a cache of an hour after a pause. */
+  readonly cacheTtl?: 'client' | 'auto';
 }
 
 /**
@@ -29,6 +33,8 @@ export type Needs = 'ignored' | 'whole' | 'parts';
 
 const READ = 0.1;
 const WRITE = 1.25;
+const WRITE_HOUR = 2;
+const HOUR_MS = 3_600_000;
 // How far before a mark the provider looks for an entry. OpenAI's entries are found wherever they end.
 const LOOK_BACK_BLOCKS = { 'claude-code': 20, codex: Infinity } as const;
 // The call that reads an output again.
@@ -46,9 +52,11 @@ const KEEP_ROUNDS = 4;
 export function priceSession(
   session: Session,
   plans: readonly Elided[],
-  { cacheMs, needs }: Conditions,
+  { cacheMs, needs, cacheTtl = 'client' }: Conditions,
 ): Cost {
-  const cache = new Cache(session, cacheMs);
+  // A cache that never dies has no pauses, and OpenAI no lifetimes to choose.
+  const isAuto = cacheTtl === 'auto' && cacheMs < Infinity && session.kind === 'claude-code';
+  const cache = new Cache(session, cacheMs, isAuto);
   const fetches = new Fetches(session, needs);
   const cost = { price: 0, tokens: 0, breaks: 0, needs: 0 };
   let [start, before] = [0, NOTHING];
@@ -58,9 +66,9 @@ export function priceSession(
     const changed = a === start ? fetches.follow(call, before, elided) : Infinity;
     [start, before] = [a, elided];
     const all = lengthOf(session, { a, b, elided, fetches });
-    const { read, isBroken } = cache.request({ a, b, ts, elided, fetches, changed });
+    const { read, isBroken, extra } = cache.request({ a, b, ts, elided, fetches, changed });
     if (isBroken) cost.breaks += 1;
-    cost.price += READ * read + WRITE * (all - read);
+    cost.price += READ * read + WRITE * (all - read) + extra;
     cost.tokens += all;
     for (const more of fetches.needed(call, elided)) {
       cost.needs += 1;
@@ -159,24 +167,32 @@ interface CachedRequest {
   readonly changed: number;
 }
 
+interface CacheUse {
+  /** Tokens that are read from the cache. */
+  readonly read: number;
+  readonly isBroken: boolean;
+  /** What writing entries that live an hour costs more. */
+  readonly extra: number;
+}
+
 class Cache {
   readonly #session: Session;
   readonly #cacheMs: number;
   /** When the entry that ends at this item was last used. */
   #entries = new Map<number, number>();
   #systemTs = -Infinity;
+  readonly #isAuto: boolean;
+  #long: LongCache | undefined;
   #before: Pick<CachedRequest, 'a' | 'b' | 'elided'> = { a: 0, b: 0, elided: NOTHING };
 
-  constructor(session: Session, cacheMs: number) {
+  constructor(session: Session, cacheMs: number, isAuto: boolean) {
     this.#session = session;
     this.#cacheMs = cacheMs;
+    this.#isAuto = isAuto;
   }
 
   /** Tokens that this request reads from the cache. */
-  request({ a, b, ts, elided, fetches, ...request }: CachedRequest): {
-    read: number;
-    isBroken: boolean;
-  } {
+  request({ a, b, ts, elided, fetches, ...request }: CachedRequest): CacheUse {
     const { staticTokens, kind } = this.#session;
     if (a !== this.#before.a) this.#entries.clear();
     const changed = Math.min(firstChange(this.#before, elided), request.changed);
@@ -187,13 +203,19 @@ class Cache {
       if (isGone) this.#entries.delete(at);
       else if (at <= b && b - at <= LOOK_BACK_BLOCKS[kind]) end = Math.max(end, at);
     }
-    const system = ts - this.#systemTs <= this.#cacheMs ? staticTokens : 0;
+    const idleMs = ts - this.#systemTs;
+    const lives = idleMs <= (this.#long?.isLong === true ? HOUR_MS : this.#cacheMs);
+    const system = lives ? staticTokens : 0;
+    if (this.#isAuto && idleMs < Infinity)
+      this.#long = afterPause(this.#long, idleMs) ?? this.#long;
     const prefix = end < 0 ? 0 : lengthOf(this.#session, { a, b: end, elided, fetches });
     if (end >= 0) this.#entries.set(end, ts);
     this.#entries.set(b, ts);
     this.#systemTs = ts;
     this.#before = { a, b, elided };
-    return { read: Math.max(system, prefix), isBroken };
+    const read = Math.max(system, prefix);
+    const isWritten = read < staticTokens && this.#long?.isLong === true;
+    return { read, isBroken, extra: isWritten ? (WRITE_HOUR - WRITE) * staticTokens : 0 };
   }
 }
 

@@ -19,12 +19,14 @@ const COLUMNS = ['price', 'fetched', 'in parts', 'breaks', 'needs', '>101 %', 'w
 
 interface Policy {
   readonly name: string;
+  readonly cacheTtl?: 'auto';
   readonly rule: Rule;
   readonly leaves: Leaving;
 }
 
 const ALL_POLICIES: readonly Policy[] = [
   { name: 'svc', rule: productRule, leaves: 'at-edge' },
+  { name: 'svc, cacheTtl auto', rule: productRule, leaves: 'at-edge', cacheTtl: 'auto' },
   // The recorded clients compacted where they saw that it was time. Behind svc they see it once all has
   // come back, so what precedes each of their compactions is forwarded whole here.
   { name: 'svc, compactions priced', rule: productRule, leaves: 'before-compaction' },
@@ -55,12 +57,13 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
     ['real gaps', LIFE_MS],
   ] as const) {
     const direct = sessions.map((it) => priceSession(it, [], { cacheMs, needs: 'ignored' }));
-    for (const { name, rule, leaves } of POLICIES) {
+    for (const { name, rule, leaves, cacheTtl = 'client' } of POLICIES) {
       const replays = sessions.flatMap((session, at): Replay[] => {
         const elided = planners[at]?.plan(rule, { cacheMs, leaves });
         const directly = direct[at];
         if (elided === undefined || directly === undefined) return [];
-        const price = (needs: Needs): Cost => priceSession(session, elided, { cacheMs, needs });
+        const price = (needs: Needs): Cost =>
+          priceSession(session, elided, { cacheMs, needs, cacheTtl });
         const calls = session.calls.length;
         const [without, whole, parts] = [price('ignored'), price('whole'), price('parts')];
         return [{ calls, direct: directly, without, whole, parts }];

@@ -8,6 +8,12 @@ import type { Reading } from './read-request.ts';
 // Conversations whose last request is remembered; older ones count as warm, which is the careful side.
 const CONVERSATIONS_MAX = 1_024;
 
+export interface Pause {
+  /** Milliseconds since the last request. */
+  readonly idleMs: number;
+  readonly isCold: boolean;
+}
+
 export class CacheWatch {
   readonly #clock: Clock;
   readonly #lastSeen = new Map<string, number>();
@@ -17,13 +23,14 @@ export class CacheWatch {
   }
 
   /**
-   * True when the cache is cold for this conversation. Notes that it was seen now: ask once a request.
-   * `loggedAt`: when the request log saw it last, for one that this process has not seen.
+   * How long this conversation has paused, and whether its cache is cold by now. Notes that it was seen
+   * now: ask once a request. `loggedAt`: when the request log saw it last, for one that this process has
+   * not seen.
    */
-  isCold(reading: Reading, loggedAt?: number): boolean {
+  look(reading: Reading, loggedAt?: number): Pause {
     const { place, identity } = reading;
     // What else a client asks about a conversation has another prefix, and keeps no cache alive.
-    if (identity.kind !== 'main') return false;
+    if (identity.kind !== 'main') return { idleMs: 0, isCold: false };
     const key = `${place.space}:${place.conversation}`;
     const now = this.#clock.monotonic();
     const before = this.#lastSeen.get(key);
@@ -31,7 +38,7 @@ export class CacheWatch {
     this.#lastSeen.set(key, now);
     forgetOldest(this.#lastSeen, CONVERSATIONS_MAX);
     const idleMs = before === undefined ? this.#idleMs(loggedAt) : now - before;
-    return idleMs > cacheLifetimeMs(reading.view);
+    return { idleMs, isCold: idleMs > cacheLifetimeMs(reading.view) };
   }
 
   /** An unknown conversation counts as warm, the conservative choice. */

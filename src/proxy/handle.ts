@@ -3,7 +3,8 @@ import { answerHeaders } from '../core/http/header-rules.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
-import { makePlan, untouchedPlan } from '../core/plan/plan.ts';
+import type { Edit } from '../core/plan/edits.ts';
+import { makePlan, type Plan, untouchedPlan } from '../core/plan/plan.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import { estimateTokens } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
@@ -12,8 +13,9 @@ import type { ClientRequest, Handler } from './client-request.ts';
 import { CacheWatch } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
 import { CostMeter } from './cost-meter.ts';
+import { LongCacheWatch } from './long-cache-watch.ts';
 import { findUpstream, forwardPlanned, upstreamFor } from './forward.ts';
-import type { ProxyParts } from './parts.ts';
+import type { LiveSettings, ProxyParts } from './parts.ts';
 import { type Reading, readRequest } from './read-request.ts';
 import { RecallPlacer } from './recall-placer.ts';
 import { RefusalWatch } from './refusal-watch.ts';
@@ -63,6 +65,7 @@ class Story {
   readonly #ahead = new Pacer(this.#hands, AHEAD_MS);
   readonly #caches: CacheWatch;
   readonly #meter: CostMeter;
+  readonly #longCaches: LongCacheWatch;
   readonly #refusals: RefusalWatch;
 
   constructor(parts: ProxyParts) {
@@ -72,6 +75,7 @@ class Story {
     this.#keeper = new CaptureKeeper(parts);
     this.#caches = new CacheWatch(parts.clock);
     this.#meter = new CostMeter(parts);
+    this.#longCaches = new LongCacheWatch(parts);
     this.#refusals = new RefusalWatch(parts.clock);
   }
 
@@ -105,12 +109,7 @@ class Story {
     const live = this.#parts.live();
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
-    const modes = decideModes(request.headers, {
-      memoryMode: live.proxy.memoryMode,
-      compressionMode:
-        findUpstream(live, request.route)?.settings.compressionMode ?? live.proxy.compressionMode,
-      supports: this.#parts.memory.supports,
-    });
+    const modes = this.#modesOf(request, live);
     record.decided(modes);
     const configured = upstreamFor(live, request.route);
 
@@ -120,6 +119,7 @@ class Story {
 
     // 7: recall, and the proofs of what may be left out.
     const asked = { modes, ...(await this.#look(reading, modes, live.proxy)) };
+    const { cacheMarks } = asked;
     const { recalled, shortening } = await this.#askMemory(asked, reading);
     record.recalled(recalled.state);
     const { placements } = recalled;
@@ -128,7 +128,7 @@ class Story {
     const plan =
       reading === undefined || shortening === undefined
         ? untouchedPlan(modes, estimateTokens(request.body ?? NO_BYTES))
-        : makePlan({ view: reading.view, modes, placements, shortening });
+        : makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
     record.planned(plan, this.#shortener.rereads(reading, shortening));
 
     // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
@@ -143,9 +143,7 @@ class Story {
         record.refused();
         if (reading === undefined || own === 'failed') return;
         if (own === 'refused') return this.#refusals.note(reading.place);
-        // The provider does not say which change it refused: each kind that the request carried is off.
-        if (plan.recalledTokens > 0) await this.#placer.refused(reading);
-        if (plan.elidedItems > 0) await this.#shortener.refused(reading);
+        await this.#changeRefused(reading, { plan, cacheMarks });
       },
     });
     letGo();
@@ -159,7 +157,10 @@ class Story {
     // are durable before the client has the last byte.
     const watch = new AnswerWatch(request, answer, (said) => {
       record.said(said);
-      if (reading !== undefined) this.#shortener.measured(reading, plan, said.usage);
+      if (reading !== undefined) {
+        this.#shortener.measured(reading, plan, said.usage);
+        this.#longCaches.measured(reading, said.usage);
+      }
       if (reading === undefined || !modes.writes) return;
       this.#keeper.keepAnswer(reading, said, placements);
     });
@@ -177,6 +178,25 @@ class Story {
     if (end === 'client-gone' && !watch.endsEarly()) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
     this.#keepLater({ reading, modes, settings: live.proxy }, placements);
+  }
+
+  #modesOf(request: ClientRequest, live: LiveSettings): Modes {
+    return decideModes(request.headers, {
+      memoryMode: live.proxy.memoryMode,
+      compressionMode:
+        findUpstream(live, request.route)?.settings.compressionMode ?? live.proxy.compressionMode,
+      supports: this.#parts.memory.supports,
+    });
+  }
+
+  /** The provider does not say which change it refused: each kind that the request carried is off. */
+  async #changeRefused(
+    reading: Reading,
+    { plan, cacheMarks }: { readonly plan: Plan; readonly cacheMarks: readonly Edit[] },
+  ): Promise<void> {
+    if (plan.recalledTokens > 0) await this.#placer.refused(reading);
+    if (plan.elidedItems > 0) await this.#shortener.refused(reading);
+    if (cacheMarks.length > 0) this.#longCaches.refused(reading);
   }
 
   /** What stands in every request can wait until nobody does. */
@@ -217,16 +237,29 @@ class Story {
     reading: Reading | undefined,
     modes: Modes,
     settings: ProxySettings,
-  ): Promise<{ isCacheCold: boolean; verdict: Verdict; settings: ProxySettings }> {
-    if (reading === undefined) return { isCacheCold: false, verdict: 'goes_on', settings };
+  ): Promise<EarlierCost> {
+    if (reading === undefined) {
+      return { isCacheCold: false, verdict: 'goes_on', settings, cacheMarks: [] };
+    }
     const { clock } = this.#parts;
     const until = clock.monotonic() + settings.recallMs;
     // Half of it: a log that hangs must not take what a recall needs.
     const { verdict, loggedAt } = await this.#meter.look(reading, modes, settings.recallMs / 2);
-    const isCacheCold = this.#caches.isCold(reading, loggedAt);
+    const { idleMs, isCold: isCacheCold } = this.#caches.look(reading, loggedAt);
+    const isAuto = settings.cacheTtl === 'auto' && modes.compression === 'deterministic';
+    const withinMs = settings.recallMs / 4;
+    const cacheMarks = isAuto ? await this.#longCaches.edits({ reading, idleMs, withinMs }) : [];
     const recallMs = Math.max(0, until - clock.monotonic());
-    return { isCacheCold, verdict, settings: { ...settings, recallMs } };
+    return { isCacheCold, verdict, settings: { ...settings, recallMs }, cacheMarks };
   }
+}
+
+interface EarlierCost {
+  readonly isCacheCold: boolean;
+  readonly verdict: Verdict;
+  readonly settings: ProxySettings;
+  /** Lifetimes for the client's own cache marks; none unless the setting asks for it. */
+  readonly cacheMarks: readonly Edit[];
 }
 
 interface Scene {

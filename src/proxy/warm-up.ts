@@ -92,7 +92,7 @@ function shortenSample({ view }: Reading): number {
     writes: false,
     compression: 'deterministic',
   } as const;
-  const plan = makePlan({ view, modes, placements: [], shortening });
+  const plan = makePlan({ view, modes, placements: [], shortening, cacheMarks: [] });
   applyEdits(view.bytes, plan.edits);
   return plan.elidedItems;
 }

@@ -60,6 +60,20 @@ export const MUTANTS = [
     only: 'R17',
   },
   {
+    name: 'a long lifetime stands behind a short one',
+    file: 'src/core/shortening/long-cache.ts',
+    from: "if (lifetimeMs(said['ttl']) < HOUR_MS) return edits;",
+    to: '',
+    test: 'test/core/long-cache.prop.test.ts',
+  },
+  {
+    name: 'cache marks change unasked',
+    file: 'src/proxy/handle.ts',
+    from: "settings.cacheTtl === 'auto' && modes",
+    to: 'modes',
+    test: 'test/proxy/long-cache.test.ts',
+  },
+  {
     name: 'small outputs go too',
     file: SHORTENING,
     from: 'output.tokens >= OUTPUT_TOKENS_MIN &&',

@@ -18,6 +18,7 @@ export const PROXY_SETTINGS: ProxySettings = {
   elisionEnabled: true,
   elisionKeepRounds: 4,
   elisionCaptureLimit: 8,
+  cacheTtl: 'client',
   bodyBytesMax: 64 << 20,
   zstdBytesMax: 16 << 20,
   recallMs: 300,

@@ -49,6 +49,10 @@ export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry | u
       const verdict = VERDICTS.find((known) => known === row.block);
       return verdict === undefined ? undefined : { ...address, verdict, at };
     }
+    case 'long-cache': {
+      const [isLong, bridged, isOver] = row.block.split(' ').map(Number);
+      return { ...address, isLong: isLong === 1, bridged: bridged ?? 0, isOver: isOver === 1, at };
+    }
     case 'refusal':
     case 'refusal-at':
     case 'cut-answer':
@@ -89,6 +93,8 @@ function saidBy(entry: LedgerEntry): Said {
       return plain(`${entry.counted} ${entry.estimated}`);
     case 'verdict':
       return plain(entry.verdict);
+    case 'long-cache':
+      return plain(`${Number(entry.isLong)} ${entry.bridged} ${Number(entry.isOver)}`);
     case 'refusal':
     case 'refusal-at':
     case 'cut-answer':

@@ -5,6 +5,8 @@ export interface Usage {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  /** Of these, the tokens of entries that live an hour, where the provider tells. */
+  readonly cacheWriteHour?: number;
   readonly output: number;
 }
 

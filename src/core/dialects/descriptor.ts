@@ -64,6 +64,8 @@ export interface CachePrices {
   readonly read: number;
   /** A token that is written to it. Of two published prices the dearer one: the careful side. */
   readonly write: number;
+  /** A token of an entry that lives an hour. */
+  readonly writeHour: number;
   /**
    * Requests that a batch may count on to pay itself back. Real sessions end at any time: from 12 to
    * 16 the measured cost is flat; below it rises, and above it some sessions cost more than without.

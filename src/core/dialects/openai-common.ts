@@ -8,6 +8,7 @@ import type { CachePrices } from './descriptor.ts';
 export const OPENAI_CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
+  writeHour: 1.25,
   requestsAhead: 15,
   tokenRatio: 1.114,
 };

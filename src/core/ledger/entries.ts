@@ -57,6 +57,16 @@ export type LeftOut =
   | { readonly before: number; readonly stubForm: number; readonly marks: readonly string[] }
   | 'nothing';
 
+/** What pauses have said of a conversation's cache; see afterPause. */
+export interface LongCache {
+  /** The marks ask for an hour now. */
+  readonly isLong: boolean;
+  /** Pauses that the long lifetime bridged since its entry was last written. */
+  readonly bridged: number;
+  /** Taken back for good: the provider did not serve it, or did not take it. */
+  readonly isOver: boolean;
+}
+
 /** The change that a provider refused. */
 export type RefusedChange = 'recall' | 'shortening';
 
@@ -86,6 +96,8 @@ interface Addresses {
   readonly 'provider-count': AtItem;
   /** Shortening has made this conversation dearer than direct. */
   readonly verdict: ConversationOwner;
+  /** Whether its tools and system prompt are cached for an hour. */
+  readonly 'long-cache': ConversationOwner;
 }
 
 /** What each kind of entry says beyond that it exists. */
@@ -101,6 +113,7 @@ interface Facts {
   readonly 'batch-mark': unknown;
   readonly 'provider-count': { readonly counted: number; readonly estimated: number };
   readonly verdict: { readonly verdict: 'no_more' | 'send_all' };
+  readonly 'long-cache': LongCache;
 }
 
 export type LedgerKind = keyof Addresses;
@@ -171,6 +184,8 @@ function keyInTenant(address: LedgerAddress): string {
       return `m${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}`;
     case 'provider-count':
       return `u:${address.fingerprint}:${space}`;
+    case 'long-cache':
+      return `long-cache:${space}:${address.conversation}`;
     case 'verdict':
       return `not-worth-it:${space}:${address.conversation}`;
   }

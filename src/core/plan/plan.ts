@@ -45,6 +45,8 @@ export interface PlanFacts {
   /** The blocks that this request carries. */
   readonly placements: readonly Placement[];
   readonly shortening: Shortening;
+  /** Lifetimes in the client's cache marks; see longCacheEdits. */
+  readonly cacheMarks: readonly Edit[];
 }
 
 export interface Plan {
@@ -59,7 +61,8 @@ export interface Plan {
   readonly elidedTokens: number;
 }
 
-export function makePlan({ view, modes, placements, shortening }: PlanFacts): Plan {
+export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan {
+  const { shortening, cacheMarks } = facts;
   const omitting = omit(view, shortening.omitted);
   const elidedTokens = shortening.elided.reduce((sum, { saved }) => sum + saved, omitting.saved);
   const measured = {
@@ -73,7 +76,7 @@ export function makePlan({ view, modes, placements, shortening }: PlanFacts): Pl
   if (modes.compression === 'shadow') {
     return { ...measured, edits: [], forwardedTokens: view.tokens, recalledTokens: 0 };
   }
-  const edits: Edit[] = [...elisionEdits(shortening.elided), ...omitting.edits];
+  const edits: Edit[] = [...elisionEdits(shortening.elided), ...omitting.edits, ...cacheMarks];
   let recalledTokens = 0;
   for (const { item, block, form, tokens } of placements) {
     // What stands in an exchange goes with it.

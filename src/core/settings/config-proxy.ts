@@ -1,4 +1,6 @@
 import {
+  CACHE_TTLS,
+  type CacheTtl,
   COMPRESSION_MODES,
   type CompressionMode,
   MEMORY_MODES,
@@ -57,6 +59,8 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   elisionEnabled: flag(true),
   elisionKeepRounds: whole(4, { min: 0, max: 1000 }),
   elisionCaptureLimit: whole(8, { min: 0, max: 1000 }),
+  // Unasked, svc adds nothing to a body.
+  cacheTtl: oneOf<CacheTtl>(CACHE_TTLS, 'client'),
   // R10. A V8 string ends just below 512 MiB.
   bodyBytesMax: whole(64 * MIB, { min: 1024, max: 511 * MIB }),
   zstdBytesMax: whole(16 * MIB, { min: 1024, max: 511 * MIB }),
@@ -110,6 +114,7 @@ export function readProxySettings(
     elisionEnabled: read('elisionEnabled'),
     elisionKeepRounds: read('elisionKeepRounds'),
     elisionCaptureLimit: read('elisionCaptureLimit'),
+    cacheTtl: read('cacheTtl'),
     bodyBytesMax: read('bodyBytesMax'),
     zstdBytesMax: read('zstdBytesMax'),
     recallMs: read('recallMs'),

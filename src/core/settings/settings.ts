@@ -7,6 +7,10 @@ export type MemoryMode = (typeof MEMORY_MODES)[number];
 export const COMPRESSION_MODES = ['passthrough', 'shadow', 'deterministic'] as const;
 export type CompressionMode = (typeof COMPRESSION_MODES)[number];
 
+/** `client`: as the client marks it. `auto`: an hour for tools and system prompt, where that pays. */
+export const CACHE_TTLS = ['client', 'auto'] as const;
+export type CacheTtl = (typeof CACHE_TTLS)[number];
+
 export interface ProxySettings {
   /** A loopback address: 127.0.0.1 or ::1. */
   readonly host: string;
@@ -21,6 +25,7 @@ export interface ProxySettings {
   readonly elisionEnabled: boolean;
   readonly elisionKeepRounds: number;
   readonly elisionCaptureLimit: number;
+  readonly cacheTtl: CacheTtl;
   /** Decoded bytes of a request body. */
   readonly bodyBytesMax: number;
   /** Bytes of a zstd request body on the wire. */

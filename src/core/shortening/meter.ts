@@ -123,8 +123,12 @@ export function meter(before: MeterState | undefined, request: MeteredRequest): 
 }
 
 /** What the provider charges for a request's input. */
-export function paidFor({ input, cacheRead, cacheWrite }: Usage, prices: CachePrices): number {
-  return input + prices.read * cacheRead + prices.write * cacheWrite;
+export function paidFor(
+  { input, cacheRead, cacheWrite, cacheWriteHour = 0 }: Usage,
+  prices: CachePrices,
+): number {
+  const usual = cacheWrite - cacheWriteHour;
+  return input + prices.read * cacheRead + prices.write * usual + prices.writeHour * cacheWriteHour;
 }
 
 /** 'rested': a batch after a pause. Nobody can tell whether the cache was still there. */
@@ -173,8 +177,7 @@ function directPrice(
   const written = total === 0 ? 0 : (paid * directTotal) / total;
   if (kind === 'cold') return written;
   const fresh = usage.input + usage.cacheWrite;
-  const freshPrice =
-    fresh === 0 ? prices.write : (usage.input + prices.write * usage.cacheWrite) / fresh;
+  const freshPrice = fresh === 0 ? prices.write : (paid - prices.read * usage.cacheRead) / fresh;
   const added = Math.max(0, directTotal - before.directTotal);
   const news = Math.min(directTotal, kind === 'served' ? fresh : added);
   const read = prices.read * (directTotal - news) + freshPrice * news;

@@ -82,11 +82,14 @@ export class MessagesAnswer extends DialectAnswer {
   #readUsage(value: unknown): void {
     if (!isRecord(value)) return;
     const before = this.usage;
+    const hour = asRecord(value['cache_creation'])['ephemeral_1h_input_tokens'];
+    const cacheWriteHour = asCount(hour, before?.cacheWriteHour);
     this.usage = {
       input: asCount(value['input_tokens'], before?.input),
       cacheRead: asCount(value['cache_read_input_tokens'], before?.cacheRead),
       cacheWrite: asCount(value['cache_creation_input_tokens'], before?.cacheWrite),
       output: asCount(value['output_tokens'], before?.output),
+      ...(cacheWriteHour > 0 ? { cacheWriteHour } : {}),
     };
   }
 }

@@ -7,7 +7,13 @@ import { callArguments, readMessagesItem, resultPlaces } from './items.ts';
 import { MESSAGES_SAMPLE } from './sample.ts';
 
 // Entries exist at marked blocks only, so a change anywhere in the messages rewrites all of them.
-const CACHE: CachePrices = { read: 0.1, write: 1.25, requestsAhead: 15, tokenRatio: 1.265 };
+const CACHE: CachePrices = {
+  read: 0.1,
+  write: 1.25,
+  writeHour: 2,
+  requestsAhead: 15,
+  tokenRatio: 1.265,
+};
 
 /** Anthropic Messages. */
 export const MESSAGES: DialectDescriptor = {
@@ -22,7 +28,7 @@ export const MESSAGES: DialectDescriptor = {
   createAnswerParser: (textCharsMax) => new MessagesAnswer(textCharsMax),
   endMarks: ['message_stop'],
   cachePrices: CACHE,
-  longCachePrices: { ...CACHE, write: 2 },
+  longCachePrices: { ...CACHE, write: CACHE.writeHour },
   cacheDefaultMs: () => CACHE_DEFAULT_MS,
   pictureTokens,
   sample: MESSAGES_SAMPLE,

@@ -1,0 +1,122 @@
+import {
+  firstElement,
+  firstMember,
+  keyIs,
+  memberValue,
+  nextElement,
+  nextMember,
+  opensList,
+  opensObject,
+  parseJson,
+  valueEnd,
+} from '../bytes/json-scan.ts';
+import { asRecord } from '../bytes/json-fields.ts';
+import type { Span } from '../bytes/span.ts';
+import { CACHE_DEFAULT_MS, lifetimeMs } from '../conversation/cache-marks.ts';
+import type { RequestView } from '../conversation/view.ts';
+import type { LongCache } from '../ledger/entries.ts';
+import type { Edit } from '../plan/edits.ts';
+
+/**
+ * Decides whether tools and system prompt are worth a cache that lives an hour, and writes that into
+ * the client's own cache marks. Only with the setting `cacheTtl: "auto"`: unasked, svc adds nothing to
+ * a body.
+ *
+ * The provider asks 2 instead of 1.25 for writing such an entry, and reads it at 0.1 after a pause that
+ * a usual entry does not survive. One bridged pause therefore pays for the write.
+ */
+
+const HOUR_MS = 3_600_000;
+
+const NOT_YET: LongCache = { isLong: false, bridged: 0, isOver: false };
+
+/**
+ * `idleMs`: since the conversation's last request. Undefined when nothing changes. The first pause that
+ * an hour would have bridged begins it, as the prefix is written anyway then: of 64 real sessions with
+ * one, three in four have another before a longer one. A pause of more than an hour writes all anew, and the long lifetime
+ * goes on only where it has paid for its last write.
+ */
+export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefined {
+  if (before.isOver || idleMs <= CACHE_DEFAULT_MS) return undefined;
+  const { isLong, bridged } = before;
+  if (idleMs <= HOUR_MS) {
+    return { isLong: true, bridged: isLong ? bridged + 1 : 0, isOver: false };
+  }
+  return isLong ? { isLong: bridged > 0, bridged: 0, isOver: false } : undefined;
+}
+
+/** The least that tells a cache that was served from one that was not: the prefix is half of it. */
+const SERVED_SHARE = 0.5;
+
+/** After a bridged pause: whether the provider has read what it was paid to keep. */
+export function wasServed(cacheRead: number, prefixTokens: number): boolean {
+  return cacheRead >= SERVED_SHARE * prefixTokens;
+}
+
+const LONG = Buffer.from('"ttl":"1h"');
+
+/**
+ * Gives the marks on tools and system prompt a lifetime of an hour, tools first: the provider refuses
+ * a long lifetime behind a short one. A lifetime that the client states stays; behind a short one
+ * nothing is changed any more.
+ */
+export function longCacheEdits(view: RequestView): readonly Edit[] {
+  const edits: Edit[] = [];
+  for (const mark of prefixMarks(view)) {
+    const said = asRecord(parseJson(view.bytes, mark)?.value);
+    if (said['type'] !== 'ephemeral') return edits;
+    if ('ttl' in said) {
+      if (lifetimeMs(said['ttl']) < HOUR_MS) return edits;
+      continue;
+    }
+    // Behind the last member, before the brace and the space that may stand in front of it.
+    const end = lastMemberEnd(view.bytes, mark.start);
+    edits.push({ start: end, end, bytes: Buffer.concat([COMMA, LONG]) });
+  }
+  return edits;
+}
+
+const COMMA = Buffer.from(',');
+
+/** The values of `cache_control`, those of tools before those of the system prompt. */
+function prefixMarks({ bytes, list, isTextInput }: RequestView): readonly Span[] {
+  const found = new Map<string, Span>();
+  const open = bytes.indexOf('{');
+  if (isTextInput || open === -1) return [];
+  let member = firstMember(bytes, open);
+  while (member !== undefined) {
+    const start = member.valueStart;
+    // The conversation may have megabytes, and its end is known.
+    const end = start === list.start ? list.end : valueEnd(bytes, start);
+    for (const name of PREFIX) if (keyIs(bytes, member.key, name)) found.set(name, { start, end });
+    member = nextMember(bytes, end);
+  }
+  return PREFIX.flatMap((name) => {
+    const value = found.get(name);
+    return value === undefined ? [] : marksIn(bytes, value);
+  });
+}
+
+const PREFIX = ['tools', 'system'] as const;
+
+function marksIn(bytes: Buffer, value: Span): readonly Span[] {
+  if (!opensList(bytes, value.start)) return [];
+  const marks: Span[] = [];
+  let start = firstElement(bytes, value.start);
+  while (start !== -1) {
+    const mark = opensObject(bytes, start) ? memberValue(bytes, start, 'cache_control') : undefined;
+    if (mark !== undefined && opensObject(bytes, mark.start)) marks.push(mark);
+    start = nextElement(bytes, valueEnd(bytes, start));
+  }
+  return marks;
+}
+
+function lastMemberEnd(bytes: Buffer, open: number): number {
+  let end = open + 1;
+  let member = firstMember(bytes, open);
+  while (member !== undefined) {
+    end = valueEnd(bytes, member.valueStart);
+    member = nextMember(bytes, end);
+  }
+  return end;
+}
