@@ -1,7 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { maskSecrets, stripPrivate } from '../../src/core/redaction/redaction.ts';
+import { decodeEscapes } from '../../src/core/redaction/decoded-view.ts';
+import { NAME_RULES } from '../../src/core/redaction/name-rules.ts';
 import { SECRET_RULES } from '../../src/core/redaction/secret-rules.ts';
+import { plantForms } from '../support/planted-forms.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 
 /** Pieces that rules begin, end and break with, joined in any order. */
@@ -49,6 +52,20 @@ const PIECES = [
   '--password ',
   ' -u a:',
   'A_KEY=',
+  'Cookie: a=b; ',
+  'kind: Secret',
+  '\ndata:\n  a: ',
+  'recovery codes: ',
+  'OTP ',
+  '4111 1111 1111 1111',
+  '4',
+  '%22',
+  '%3A',
+  '&quot;',
+  '\\u0022',
+  '\\\\',
+  '\nvalue: ',
+  '<password>',
   'SG.',
   'hf_',
   'npm_',
@@ -66,7 +83,7 @@ const piece = fc.oneof(
   fc.constantFrom(...PIECES),
   fc.stringMatching(/^[A-Za-z0-9]{8,48}$/),
   fc.integer({ min: 1, max: 999 }).chain((seed) => {
-    const planted = plantSecrets(seed);
+    const planted = [...plantSecrets(seed), ...plantForms(seed)];
     return fc.constantFrom(...planted.map((it) => it.secret), ...planted.map((it) => it.line));
   }),
 );
@@ -86,7 +103,7 @@ test('R26, T15: a planted secret is never in what comes out, whatever stands aro
   const lines = fc.array(fc.lorem({ maxCount: 12 }), { maxLength: 6 });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 1e6 }), lines, lines, (seed, before, after) => {
-      for (const { secret, line } of plantSecrets(seed)) {
+      for (const { secret, line } of [...plantSecrets(seed), ...plantForms(seed)]) {
         const { text } = maskSecrets([...before, line, ...after].join('\n'));
         expect(text).not.toContain(secret);
       }
@@ -120,10 +137,40 @@ test('private passages are gone after one pass: a second one finds none', () => 
 });
 
 test('R26: no rule repeats without a bound, repeats a repetition, or can read a mask', () => {
-  for (const { kind, pattern, rest } of SECRET_RULES) {
+  for (const { kind, pattern, rest } of [...SECRET_RULES, ...NAME_RULES]) {
     const source = pattern.source.replaceAll(/\\.|\[(?:\\.|[^\]])*\]/g, 'x');
     expect(source, kind).not.toMatch(/[*+]|\{\d+,\}/);
     expect(source, kind).not.toMatch(/\{\d+,\d+\}[^()]*\)(?:\{|\?\{)\d+,\d{3,}\}/);
     expect(rest?.source ?? '', kind).toMatch(/^(?:|\(\?:\)|\[(?:\\.|[^\]])+\]\*)$/);
   }
+});
+
+test('R41: every place of a text without escapes is the place of the same character in the text', () => {
+  fc.assert(
+    fc.property(hostileText, (text) => {
+      const { view, toText } = decodeEscapes(text);
+      expect(toText(view.length)).toBe(text.length);
+      let before = -1;
+      for (let at = 0; at < view.length; at += 1) {
+        const place = toText(at);
+        expect(place).toBeGreaterThan(before);
+        const isEscape = '\\\\%&'.includes(text.charAt(place));
+        if (!isEscape) expect(text.charAt(place)).toBe(view.charAt(at));
+        before = place;
+      }
+    }),
+  );
+});
+
+test('R41: how deep a secret is escaped makes no difference', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 1, max: 4 }), (seed, depth) => {
+      for (const { secret, line } of plantSecrets(seed).slice(-20)) {
+        let text = JSON.stringify({ note: `"${line}"` });
+        for (let times = 1; times < depth; times += 1) text = JSON.stringify({ text });
+        expect(maskSecrets(text).text).not.toContain(secret);
+      }
+    }),
+    { numRuns: 50 },
+  );
 });

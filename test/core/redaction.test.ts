@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { MASKED_CHARS_MAX, maskSecrets, stripPrivate } from '../../src/core/redaction/redaction.ts';
+import { plantForms } from '../support/planted-forms.ts';
 import { makeKeyLines, plantSecrets } from '../support/planted-secrets.ts';
 
 const BEGIN = ['-----BEGIN', 'RSA PRIVATE KEY-----'].join(' ');
@@ -56,6 +57,39 @@ const ORDINARY_LINES = [
   'expect(headers["authorization"]).toBe(`Bearer ${localToken}`);',
   'task-1234567890abcdefghij risk-assessment-2024-q3-final-version-2',
   'see https://docs.example.com/en/api/secret-manager#token=rotation',
+  'MantleAPI_version=9a038989604e8da62ecddbe2094b16ce1b778be1',
+  'publicKey = "9Wnzj4p4WGeKLs1Pt8QuKUpRKfFLfRYC9AIKjbJTWix"',
+  'csrf_token: Mj2qykJO5rELyHgezQ69nzUX0i3OH67V7',
+  'github_token = "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"',
+  'aws_access_key_id = AKIAIOSFODNN7EXAMPLE',
+  '"kms_key_id": "555ea4a3-d53a-4412-9c66-3a7cb667b0d6", secretName: app-secret-2, tokenId: x81jj2k3',
+  'curl -u "$USER:$PASSWORD" https://example.com; curl -u user:pass https://example.com',
+  'mysql -u root -p$MYSQL_PASSWORD app; mysqldump -h db -p',
+  'docker run -p 8080:80 nginx; docker login -u anna --password-stdin',
+  'Cookie: theme=dark; lang=en-GB; consent=yes; Path=/',
+  'The cookie: it has a name=value form',
+  'created_at=1700000000000, id: 4929123412341230, order 4111-22, phone 4155550123',
+  'the PIN header has 2048 entries, Math.tan 1234, pin 1234 of the board',
+  'the access code path returned 404; error code: 500123',
+  'the seed phrase is what the user writes down and then it has to be kept in a safe place',
+  'mnemonic: add the two registers then store them',
+  'the recovery codes: they are shown once',
+  '$2 and $10, $6$ each; ${HOME}/x, $1$2',
+  'kind: Secret is mentioned, data: none',
+  'a%20b%2Fc?page=2&next_token=abc&sort=asc',
+  'C:\\new\\table\\Users\\anna\\token.txt',
+  String.raw`const pattern = /\d+\.\d+/; printf("%d%s\n", token, secret);`,
+  'const [token, setToken] = useState<string | null>(null);',
+  'password: z.string().min(8), token: z.string().optional(), secret: Joi.string().required()',
+  'password=password&token=token, user:pass@host, auth: true, auth: bearer, auth = "none"',
+  'secretKeyRef:\n  name: db-credentials-2\n  key: password1',
+  'PASS: TestParseHeader2 (0.01s), ok: 12 passed, 3 failed',
+  'password = get_password(user1)',
+  'ENV NODE_ENV=production PORT=8080 TOKEN_TTL=3600s',
+  'Authorization: Bearer authentication is described in RFC 6750',
+  'see organizations/550e8400-e29b-41d4-a716-446655440000/projects/7',
+  '5f4dcc3b5aa765d61d8327deb882cf99 and b1946ac92492d2347c6235b4d2611184  hello.txt',
+  'go.sum h1:9nZ2r3eVPnrCeJzZ5xQF4mP2Yc8vT1sK6bN0wL7gH3j=',
   'window.btoa("YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY3ODkw")',
 ];
 
@@ -69,6 +103,25 @@ test.each(plantSecrets(11))('R26, T15: a planted secret is masked: $name', ({ se
   expect(text).toMatch(/\[masked: [a-z-]+\]/);
   expect(masked).toBe(1);
 });
+
+test.each(plantForms(5))(
+  'R41: a secret in one of its forms is masked: $name',
+  ({ secret, line }) => {
+    const { text, masked } = maskSecrets(line);
+    expect(text).not.toContain(secret);
+    expect(masked).toBeGreaterThan(0);
+  },
+);
+
+test.each(Array.from({ length: 40 }, (_, at) => at + 1))(
+  'R41: no form stays readable, whatever the secret: seed %i',
+  (seed) => {
+    const readable = plantForms(seed).filter(({ secret, line }) =>
+      maskSecrets(line).text.includes(secret),
+    );
+    expect(readable.map(({ line }) => line)).toEqual([]);
+  },
+);
 
 test('what stands around a secret stays', () => {
   const { text } = maskSecrets(`Authorization: Bearer ${'aB3'.repeat(10)} and then`);

@@ -15,6 +15,7 @@ const OMISSIONS = 'src/core/shortening/omissions.ts';
 const SHORTENING = 'src/core/shortening/shortening.ts';
 const POSSESSION = 'src/proxy/possession.ts';
 const SHORTENER = 'src/proxy/shortener.ts';
+const REDACTION = 'test/core/redaction.test.ts';
 
 /** `from` stands in the file exactly once. */
 export const MUTANTS = [
@@ -325,4 +326,39 @@ export const MUTANTS = [
     only: '40-round',
   },
   ...STORE,
+  {
+    name: 'secrets in escaped text stay readable',
+    file: 'src/core/redaction/redaction.ts',
+    from: 'decodeEscapes(text)',
+    to: "decodeEscapes('').view === '' ? { view: text, toText: (index: number) => index } : decodeEscapes(text)",
+    test: REDACTION,
+  },
+  {
+    name: 'passwords in commands stay readable',
+    file: 'src/core/redaction/secret-rules.ts',
+    from: '  ...COMMAND_RULES,\n',
+    to: '',
+    test: REDACTION,
+  },
+  {
+    name: 'secrets of headers and addresses stay readable',
+    file: 'src/core/redaction/secret-rules.ts',
+    from: '  ...WIRE_RULES,\n',
+    to: '',
+    test: REDACTION,
+  },
+  {
+    name: 'a card needs no check digit',
+    file: 'src/core/redaction/spoken-secrets.ts',
+    from: 'return sum % 10 === 0;',
+    to: 'return true;',
+    test: REDACTION,
+  },
+  {
+    name: 'a template counts as a secret',
+    file: 'src/core/redaction/secret-likeness.ts',
+    from: 'return PLACEHOLDER_FORM.test(value) || beginsWithWord(PLACEHOLDER_WORD, value) || isMadeUp(value);',
+    to: 'return value === PLACEHOLDER_FORM.source;',
+    test: REDACTION,
+  },
 ];

@@ -11,15 +11,15 @@ export interface PlantedSecret {
   readonly line: string;
 }
 
-const LOWER = 'abcdefghijklmnopqrstuvwxyz';
-const DIGITS = '0123456789';
-const HEX = `${DIGITS}abcdef`;
-const BASE62 = LOWER + LOWER.toUpperCase() + DIGITS;
-const BASE64 = `${BASE62}+/`;
+export const LOWER = 'abcdefghijklmnopqrstuvwxyz';
+export const DIGITS = '0123456789';
+export const HEX = `${DIGITS}abcdef`;
+export const BASE62 = LOWER + LOWER.toUpperCase() + DIGITS;
+export const BASE64 = `${BASE62}+/`;
 const BASE64URL = `${BASE62}-_`;
 const BASE32 = `${LOWER.toUpperCase()}234567`;
 
-type Pick = (alphabet: string, length: number) => string;
+export type Pick = (alphabet: string, length: number) => string;
 
 /** Small and even enough to make keys of; the same seed gives the same keys. */
 export function pickerOf(seed: number): Pick {

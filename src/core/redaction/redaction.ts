@@ -8,7 +8,12 @@
  *   never the beginning of another secret that was hidden in the first one.
  */
 
-import { SECRET_NAME, SECRET_RULES, type SecretRule } from './secret-rules.ts';
+import { decodeEscapes } from './decoded-view.ts';
+import { KeywordFilter } from './keyword-filter.ts';
+import { findName, NAME_RULES } from './name-rules.ts';
+import { findOwnSecrets } from './own-secrets.ts';
+import type { SecretRule, Stretch } from './secret-rule.ts';
+import { SECRET_RULES } from './secret-rules.ts';
 
 /**
  * Characters. A longer text is one mask as a whole: a megabyte in one message is a file and no
@@ -26,16 +31,18 @@ export interface MaskedText {
 /** The text with `[masked: kind]` in place of every secret. */
 export function maskSecrets(text: string): MaskedText {
   if (text.length > MASKED_CHARS_MAX) return { text: maskOf('oversized-text'), masked: 1 };
-  let result: MaskedText = { text, masked: 0 };
-  const runs = findLongRuns(text);
-  const hasName = SECRET_NAME.test(text);
+  const { view, toText } = decodeEscapes(text);
+  const search = new Search(view);
+  search.cover('svc-key', findOwnSecrets(view));
+  const runs = new KeywordFilter(findLongRuns(view));
+  const lowerCase = new KeywordFilter(view.toLowerCase());
   for (const rule of SECRET_RULES) {
-    if (rule.needs === 'run' && !hasMatch(rule.pattern, runs)) continue;
-    if (rule.needs === 'name' && !hasName) continue;
-    const { text: maskedText, masked } = applyRule(result.text, rule);
-    result = { text: maskedText, masked: result.masked + masked };
+    const place = rule.isRun === true ? runs : lowerCase;
+    if (!rule.keywords.some((keyword) => place.has(keyword))) continue;
+    search.cover(rule.kind, findAll(search.rest, rule));
   }
-  return result;
+  search.cover('secret', findNamed(search.rest));
+  return render(text, search.masks, toText);
 }
 
 /**
@@ -62,8 +69,54 @@ export function hasPrivate(text: string): boolean {
   return /<private>/i.test(text);
 }
 
-/** The shortest vendor format has 15 characters. */
-const LONG_RUN_CHARS = 15;
+/** A secret that was found, with what stands in its place. */
+interface Mask extends Stretch {
+  readonly kind: string;
+}
+
+/** What was found, and the text that is still to be searched. */
+class Search {
+  /** Of the same length as the text; brackets stand for what was found, and no rule reads across them. */
+  rest: string;
+  readonly masks: Mask[] = [];
+
+  constructor(text: string) {
+    this.rest = text;
+  }
+
+  cover(kind: string, found: readonly Stretch[]): void {
+    if (found.length === 0) return;
+    const parts: string[] = [];
+    let from = 0;
+    for (const { start, end } of found.toSorted((one, other) => one.start - other.start)) {
+      if (start < from || start >= end || this.rest.startsWith(COVER, start)) continue;
+      parts.push(this.rest.slice(from, start), COVER.repeat(end - start));
+      this.masks.push({ kind, start, end });
+      from = end;
+    }
+    this.rest = parts.join('') + this.rest.slice(from);
+  }
+}
+
+const COVER = ']';
+
+function render(
+  text: string,
+  masks: readonly Mask[],
+  toText: (index: number) => number,
+): MaskedText {
+  if (masks.length === 0) return { text, masked: 0 };
+  let kept = '';
+  let from = 0;
+  for (const { kind, start, end } of masks.toSorted((one, other) => one.start - other.start)) {
+    kept += text.slice(from, toText(start)) + maskOf(kind);
+    from = toText(end);
+  }
+  return { text: kept + text.slice(from), masked: masks.length };
+}
+
+/** The shortest vendor format has so many characters. */
+const LONG_RUN_CHARS = 14;
 
 /** By character code: may stand inside a vendor's format. */
 const IS_RUN_CODE = Uint8Array.from({ length: 128 }, (_, code) =>
@@ -71,7 +124,7 @@ const IS_RUN_CODE = Uint8Array.from({ length: 128 }, (_, code) =>
 );
 
 /**
- * The long unbroken runs, a line each. In prose and code they are few, and looking for fifty vendors'
+ * The long unbroken runs, a line each. In prose and code they are few, and looking for the vendors'
  * formats in them alone takes a third of the time. A pattern for runs took ten times as long as this.
  */
 function findLongRuns(text: string): string {
@@ -86,39 +139,80 @@ function findLongRuns(text: string): string {
   return runs.join('\n');
 }
 
-function hasMatch(pattern: RegExp, text: string): boolean {
-  pattern.lastIndex = 0;
-  return pattern.test(text);
-}
-
 const WORD_REST = /[\w-]*/y;
 
 /** Characters of a candidate that a rule may judge. */
 const JUDGED_CHARS = 64;
 
-function applyRule(text: string, rule: SecretRule): MaskedText {
+function findAll(text: string, rule: SecretRule): readonly Stretch[] {
   const { pattern } = rule;
-  const endOfRest = restReader(text, rule.rest ?? WORD_REST);
-  const endOfQuoted = restReader(text, rule.quotedRest ?? rule.rest ?? WORD_REST);
-  let kept = '';
-  let keptFrom = 0;
-  let masked = 0;
+  const read = new RuleReader(text, rule);
+  const found: Stretch[] = [];
   pattern.lastIndex = 0;
-  for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) {
-    const context = found.groups?.['keep'] ?? '';
-    const start = found.index + context.length;
-    const headEnd = pattern.lastIndex;
-    const endOf = rule.findEnd ?? (/["'`]$/.test(context) ? endOfQuoted : endOfRest);
-    const end = endOf(headEnd, text);
-    const isSecret = end !== undefined && accepts(text, rule, { context, start, end });
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    if (rule.findAll !== undefined) {
+      const { secrets, end } = rule.findAll(match.index + match[0].length, text);
+      found.push(...secrets);
+      pattern.lastIndex = Math.max(end, match.index + 1);
+      continue;
+    }
+    const secret = read.secretAt(match);
+    if (secret !== undefined) found.push(secret);
     // A refused head is short, so looking again from its second character stays linear.
-    pattern.lastIndex = isSecret ? end : found.index + 1;
-    if (!isSecret) continue;
-    kept += text.slice(keptFrom, start) + maskOf(rule.kind);
-    keptFrom = end;
-    masked += 1;
+    pattern.lastIndex = secret?.end ?? match.index + 1;
   }
-  return masked === 0 ? { text, masked } : { text: kept + text.slice(keptFrom), masked };
+  return found;
+}
+
+/** Values that their names give away: each name is read once, by the first rule that accepts it. */
+function findNamed(text: string): readonly Stretch[] {
+  const readers = NAME_RULES.map((rule) => new RuleReader(text, rule));
+  const found: Stretch[] = [];
+  for (let at = findName(text, 0); at !== -1;) {
+    let secret: Stretch | undefined;
+    for (const reader of readers) {
+      secret = reader.secretFrom(at);
+      if (secret !== undefined) break;
+    }
+    if (secret !== undefined) found.push(secret);
+    at = findName(text, secret?.end ?? at + 1);
+  }
+  return found;
+}
+
+/** One rule on one text. */
+class RuleReader {
+  readonly #text: string;
+  readonly #rule: SecretRule;
+  readonly #endOfRest: (from: number) => number;
+  readonly #endOfQuoted: (from: number) => number;
+
+  constructor(text: string, rule: SecretRule) {
+    this.#text = text;
+    this.#rule = rule;
+    this.#endOfRest = restReader(text, rule.rest ?? WORD_REST);
+    this.#endOfQuoted = restReader(text, rule.quotedRest ?? rule.rest ?? WORD_REST);
+  }
+
+  /** For a sticky pattern. */
+  secretFrom(index: number): Stretch | undefined {
+    this.#rule.pattern.lastIndex = index;
+    const match = this.#rule.pattern.exec(this.#text);
+    return match === null ? undefined : this.secretAt(match);
+  }
+
+  secretAt(match: RegExpExecArray): Stretch | undefined {
+    const { findEnd, accepts } = this.#rule;
+    const context = match.groups?.['keep'] ?? '';
+    const start = match.index + context.length;
+    const headEnd = match.index + match[0].length;
+    const endOf = findEnd ?? (/["'`]$/.test(context) ? this.#endOfQuoted : this.#endOfRest);
+    const end = endOf(headEnd, this.#text);
+    if (end === undefined) return undefined;
+    const secret = this.#text.slice(start, Math.min(end, start + JUDGED_CHARS));
+    const isSecret = accepts?.({ context, secret, next: this.#text.charAt(end) }) ?? true;
+    return isSecret ? { start, end } : undefined;
+  }
 }
 
 /**
@@ -126,26 +220,16 @@ function applyRule(text: string, rule: SecretRule): MaskedText {
  * heads lie in it: otherwise `password=password=…` would cost the square of its length.
  */
 function restReader(text: string, rest: RegExp): (from: number) => number {
+  let runStart = 0;
   let runEnd = -1;
   return (from) => {
-    if (from <= runEnd) return runEnd;
+    if (from >= runStart && from <= runEnd) return runEnd;
     rest.lastIndex = from;
     rest.test(text);
+    runStart = from;
     runEnd = rest.lastIndex;
     return runEnd;
   };
-}
-
-interface Place {
-  readonly context: string;
-  readonly start: number;
-  readonly end: number;
-}
-
-function accepts(text: string, rule: SecretRule, { context, start, end }: Place): boolean {
-  if (rule.accepts === undefined) return true;
-  const secret = text.slice(start, Math.min(end, start + JUDGED_CHARS));
-  return rule.accepts({ context, secret, next: text.charAt(end) });
 }
 
 function maskOf(kind: string): string {

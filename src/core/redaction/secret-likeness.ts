@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /**
  * Could this value be a secret? Questions about one value, for the rules that go by a name or a
  * place and not by a format.
@@ -6,8 +8,8 @@
  * judged like the whole one.
  */
 
-/** Random base62 of 16 characters has 14 different ones and 7 steps on average; names have fewer. */
-const RANDOM_CHARS_MIN = 16;
+/** Random base36 of 14 characters has 11 different ones and 6 steps on average; names have fewer. */
+const RANDOM_CHARS_MIN = 14;
 const RANDOM_DISTINCT_MIN = 8;
 const RANDOM_STEPS_MIN = 4;
 /** Without a digit: names have capitals, too, but seldom side by side. */
@@ -18,16 +20,16 @@ const CAPITAL_PAIRS_OF_A_STEP = 5;
 const PLACEHOLDER_WORD =
   /^(?:your|my[-_]|the[-_]|example|sample|dummy|fake|change[-_]?(?:me|this|it)|placeholder|redacted|masked|removed|hidden|insert|enter|replace|todo|none|null|undefined|true|false|string|x{3})/i;
 const PLACEHOLDER_FORM =
-  /^(?:\*{3}|\.{3}|#|\$[A-Z{(]|\$\w{1,40}$|%|@|:|<|\{|process\.|env[.:]|os\.)/i;
+  /^(?:\*{3}|\.{3}|#|\$[A-Z{(]|\$\w{1,40}$|\$\d|%\w{1,40}%|@|:|<|\{|process\.|env[.:]|os\.)/i;
 
 /** Names of algorithms and types have digits, too: "the password is base64 encoded". */
 const TECHNICAL_WORD =
   /^(?:base-?\d|sha-?\d|md5|argon2|pbkdf2|scrypt|bcrypt|oauth|utf-?\d|u?int\d|float\d|x-?509|aes-?\d|rsa-?\d|ipv\d|python\d|node\d)/i;
-const TECHNICAL_FORM = /^(?:http|\d+(?:\.\d+)?[a-z%]{0,12}$)/i;
+const TECHNICAL_FORM = /^(?:https?(?:[:\d_-]|$)|\d+(?:\.\d+)?[a-z%]{0,12}$)/i;
 
 /** Stands for a secret in documents and templates. */
 export function isPlaceholder(value: string): boolean {
-  return PLACEHOLDER_FORM.test(value) || beginsWithWord(PLACEHOLDER_WORD, value);
+  return PLACEHOLDER_FORM.test(value) || beginsWithWord(PLACEHOLDER_WORD, value) || isMadeUp(value);
 }
 
 /** The name of an algorithm or a type, an address, a number with its unit. */
@@ -52,6 +54,62 @@ export function looksRandom(value: string): boolean {
   const capitalSteps = capitalPairs >= CAPITAL_PAIRS_OF_A_STEP ? 1 : 0;
   if (steps + capitalSteps < RANDOM_STEPS_MIN || !/[A-Za-z]/.test(value)) return false;
   return /\d/.test(value) || capitalPairs >= RANDOM_CAPITAL_PAIRS_MIN;
+}
+
+/** In a random value of 20 characters one in 40 characters follows its neighbour in the alphabet. */
+const SEQUENCE_SHARE_MIN = 0.35;
+/** The same character again: 1 in 16 for hexadecimal digits. */
+const REPEAT_SHARE_MIN = 0.35;
+const JUDGED_CHARS_MIN = 14;
+/** Identifiers of accounts are often chosen to be remembered, and are credentials all the same. */
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+
+/**
+ * Typed by a person in place of a key: one character again and again, the alphabet, or the word
+ * EXAMPLE at its end, as in the documents of Amazon.
+ */
+export function isMadeUp(value: string): boolean {
+  if (value.length < JUDGED_CHARS_MIN || UUID.test(value)) return false;
+  if (/EXAMPLE(?:KEY)?$/.test(value)) return true;
+  let repeated = 0;
+  let ascending = 0;
+  for (let at = 1; at < value.length; at += 1) {
+    const step = value.charCodeAt(at) - value.charCodeAt(at - 1);
+    if (step === 0) repeated += 1;
+    if (step === 1) ascending += 1;
+  }
+  const pairs = value.length - 1;
+  return ascending / pairs >= SEQUENCE_SHARE_MIN || repeated / pairs >= REPEAT_SHARE_MIN;
+}
+
+/** Keys that their owners published in the samples of their own libraries: the start of their sha256. */
+const PUBLIC_EXAMPLES: ReadonlySet<string> = new Set(
+  (
+    'f56e323494a6 2037abcaffb2 3f370c9dd822 e4a5542bb7fd a19f89ab3555 0b476bdf9acf eb540d2b6ee2 ' +
+    '37f8f09bdf12 8731261cb72d 49f777db995e 27a9a42931df dc0fcf046c61 4c98242dcadc ea9bb1082cf9 ' +
+    '3a8b61d0f636 a6c814bc555a 2f21fd9c8167 7f39f4576795'
+  ).split(' '),
+);
+
+export function isPublicExample(value: string): boolean {
+  return PUBLIC_EXAMPLES.has(createHash('sha256').update(value).digest('hex').slice(0, 12));
+}
+
+/** One letter in six of a random base32 value is a vowel, in words every third. */
+const VOWEL_SHARE_MAX = 0.3;
+
+/** The seed of a second factor: capitals, with or without the digits of base32, and no word. */
+export function isBase32Seed(value: string): boolean {
+  if (!/^[A-Z2-7]{16,64}$/.test(value) || distinctIn(value) < RANDOM_DISTINCT_MIN) return false;
+  return value.replaceAll(/[^AEIOU]/g, '').length / value.length <= VOWEL_SHARE_MAX;
+}
+
+/** Base64 of `user:password`, as docker and npm keep it. */
+export function isEncodedLogin(value: string): boolean {
+  if (!/^[A-Za-z0-9+/_-]{8,64}={0,2}$/.test(value)) return false;
+  return /^[\x20-\x39\x3b-\x7e]{1,40}:[\x20-\x7e]{1,48}/.test(
+    Buffer.from(value, 'base64').toString('latin1'),
+  );
 }
 
 function distinctIn(text: string): number {

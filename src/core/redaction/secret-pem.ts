@@ -43,3 +43,17 @@ function endOfMatch(sticky: RegExp, text: string, from: number): number | undefi
   sticky.lastIndex = from;
   return sticky.test(text) ? sticky.lastIndex : undefined;
 }
+
+const PUTTY_END = /Private-MAC: [0-9a-f]{20,128}/g;
+/** An RSA key of 16,384 bits with a comment. */
+const PUTTY_CHARS_MAX = 24_000;
+
+/** The index after a PuTTY file whose first line began before `headEnd`; cut off, to its last key line. */
+export function findPuttyKeyEnd(headEnd: number, text: string): number | undefined {
+  const file = text.slice(headEnd, headEnd + PUTTY_CHARS_MAX);
+  const privateAt = file.indexOf('Private-Lines:');
+  if (privateAt === -1) return undefined;
+  PUTTY_END.lastIndex = privateAt;
+  if (PUTTY_END.test(file)) return headEnd + PUTTY_END.lastIndex;
+  return findKeyBlockEnd(headEnd + privateAt, text);
+}

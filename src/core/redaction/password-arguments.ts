@@ -1,0 +1,36 @@
+/** Is this argument, or this part of an address, a password? */
+
+import { hasMixedCharacters, isPlaceholder, isTechnical, looksRandom } from './secret-likeness.ts';
+import type { Candidate } from './secret-rule.ts';
+
+/** What people write into documents in place of a password. */
+const EXAMPLE_PASSWORD =
+  /^(?:pass(?:word|wd)?|pwd|pw|secret|token|user|root|admin|postgres|guest|test|yyy|p)$/i;
+
+export function isUrlPassword({ secret }: Candidate): boolean {
+  // A backslash begins a pattern for addresses.
+  return !isPlaceholder(secret) && !EXAMPLE_PASSWORD.test(secret) && !secret.startsWith('\\');
+}
+
+/** A variable, a template or a command in the place of the value. */
+const IS_TEMPLATE = /^["']?[$%<{([]/;
+
+export function isArgument(secret: string): boolean {
+  return (
+    !isPlaceholder(secret) &&
+    !EXAMPLE_PASSWORD.test(secret) &&
+    !IS_TEMPLATE.test(secret) &&
+    !secret.startsWith('-')
+  );
+}
+
+export function isLogin({ secret, context }: Candidate): boolean {
+  const name = /["'=\s]([^\s"'=:]{1,64}):?["']?$/.exec(context)?.[1] ?? '';
+  if (/^[$<]|\{\{|\$\(/.test(name) || !isArgument(secret)) return false;
+  // `-u www:data` is a user and a group; `-u 1000:1000` as well.
+  return hasMixedCharacters(secret) || looksRandom(secret);
+}
+
+export function isSimplePassword(secret: string): boolean {
+  return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
+}

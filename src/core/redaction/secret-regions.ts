@@ -1,0 +1,71 @@
+/** Places that hold several secrets behind one head: a line of cookies, a Kubernetes secret. */
+
+import { hasMixedCharacters, isPlaceholder, looksRandom } from './secret-likeness.ts';
+import type { FoundAll, Stretch } from './secret-rule.ts';
+
+const COOKIE = /[ \t]{0,4}([^\s;=[\]"'`,]{1,128})=([^\s;"'`\\<>[\]{},]{0,4096})(?:; {0,2})?/y;
+const COOKIE_FLAG = /[ \t]{0,4}(?:HttpOnly|Secure|Partitioned)(?:; {0,2})?/iy;
+const COOKIES_MAX = 64;
+const SESSION_NAME = /sess|sid|auth|token|jwt|login|remember|ticket|key/i;
+const COOKIE_ATTRIBUTE = /^(?:path|domain|expires|max-age|samesite|priority|version)$/i;
+/** A random value needs a name that promises a session only where it is shorter than this. */
+const SESSION_CHARS_MIN = 8;
+
+/** The values of a Cookie or Set-Cookie header that could be sessions. */
+export function findCookies(headEnd: number, text: string): FoundAll {
+  const secrets: Stretch[] = [];
+  let at = headEnd;
+  for (let count = 0; count < COOKIES_MAX; count += 1) {
+    COOKIE_FLAG.lastIndex = at;
+    if (COOKIE_FLAG.test(text)) {
+      at = COOKIE_FLAG.lastIndex;
+      continue;
+    }
+    COOKIE.lastIndex = at;
+    const [whole, name = '', value = ''] = COOKIE.exec(text) ?? [];
+    if (whole === undefined) break;
+    const start = text.indexOf('=', at) + 1;
+    if (isSession(name, value)) secrets.push({ start, end: start + value.length });
+    at += whole.length;
+  }
+  return { secrets, end: at };
+}
+
+function isSession(name: string, value: string): boolean {
+  if (COOKIE_ATTRIBUTE.test(name) || isPlaceholder(value.slice(0, 64))) return false;
+  if (looksRandom(value.slice(0, 64))) return true;
+  return value.length >= SESSION_CHARS_MIN && SESSION_NAME.test(name) && hasMixedCharacters(value);
+}
+
+/** How far from `kind: Secret` its data may stand: before it in sorted files, behind it in others. */
+const DATA_BEFORE_CHARS = 800;
+const DATA_AFTER_CHARS = 1600;
+const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;
+const ENTRY =
+  /(?:\s{0,80}#[^\n]{0,200}\n){0,4}\s{1,80}["']?([\w.-]{1,80})["']?:[ \t]{0,4}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,40})?["']?([A-Za-z0-9+/]{8,4096}={0,3})["']?,?(?=\s|\}|$)/y;
+const SKIPPED_ENTRY =
+  /\s{1,80}["']?[\w.-]{1,80}["']?:[ \t]{0,4}(?:\{\{[^\n]{0,200}|["']{2})(?=\n)/y;
+
+/** The base64 values of a Kubernetes secret whose kind ends at `headEnd`. */
+export function findKubernetesValues(headEnd: number, text: string): FoundAll {
+  const from = Math.max(0, headEnd - DATA_BEFORE_CHARS);
+  const region = text.slice(from, headEnd + DATA_AFTER_CHARS);
+  const secrets: Stretch[] = [];
+  for (const head of region.matchAll(DATA_HEAD)) {
+    let at = head.index + head[0].length;
+    for (let entries = 0; entries < COOKIES_MAX; entries += 1) {
+      SKIPPED_ENTRY.lastIndex = at;
+      if (SKIPPED_ENTRY.test(region)) {
+        at = SKIPPED_ENTRY.lastIndex;
+        continue;
+      }
+      ENTRY.lastIndex = at;
+      const [whole, name = '', value = ''] = ENTRY.exec(region) ?? [];
+      if (whole === undefined || name === 'kind' || name === 'type') break;
+      const start = from + at + whole.lastIndexOf(value);
+      secrets.push({ start, end: start + value.length });
+      at += whole.length;
+    }
+  }
+  return { secrets, end: headEnd + DATA_AFTER_CHARS };
+}
