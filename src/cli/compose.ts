@@ -3,6 +3,8 @@ import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedde
 import { createUpstream } from '../adapters/network/undici-upstream.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
 import { digestOf, pathTokenOf } from '../core/http/local-token.ts';
+import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
+import { ownSecretsOf } from '../core/settings/own-secrets.ts';
 import type { Login } from '../core/http/logins.ts';
 import type { Route } from '../core/http/routes.ts';
 import { loginOf } from '../core/settings/config-upstreams.ts';
@@ -194,6 +196,7 @@ class Runtime {
   #pathTokenDigests: readonly Buffer[];
 
   constructor(settings: Settings) {
+    rememberOwnSecrets(ownSecretsOf(settings));
     this.#live = { proxy: settings.proxy, upstreams: openUpstreams(settings, new Map()) };
     this.#tokenDigests = [digestOf(settings.localToken)];
     this.#pathTokenDigests = [digestOf(pathTokenOf(settings.localToken))];
@@ -219,6 +222,7 @@ class Runtime {
   }
 
   apply(settings: Settings): void {
+    rememberOwnSecrets(ownSecretsOf(settings));
     const before = this.#live.upstreams;
     const upstreams = openUpstreams(settings, before);
     this.#live = { proxy: settings.proxy, upstreams };

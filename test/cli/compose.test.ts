@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { outputFileRefs, writeOutputFile } from '../../src/adapters/files/output-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
@@ -83,4 +84,31 @@ test('R33: what of an earlier session waits to be kept is kept when svc is told 
   expect(records.map(({ text }) => text)).toEqual(
     expect.arrayContaining(items.map(({ content }) => content)),
   );
+});
+
+test('R41: a key of the configuration is kept nowhere, whatever it looks like', async () => {
+  const folder = tempFolder();
+  const provider = await startRecordingProvider();
+  const providerKey = 'the-walrus-sleeps-at-noon';
+  const upstream = upstreamSettings({ baseUrl: provider.url, allowPrivate: true, providerKey });
+  const settings = settingsWith({ upstreams: [upstream] });
+  const proxy = await startProxy({ settings, dataFolder: folder, terminal });
+  const prompt = `The gateway wants ${providerKey} from every client of team seven.`;
+  const body = requestWith('anthropic_messages', [said('user', prompt)]);
+  const answer = await fetch(`http://127.0.0.1:${proxy.port}/v1/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  await answer.text();
+  await proxy.stop();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  onTestFinished(() => store.close());
+  const records = await store.memory.list({ limit: 100 }, AbortSignal.timeout(30_000));
+  expect(records.map(({ text }) => text).join('\n')).toContain('from every client of team seven');
+  for (const name of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!name.isFile()) continue;
+    const bytes = readFileSync(join(name.parentPath, name.name));
+    expect(bytes.includes(providerKey), name.name).toBe(false);
+  }
 });

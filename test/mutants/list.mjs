@@ -334,6 +334,13 @@ export const MUTANTS = [
     test: REDACTION,
   },
   {
+    name: 'a key of the configuration is kept',
+    file: 'src/cli/compose.ts',
+    from: '  constructor(settings: Settings) {\n    rememberOwnSecrets(ownSecretsOf(settings));\n',
+    to: '  constructor(settings: Settings) {\n',
+    test: 'test/cli/compose.test.ts',
+  },
+  {
     name: 'passwords in commands stay readable',
     file: 'src/core/redaction/secret-rules.ts',
     from: '  ...COMMAND_RULES,\n',

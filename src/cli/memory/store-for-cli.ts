@@ -3,8 +3,10 @@ import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { HostedSettings } from '../../adapters/memory-client/open-hosted-memory.ts';
 import { readOutputFile } from '../../adapters/files/output-files.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../adapters/store/embedded-store.ts';
-import { parseMemory } from '../../core/settings/config-schema.ts';
+import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
+import { parseAccess, parseConfig, parseMemory } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
+import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
 import type { MemorySettings } from '../../core/settings/settings.ts';
 import type { Memory } from '../../ports/memory.ts';
 import type { RequestLog } from '../../ports/request-log.ts';
@@ -66,7 +68,11 @@ async function openHosted(
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));
   if (file === undefined) return undefined;
+  // Of an upstream whose key is in no environment here nothing is known, and nothing can be masked.
+  const { settings } = parseConfig(file.value, environment);
+  const { access } = parseAccess(file.value, environment);
   const { memory, problems } = parseMemory(file.value, environment);
+  rememberOwnSecrets(ownSecretsOf({ ...access, ...(memory && { memory }), ...settings }));
   if (memory === undefined) throw configError(file.path, problems);
   return memory;
 }

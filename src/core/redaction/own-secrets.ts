@@ -2,7 +2,7 @@
  * The secrets that svc itself was configured with: provider keys, the service key, the local token.
  * They are masked by value, whatever they look like, also in base64 as a login is sent.
  *
- * The set belongs to the process, because everything that the process keeps or sends is masked with
+ * One set serves the whole process, because everything that it keeps or sends is masked with
  * it, and a text that was masked with another set would have another digest. It only grows: a key that
  * was replaced stays a secret.
  */
@@ -20,7 +20,7 @@ const BASE64_CHARS_MIN = 8;
 const known = new Set<string>();
 let needles: readonly string[] = [];
 
-/** From now on these values are masked in every text of this process. */
+/** From now on these values are masked in every text. */
 export function rememberOwnSecrets(secrets: readonly string[]): void {
   const fresh = secrets.filter((secret) => isMaskable(secret) && !known.has(secret));
   if (fresh.length === 0) return;
