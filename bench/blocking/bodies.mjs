@@ -18,6 +18,15 @@ export const BODIES = {
   '140,000 calls in one message': () => callsIn(140_000, 1),
   '140,000 calls in 140,000 messages': () => callsIn(140_000, 140_000),
   '10,000 calls, their results last': () => callsIn(10_000, 10_000),
+  '9,000 calls, their results last': () => callsIn(9_000, 9_000),
+  '8,000 calls in one message': () => callsIn(8_000, 1),
+  '19,999 messages': () => chatOf(19_999, 20),
+  '4,000 long messages': () => chatOf(4_000, 3_000),
+  'a string of 14 MB': () => bodyOf(`[{"role":"user","content":"${'word and '.repeat(1.6e6)}"}]`),
+  'a string of 14 MB of escaped quotes': () =>
+    bodyOf(`[{"role":"user","content":"${String.raw`\"`.repeat(7e6)}"}]`),
+  'a tool result of 14 MB': () => resultOf('word and '.repeat(1.6e6)),
+  'a tool result of 14 MB of escapes': () => resultOf('\n'.repeat(7e6)),
   'a string of 60 MB': () => bodyOf(`[{"role":"user","content":"${'word and '.repeat(6.9e6)}"}]`),
   'a string of 60 MB of escapes': () =>
     bodyOf(`[{"role":"user","content":"${'\\n'.repeat(31e6)}"}]`),
@@ -51,6 +60,34 @@ function callsIn(calls, messages) {
       user('Run them all.'),
       ...asked.map((content) => ({ role: 'assistant', content })),
       ...answered.map(user),
+    ]),
+  );
+}
+
+function chatOf(count, characters) {
+  return bodyOf(
+    JSON.stringify(
+      Array.from({ length: count }, (_, at) => ({
+        role: at % 2 === 0 ? 'user' : 'assistant',
+        content: `The port of ${at} is ${at}. `.repeat(Math.ceil(characters / 24)),
+      })),
+    ),
+  );
+}
+
+function resultOf(text) {
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} };
+  const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: text };
+  const rounds = Array.from({ length: 5 }, () => [
+    { role: 'assistant', content: [{ ...call, id: 'toolu_2' }] },
+    user([{ ...result, tool_use_id: 'toolu_2', content: 'short' }]),
+  ]);
+  return bodyOf(
+    JSON.stringify([
+      user('Read it.'),
+      { role: 'assistant', content: [call] },
+      user([result]),
+      ...rounds.flat(),
     ]),
   );
 }

@@ -5,7 +5,8 @@
  */
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
-import { type Earlier, viewFrom } from '../core/request/request-view.ts';
+import { finish, type Steps } from '../core/bytes/steps.ts';
+import { type Earlier, viewSteps } from '../core/request/request-view.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 
 // One person’s agents at work side by side, sub-agents included. Every view is looked at for every
@@ -22,9 +23,15 @@ export class Conversations {
 
   /** The view of a decoded body; undefined when viewRequest() in core/request/request-view.ts cannot read it. */
   view(bytes: Buffer, dialect: Dialect): RequestView | undefined {
+    const view = finish(this.viewSteps(bytes, dialect));
+    return view === 'too_large' ? undefined : view;
+  }
+
+  /** The same in steps, between which other requests may be served. */
+  *viewSteps(bytes: Buffer, dialect: Dialect): Steps<RequestView | 'too_large' | undefined> {
     const nearest = this.#nearest(bytes, dialect);
-    const view = viewFrom(bytes, dialect, nearest);
-    if (view !== undefined) this.#keep(view, nearest?.previous);
+    const view = yield* viewSteps(bytes, dialect, nearest);
+    if (view !== undefined && view !== 'too_large') this.#keep(view, nearest?.previous);
     return view;
   }
 

@@ -4,9 +4,9 @@ import type { Placement } from '../core/recall/injections.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
 import type { Edit } from '../core/plan/edits.ts';
-import { makePlan, type Plan, untouchedPlan } from '../core/plan/plan.ts';
+import { makePlan, type Plan, type Unread, untouchedPlan } from '../core/plan/plan.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
-import { estimateTokens } from '../core/bytes/tokens.ts';
+import { estimateSteps } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';
@@ -16,7 +16,7 @@ import { CostMeter } from './cost-meter.ts';
 import { LongCacheWatch } from './long-cache-watch.ts';
 import { findUpstream, forwardPlanned, upstreamFor } from './forward.ts';
 import type { LiveSettings, ProxyParts } from './parts.ts';
-import { type Reading, readRequest } from './read-request.ts';
+import { type Reading, readSteps } from './read-request.ts';
 import { RecallPlacer } from './recall-placer.ts';
 import { RefusalWatch } from './refusal-watch.ts';
 import { goneSignal } from './gone-signal.ts';
@@ -24,6 +24,7 @@ import { Hands, Pacer } from './pacer.ts';
 import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
+import { Slices } from './slices.ts';
 import { type KeepCall, leftOutDigests, Shortener, type ShorteningCall } from './shortener.ts';
 
 /**
@@ -57,6 +58,7 @@ const AHEAD_MS = 20;
 class Story {
   readonly #parts: ProxyParts;
   readonly #conversations = new Conversations();
+  readonly #slices: Slices;
   readonly #placer: RecallPlacer;
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
@@ -70,6 +72,7 @@ class Story {
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
+    this.#slices = new Slices(parts.clock);
     this.#placer = new RecallPlacer(parts);
     this.#shortener = new Shortener(parts);
     this.#keeper = new CaptureKeeper(parts);
@@ -114,7 +117,8 @@ class Story {
     const configured = upstreamFor(live, request.route);
 
     // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
-    const reading = readRequest(this.#conversations, request);
+    const read = await this.#slices.run(readSteps(this.#conversations, request));
+    const reading = typeof read === 'string' ? undefined : read;
     record.read(reading);
 
     // 7: recall, and the proofs of what may be left out.
@@ -127,7 +131,7 @@ class Story {
     // 8: the plan, from facts alone.
     const plan =
       reading === undefined || shortening === undefined
-        ? untouchedPlan(modes, estimateTokens(request.body ?? NO_BYTES))
+        ? untouchedPlan(modes, await this.#estimate(request), unreadOf(read))
         : makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
     record.planned(plan, this.#shortener.rereads(reading, shortening));
 
@@ -197,6 +201,10 @@ class Story {
     if (plan.recalledTokens > 0) await this.#placer.refused(reading);
     if (plan.elidedItems > 0) await this.#shortener.refused(reading);
     if (cacheMarks.length > 0) this.#longCaches.refused(reading);
+  }
+
+  #estimate({ body = NO_BYTES }: ClientRequest): Promise<number> {
+    return this.#slices.run(estimateSteps(body, 0, body.length));
   }
 
   /** What stands in every request can wait until nobody does. */
@@ -272,7 +280,11 @@ interface Scene {
   readonly letGo: () => void;
 }
 
-const NO_BYTES = new Uint8Array();
+const NO_BYTES = Buffer.alloc(0);
+
+function unreadOf(read: Reading | Unread): Unread {
+  return typeof read === 'string' ? read : 'unparseable';
+}
 
 function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void {
   for (let at = 0; at + 1 < headers.length; at += 2) {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { finish, type Steps } from '../core/bytes/steps.ts';
 import {
   conversationKey,
   hasProviderState,
@@ -8,6 +9,7 @@ import {
 import { clientFacts } from '../core/request/clients.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { LOCAL_TENANT } from '../core/ledger/entries.ts';
+import type { Unread } from '../core/plan/plan.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import { spaceOf } from '../core/request/space.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
@@ -31,18 +33,28 @@ const LONG_WINDOW = /\bcontext-1m\b/;
 // Clients choose their conversation ids; ours are stored and compared, so they are bounded.
 const CONVERSATION_CHARS_MAX = 128;
 
-/**
- * Undefined for a body that svc cannot read: the provider judges it. Throws MODE_INVALID on a
- * malformed space header.
- */
+/** readSteps() at once; undefined for a body that was not read. */
 export function readRequest(
   conversations: Conversations,
   request: ClientRequest,
 ): Reading | undefined {
+  const reading = finish(readSteps(conversations, request));
+  return typeof reading === 'string' ? undefined : reading;
+}
+
+/**
+ * Reads a request in steps, between which others may be served. A body that svc does not read is the
+ * provider's to judge. Throws MODE_INVALID on a malformed space header.
+ */
+export function* readSteps(
+  conversations: Conversations,
+  request: ClientRequest,
+): Steps<Reading | Unread> {
   const { route, headers, body } = request;
-  if (route.kind !== 'model' || body === undefined) return undefined;
-  const view = conversations.view(body, route.dialect);
-  if (view === undefined) return undefined;
+  if (route.kind !== 'model' || body === undefined) return 'unparseable';
+  const view = yield* conversations.viewSteps(body, route.dialect);
+  if (view === undefined) return 'unparseable';
+  if (view === 'too_large') return view;
   const identity = identify(route.dialect, headers, view);
   const { client } = identity;
   const project = projectOf(headers, view, client);

@@ -6,6 +6,7 @@
  * string alike: an escape counts as what it stands for, because that is what the provider tokenizes.
  */
 import { Buffer } from 'node:buffer';
+import { STEP_BYTES, type Steps } from './steps.ts';
 
 /**
  * Tokens to pay for each of these. A number in a name is a position: `word10` is paid at the tenth
@@ -298,6 +299,17 @@ export function estimateTokens(bytes: Uint8Array, start = 0, end = bytes.length)
     tokens += costs[row >> CELLS_LOG2] ?? 0;
   }
   return Math.ceil(tokens);
+}
+
+/** estimateTokens() in steps: a long text is estimated in pieces, whose sum is the same but for a token each. */
+export function* estimateSteps(bytes: Uint8Array, start: number, end: number): Steps<number> {
+  let tokens = 0;
+  let at = start;
+  for (; end - at > STEP_BYTES; at += STEP_BYTES) {
+    tokens += estimateTokens(bytes, at, at + STEP_BYTES);
+    yield;
+  }
+  return tokens + estimateTokens(bytes, at, end);
 }
 
 /** Estimated tokens of a text. */

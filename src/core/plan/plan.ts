@@ -28,6 +28,7 @@ export type ContinuityState =
   | 'bypassed_provider_state'
   | 'bypassed_not_worth_it'
   | 'bypassed_unparseable'
+  | 'bypassed_too_large'
   | 'bypassed_provider_refused';
 
 /** What shortening came to in this request. */
@@ -90,13 +91,16 @@ export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan
   return { ...measured, edits, forwardedTokens, recalledTokens };
 }
 
-/** The plan for a body that svc cannot read or must not touch: the client's own bytes, all of them. */
-export function untouchedPlan(modes: Modes, tokens: number): Plan {
+/** Why a body was not read: it is not what its dialect says, or more than svc reads. */
+export type Unread = 'unparseable' | 'too_large';
+
+/** The plan for a body that svc did not read: the client's own bytes, all of them. */
+export function untouchedPlan(modes: Modes, tokens: number, why: Unread): Plan {
   const isDeterministic = modes.compression === 'deterministic';
   return {
     edits: [],
     compressionMode: isDeterministic ? 'passthrough' : modes.compression,
-    continuityState: isDeterministic ? 'bypassed_unparseable' : idleState(modes.compression),
+    continuityState: isDeterministic ? `bypassed_${why}` : idleState(modes.compression),
     originalTokens: tokens,
     forwardedTokens: tokens,
     recalledTokens: 0,

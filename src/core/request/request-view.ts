@@ -11,7 +11,6 @@ import { markedMs } from '../conversation/cache-marks.ts';
 import type { Dialect } from '../conversation/dialect.ts';
 import { findPayload, type Media, mediaIn } from './media.ts';
 import { dialectOf, readItem } from '../dialects/dialects.ts';
-import { isRecord } from '../bytes/json-fields.ts';
 import { chainFingerprint, digestItem, digestTextInput } from '../conversation/fingerprint.ts';
 import {
   DEPTH_MAX,
@@ -28,12 +27,30 @@ import {
   valueEnd,
 } from '../bytes/json-scan.ts';
 import { addItem } from '../conversation/so-far.ts';
-import { estimateTokens } from '../bytes/tokens.ts';
+import { estimateSteps } from '../bytes/tokens.ts';
+import { finish, Pace, STEP_BYTES, type Steps } from '../bytes/steps.ts';
+import { parseSteps } from '../bytes/json-parts.ts';
 import type { Span } from '../bytes/span.ts';
 import type { Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
 
-// An element stands in the list, and the list in the body's object.
-const ELEMENT_LEVELS = DEPTH_MAX - 2;
+/**
+ * What svc reads of a body. A longer one is relayed as it is: reading it would hold up every other
+ * request, and no provider takes so much.
+ */
+export const READ_LIMITS = {
+  /** A window of a million tokens holds some 10,000 messages and tool results. */
+  items: 20_000,
+  /** Bytes of one item: the largest picture that a provider takes has 5 MB, 7 MB in base64. */
+  itemBytes: 8 << 20,
+  /** Bytes around the list: instructions and tools. */
+  shellBytes: 8 << 20,
+  /** Characters that persons and assistants wrote: four times the longest window. */
+  textChars: 16 << 20,
+} as const;
+
+// An element stands in the list, and the list in the body's object. A tool call with 10,000 arguments has
+// 60,000 parts; JSON.parse takes up to 40 ms for so many as these.
+const ELEMENT_LIMITS = { levels: DEPTH_MAX - 2, parts: 1 << 17 };
 
 const EMPTY_LIST = Buffer.from('[]');
 
@@ -63,16 +80,31 @@ export function viewFrom(
   dialect: Dialect,
   earlier: Earlier | undefined,
 ): RequestView | undefined {
+  const view = finish(viewSteps(bytes, dialect, earlier));
+  return view === 'too_large' ? undefined : view;
+}
+
+/**
+ * viewFrom() in steps of some milliseconds, between which other requests may be served. 'too_large': the
+ * body has more of something than READ_LIMITS allow.
+ */
+export function* viewSteps(
+  bytes: Buffer,
+  dialect: Dialect,
+  earlier: Earlier | undefined,
+): Steps<RequestView | 'too_large' | undefined> {
   const known = earlier?.previous.dialect === dialect ? compareWith(earlier, bytes) : undefined;
   const { listKey, takesTextInput } = dialectOf(dialect);
   const start = known?.previous.list.start ?? findMember(bytes, listKey);
+  if (start > READ_LIMITS.shellBytes) return 'too_large';
   const isTextInput = takesTextInput && opensString(bytes, start);
   const read = isTextInput
-    ? readTextInput(bytes, { dialect, start })
-    : readList(bytes, { dialect, start, items: known?.items ?? [] });
-  if (read === undefined) return undefined;
+    ? yield* readTextInput(bytes, { dialect, start })
+    : yield* readList(bytes, { dialect, start, items: known?.items ?? [] });
+  if (read === undefined || read === 'too_large') return read;
   const { list, items } = read;
-  const shell = readShell(bytes, { dialect, list, previous: known?.previous });
+  if (bytes.length - list.end > READ_LIMITS.shellBytes) return 'too_large';
+  const shell = yield* readShell(bytes, { dialect, list, previous: known?.previous });
   if (shell === undefined) return undefined;
   const tokens = shell.tokens + (items.at(-1)?.soFar.tokens ?? 0);
   return { dialect, bytes, list, isTextInput, items, shell, tokens };
@@ -107,19 +139,33 @@ interface ListStart {
   readonly items: readonly Item[];
 }
 
-function readList(bytes: Buffer, { dialect, start, items }: ListStart): ListRead | undefined {
+function* readList(
+  bytes: Buffer,
+  { dialect, start, items }: ListStart,
+): Steps<ListRead | 'too_large' | undefined> {
   if (!opensList(bytes, start)) return undefined;
   const all = [...items];
+  const pace = new Pace();
+  let textChars = all.reduce((sum, item) => sum + textCharsOf(item), 0);
   let last = all.at(-1);
   let at = last === undefined ? firstElement(bytes, start) : nextElement(bytes, last.end);
   while (at !== -1) {
-    last = readOne(bytes, at, { dialect, index: all.length, last });
-    if (last === undefined) return undefined;
+    if (all.length === READ_LIMITS.items) return 'too_large';
+    const read = yield* readOne(bytes, at, { dialect, index: all.length, last });
+    if (read === undefined || read === 'too_large') return read;
+    last = read;
+    textChars += textCharsOf(last);
+    if (textChars > READ_LIMITS.textChars) return 'too_large';
     all.push(last);
+    if (pace.isDue(last.end - at)) yield;
     at = nextElement(bytes, last.end);
   }
   const end = listEnd(bytes, last?.end ?? start + 1);
   return end === -1 ? undefined : { list: { start, end }, items: all };
+}
+
+function textCharsOf({ humanText, assistantText }: ItemTraits): number {
+  return humanText.length + assistantText.length;
 }
 
 interface ItemPlace {
@@ -129,15 +175,25 @@ interface ItemPlace {
   readonly last: Item | undefined;
 }
 
-function readOne(bytes: Buffer, start: number, place: ItemPlace): Item | undefined {
-  const end = valueEnd(bytes, start, ELEMENT_LEVELS);
-  if (end === -1) return undefined;
+function* readOne(
+  bytes: Buffer,
+  start: number,
+  place: ItemPlace,
+): Steps<Item | 'too_large' | undefined> {
+  const limit = start + READ_LIMITS.itemBytes;
+  const end = valueEnd(upTo(bytes, limit), start, ELEMENT_LIMITS);
+  if (end === -1) return limit < bytes.length ? 'too_large' : undefined;
   const span = { start, end };
+  const isLong = end - start > STEP_BYTES;
+  if (isLong) yield;
   const parsed = parseJson(bytes, span);
   if (parsed === undefined) return undefined;
+  if (isLong) yield;
   const traits = readItem(place.dialect, parsed.value);
-  const tokens = itemTokens(bytes, span, mediaIn(place.dialect, parsed.value));
+  const media = mediaIn(place.dialect, parsed.value);
   const cacheMs = markedMs(parsed.value);
+  if (isLong) yield;
+  const tokens = yield* itemTokens(bytes, span, media);
   return makeItem(traits, {
     span,
     digest: digestItem(bytes, span),
@@ -147,19 +203,33 @@ function readOne(bytes: Buffer, start: number, place: ItemPlace): Item | undefin
   });
 }
 
+/** The bytes before `end`; the same buffer where that is all of them. */
+function upTo(bytes: Buffer, end: number): Buffer {
+  return end < bytes.length ? bytes.subarray(0, end) : bytes;
+}
+
+// Where this many payloads are written in a way that svc does not find, the others are not looked for:
+// each search reads the rest of the item.
+const MISSED_MAX = 4;
+
 /** The estimate of an item's bytes, with the provider's rule for what is not text. */
-function itemTokens(bytes: Buffer, { start, end }: Span, media: readonly Media[]): number {
-  const upToEnd = bytes.subarray(0, end);
+function* itemTokens(bytes: Buffer, { start, end }: Span, media: readonly Media[]): Steps<number> {
+  const upToEnd = media.length === 0 ? bytes : upTo(bytes, end);
   let at = start;
   let tokens = 0;
+  let missed = 0;
   for (const { payload, tokens: own } of media) {
     tokens += own;
-    const found = payload === '' ? undefined : findPayload(upToEnd, payload, at);
-    if (found === undefined) continue;
-    tokens += estimateTokens(bytes, at, found.start);
+    if (payload === '' || missed === MISSED_MAX) continue;
+    const found = findPayload(upToEnd, payload, at);
+    if (found === undefined) {
+      missed += 1;
+      continue;
+    }
+    tokens += yield* estimateSteps(bytes, at, found.start);
     at = found.end;
   }
-  return tokens + estimateTokens(bytes, at, end);
+  return tokens + (yield* estimateSteps(bytes, at, end));
 }
 
 interface ItemFacts {
@@ -196,16 +266,19 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
   };
 }
 
-function readTextInput(
+function* readTextInput(
   bytes: Buffer,
   { dialect, start }: Pick<ListStart, 'dialect' | 'start'>,
-): ListRead | undefined {
-  const end = stringEnd(bytes, start);
+): Steps<ListRead | 'too_large' | undefined> {
+  const limit = start + READ_LIMITS.itemBytes;
+  const end = stringEnd(upTo(bytes, limit), start);
+  if (end === -1 && limit < bytes.length) return 'too_large';
   const list = { start, end };
   const parsed = end === -1 ? undefined : parseJson(bytes, list);
   if (parsed === undefined) return undefined;
   const traits = readItem(dialect, { role: 'user', content: parsed.value });
-  const tokens = estimateTokens(bytes, start, end);
+  if (textCharsOf(traits) > READ_LIMITS.textChars) return 'too_large';
+  const tokens = yield* estimateSteps(bytes, start, end);
   const item = makeItem(traits, {
     span: list,
     digest: digestTextInput(bytes, list),
@@ -222,13 +295,17 @@ interface ShellPlace {
   readonly previous: RequestView | undefined;
 }
 
-function readShell(bytes: Buffer, { dialect, list, previous }: ShellPlace): Shell | undefined {
+function* readShell(
+  bytes: Buffer,
+  { dialect, list, previous }: ShellPlace,
+): Steps<Shell | undefined> {
   const after = bytes.subarray(list.end);
   if (previous?.bytes.subarray(previous.list.end).equals(after)) return previous.shell;
   if (!endsWithout(bytes, list.end, dialectOf(dialect).listKey)) return undefined;
   const emptied = Buffer.concat([bytes.subarray(0, list.start), EMPTY_LIST, after]);
-  const parsed = parseJson(emptied, { start: 0, end: emptied.length });
-  if (parsed === undefined || !isRecord(parsed.value)) return undefined;
-  const tokens = estimateTokens(bytes, 0, list.start) + estimateTokens(bytes, list.end);
-  return { value: parsed.value, tokens };
+  const value = yield* parseSteps(emptied);
+  if (value === undefined) return undefined;
+  const before = yield* estimateSteps(bytes, 0, list.start);
+  const tokens = before + (yield* estimateSteps(bytes, list.end, bytes.length));
+  return { value, tokens };
 }
