@@ -1,6 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { chainFingerprint, digestItem } from '../../src/core/conversation/fingerprint.ts';
+import {
+  chainFingerprint,
+  digestItem,
+  digestTextInput,
+} from '../../src/core/conversation/fingerprint.ts';
 import { itemText, space } from '../support/json-texts.ts';
 
 function digest(text: string): string {
@@ -109,3 +113,49 @@ test('a fingerprint depends on every digest before it and on their order', () =>
 function dense(text: string): string {
   return text.replaceAll(/("(?:[^"\\]|\\.)*")|[ \n\r\t]+/gsu, '$1');
 }
+
+describe('a Responses message', () => {
+  const typed = (text: string) => {
+    const bytes = Buffer.from(`[${text}]`);
+    return digestItem(bytes, { start: 1, end: bytes.length - 1 }, { hasTypedMessages: true });
+  };
+  const codex = '{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}';
+
+  test.each([
+    ['a string', '{"role":"user","content":"a"}'],
+    ['a string with its type', '{"type":"message","role":"user","content":"a"}'],
+    ['a string before its role', '{"content":"a","role":"user","type":"message"}'],
+    ['a list without its type', '{"role":"user","content":[{"type":"input_text","text":"a"}]}'],
+  ])('is the same as %s', (_name, text) => {
+    expect(typed(text)).toBe(typed(codex));
+  });
+
+  test('is the same as an input string', () => {
+    const bytes = Buffer.from('"a"');
+    expect(digestTextInput(bytes, { start: 0, end: 3 })).toBe(typed(codex));
+  });
+
+  test('of the assistant is the same as a string and as one part', () => {
+    expect(typed('{"role":"assistant","content":"a"}')).toBe(
+      typed('{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}'),
+    );
+  });
+
+  test('of Codex has the digest that earlier releases gave it', () => {
+    expect(typed(codex)).toBe(digest(codex));
+  });
+
+  test.each([
+    ['another role', '{"role":"developer","content":"a"}'],
+    ['another text', '{"role":"user","content":"b"}'],
+    ['another id', '{"role":"user","content":"a","id":"msg_1"}'],
+    ['another type', '{"type":"compaction","role":"user","content":"a"}'],
+    ['a repeated member', '{"role":"user","content":"a","role":"user"}'],
+    [
+      'two parts',
+      '{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":""}]}',
+    ],
+  ])('is not the same with %s', (_name, text) => {
+    expect(typed(text)).not.toBe(typed(codex));
+  });
+});

@@ -3,7 +3,8 @@
  *
  * A digest is over what an item says. Claude Code moves its cache mark to the newest message at
  * every request and turns a one-block list back into a string when the mark leaves it: neither
- * counts. Spacing does not count. Everything else does, in the order and the form in which the
+ * counts. In Responses an input may be a string, a message, or a message that states its type, and SDKs
+ * change from one to the other within a conversation: that does not count either. Spacing does not count. Everything else does, in the order and the form in which the
  * client wrote it, so that 2^53+1 is not 2^53. (A character written as it is and the same one
  * written as an escape are different here: no client changes that between its own requests.)
  */
@@ -13,6 +14,7 @@ import {
   firstMember,
   isSpace,
   keyIs,
+  type MemberHead,
   nextElement,
   nextMember,
   opensList,
@@ -28,13 +30,34 @@ import type { Span } from '../bytes/span.ts';
 const BLOCK_OPEN = Buffer.from('[{"type":"text","text":');
 const BLOCK_CLOSE = Buffer.from('}]');
 
+// In Responses a message is written as Codex sends it: with its type, and its content as a list.
+const MESSAGE_OPEN = Buffer.from('{"type":"message","role":');
+const MESSAGE_CONTENT = Buffer.from(',"content":');
+const COMMA = Buffer.from(',');
+const COLON = Buffer.from(':');
+const OBJECT_CLOSE = Buffer.from('}');
+const INPUT_OPEN = Buffer.from('[{"type":"input_text","text":');
+const OUTPUT_OPEN = Buffer.from('[{"type":"output_text","text":');
+
 // A Responses `input` string is written as the message as which clients send it back later.
-const TEXT_INPUT_OPEN = Buffer.from('{"role":"user","content":[{"type":"text","text":');
-const TEXT_INPUT_CLOSE = Buffer.from('}]}');
+const TEXT_INPUT_OPEN = Buffer.concat([
+  MESSAGE_OPEN,
+  Buffer.from('"user"'),
+  MESSAGE_CONTENT,
+  INPUT_OPEN,
+]);
+const TEXT_INPUT_CLOSE = Buffer.concat([BLOCK_CLOSE, OBJECT_CLOSE]);
+
+/** `hasTypedMessages`: a message may state its type, and its text parts say who speaks. */
+export interface ItemForms {
+  readonly hasTypedMessages: boolean;
+}
+
+const PLAIN_FORMS: ItemForms = { hasTypedMessages: false };
 
 /** base64url sha256 of what the item at `span` says. The span holds valid JSON. */
-export function digestItem(bytes: Buffer, span: Span): string {
-  const writer = new CanonicalWriter(bytes);
+export function digestItem(bytes: Buffer, span: Span, forms: ItemForms = PLAIN_FORMS): string {
+  const writer = new CanonicalWriter(bytes, forms);
   writer.writeItem(span.start);
   return hash('sha256', writer.take(), 'base64url');
 }
@@ -53,12 +76,14 @@ export function chainFingerprint(previous: string, digest: string): string {
 /** Collects the bytes that count. What is contiguous in the body is taken without a copy. */
 class CanonicalWriter {
   readonly #bytes: Buffer;
+  readonly #forms: ItemForms;
   readonly #pieces: Uint8Array[] = [];
   #start = 0;
   #end = 0;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, forms: ItemForms) {
     this.#bytes = bytes;
+    this.#forms = forms;
   }
 
   take(): Uint8Array {
@@ -68,8 +93,29 @@ class CanonicalWriter {
   }
 
   writeItem(start: number): void {
-    if (opensObject(this.#bytes, start)) this.#writeBlock(start);
-    else this.#writeCompact(start);
+    if (!opensObject(this.#bytes, start)) {
+      this.#writeCompact(start);
+      return;
+    }
+    const message = this.#forms.hasTypedMessages ? readMessage(this.#bytes, start) : undefined;
+    if (message === undefined) this.#writeBlock(start);
+    else this.#writeMessage(message);
+  }
+
+  #writeMessage({ role, content, others }: Message): void {
+    const bytes = this.#bytes;
+    this.#insert(MESSAGE_OPEN);
+    this.#writeCompact(role);
+    this.#insert(MESSAGE_CONTENT);
+    const isAnswer = keyIs(bytes, spanOf(bytes, role), 'assistant');
+    this.#writeContent(content, isAnswer ? OUTPUT_OPEN : INPUT_OPEN);
+    for (const { key, valueStart } of others) {
+      this.#insert(COMMA);
+      this.#keep(key.start, key.end);
+      this.#insert(COLON);
+      this.#writeCompact(valueStart);
+    }
+    this.#insert(OBJECT_CLOSE);
   }
 
   /** An item, or a block of its content: here a cache mark is a cache mark, and not a tool's data. */
@@ -98,11 +144,12 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  #writeContent(start: number): number {
+  /** `opening`: of the block that a string stands for. */
+  #writeContent(start: number, opening = BLOCK_OPEN): number {
     const bytes = this.#bytes;
     if (opensString(bytes, start)) {
       const end = stringEnd(bytes, start);
-      this.#insert(BLOCK_OPEN);
+      this.#insert(opening);
       this.#keep(start, end);
       this.#insert(BLOCK_CLOSE);
       return end;
@@ -155,4 +202,34 @@ class CanonicalWriter {
     if (this.#end > this.#start) this.#pieces.push(this.#bytes.subarray(this.#start, this.#end));
     this.#start = this.#end;
   }
+}
+
+/** An item with a role and content that is a message, whether it says so or not. */
+interface Message {
+  /** Where the values begin. */
+  readonly role: number;
+  readonly content: number;
+  /** Every other member except cache marks. */
+  readonly others: readonly MemberHead[];
+}
+
+function readMessage(bytes: Buffer, open: number): Message | undefined {
+  let [type, role, content] = [-1, -1, -1];
+  const others: MemberHead[] = [];
+  let member = firstMember(bytes, open);
+  while (member !== undefined) {
+    const { key, valueStart } = member;
+    if (type === -1 && keyIs(bytes, key, 'type')) type = valueStart;
+    else if (role === -1 && keyIs(bytes, key, 'role')) role = valueStart;
+    else if (content === -1 && keyIs(bytes, key, 'content')) content = valueStart;
+    else if (!keyIs(bytes, key, 'cache_control')) others.push(member);
+    member = nextMember(bytes, valueEnd(bytes, valueStart));
+  }
+  if (role === -1 || content === -1) return undefined;
+  const isMessage = type === -1 || keyIs(bytes, spanOf(bytes, type), 'message');
+  return isMessage ? { role, content, others } : undefined;
+}
+
+function spanOf(bytes: Buffer, start: number): Span {
+  return { start, end: valueEnd(bytes, start) };
 }

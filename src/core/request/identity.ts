@@ -98,12 +98,18 @@ export function conversationKey(
 
 /** The history, or part of it, is kept at the provider: what is in the request is not all of it. */
 export function hasProviderState(view: RequestView): boolean {
+  return hasProviderHistory(view) || view.items.at(-1)?.soFar.hasReference === true;
+}
+
+/**
+ * The request goes on from a history that the provider keeps. Its own list is not the conversation from
+ * the beginning, so its fingerprints say nothing about what was sent before.
+ */
+export function hasProviderHistory(view: RequestView): boolean {
   const body = view.shell.value;
   const diagnostics = asRecord(body['diagnostics']);
   return (
-    STATE_FIELDS.some((field) => isSet(body[field])) ||
-    isSet(diagnostics['previous_message_id']) ||
-    view.items.at(-1)?.soFar.hasReference === true
+    STATE_FIELDS.some((field) => isSet(body[field])) || isSet(diagnostics['previous_message_id'])
   );
 }
 

@@ -196,7 +196,8 @@ function* readOne(
   const tokens = yield* itemTokens(bytes, span, media);
   return makeItem(traits, {
     span,
-    digest: digestItem(bytes, span),
+    // A dialect whose list may be one string has messages in several forms.
+    digest: digestItem(bytes, span, { hasTypedMessages: dialectOf(place.dialect).takesTextInput }),
     fingerprintBefore: place.last?.fingerprint ?? '',
     tokens,
     soFar: addItem(place.last?.soFar, traits, { index: place.index, tokens, cacheMs }),
