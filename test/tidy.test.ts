@@ -123,6 +123,40 @@ test('no file imports itself around a corner, not even for a type', () => {
   expect(circles).toEqual([]);
 });
 
+test('only core/ledger/entries.ts builds a key of a tenant, space, conversation or place in it', () => {
+  const wrong = sources
+    .filter((path) => KEYLESS.test(path))
+    .flatMap((path) =>
+      [...read(path).matchAll(/`[^`]*`/g)]
+        .map(([template]) => template)
+        .filter((template) => OWNED.test(template) && /\}[^`]*\$\{|:\$\{|\}:/.test(template))
+        .map((template) => `${path} builds ${template}`),
+    );
+  expect(wrong).toEqual([]);
+});
+
+test('what a process remembers about a conversation is in its state', () => {
+  const wrong = sources
+    .filter((path) => floorOf(path) === 'proxy' && !REMEMBERING.includes(path))
+    .filter((path) => /#\w+ = new (?:Weak)?(?:Map|Set|Recent)\b/.test(read(path)));
+  expect(wrong).toEqual([]);
+});
+
+/** Where ledger and state are used; the stores' own tables have keys of their own. */
+const KEYLESS =
+  /^src\/(?:proxy|ports|core\/(?:recall|shortening|plan|ledger\/(?!entries\.ts))|adapters\/journals\/ledger)/;
+const OWNED = /\$\{[^}]*\b(?:tenant|space|conversation|fingerprint)\b[^}]*\}/;
+
+/** Each of these says why it is not a part of ConversationState. */
+const REMEMBERING = [
+  'src/proxy/background-queue.ts',
+  'src/proxy/conversation-state.ts',
+  'src/proxy/held-digests.ts',
+  'src/proxy/in-flight.ts',
+  'src/proxy/output-keeper.ts',
+  'src/proxy/read-items.ts',
+];
+
 test('every path that a document names exists', () => {
   const documents = list('.').filter((path) => /^[A-Z_]+\.md$/.test(path));
   const broken = documents.flatMap((path) =>

@@ -1,5 +1,4 @@
 import type { Heard } from '../core/memory/echoes.ts';
-import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import {
   captureAssistant,
@@ -11,12 +10,9 @@ import { currentExchange, type Exchange, exchangeBefore } from '../core/conversa
 import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
+import type { ConversationState } from './conversation-state.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
-
-// Exchanges known to be kept, by the conversation up to their first item. 10,000 are months of work;
-// forgetting one only means that the store is asked again and answers "duplicate".
-const KEPT_MAX = 10_000;
 
 // Nobody waits for history; a ledger that takes longer is asked again with the next request.
 const LEDGER_MS = 1000;
@@ -28,12 +24,8 @@ type KeeperParts = Pick<ProxyParts, 'clock' | 'outbox' | 'ledger' | 'blockKey'>;
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
   readonly #parts: KeeperParts;
-  readonly #kept = new Set<string>();
-  #generation: number;
-
   constructor(parts: KeeperParts) {
     this.#parts = parts;
-    this.#generation = parts.ledger.generation();
   }
 
   /**
@@ -44,16 +36,15 @@ export class CaptureKeeper {
    */
   async keepHistory(reading: Reading, placements: readonly Placement[]): Promise<boolean> {
     const { items } = reading.view;
-    this.#refresh();
+    const { keptExchanges, keptHistories } = this.#keptOf(reading);
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
     // The fingerprint before the newest exchange stands for all of the history at once.
     const history = items[end - 1]?.fingerprint;
     if (reading.identity.kind !== 'main' || history === undefined) return false;
-    if (this.#kept.has(history)) return false;
-    while (end > 0) {
+    while (end > 0 && !keptHistories.has(items[end - 1]?.fingerprint ?? '')) {
       const { start, number } = items[end - 1]?.soFar.exchange ?? NOWHERE;
       const id = items[start]?.fingerprint ?? '';
-      if (!this.#kept.has(id)) {
+      if (!keptExchanges.has(id)) {
         const wasCut = await this.#wasCut(reading, id);
         // Not known: the history stands in the next request too.
         if (wasCut === undefined) return false;
@@ -61,12 +52,14 @@ export class CaptureKeeper {
         if (exchange !== undefined) {
           this.#keepFinished(reading, { exchange, number, wasCut }, placements);
         }
-        this.#remember(id);
+        keptExchanges.set(id, true);
         return true;
       }
       end = start;
     }
-    this.#remember(history);
+    // One fingerprint stands for all of them from now on.
+    keptHistories.set(history, true);
+    keptExchanges.clear();
     return false;
   }
 
@@ -108,7 +101,8 @@ export class CaptureKeeper {
       return;
     }
     this.#keep(reading, place, [human, captureAssistant(closedText(exchange, answer), heard)]);
-    this.#remember(reading.view.items[exchange.start]?.fingerprint ?? '');
+    const id = reading.view.items[exchange.start]?.fingerprint ?? '';
+    this.#keptOf(reading).keptExchanges.set(id, true);
   }
 
   /** What the person asked, of an answer that they stopped. */
@@ -162,16 +156,15 @@ export class CaptureKeeper {
     if (records.length > 0) this.#parts.outbox.keep(records);
   }
 
-  /** Something was forgotten, or the store is another one: what was kept may be gone. */
-  #refresh(): void {
+  /** After something was forgotten, or the store became another one, what was kept may be gone. */
+  #keptOf({ state }: Reading): ConversationState {
     const generation = this.#parts.ledger.generation();
-    if (generation !== this.#generation) this.#kept.clear();
-    this.#generation = generation;
-  }
-
-  #remember(id: string): void {
-    this.#kept.add(id);
-    forgetOldest(this.#kept, KEPT_MAX);
+    if (state.keptIn !== generation) {
+      state.keptExchanges.clear();
+      state.keptHistories.clear();
+    }
+    state.keptIn = generation;
+    return state;
   }
 }
 

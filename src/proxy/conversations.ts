@@ -7,6 +7,7 @@ import { commonPrefix } from '../core/bytes/common-prefix.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
 import { finish, type Steps } from '../core/bytes/steps.ts';
 import { type Earlier, viewSteps } from '../core/request/request-view.ts';
+import { ConversationStates } from './conversation-state.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 
 // One person’s agents at work side by side, sub-agents included. Every view is looked at for every
@@ -18,6 +19,7 @@ const VIEWS_MAX = 16;
 const BYTES_MAX = 24 * 1024 * 1024;
 
 export class Conversations {
+  readonly states = new ConversationStates();
   /** The newest first. */
   #views: readonly RequestView[] = [];
 

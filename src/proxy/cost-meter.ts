@@ -1,10 +1,10 @@
-import { forgetOldest } from '../core/bytes/forget-oldest.ts';
-import { conversationKeyOf, type ConversationOwner, LOCAL_TENANT } from '../core/ledger/entries.ts';
+import type { ConversationOwner } from '../core/ledger/entries.ts';
 import { meter, type MeterState, paidFor, type Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
 import type { RequestRow } from '../ports/request-log.ts';
+import type { TrackedCost } from './conversation-state.ts';
 import { withinDeadline } from './memory-deadline.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
@@ -15,8 +15,6 @@ import type { Reading } from './read-request.ts';
  * is written into the ledger, so that it holds after a restart too.
  */
 
-// As many as the other watches of conversations remember.
-const CONVERSATIONS_MAX = 1_024;
 // A long session; what came before it is not needed to judge the last ones.
 const ROWS_MAX = 500;
 
@@ -26,19 +24,8 @@ export interface KnownCost {
   readonly loggedAt?: number;
 }
 
-interface Tracked {
-  readonly state: MeterState | undefined;
-  readonly verdict: Verdict;
-  /** The log was asked what it knows. */
-  readonly isLoaded: boolean;
-}
-
-const NEW: Tracked = { state: undefined, verdict: 'goes_on', isLoaded: false };
-
 export class CostMeter {
   readonly #parts: Pick<ProxyParts, 'requestLog' | 'ledger' | 'clock'>;
-  /** In the order of last use. */
-  readonly #tracked = new Map<string, Tracked>();
 
   constructor(parts: Pick<ProxyParts, 'requestLog' | 'ledger' | 'clock'>) {
     this.#parts = parts;
@@ -48,42 +35,39 @@ export class CostMeter {
   async look(reading: Reading, modes: Modes, ms: number): Promise<KnownCost> {
     const isMeant = modes.compression !== 'passthrough';
     if (!isMeant || reading.identity.kind !== 'main') return { verdict: 'goes_on' };
-    const key = keyOf(reading.place);
-    const tracked = this.#tracked.get(key) ?? NEW;
-    if (tracked.isLoaded) return { verdict: tracked.verdict };
+    const known = reading.state.cost;
+    if (known.isLoaded) return { verdict: known.verdict };
     // Nothing was answered yet: nobody has seen this conversation before.
     const isNew = !reading.view.items.some(({ role }) => role === 'assistant');
-    const loaded = isNew ? { ...NEW, isLoaded: true } : await this.#load(reading, ms);
-    if (loaded === undefined) return { verdict: tracked.verdict };
-    this.#note(key, loaded);
+    const loaded = isNew ? { ...known, isLoaded: true } : await this.#load(reading, ms);
+    if (loaded === undefined) return { verdict: known.verdict };
+    reading.state.cost = loaded;
     const { state, verdict } = loaded;
     return { verdict, ...(state === undefined ? {} : { loggedAt: state.at }) };
   }
 
   /** The row with its price; notes what it says of its conversation. */
-  priced(row: RequestRow): RequestRow {
+  priced(row: RequestRow, reading: Reading | undefined): RequestRow {
     const { usage } = row;
     if (usage === undefined) return row;
-    if (row.kind !== 'main') {
+    if (row.kind !== 'main' || reading === undefined) {
       const paid = paidFor(usage, pricesOf(row));
       return { ...row, price: { paid, direct: paid } };
     }
-    const key = keyOf(row);
-    const tracked = this.#tracked.get(key) ?? NEW;
-    const metered = meter(tracked.state, requestOf(row, usage));
-    const verdict = tracked.verdict === 'goes_on' ? metered.state.verdict : tracked.verdict;
-    if (verdict !== tracked.verdict && verdict !== 'goes_on') {
+    const known = reading.state.cost;
+    const metered = meter(known.state, requestOf(row, usage));
+    const verdict = known.verdict === 'goes_on' ? metered.state.verdict : known.verdict;
+    if (verdict !== known.verdict && verdict !== 'goes_on') {
       const at = this.#parts.clock.now();
-      const address = verdictAddress({ tenant: LOCAL_TENANT, ...row });
       // The next request is still to come, and this process knows the verdict by heart.
-      void this.#parts.ledger.record([{ ...address, verdict, at }]);
+      void this.#parts.ledger.record([{ ...verdictAddress(reading.place), verdict, at }]);
     }
-    this.#note(key, { ...tracked, state: metered.state, verdict });
+    reading.state.cost = { ...known, state: metered.state, verdict };
     const { price } = metered;
     return { ...row, price, ...(verdict === 'goes_on' ? {} : { verdict }) };
   }
 
-  async #load({ place }: Reading, ms: number): Promise<Tracked | undefined> {
+  async #load({ place }: Reading, ms: number): Promise<TrackedCost | undefined> {
     const { conversation } = place;
     const filter = { conversation, limit: ROWS_MAX };
     const address = verdictAddress(place);
@@ -103,16 +87,6 @@ export class CostMeter {
     }
     return { state, verdict: written ?? state?.verdict ?? 'goes_on', isLoaded: true };
   }
-
-  #note(key: string, tracked: Tracked): void {
-    this.#tracked.delete(key);
-    this.#tracked.set(key, tracked);
-    forgetOldest(this.#tracked, CONVERSATIONS_MAX);
-  }
-}
-
-function keyOf({ space, conversation }: { space: string; conversation: string }): string {
-  return conversationKeyOf({ tenant: LOCAL_TENANT, space, conversation });
 }
 
 function verdictAddress({ tenant, space, conversation }: ConversationOwner) {

@@ -1,10 +1,8 @@
 import type { Dialect } from '../core/conversation/dialect.ts';
 import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
-import { applyEdits } from '../core/plan/edits.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Encoding } from '../core/http/gate.ts';
 import { forwardHeaders } from '../core/http/header-rules.ts';
-import type { Plan } from '../core/plan/plan.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -47,7 +45,8 @@ export type OwnBytes = 'accepted' | 'refused' | 'failed';
 export interface ForwardCall {
   readonly configured: ConfiguredUpstream;
   readonly request: ClientRequest;
-  readonly plan: Plan;
+  /** The changed body; undefined when the client's own bytes are sent. */
+  readonly changed: readonly Uint8Array[] | undefined;
   readonly signal: AbortSignal;
   /** False once this conversation was refused in both forms: then a refusal is passed on. */
   readonly isTriedAgain: boolean;
@@ -61,9 +60,8 @@ export interface ForwardCall {
  * must never be why an answer fails.
  */
 export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
-  const { plan, request } = call;
-  if (request.body === undefined || plan.edits.length === 0) return forwardUntouched(call);
-  const answer = await send(call, applyEdits(request.body, plan.edits));
+  if (call.changed === undefined) return forwardUntouched(call);
+  const answer = await send(call, call.changed);
   if (!call.isTriedAgain || !isRefusal(answer)) return answer;
   answer.abort();
   const again = await forwardUntouched(call);

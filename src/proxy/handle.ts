@@ -1,46 +1,48 @@
 import type { ServerResponse } from 'node:http';
 import { answerHeaders } from '../core/http/header-rules.ts';
 import type { Placement } from '../core/recall/injections.ts';
-import type { Verdict } from '../core/shortening/meter.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
 import type { Edit } from '../core/plan/edits.ts';
+import { applyEdits } from '../core/plan/edits.ts';
 import { makePlan, type Plan, type Unread, untouchedPlan } from '../core/plan/plan.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
+import type { Rereads } from '../core/shortening/rereads.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';
-import { CacheWatch } from './cache-watch.ts';
+import { pauseOf } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
 import { CostMeter } from './cost-meter.ts';
 import { LongCacheWatch } from './long-cache-watch.ts';
-import { findUpstream, forwardPlanned, upstreamFor } from './forward.ts';
+import { findUpstream, forwardPlanned, type OwnBytes, upstreamFor } from './forward.ts';
 import type { LiveSettings, ProxyParts } from './parts.ts';
 import { type Reading, readSteps } from './read-request.ts';
-import { RecallPlacer } from './recall-placer.ts';
-import { RefusalWatch } from './refusal-watch.ts';
+import { type RecallCall, type Recalled, Recaller } from './recall.ts';
+import { isTriedAgain } from './refusal-watch.ts';
+import { Deadline } from './deadline.ts';
 import { goneSignal } from './gone-signal.ts';
-import { Hands, Pacer } from './pacer.ts';
+import { BackgroundQueue, BusyCounter } from './background-queue.ts';
 import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
 import { Slices } from './slices.ts';
-import { type KeepCall, leftOutDigests, Shortener, type ShorteningCall } from './shortener.ts';
+import { type KeepCall, leftOutDigests, Shortener } from './shortener.ts';
 
 /**
- * The story of one request. The gate has let it in, its body is read and decoded (steps 1 to 3);
- * the rest is told here in order. Memory may fail at every step and then only its state changes:
- * nothing but a mode that does not exist, a missing upstream or a dead provider stops a request.
+ * Handles one request. The gate has let it in, its body is read and decoded (steps 1 to 3); the other
+ * steps are here in order. Memory may fail at every step and then only its state changes: nothing but
+ * a mode that does not exist, a missing upstream or a dead provider stops a request.
  */
 export function createHandler(parts: ProxyParts): ProxyHandler {
-  const story = new Story(parts);
-  const handler: Handler = (request, outgoing) => story.tell(request, outgoing);
-  return Object.assign(handler, { drain: (withinMs: number) => story.drain(withinMs) });
+  const requests = new RequestHandler(parts);
+  const handler: Handler = (request, outgoing) => requests.handle(request, outgoing);
+  return Object.assign(handler, { drain: (withinMs: number) => requests.drain(withinMs) });
 }
 
 export interface ProxyHandler extends Handler {
   /**
-   * Does now what nobody waited for: for the end, when no request comes any more. Takes
+   * Runs the queued background work now. Call it at shutdown, when no request comes any more. Takes
    * `withinMs` milliseconds at most. Never rejects.
    */
   drain(withinMs: number): Promise<void>;
@@ -54,47 +56,42 @@ const HISTORY_MS = 100;
 /** Tools run longer, so what a request brought is kept before the next one comes. */
 const AHEAD_MS = 20;
 
-/** What outlives a request: caches and guards that every request of this process shares. */
-class Story {
+class RequestHandler {
   readonly #parts: ProxyParts;
   readonly #conversations = new Conversations();
   readonly #slices: Slices;
-  readonly #placer: RecallPlacer;
+  readonly #recaller: Recaller;
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
-  readonly #hands = new Hands();
-  readonly #history = new Pacer(this.#hands, HISTORY_MS);
-  readonly #ahead = new Pacer(this.#hands, AHEAD_MS);
-  readonly #caches: CacheWatch;
+  readonly #busy = new BusyCounter();
+  readonly #history = new BackgroundQueue(this.#busy, HISTORY_MS);
+  readonly #ahead = new BackgroundQueue(this.#busy, AHEAD_MS);
   readonly #meter: CostMeter;
   readonly #longCaches: LongCacheWatch;
-  readonly #refusals: RefusalWatch;
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
     this.#slices = new Slices(parts.clock);
-    this.#placer = new RecallPlacer(parts);
+    this.#recaller = new Recaller(parts);
     this.#shortener = new Shortener(parts);
     this.#keeper = new CaptureKeeper(parts);
-    this.#caches = new CacheWatch(parts.clock);
     this.#meter = new CostMeter(parts);
     this.#longCaches = new LongCacheWatch(parts);
-    this.#refusals = new RefusalWatch(parts.clock);
   }
 
   async drain(withinMs: number): Promise<void> {
     await Promise.all([this.#history.drain(withinMs), this.#ahead.drain(withinMs)]);
   }
 
-  async tell(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
+  async handle(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
     const record = new RequestRecord(this.#parts, this.#meter, request);
     const gone = goneSignal(outgoing);
     this.#parts.inFlight?.add(record);
-    const letGo = this.#hands.hold();
+    const held = this.#busy.hold();
     try {
-      const scene = { request, outgoing, record, gone, letGo };
-      if (request.route.kind === 'model') await this.#answer(scene);
-      else record.ended(await relayUntouched(this.#parts, scene));
+      const context = { request, outgoing, record, gone, held };
+      if (request.route.kind === 'model') await this.#answer(context);
+      else record.ended(await relayUntouched(this.#parts, context));
     } catch (error) {
       if (gone.aborted) record.ended('client-gone');
       else record.failed(error);
@@ -103,12 +100,12 @@ class Story {
       throw error;
     } finally {
       this.#parts.inFlight?.delete(record);
-      letGo();
+      held.release();
       record.close();
     }
   }
 
-  async #answer({ request, outgoing, record, gone, letGo }: Scene): Promise<void> {
+  async #answer({ request, outgoing, record, gone, held }: RequestContext): Promise<void> {
     const live = this.#parts.live();
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
@@ -119,38 +116,30 @@ class Story {
     // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
     const read = await this.#slices.run(readSteps(this.#conversations, request));
     const reading = typeof read === 'string' ? undefined : read;
+    if (reading !== undefined) held.belongsTo(reading.place);
     record.read(reading);
 
-    // 7: recall, and the proofs of what may be left out.
-    const asked = { modes, ...(await this.#look(reading, modes, live.proxy)) };
-    const { cacheMarks } = asked;
-    const { recalled, shortening } = await this.#askMemory(asked, reading);
-    record.recalled(recalled.state);
+    // 7 to 9: recall, the proofs of what may be left out, the plan from facts alone, edits by span.
+    const change = await this.#change({ request, read, modes, settings: live.proxy });
+    const { recalled, plan } = change;
     const { placements } = recalled;
+    record.recalled(recalled.state);
+    record.planned(plan, change.rereads);
 
-    // 8: the plan, from facts alone.
-    const plan =
-      reading === undefined || shortening === undefined
-        ? untouchedPlan(modes, await this.#estimate(request), unreadOf(read))
-        : makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
-    record.planned(plan, this.#shortener.rereads(reading, shortening));
-
-    // 9 to 11: edits by span, headers with the credential last, one attempt at the provider.
+    // 10 and 11: headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
     const sent = forwardPlanned({
       configured,
       request,
-      plan,
+      changed: change.body,
       signal: gone,
-      isTriedAgain: reading === undefined || this.#refusals.isTriedAgain(reading.place),
+      isTriedAgain: reading === undefined || isTriedAgain(reading.state, this.#parts.clock),
       onRefused: async (own) => {
         record.refused();
-        if (reading === undefined || own === 'failed') return;
-        if (own === 'refused') return this.#refusals.note(reading.place);
-        await this.#changeRefused(reading, { plan, cacheMarks });
+        if (reading !== undefined) await this.#noteRefusal(reading, change, own);
       },
     });
-    letGo();
+    held.release();
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
@@ -193,94 +182,120 @@ class Story {
     });
   }
 
+  /** Whatever throws here leaves the client's own bytes as they are, and a state that says so. */
+  async #change(call: ChangeCall): Promise<Change> {
+    try {
+      const { request, read, modes } = call;
+      const reading = typeof read === 'string' ? undefined : read;
+      const { recalled, shortening, cacheMarks } = await this.#askMemory(call, reading);
+      if (reading === undefined || shortening === undefined) {
+        return {
+          recalled,
+          plan: untouchedPlan(modes, await this.#estimate(request), unreadOf(read)),
+        };
+      }
+      const { placements } = recalled;
+      const plan = makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
+      const rereads = this.#shortener.rereads(reading, shortening);
+      const change = { recalled, plan, rereads, cacheMarks };
+      if (request.body === undefined || plan.edits.length === 0) return change;
+      return { ...change, body: applyEdits(request.body, plan.edits) };
+    } catch {
+      const recalled = { placements: [], state: 'degraded_invalid' } as const;
+      const tokens = await this.#estimate(call.request);
+      return { recalled, plan: untouchedPlan(call.modes, tokens, 'recall_degraded') };
+    }
+  }
+
+  /** Finds what may be left out and what was recalled before, recalls, and settles what goes. */
+  async #askMemory({ modes, settings }: ChangeCall, reading: Reading | undefined) {
+    const { clock } = this.#parts;
+    const deadline = new Deadline(clock, settings.recallMs);
+    const asked = { modes, settings, deadline };
+    if (reading === undefined) {
+      const call: RecallCall = { ...asked, reading, isCacheCold: false };
+      const replayed = await this.#recaller.replay(call);
+      const recalled = await this.#recaller.recall(call, replayed, NO_DIGESTS);
+      return { recalled, shortening: undefined, cacheMarks: [] };
+    }
+    // Half of the time: a log that hangs must not take what a recall needs.
+    const { verdict, loggedAt } = await this.#meter.look(reading, modes, deadline.msLeft / 2);
+    const pause = pauseOf(reading, clock, loggedAt);
+    const call = { ...asked, reading, verdict, isCacheCold: pause.isCold };
+    const [candidates, replayed, cacheMarks] = await Promise.all([
+      this.#shortener.findCandidates(call),
+      this.#recaller.replay(call),
+      this.#longCaches.edits({ ...call, idleMs: pause.idleMs }),
+    ]);
+    const recalled = await this.#recaller.recall(call, replayed, leftOutDigests(candidates));
+    // An exchange is left out only where the request carries something recalled.
+    const shortening = await this.#shortener.settle(call, candidates, recalled);
+    return { recalled, shortening, cacheMarks };
+  }
+
   /** The provider does not say which change it refused: each kind that the request carried is off. */
-  async #changeRefused(
+  async #noteRefusal(
     reading: Reading,
-    { plan, cacheMarks }: { readonly plan: Plan; readonly cacheMarks: readonly Edit[] },
+    { plan, cacheMarks = [] }: Change,
+    own: OwnBytes,
   ): Promise<void> {
-    if (plan.recalledTokens > 0) await this.#placer.refused(reading);
+    if (own === 'refused') reading.state.refusedBothAt = this.#parts.clock.monotonic();
+    if (own !== 'accepted') return;
+    if (plan.recalledTokens > 0) await this.#recaller.refused(reading);
     if (plan.elidedItems > 0) await this.#shortener.refused(reading);
-    if (cacheMarks.length > 0) this.#longCaches.refused(reading);
+    if (cacheMarks.length > 0) await this.#longCaches.refused(reading);
   }
 
   #estimate({ body = NO_BYTES }: ClientRequest): Promise<number> {
     return this.#slices.run(estimateSteps(body, 0, body.length));
   }
 
-  /** What stands in every request can wait until nobody does. */
+  /** Queues what stands in every later request too, and so can wait. */
   #keepLater(call: KeepCall, placements: readonly Placement[]): void {
     const { reading, settings } = call;
+    const bytes = reading.view.bytes.length;
     const keepOutputs = async (): Promise<boolean> => {
       await this.#shortener.keepAhead(call);
       return false;
     };
-    this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1 });
-    // What was said before svc came.
+    this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1, bytes });
+    // The exchanges before svc came.
     const keepHistory = () => this.#keeper.keepHistory(reading, placements);
     const times = settings.elisionCaptureLimit;
-    this.#history.add(reading.place, { doOne: keepHistory, times });
-  }
-
-  /** Both at once; an exchange is left out only where the request carries something recalled. */
-  async #askMemory(asked: Omit<ShorteningCall, 'reading' | 'until'>, reading: Reading | undefined) {
-    if (reading === undefined) {
-      const recalled = await this.#placer.place({ ...asked, reading });
-      return { recalled, shortening: undefined };
-    }
-    const until = this.#parts.clock.monotonic() + asked.settings.recallMs;
-    const call = { ...asked, reading, until };
-    const sought = this.#shortener.seek(call);
-    const leavesOut = () => sought.then(leftOutDigests);
-    const recalling = this.#placer.place({ ...asked, reading, leavesOut });
-    const shortening = this.#shortener.shorten({ ...call, sought, recalled: recalling });
-    const [recalled, left] = await Promise.all([recalling, shortening]);
-    return { recalled, shortening: left };
-  }
-
-  /**
-   * What earlier requests of this conversation came to: is the provider's cache cold, did it pay. All
-   * that is asked has one deadline: `settings` have what is left of it for the others.
-   */
-  async #look(
-    reading: Reading | undefined,
-    modes: Modes,
-    settings: ProxySettings,
-  ): Promise<EarlierCost> {
-    if (reading === undefined) {
-      return { isCacheCold: false, verdict: 'goes_on', settings, cacheMarks: [] };
-    }
-    const { clock } = this.#parts;
-    const until = clock.monotonic() + settings.recallMs;
-    // Half of it: a log that hangs must not take what a recall needs.
-    const { verdict, loggedAt } = await this.#meter.look(reading, modes, settings.recallMs / 2);
-    const { idleMs, isCold: isCacheCold } = this.#caches.look(reading, loggedAt);
-    const isAuto = settings.cacheTtl === 'auto' && modes.compression === 'deterministic';
-    const withinMs = settings.recallMs / 4;
-    const cacheMarks = isAuto ? await this.#longCaches.edits({ reading, idleMs, withinMs }) : [];
-    const recallMs = Math.max(0, until - clock.monotonic());
-    return { isCacheCold, verdict, settings: { ...settings, recallMs }, cacheMarks };
+    this.#history.add(reading.place, { doOne: keepHistory, times, bytes });
   }
 }
 
-interface EarlierCost {
-  readonly isCacheCold: boolean;
-  readonly verdict: Verdict;
-  readonly settings: ProxySettings;
-  /** Lifetimes for the client's own cache marks; none unless the setting asks for it. */
-  readonly cacheMarks: readonly Edit[];
-}
-
-interface Scene {
+interface RequestContext {
   readonly request: ClientRequest;
   readonly outgoing: ServerResponse;
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
   readonly gone: AbortSignal;
-  /** To be called when the request is on its way, or will not be. */
-  readonly letGo: () => void;
+  /** To be released when the request is on its way, or will not be. */
+  readonly held: ReturnType<BusyCounter['hold']>;
+}
+
+interface ChangeCall {
+  readonly request: ClientRequest;
+  readonly read: Reading | Unread;
+  readonly modes: Modes;
+  readonly settings: ProxySettings;
+}
+
+/** What svc makes of a request. */
+interface Change {
+  readonly recalled: Recalled;
+  readonly plan: Plan;
+  readonly rereads?: Rereads | undefined;
+  /** Lifetimes for the client's own cache marks; none unless the setting asks for it. */
+  readonly cacheMarks?: readonly Edit[];
+  /** Undefined when the client's own bytes are sent. */
+  readonly body?: readonly Uint8Array[];
 }
 
 const NO_BYTES = Buffer.alloc(0);
+const NO_DIGESTS: ReadonlySet<string> = new Set();
 
 function unreadOf(read: Reading | Unread): Unread {
   return typeof read === 'string' ? read : 'unparseable';

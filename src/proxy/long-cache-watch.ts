@@ -1,9 +1,11 @@
-import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Usage } from '../core/dialects/answer.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
-import { conversationKeyOf, type LongCache } from '../core/ledger/entries.ts';
+import type { LongCache } from '../core/ledger/entries.ts';
 import type { Edit } from '../core/plan/edits.ts';
 import { afterPause, longCacheEdits, wasServed } from '../core/shortening/long-cache.ts';
+import type { Modes } from '../core/http/modes.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
+import type { Deadline } from './deadline.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
 
@@ -13,37 +15,31 @@ import type { Reading } from './read-request.ts';
  * a restart changes nothing.
  */
 
-// As many as the other watches of conversations remember.
-const CONVERSATIONS_MAX = 1_024;
-
-interface Known {
-  readonly state: LongCache | undefined;
-  /** Its newest request came after a pause that the long lifetime should have bridged. */
-  readonly isBridging: boolean;
-}
-
 export interface LongCacheCall {
   readonly reading: Reading;
+  readonly modes: Modes;
+  readonly settings: ProxySettings;
+  readonly deadline: Deadline;
   /** Milliseconds since the conversation's last request. */
   readonly idleMs: number;
-  readonly withinMs: number;
 }
 
 export class LongCacheWatch {
   readonly #parts: Pick<ProxyParts, 'ledger' | 'clock'>;
-  /** In the order of last use. */
-  readonly #known = new Map<string, Known>();
 
   constructor(parts: Pick<ProxyParts, 'ledger' | 'clock'>) {
     this.#parts = parts;
   }
 
   /** What is written into this request's cache marks. Never throws. */
-  async edits({ reading, idleMs, withinMs }: LongCacheCall): Promise<readonly Edit[]> {
-    const { view, place } = reading;
+  async edits(call: LongCacheCall): Promise<readonly Edit[]> {
+    const { reading, idleMs } = call;
+    const { view } = reading;
+    const isAuto = call.settings.cacheTtl === 'auto' && call.modes.compression === 'deterministic';
     const hasLong = dialectOf(view.dialect).longCachePrices !== undefined;
-    if (reading.identity.kind !== 'main' || !hasLong) return [];
-    const before = await this.#look(reading, withinMs);
+    if (!isAuto || reading.identity.kind !== 'main' || !hasLong) return [];
+    // A quarter of the time: the client's own marks are right too.
+    const before = await this.#look(reading, call.deadline.msLeft / 4);
     // What was decided is not known: the client's own marks are right with every cache.
     if (before === 'unknown') return [];
     const changed = afterPause(before, idleMs);
@@ -54,35 +50,35 @@ export class LongCacheWatch {
     if (edits.length === 0) return [];
     if (changed !== undefined) await this.#record(reading, changed);
     const isBridging = changed !== undefined && before?.isLong === true && changed.bridged > 0;
-    this.#note(conversationKeyOf(place), { state, isBridging });
+    reading.state.longCache = { state, isBridging };
     return state?.isLong === true ? edits : [];
   }
 
   /** The provider has counted: the long lifetime ends where it did not serve what it was paid for. */
-  measured({ place, view }: Reading, usage: Usage | undefined): void {
-    const known = this.#known.get(conversationKeyOf(place));
-    if (usage === undefined || known?.isBridging !== true) return;
+  measured(reading: Reading, usage: Usage | undefined): void {
+    const { view, state } = reading;
+    if (usage === undefined || state.longCache?.isBridging !== true) return;
     const { tokenRatio } = dialectOf(view.dialect).cachePrices;
-    if (!wasServed(usage.cacheRead, view.shell.tokens * tokenRatio)) this.#end(place);
+    if (!wasServed(usage.cacheRead, view.shell.tokens * tokenRatio)) {
+      // The next request is still to come, and this process knows it by heart.
+      void this.#end(reading);
+    }
   }
 
   /** The provider refused a request with these marks. */
-  refused({ place }: Reading): void {
-    this.#end(place);
+  async refused(reading: Reading): Promise<void> {
+    await this.#end(reading);
   }
 
-  #end(place: Reading['place']): void {
+  async #end(reading: Reading): Promise<void> {
     const state = { isLong: false, bridged: 0, isOver: true };
-    this.#note(conversationKeyOf(place), { state, isBridging: false });
-    // The next request is still to come, and this process knows it by heart.
-    void this.#parts.ledger.record([
-      { ...addressOf(place), ...state, at: this.#parts.clock.now() },
-    ]);
+    reading.state.longCache = { state, isBridging: false };
+    await this.#record(reading, state);
   }
 
   async #look(reading: Reading, withinMs: number): Promise<LongCache | undefined | 'unknown'> {
     const { place, view } = reading;
-    const known = this.#known.get(conversationKeyOf(place));
+    const known = reading.state.longCache;
     if (known !== undefined) return known.state;
     // Nothing was answered yet: nobody has seen this conversation before.
     const isNew = !view.items.some(({ role }) => role === 'assistant');
@@ -93,7 +89,7 @@ export class LongCacheWatch {
       entry === undefined
         ? undefined
         : { isLong: entry.isLong, bridged: entry.bridged, isOver: entry.isOver };
-    this.#note(conversationKeyOf(place), { state, isBridging: false });
+    reading.state.longCache = { state, isBridging: false };
     return state;
   }
 
@@ -101,12 +97,6 @@ export class LongCacheWatch {
     await this.#parts.ledger.record([
       { ...addressOf(place), ...state, at: this.#parts.clock.now() },
     ]);
-  }
-
-  #note(key: string, known: Known): void {
-    this.#known.delete(key);
-    this.#known.set(key, known);
-    forgetOldest(this.#known, CONVERSATIONS_MAX);
   }
 }
 

@@ -1,3 +1,4 @@
+import { type SpaceOwner, textKeyOf } from '../core/ledger/entries.ts';
 import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
 import { maskSecrets } from '../core/redaction/redaction.ts';
@@ -13,7 +14,8 @@ import type { Reading } from './read-request.ts';
 
 // The memory's own queue is bounded; a capture that takes longer than this is given up.
 const KEEP_MS = 10_000;
-// Outputs whose fate is known, by space and digest: some weeks of work, 100 bytes each.
+// Outputs whose fate is known, by tenant, space and digest: some weeks of work, 100 bytes each. They are
+// kept for the whole process, because a fork of a conversation holds the same outputs.
 const KNOWN_MAX = 50_000;
 
 export class OutputKeeper {
@@ -23,7 +25,6 @@ export class OutputKeeper {
   /** Hold a secret, were forgotten by the person, or are refused by the memory: never asked again. */
   readonly #refused = new Set<string>();
   readonly #underway = new Set<string>();
-  readonly #conversations = new Set<string>();
 
   readonly #generationNow: () => number;
   #generation: number;
@@ -41,46 +42,46 @@ export class OutputKeeper {
     const generation = this.#generationNow();
     if (generation === this.#generation) return;
     this.#generation = generation;
-    for (const known of [this.#stored, this.#refused, this.#conversations]) known.clear();
+    for (const known of [this.#stored, this.#refused]) known.clear();
   }
 
   /** The memory said once that it holds this; whether it still does is proven at each use. */
-  isStored(space: string, digest: string): boolean {
-    return this.#stored.has(`${space} ${digest}`);
+  isStored(owner: SpaceOwner, digest: string): boolean {
+    return this.#stored.has(textKeyOf(owner, digest));
   }
 
   /** Whether anything of this conversation was stored by this process. */
-  knows({ place }: Reading): boolean {
-    return this.#conversations.has(`${place.space} ${place.conversation}`);
+  knows({ state }: Reading): boolean {
+    return state.storedOutputsIn === this.#generation;
   }
 
   /** The memory no longer holds it: it is kept anew. */
-  lost(space: string, digest: string): void {
-    this.#stored.delete(`${space} ${digest}`);
+  lost(owner: SpaceOwner, digest: string): void {
+    this.#stored.delete(textKeyOf(owner, digest));
   }
 
   /** Keeps at most `limit` outputs that the memory was never given, the oldest first. Never rejects. */
   async keep(reading: Reading, outputs: readonly ToolOutput[], limit: number): Promise<void> {
-    const { space } = reading.place;
+    const { place } = reading;
     const fresh = new Map(
       outputs
-        .filter((output) => isElidable(output) && !this.#isKnown(space, output))
+        .filter((output) => isElidable(output) && !this.#isKnown(place, output))
         .map((output) => [output.digest, output]),
     );
     const chosen = [...fresh.values()].slice(0, limit);
-    for (const { digest } of chosen) this.#underway.add(`${space} ${digest}`);
+    for (const { digest } of chosen) this.#underway.add(textKeyOf(place, digest));
     for (const output of chosen) {
       // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
       // oxlint-disable-next-line no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
       // oxlint-disable-next-line no-await-in-loop
       await this.#keepOne(reading, output);
-      this.#underway.delete(`${space} ${output.digest}`);
+      this.#underway.delete(textKeyOf(place, output.digest));
     }
   }
 
-  async #keepOne({ place, identity }: Reading, { digest, text }: ToolOutput): Promise<void> {
-    const key = `${place.space} ${digest}`;
+  async #keepOne({ place, identity, state }: Reading, { digest, text }: ToolOutput): Promise<void> {
+    const key = textKeyOf(place, digest);
     if (this.#isSecret(text)) {
       remember(this.#refused, key);
       return;
@@ -94,10 +95,10 @@ export class OutputKeeper {
       at: this.#clock.now(),
     };
     try {
-      const [state] = await this.#memory.keepOutputs([record], AbortSignal.timeout(KEEP_MS));
-      const isStored = state === 'stored' || state === 'duplicate';
+      const [kept] = await this.#memory.keepOutputs([record], AbortSignal.timeout(KEEP_MS));
+      const isStored = kept === 'stored' || kept === 'duplicate';
       remember(isStored ? this.#stored : this.#refused, key);
-      if (isStored) remember(this.#conversations, `${place.space} ${place.conversation}`);
+      if (isStored) state.storedOutputsIn = this.#generation;
     } catch {
       // Tried again at the next request.
     }
@@ -112,8 +113,8 @@ export class OutputKeeper {
     }
   }
 
-  #isKnown(space: string, { digest }: ToolOutput): boolean {
-    const key = `${space} ${digest}`;
+  #isKnown(owner: SpaceOwner, { digest }: ToolOutput): boolean {
+    const key = textKeyOf(owner, digest);
     return this.#stored.has(key) || this.#refused.has(key) || this.#underway.has(key);
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { finish, type Steps } from '../core/bytes/steps.ts';
 import {
   conversationKey,
+  hasProviderHistory,
   hasProviderState,
   identify,
   projectOf,
@@ -14,6 +15,7 @@ import type { ConversationPlace } from '../core/recall/injections.ts';
 import { spaceOf } from '../core/request/space.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import type { ClientRequest } from './client-request.ts';
+import type { ConversationState } from './conversation-state.ts';
 import type { Conversations } from './conversations.ts';
 
 /** A request that svc understands: what it says, who asks, and where its memories belong. */
@@ -21,9 +23,13 @@ export interface Reading {
   readonly view: RequestView;
   readonly identity: RequestIdentity;
   readonly place: ConversationPlace;
+  /** What this process remembers of the conversation. */
+  readonly state: ConversationState;
   readonly branch: string | undefined;
-  /** The history is kept at the provider: the request must not be changed. */
+  /** History, or items of it, are kept at the provider: nothing new may be put in or left out. */
   readonly hasProviderState: boolean;
+  /** The request does not begin where its conversation does. */
+  readonly hasProviderHistory: boolean;
   /** The request asks for the longest window that its model has. */
   readonly asksForLongWindow: boolean;
 }
@@ -60,17 +66,20 @@ export function* readSteps(
   const project = projectOf(headers, view, client);
   const stated = { folder: project.folder, client, statesFolder: clientFacts(client).statesFolder };
   const { key, isStated } = conversationKey(identity, view);
+  const place = {
+    tenant: LOCAL_TENANT,
+    space: spaceOf(headers, stated),
+    conversation: bounded(key),
+    isStated,
+  };
   return {
     view,
     identity,
-    place: {
-      tenant: LOCAL_TENANT,
-      space: spaceOf(headers, stated),
-      conversation: bounded(key),
-      isStated,
-    },
+    place,
+    state: conversations.states.of(place),
     branch: project.branch,
     hasProviderState: hasProviderState(view),
+    hasProviderHistory: hasProviderHistory(view),
     asksForLongWindow: LONG_WINDOW.test(headerOf(headers, 'anthropic-beta') ?? ''),
   };
 }

@@ -116,7 +116,7 @@ export class RequestRecord {
   }
 
   close(): void {
-    const row = this.#meter.priced(this.#row());
+    const row = this.#meter.priced(this.#row(), this.#reading);
     this.#parts.requestLog.add(row);
     this.#parts.onRow(row);
   }

@@ -1,11 +1,5 @@
-import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { Usage } from '../core/dialects/answer.ts';
-import {
-  conversationKeyOf,
-  keyOf,
-  type ElisionKind,
-  type LeftOut,
-} from '../core/ledger/entries.ts';
+import { keyOf, type ElisionKind, type LeftOut } from '../core/ledger/entries.ts';
 import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
   type Batch,
@@ -54,12 +48,13 @@ import {
   type Measure,
   type WindowFacts,
 } from '../core/shortening/window.ts';
+import type { Deadline } from './deadline.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyParts } from './parts.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
 import { ReadItems } from './read-items.ts';
 import type { Reading } from './read-request.ts';
-import type { PlacedRecall } from './recall-placer.ts';
+import type { Recalled } from './recall.ts';
 
 /**
  * Collects the facts for shortening a request: what was left out before, what the memory holds and
@@ -68,8 +63,6 @@ import type { PlacedRecall } from './recall-placer.ts';
 
 // Counting from 0: the last two are always kept.
 const EXCHANGES_TO_OMIT = 2;
-// Conversations; forgetting one costs a batch on a warm cache one request's delay.
-const SEEN_MAX = 1_024;
 
 /** What the ledger knows of earlier batches of a conversation. */
 type Batches = readonly LeftOut[];
@@ -79,8 +72,7 @@ export interface ShorteningCall {
   readonly reading: Reading;
   readonly modes: Modes;
   readonly settings: ProxySettings;
-  /** When all that is asked, one thing after the other, must be answered; as the clock's monotonic(). */
-  readonly until: number;
+  readonly deadline: Deadline;
   readonly isCacheCold: boolean;
   /** Of the meter: whether this conversation was dearer than direct. */
   readonly verdict: Verdict;
@@ -112,9 +104,6 @@ export class Shortener {
   readonly #possession: PossessionCheck;
   readonly #keeper: OutputKeeper;
   readonly #read = new ReadItems();
-  readonly #seen = new Set<string>();
-  /** By a conversation's mark: what its last request found in the ledger. */
-  readonly #batches = new Map<string, Batches>();
 
   constructor(parts: ProxyParts) {
     this.#parts = parts;
@@ -122,20 +111,14 @@ export class Shortener {
     this.#keeper = new OutputKeeper(parts.memory, parts.clock, () => parts.ledger.generation());
   }
 
-  /** `recalled`: the blocks that this request carries. Never throws: what goes wrong is a state. */
-  async shorten(
-    call: ShorteningCall & {
-      readonly sought: Promise<Sought>;
-      readonly recalled: Promise<PlacedRecall>;
-    },
-  ): Promise<Shortening> {
-    const sought = await call.sought;
+  /** Decides what is left out. `recalled`: the blocks that this request carries. */
+  async settle(call: ShorteningCall, sought: Sought, recalled: Recalled): Promise<Shortening> {
     if (sought.state !== undefined) return leavesNothing(sought.state);
     const { facts, wanted } = sought;
     // In shadow nothing is recalled: it measures what could be left out were something.
     const isMeasured = call.modes.compression === 'shadow';
     if (wanted.omissions.length === 0 || isMeasured) return this.#choose(call, sought);
-    const without = stateWithoutRecall(await call.recalled, wanted.omissions);
+    const without = stateWithoutRecall(recalled, wanted.omissions);
     if (without === undefined) return this.#choose(call, sought);
     const fewer = { ...facts, omittable: [] };
     const rest = { facts: fewer, wanted: wantedOutputs(fewer), proof: undefined };
@@ -144,8 +127,8 @@ export class Shortener {
     return isShorter ? chosen : leavesNothing(without);
   }
 
-  /** Looks for what may be left out. Never throws. */
-  async seek(call: ShorteningCall): Promise<Sought> {
+  /** Finds what may be left out, and begins its proof. */
+  async findCandidates(call: ShorteningCall): Promise<Sought> {
     const { reading, modes, settings } = call;
     const { view, place } = reading;
     this.#keeper.refresh();
@@ -165,15 +148,16 @@ export class Shortener {
     const mark = elisionMark(elisionPlace);
     const measures = isHalfFull(windowOf(reading)) ? measureAddresses(view, place) : [];
     const asked = [...refusals, ...(mark === undefined ? [] : [mark]), ...measures];
-    const found = await this.#parts.ledger.find(asked, this.#msLeft(call));
+    const found = await this.#parts.ledger.find(asked, call.deadline.msLeft);
     if (isReal && isRefused(refusals, found, this.#parts.clock.now())) {
       return { state: 'bypassed_provider_refused' };
     }
     if (isReal && call.verdict === 'send_all') {
       return { state: 'bypassed_not_worth_it' };
     }
-    const key = mark === undefined ? '' : `${keyOf(mark)}:${conversationKeyOf(place)}`;
-    const hasBatches = this.#batches.has(key) || (mark !== undefined && found.has(mark));
+    const key = mark === undefined ? '' : keyOf(mark);
+    const wereKnown = reading.state.batches.has(key);
+    const hasBatches = wereKnown || (mark !== undefined && found.has(mark));
     // Whether something was left out before is not known: to leave out anything else would break the
     // prefix twice.
     if (!hasBatches && found.missing !== undefined) return { state: 'bypassed_recall_degraded' };
@@ -196,8 +180,9 @@ export class Shortener {
   ): Promise<Sought> {
     // Nearly always the ledger knows what it knew a request ago: the memory is asked along with it.
     const { key } = place;
-    const before = this.#batches.get(key);
-    const asking = this.#parts.ledger.find(elisionAddresses(place), this.#msLeft(call));
+    const { batches } = call.reading.state;
+    const before = batches.get(key);
+    const asking = this.#parts.ledger.find(elisionAddresses(place), call.deadline.msLeft);
     const guess = before === undefined ? undefined : this.#want(call, before, fill);
     const found = await asking;
     const known = batchesIn(found, place);
@@ -208,7 +193,7 @@ export class Shortener {
       // What is known stays out. A new batch must wait until all is known.
       return this.#want({ ...call, verdict: 'no_more' }, known, fill);
     }
-    remember(this.#batches, key, known);
+    batches.set(key, known);
     const isGuessed = before !== undefined && isSameBatches(before, known);
     return guess !== undefined && isGuessed ? guess : this.#want(call, known, fill);
   }
@@ -228,17 +213,11 @@ export class Shortener {
   }
 
   /** Exchanges old enough to be left out, of a conversation that this process has seen before. */
-  #seesAgain({ view, place }: Reading): boolean {
+  #seesAgain({ view, state }: Reading): boolean {
     if ((view.items.at(-1)?.soFar.exchange.number ?? 0) < EXCHANGES_TO_OMIT) return false;
-    const key = `${place.space} ${place.conversation}`;
-    if (this.#seen.has(key)) return true;
-    this.#seen.add(key);
-    forgetOldest(this.#seen, SEEN_MAX);
-    return false;
-  }
-
-  #msLeft({ until }: Pick<ShorteningCall, 'until'>): number {
-    return Math.max(0, until - this.#parts.clock.monotonic());
+    const hadOld = state.hadOldExchanges;
+    state.hadOldExchanges = true;
+    return hadOld;
   }
 
   /** The provider has counted what was forwarded: near the window this says how large the whole is. */
@@ -301,7 +280,7 @@ export class Shortener {
       repeated: repeatedOutputs(outputs, known),
       omittable: omissions.filter((omission) => !omitted.has(omission)),
       omitted: [...omitted],
-      isStored: (digest) => isMeasured || isCacheCold || this.#keeper.isStored(place.space, digest),
+      isStored: (digest) => isMeasured || isCacheCold || this.#keeper.isStored(place, digest),
       isCacheCold,
       keepRounds: settings.elisionKeepRounds,
       prices: pricesOf(reading),
@@ -316,7 +295,7 @@ export class Shortener {
     // Shadow leaves nothing out, and measures as if all were held.
     if (modes.compression === 'shadow') return provenUnasked(texts);
     const { space } = reading.place;
-    return this.#possession.begin({ texts, space, deadlineMs: this.#msLeft(call) });
+    return this.#possession.begin({ texts, space, deadlineMs: call.deadline.msLeft });
   }
 
   async #choose(call: ShorteningCall, sought: Found): Promise<Shortening> {
@@ -327,7 +306,7 @@ export class Shortener {
     if (possession.kind === 'degraded') return leavesNothing('bypassed_recall_degraded');
     const { digests } = possession;
     for (const { digest } of [...wanted.repeated, ...wanted.batch]) {
-      if (!digests.has(digest)) this.#keeper.lost(call.reading.place.space, digest);
+      if (!digests.has(digest)) this.#keeper.lost(call.reading.place, digest);
     }
     const chosen = chooseOutputs(facts, wanted, digests);
     await this.#record(call, chosen, wanted.comesBack);
@@ -352,12 +331,6 @@ export class Shortener {
       ...(isNew ? elisionEntries(chosen, place, at) : []),
     ]);
   }
-}
-
-function remember(batches: Map<string, Batches>, mark: string, known: Batches): void {
-  batches.delete(mark);
-  batches.set(mark, known);
-  forgetOldest(batches, SEEN_MAX);
 }
 
 function stateNearWindow({ reading, modes }: ShorteningCall, isOver: boolean): ContinuityState {

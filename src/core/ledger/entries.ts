@@ -161,6 +161,11 @@ export function conversationKeyOf({ tenant, space, conversation }: ConversationO
   return `${withoutColon(tenant)}:${withoutColon(space)}:${conversation}`;
 }
 
+/** Names a text that is kept in a space, for what a process remembers about it. */
+export function textKeyOf({ tenant, space }: SpaceOwner, digest: string): string {
+  return `${withoutColon(tenant)}:${withoutColon(space)}:${digest}`;
+}
+
 function keyInTenant(address: LedgerAddress): string {
   const space = withoutColon(address.space);
   switch (address.kind) {

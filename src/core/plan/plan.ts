@@ -94,8 +94,11 @@ export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan
 /** Why a body was not read: it is not what its dialect says, or more than svc reads. */
 export type Unread = 'unparseable' | 'too_large';
 
-/** The plan for a body that svc did not read: the client's own bytes, all of them. */
-export function untouchedPlan(modes: Modes, tokens: number, why: Unread): Plan {
+/**
+ * The plan for a body that svc did not read, or could not change because something failed: the client's
+ * own bytes, all of them.
+ */
+export function untouchedPlan(modes: Modes, tokens: number, why: Unread | 'recall_degraded'): Plan {
   const isDeterministic = modes.compression === 'deterministic';
   return {
     edits: [],

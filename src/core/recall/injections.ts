@@ -89,7 +89,7 @@ export interface Replay {
   readonly placements: readonly Placement[];
   /** The unanswered item has its entry: no recall is needed for it. */
   readonly isSettled: boolean;
-  /** Every answered item has its entry: nothing more can be known of what was placed before. */
+  /** Every answered item has the entry that counts for it, so a ledger that is late changes nothing. */
   readonly isWhole: boolean;
   /** To be recorded, so that this conversation and each one that goes on from it find them again. */
   readonly pins: readonly BlockEntry[];
@@ -118,10 +118,9 @@ export function replayBlocks(
   for (const human of humans) {
     const isUnanswered = human.item === facts.unanswered;
     const entry = entryOf(human, found, { ...facts, isUnanswered });
-    if (entry === undefined) {
-      isWhole &&= isUnanswered;
-      continue;
-    }
+    const counts = facts.isStated ? human.own : human.answered;
+    isWhole &&= isUnanswered || (counts !== undefined && found.has(counts));
+    if (entry === undefined) continue;
     if (isUnanswered) isSettled = true;
     pins.push(...pinsOf(human, entry, { found, isStated: facts.isStated }));
     const { block, form } = entry;

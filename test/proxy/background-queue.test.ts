@@ -1,20 +1,21 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Hands, Pacer } from '../../src/proxy/pacer.ts';
+import { BackgroundQueue, BusyCounter } from '../../src/proxy/background-queue.ts';
 
 const STEP_MS = 100;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const placeOf = (conversation: string) => ({ space: 'default', conversation });
+const placeOf = (conversation: string) => ({ tenant: 'local', space: 'default', conversation });
 
 function open(pieces: Record<string, number>) {
   const done: string[] = [];
-  const hands = new Hands();
-  const pacer = new Pacer(hands, STEP_MS);
-  const add = (conversation: string, times: number): void =>
-    pacer.add(placeOf(conversation), {
+  const busy = new BusyCounter();
+  const queue = new BackgroundQueue(busy, STEP_MS);
+  const add = (conversation: string, times: number, bytes = 1): void =>
+    queue.add(placeOf(conversation), {
       times,
+      bytes,
       doOne: () => {
         const left = pieces[conversation] ?? 0;
         if (left === 0) return false;
@@ -23,7 +24,7 @@ function open(pieces: Record<string, number>) {
         return true;
       },
     });
-  return { done, hands, pacer, add };
+  return { done, busy, queue, add };
 }
 
 test('one piece a step, no more than asked for, and conversations take turns', async () => {
@@ -48,11 +49,11 @@ test('a later request of the conversation takes the place of the earlier one', a
 });
 
 test('a piece that cannot be done ends nothing, and does not hold up the others', async () => {
-  const { done, pacer, add } = open({ a: 9 });
+  const { done, queue, add } = open({ a: 9 });
   const doOne = (): boolean => {
     throw new RangeError('Maximum call stack size exceeded');
   };
-  pacer.add(placeOf('broken'), { doOne, times: 8 });
+  queue.add(placeOf('broken'), { doOne, times: 8, bytes: 1 });
   add('a', 2);
   await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(done).toEqual(['a', 'a']);
@@ -60,47 +61,60 @@ test('a piece that cannot be done ends nothing, and does not hold up the others'
 });
 
 test('what waits at the end is done at once, also what is being done just then', async () => {
-  const { done, pacer, add } = open({ a: 9, b: 9 });
+  const { done, queue, add } = open({ a: 9, b: 9 });
   add('a', 3);
   add('b', 2);
   vi.advanceTimersByTime(STEP_MS);
-  await pacer.drain(60_000);
+  await queue.drain(60_000);
   expect(done.toSorted()).toEqual(['a', 'a', 'a', 'b', 'b']);
 });
 
 test('a memory that does not answer holds up the end for a moment only', async () => {
   vi.useRealTimers();
   let count = 0;
-  const pacer = new Pacer(new Hands(), STEP_MS);
+  const queue = new BackgroundQueue(new BusyCounter(), STEP_MS);
   const doOne = async (): Promise<boolean> => {
     count += 1;
     await new Promise((resolve) => setTimeout(resolve, 200));
     return true;
   };
-  pacer.add(placeOf('a'), { doOne, times: 1000 });
-  await pacer.drain(500);
+  queue.add(placeOf('a'), { doOne, times: 1000, bytes: 1 });
+  await queue.drain(500);
   expect(count).toBeGreaterThan(0);
   expect(count).toBeLessThan(10);
 });
 
-test('nothing is done while a request is in hand', async () => {
-  const { done, hands, add } = open({ a: 9 });
-  const [letGo, letOtherGo] = [hands.hold(), hands.hold()];
+test('a piece waits while a request is in hand', async () => {
+  const { done, busy, add } = open({ a: 9 });
+  const [held, other] = [busy.hold(), busy.hold()];
   add('a', 1);
   await vi.advanceTimersByTimeAsync(3 * STEP_MS);
-  letGo();
-  letGo();
+  held.release();
+  held.release();
   await vi.advanceTimersByTimeAsync(3 * STEP_MS);
   expect(done).toEqual([]);
-  letOtherGo();
+  other.release();
   await vi.advanceTimersByTimeAsync(STEP_MS);
   expect(done).toEqual(['a']);
 });
 
-test('of many conversations the latest few wait', async () => {
+test('on a proxy that is never idle, pieces of conversations without a request in hand still run', async () => {
+  const { done, busy, add } = open({ a: 9, b: 9 });
+  const held = busy.hold();
+  held.belongsTo(placeOf('a'));
+  add('a', 2);
+  add('b', 2);
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(done).toEqual(['b', 'b']);
+  held.release();
+  await vi.advanceTimersByTimeAsync(3 * STEP_MS);
+  expect(done).toEqual(['b', 'b', 'a', 'a']);
+});
+
+test('of many conversations the latest wait, as far as their bodies have room', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   const { done, add } = open(Object.fromEntries(names.map((name) => [name, 1])));
-  for (const name of names) add(name, 1);
+  for (const name of names) add(name, 1, 6 * 1024 * 1024);
   await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(done).toEqual(['c', 'd', 'e', 'f']);
 });

@@ -1,0 +1,186 @@
+import { conversationKeyOf, type ConversationOwner } from '../core/ledger/entries.ts';
+import { withinDeadline } from './memory-deadline.ts';
+
+/**
+ * Runs work that nobody waits for, a piece at a time: keeping the history of sessions that began before
+ * svc did, and the outputs that may be left out one day. Both stand in every later request too; but a
+ * session may have had its last one, or may come back compacted, so the queue is drained at shutdown.
+ *
+ * A piece runs when svc has no request in hand. On a busy proxy that moment may never come, so a piece
+ * that has waited long enough runs between the requests of other conversations.
+ */
+
+/** Bodies that waiting work may hold on to: as much as the views of recent bodies. */
+const BYTES_MAX = 24 * 1024 * 1024;
+/** Pieces take some 10 ms: on a busy proxy this is 1 % of a core. */
+const PATIENCE_MS = 1_000;
+
+/** Counts the requests that svc has in hand. While a provider thinks, a request is not in hand. */
+export class BusyCounter {
+  #count = 0;
+  readonly #byConversation = new Map<string, number>();
+
+  get isIdle(): boolean {
+    return this.#count === 0;
+  }
+
+  isBusyWith(key: string): boolean {
+    return this.#byConversation.has(key);
+  }
+
+  hold(): HeldRequest {
+    return new HeldRequest((by, key) => this.#add(by, key));
+  }
+
+  #add(by: 1 | -1, key: string | undefined): void {
+    if (key === undefined) {
+      this.#count += by;
+      return;
+    }
+    const count = (this.#byConversation.get(key) ?? 0) + by;
+    if (count === 0) this.#byConversation.delete(key);
+    else this.#byConversation.set(key, count);
+  }
+}
+
+/** A request in hand, until it is released, once or more often. */
+class HeldRequest {
+  readonly #add: (by: 1 | -1, key: string | undefined) => void;
+  #key: string | undefined;
+  #isHeld = true;
+
+  constructor(add: (by: 1 | -1, key: string | undefined) => void) {
+    this.#add = add;
+    add(1, undefined);
+  }
+
+  /** Its conversation is known now. */
+  belongsTo(owner: ConversationOwner): void {
+    if (!this.#isHeld || this.#key !== undefined) return;
+    this.#key = conversationKeyOf(owner);
+    this.#add(1, this.#key);
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#add(-1, undefined);
+    if (this.#key !== undefined) this.#add(-1, this.#key);
+  }
+}
+
+/** Work of one conversation. */
+export interface QueuedWork {
+  /** One piece; says whether there was one. */
+  readonly doOne: () => boolean | Promise<boolean>;
+  /** At most so many pieces. */
+  readonly times: number;
+  /** Bytes that it holds on to while it waits. */
+  readonly bytes: number;
+}
+
+interface Waiting extends QueuedWork {
+  /** Since its last piece, or since it came; as performance.now(). */
+  readonly since: number;
+}
+
+export class BackgroundQueue {
+  readonly #busy: BusyCounter;
+  readonly #paceMs: number;
+  /** By conversation; the one that has waited longest is the first. */
+  readonly #waiting = new Map<string, Waiting>();
+  #bytes = 0;
+  #isPlanned = false;
+  #running: Promise<void> = Promise.resolve();
+
+  /** `paceMs`: before each piece. */
+  constructor(busy: BusyCounter, paceMs: number) {
+    this.#busy = busy;
+    this.#paceMs = paceMs;
+  }
+
+  /** Replaces the work that an earlier request of the conversation left waiting. */
+  add(owner: ConversationOwner, work: QueuedWork): void {
+    const key = conversationKeyOf(owner);
+    this.#take(key);
+    if (work.times === 0) return;
+    this.#put(key, work);
+    for (const oldest of this.#waiting.keys()) {
+      if (this.#bytes <= BYTES_MAX || oldest === key) break;
+      this.#take(oldest);
+    }
+    this.#plan();
+  }
+
+  /** Runs all that waits, without pauses, for so many milliseconds at most. Never rejects. */
+  async drain(withinMs: number): Promise<void> {
+    await withinDeadline(withinMs, (late) => this.#runAll(late)).catch(() => undefined);
+  }
+
+  async #runAll(late: AbortSignal): Promise<void> {
+    await this.#running;
+    while (!late.aborted) {
+      const [key] = this.#waiting.keys();
+      if (key === undefined) return;
+      // oxlint-disable-next-line no-await-in-loop -- The store takes one after the other.
+      await this.#run(key);
+    }
+  }
+
+  // The process may end in between.
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    setTimeout(() => void this.#step(), this.#paceMs).unref();
+  }
+
+  async #step(): Promise<void> {
+    const key = this.#next();
+    if (key !== undefined) {
+      this.#running = this.#run(key);
+      await this.#running;
+    }
+    this.#isPlanned = false;
+    if (this.#waiting.size > 0) this.#plan();
+  }
+
+  /** The conversation whose piece may run now. */
+  #next(): string | undefined {
+    if (this.#busy.isIdle) return this.#waiting.keys().next().value;
+    const before = performance.now() - PATIENCE_MS;
+    for (const [key, { since }] of this.#waiting) {
+      if (since > before) return undefined;
+      if (!this.#busy.isBusyWith(key)) return key;
+    }
+    return undefined;
+  }
+
+  async #run(key: string): Promise<void> {
+    const work = this.#take(key);
+    if (work === undefined) return;
+    const isMore = (await tryOne(work.doOne)) && work.times > 1;
+    // Behind the others: they alternate. A later request may have replaced it meanwhile.
+    if (isMore && !this.#waiting.has(key)) this.#put(key, { ...work, times: work.times - 1 });
+  }
+
+  #put(key: string, work: QueuedWork): void {
+    this.#waiting.set(key, { ...work, since: performance.now() });
+    this.#bytes += work.bytes;
+  }
+
+  #take(key: string): Waiting | undefined {
+    const work = this.#waiting.get(key);
+    this.#waiting.delete(key);
+    this.#bytes -= work?.bytes ?? 0;
+    return work;
+  }
+}
+
+// Nobody waits here who could catch it: an error would end the process, and every answer with it.
+async function tryOne(doOne: QueuedWork['doOne']): Promise<boolean> {
+  try {
+    return await doOne();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,92 @@
+import { Recent } from '../core/bytes/recent.ts';
+import {
+  conversationKeyOf,
+  type ConversationOwner,
+  type LeftOut,
+  type LongCache,
+} from '../core/ledger/entries.ts';
+import type { MeterState, Verdict } from '../core/shortening/meter.ts';
+
+/**
+ * Everything that this process remembers of one conversation. It is a cache: whatever is forgotten here
+ * is found again in the ledger, the request log or the memory, and the result is the same.
+ *
+ * Three things are kept for the whole process instead, because they belong to no conversation: the views
+ * of recent bodies (conversations.ts), which are found by their bytes; the outputs that the memory holds
+ * (output-keeper.ts), which forks of a conversation share; and what was read of an item (held-digests.ts,
+ * read-items.ts), which lives exactly as long as the item.
+ */
+export class ConversationState {
+  /** The blocks that each of the last prompts carried: its tool loop repeats them in every round. */
+  readonly blocks = new Recent<string, KnownBlocks>(PROMPTS_MAX);
+  /** The batches that the last requests found, by the address of their mark. */
+  readonly batches = new Recent<string, readonly LeftOut[]>(OPENINGS_MAX);
+  /** Exchanges that were kept, by the fingerprint of their first item. */
+  readonly keptExchanges = new Recent<string, true>(EXCHANGES_MAX);
+  /** Everything up to these items was kept, by fingerprint. */
+  readonly keptHistories = new Recent<string, true>(HISTORIES_MAX);
+  /** The ledger's generation in which they were kept. */
+  keptIn: number | undefined;
+  cost: TrackedCost = { state: undefined, verdict: 'goes_on', isLoaded: false };
+  longCache: KnownLongCache | undefined;
+  /** When its last request came, by the monotonic clock. */
+  lastSeenAt: number | undefined;
+  /** It had exchanges that are old enough to be left out. */
+  hadOldExchanges = false;
+  /** The ledger's generation in which this process last gave outputs of it to the memory. */
+  storedOutputsIn: number | undefined;
+  /** When the provider last refused one of its requests in both forms, by the monotonic clock. */
+  refusedBothAt: number | undefined;
+}
+
+// A person goes back a few prompts at most, and a prompt is asked about once a round.
+const PROMPTS_MAX = 8;
+// Clients that compact or rewind change how a conversation begins.
+const OPENINGS_MAX = 4;
+// They are forgotten when all of a history is kept; a history that is read in may have some thousand.
+const EXCHANGES_MAX = 10_000;
+// A person who goes back further has the exchanges before that point offered once more.
+const HISTORIES_MAX = 64;
+// Some kilobytes each. A person's agents work on a few dozen conversations a day.
+const CONVERSATIONS_MAX = 1_024;
+
+/** Blocks and the index of their items, without the body that the items stand in. */
+export interface KnownBlocks {
+  /** The ledger's when they were placed: another one means that some may be forgotten. */
+  readonly generation: number;
+  readonly blocks: readonly KnownBlock[];
+}
+
+export interface KnownBlock {
+  readonly index: number;
+  readonly block: string;
+  readonly form: 'text' | 'part';
+  readonly tokens: number;
+}
+
+export interface TrackedCost {
+  readonly state: MeterState | undefined;
+  readonly verdict: Verdict;
+  /** The log was asked for the requests of an earlier process. */
+  readonly isLoaded: boolean;
+}
+
+export interface KnownLongCache {
+  readonly state: LongCache | undefined;
+  /** Its newest request came after a pause that the long lifetime should have bridged. */
+  readonly isBridging: boolean;
+}
+
+/** The states of all conversations, the one that was used longest ago makes way. */
+export class ConversationStates {
+  readonly #states = new Recent<string, ConversationState>(CONVERSATIONS_MAX);
+
+  of(owner: ConversationOwner): ConversationState {
+    const key = conversationKeyOf(owner);
+    const known = this.#states.get(key);
+    if (known !== undefined) return known;
+    const state = new ConversationState();
+    this.#states.set(key, state);
+    return state;
+  }
+}

@@ -1,0 +1,259 @@
+import { isUnplaced } from '../core/request/space.ts';
+import { estimateTextTokens } from '../core/bytes/tokens.ts';
+import { questionText } from '../core/memory/captures.ts';
+import type { MemoryState } from '../core/plan/memory-state.ts';
+import { groupExchanges } from '../core/conversation/exchanges.ts';
+import { type BlockFact, keyOf } from '../core/ledger/entries.ts';
+import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
+import {
+  blockAddresses,
+  entriesFor,
+  type HumanItem,
+  humanItems,
+  type Placement,
+  replayBlocks,
+  roomForBlock,
+  unansweredItem,
+} from '../core/recall/injections.ts';
+import type { LedgerMiss } from '../core/ledger/found-entries.ts';
+import { contentForm } from '../core/plan/item-edits.ts';
+import type { Modes } from '../core/http/modes.ts';
+import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
+import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
+import type { KnownBlock } from './conversation-state.ts';
+import type { Deadline } from './deadline.ts';
+import { HeldDigests } from './held-digests.ts';
+import type { ProxyParts } from './parts.ts';
+import type { Reading } from './read-request.ts';
+import { RecallGuard } from './recall-guard.ts';
+
+/** The blocks that a request carries, and what the client is told about memory. */
+export interface Recalled {
+  readonly placements: readonly Placement[];
+  readonly state: MemoryState;
+}
+
+// BM25 over more words than this finds the common ones: a question is a few sentences.
+const QUESTION_CHARS_MAX = 4_096;
+
+const NOTHING: readonly Placement[] = [];
+
+export interface RecallCall {
+  readonly reading: Reading | undefined;
+  readonly modes: Modes;
+  readonly settings: ProxySettings;
+  readonly isCacheCold: boolean;
+  readonly deadline: Deadline;
+}
+
+interface ReadCall extends RecallCall {
+  readonly reading: Reading;
+}
+
+/** Blocks that were placed before; and the newest prompt, where nothing was decided for it yet. */
+export type Replayed =
+  | { readonly kind: 'settled'; readonly recalled: Recalled }
+  | {
+      readonly kind: 'open';
+      readonly reading: Reading;
+      readonly prompt: HumanItem;
+      readonly placements: readonly Placement[];
+      /** The ledger's, before it was asked. */
+      readonly generation: number;
+    };
+
+/** Replays the blocks that the ledger knows, recalls for a new prompt, and records what it placed. */
+export class Recaller {
+  readonly #parts: ProxyParts;
+  readonly #guard: RecallGuard;
+  readonly #held = new HeldDigests();
+
+  constructor(parts: ProxyParts) {
+    this.#parts = parts;
+    this.#guard = new RecallGuard(parts.memory, parts.clock);
+  }
+
+  /** Finds the blocks that earlier requests of this conversation carried. */
+  async replay(call: RecallCall): Promise<Replayed> {
+    const { reading } = call;
+    const state = stateWithout(call);
+    if (reading === undefined || state !== undefined) {
+      return settled({ placements: NOTHING, state: state ?? 'skipped_unsupported' });
+    }
+    const generation = this.#parts.ledger.generation();
+    const humans = humanItems(reading.view, reading.place);
+    const loop = humans.at(-1)?.answered;
+    const isLoop = loop !== undefined && unansweredItem(reading.view) === undefined;
+    const known = isLoop ? reading.state.blocks.get(keyOf(loop)) : undefined;
+    if (known?.generation === generation) {
+      return settled(stateOf(known.blocks.flatMap((block) => atItem(reading, block))));
+    }
+    const { replayed, isLasting } = await this.#askLedger({ ...call, reading }, humans, generation);
+    if (isLoop && isLasting && replayed.kind === 'settled') {
+      const blocks = replayed.recalled.placements.map(blockOf);
+      reading.state.blocks.set(keyOf(loop), { generation, blocks });
+    }
+    return replayed;
+  }
+
+  /**
+   * Recalls for the newest prompt, if nothing was decided for it. `leavesOut`: digests of texts that the
+   * request may leave out; it is recalled as if it did not hold them.
+   */
+  async recall(
+    call: RecallCall,
+    replayed: Replayed,
+    leavesOut: ReadonlySet<string>,
+  ): Promise<Recalled> {
+    if (replayed.kind === 'settled') return replayed.recalled;
+    const { reading, prompt, placements, generation } = replayed;
+    const { recalledTokensMax } = call.settings;
+    const facts = { recalledTokensMax, isCacheCold: call.isCacheCold };
+    const room = roomForBlock(reading.view, placements, facts);
+    if (room === undefined) return this.#settle(prompt, placements, undefined);
+    const { tokensMax } = room;
+    const question = this.#question(reading, prompt, { tokensMax, placed: placements, leavesOut });
+    const { passages, state } = await this.#guard.recall(question, call.deadline.msLeft);
+    // What was found, or placed earlier, may be what was forgotten while the memory was asked.
+    if (this.#parts.ledger.generation() !== generation) {
+      return { placements: NOTHING, state: 'degraded_unavailable' };
+    }
+    // A degraded recall is not recorded: the next request of this prompt asks again.
+    if (state !== 'recalled' && state !== 'empty') return { placements, state };
+    const earlier = room.dropsEarlier ? NOTHING : placements;
+    const told = earlier.map((placement) => placement.block);
+    const written = writeRecallBlock(passages, tokensMax - MARK_TOKENS, told);
+    const block = marked(written, this.#parts.blockKey);
+    const form = contentForm(reading.view, prompt.item);
+    if (block.text === '' || form === undefined) {
+      return this.#settle(prompt, placements, undefined);
+    }
+    const placement = { item: prompt.item, block: block.text, form, tokens: block.tokens };
+    return this.#settle(prompt, [...earlier, placement], {
+      block: block.text,
+      form,
+      dropsEarlier: room.dropsEarlier,
+    });
+  }
+
+  /** The provider refused the changed request: this conversation is left alone for an hour. */
+  async refused({ view, place, state }: Reading): Promise<void> {
+    state.blocks.clear();
+    const addresses = refusalAddresses(view, place, 'recall');
+    await this.#parts.ledger.record(refusalEntries(addresses, this.#parts.clock.now()));
+  }
+
+  /** `isLasting`: true of the later requests of this prompt too. */
+  async #askLedger(
+    { reading, settings, deadline }: ReadCall,
+    humans: readonly HumanItem[],
+    generation: number,
+  ): Promise<{ readonly replayed: Replayed; readonly isLasting: boolean }> {
+    const { view, place } = reading;
+    const refusals = refusalAddresses(view, place, 'recall');
+    const asked = [...refusals, ...blockAddresses(humans)];
+    const found = await this.#parts.ledger.find(asked, deadline.msLeft);
+    const now = this.#parts.clock.now();
+    if (isRefused(refusals, found, now)) {
+      const recalled = { placements: NOTHING, state: 'skipped_unsupported' } as const;
+      return { replayed: settled(recalled), isLasting: false };
+    }
+    const { isStated } = place;
+    const { recalledTokensMax } = settings;
+    const unanswered = unansweredItem(view);
+    const facts = { unanswered, isStated, now, recalledTokensMax };
+    const { placements, isSettled, isWhole, pins } = replayBlocks(humans, found, facts);
+    const prompt = isSettled ? undefined : humans.find(({ item }) => item === unanswered);
+    if (found.missing !== undefined && !(isWhole && prompt === undefined)) {
+      // To place something new beside blocks that are not known would break the prefix twice.
+      const recalled = { placements, state: stateOfMiss(found.missing) };
+      return { replayed: settled(recalled), isLasting: false };
+    }
+    if (found.missing === undefined) await this.#parts.ledger.record(pins);
+    if (prompt === undefined) return { replayed: settled(stateOf(placements)), isLasting: true };
+    if (reading.hasProviderState) {
+      const state = placements.length === 0 ? 'skipped_unsupported' : 'recalled';
+      return { replayed: settled({ placements, state }), isLasting: false };
+    }
+    return {
+      replayed: { kind: 'open', reading, prompt, placements, generation },
+      isLasting: false,
+    };
+  }
+
+  /** Records the decision for this prompt before it is forwarded, so that a restart repeats it. */
+  async #settle(
+    prompt: HumanItem,
+    placements: readonly Placement[],
+    decided: BlockFact | undefined,
+  ): Promise<Recalled> {
+    const fact = decided ?? ({ block: '', form: 'text', dropsEarlier: false } as const);
+    await this.#parts.ledger.record(entriesFor(prompt, { ...fact, at: this.#parts.clock.now() }));
+    return stateOf(placements);
+  }
+
+  #question(reading: Reading, human: HumanItem, { tokensMax, placed, leavesOut }: Room) {
+    const blocks = placed.map(({ block }) => block);
+    const { items } = reading.view;
+    const exchanges = groupExchanges(items);
+    const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
+    return {
+      space: reading.place.space,
+      humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
+      assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
+      excludeDigests: this.#held
+        .of(items, exchanges, blocks)
+        .filter((digest) => !leavesOut.has(digest)),
+      tokensMax,
+      now: this.#parts.clock.now(),
+    };
+  }
+}
+
+function blockOf({ item, ...block }: Placement): KnownBlock {
+  return { ...block, index: item.soFar.humans?.index ?? -1 };
+}
+
+function atItem({ view }: Reading, { index, ...block }: KnownBlock): readonly Placement[] {
+  const item = view.items[index];
+  return item === undefined ? [] : [{ ...block, item }];
+}
+
+interface Room {
+  readonly tokensMax: number;
+  /** The blocks of earlier prompts, which the request carries again. */
+  readonly placed: readonly Placement[];
+  readonly leavesOut: ReadonlySet<string>;
+}
+
+/** The state of a request that carries no block, whatever the ledger knows. */
+function stateWithout({ reading, modes }: RecallCall): MemoryState | undefined {
+  if (modes.memory === 'off') return 'off';
+  if (!modes.reads) return 'write_only';
+  if (reading === undefined) return 'skipped_unsupported';
+  if (reading.identity.kind !== 'main') return 'skipped_side_call';
+  // Shadow forwards the original request: there is nothing to recall for.
+  const isShadow = modes.compression === 'shadow';
+  const isElsewhere = reading.hasProviderHistory || isUnplaced(reading.place.space);
+  return isShadow || isElsewhere ? 'skipped_unsupported' : undefined;
+}
+
+/** Counted as later requests count it, so that all of them tell the client the same. */
+function marked({ text, tokens }: RecallBlock, key: string): RecallBlock {
+  if (text === '') return { text, tokens };
+  const block = markBlock(text, key);
+  return { text: block, tokens: estimateTextTokens(block) };
+}
+
+function settled(recalled: Recalled): Replayed {
+  return { kind: 'settled', recalled };
+}
+
+function stateOf(placements: readonly Placement[]): Recalled {
+  return { placements, state: placements.length === 0 ? 'empty' : 'recalled' };
+}
+
+function stateOfMiss(missing: LedgerMiss): MemoryState {
+  return missing === 'late' ? 'degraded_timeout' : 'degraded_unavailable';
+}
