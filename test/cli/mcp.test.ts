@@ -21,7 +21,7 @@ interface Texts {
 }
 
 /** `svc mcp` as a client starts it, in a project, beside a store that is open already. */
-async function openMcp() {
+async function openMcp(...flags: readonly string[]) {
   const home = realpathSync(tempFolder());
   const data = join(home, 'data');
   const project = join(home, 'project');
@@ -31,7 +31,7 @@ async function openMcp() {
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, SVC_DATA_HOME: data };
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [BIN, 'mcp'],
+    args: [BIN, 'mcp', ...flags],
     env,
     cwd: project,
     stderr: 'pipe',
@@ -57,8 +57,8 @@ test('a model is offered two tools that read, and is told when to use them', asy
 });
 
 test('memory_get and svc memory get give the exact stored bytes, whole and by lines', async () => {
-  const { store, ask, env, home } = await openMcp();
-  const record = outputRecordOf(TRICKY);
+  const { store, ask, env, home, project } = await openMcp();
+  const record = outputRecordOf(TRICKY, { space: folderSpace(project) });
   await store.memory.keepOutputs([record], patience());
   const ref = referenceOf(record.digest);
   const cases = [
@@ -77,9 +77,9 @@ test('memory_get and svc memory get give the exact stored bytes, whole and by li
 });
 
 test('a long text comes in parts of at most 1,500 tokens that fit together, or all at once', async () => {
-  const { store, ask, env, home } = await openMcp();
+  const { store, ask, env, home, project } = await openMcp();
   const text = Array.from({ length: 400 }, (_, at) => `line ${at} of a long log\n`).join('');
-  const record = outputRecordOf(text);
+  const record = outputRecordOf(text, { space: folderSpace(project) });
   await store.memory.keepOutputs([record], patience());
   const ref = referenceOf(record.digest);
   let whole = '';
@@ -109,8 +109,8 @@ test('a long text comes in parts of at most 1,500 tokens that fit together, or a
 });
 
 test('of a text that is too long for one answer the start comes, with the way to the rest', async () => {
-  const { store, ask } = await openMcp();
-  const oneLine = outputRecordOf('x'.repeat(70_000));
+  const { store, ask, project } = await openMcp();
+  const oneLine = outputRecordOf('x'.repeat(70_000), { space: folderSpace(project) });
   await store.memory.keepOutputs([oneLine], patience());
   const cut = await ask('memory_get', { ref: referenceOf(oneLine.digest), all: true });
   expect(cut.content[0]?.text).toBe('x'.repeat(60_000));
@@ -133,9 +133,46 @@ test('R25: memory_search looks in this project and in what belongs to all, nowhe
   expect(text).toContain('walrus-seven');
   expect(text).toContain('Friday');
   expect(text).not.toContain('otter-nine');
-  const other = { query: 'staging host', space: 'project/another', limit: 1 };
-  expect((await ask('memory_search', other)).content[0]?.text).toContain('otter-nine');
   expect((await ask('memory_search', { query: 'zebra' })).content[0]?.text).toContain('Nothing');
+});
+
+test('R42: a model reads its own project and global; more only where the person allowed it', async () => {
+  const said = (text: string, space: string) => recordOf(text, { space });
+  const secret = said('The staging host is otter-nine.', 'project/another');
+  const output = outputRecordOf('a log of another project', { space: 'project/another' });
+  const runs = [
+    { flags: [], isAllowed: false },
+    { flags: ['--space', 'project/third'], isAllowed: false },
+    { flags: ['--space', 'project/third', '--space', 'project/another'], isAllowed: true },
+    { flags: ['--all-spaces'], isAllowed: true },
+  ];
+  for (const { flags, isAllowed } of runs) {
+    // oxlint-disable-next-line no-await-in-loop -- One client after the other.
+    const { store, ask, project } = await openMcp(...flags);
+    // oxlint-disable-next-line no-await-in-loop
+    await store.memory.capture([secret, said('Shared words.', 'project/another')], patience());
+    // oxlint-disable-next-line no-await-in-loop
+    await store.memory.capture([said('Shared words.', folderSpace(project))], patience());
+    // oxlint-disable-next-line no-await-in-loop
+    await store.memory.keepOutputs([output], patience());
+    const asked = [
+      ['memory_search', { query: 'staging host', space: 'project/another' }],
+      ['memory_get', { ref: referenceOf(secret.digest) }],
+      ['memory_get', { ref: referenceOf(output.digest) }],
+    ] as const;
+    for (const [name, args] of asked) {
+      // oxlint-disable-next-line no-await-in-loop
+      const { isError, content } = await ask(name, args);
+      expect([flags, name, isError === true]).toEqual([flags, name, !isAllowed]);
+      const text = content.map((it) => it.text).join('\n');
+      expect(/otter-nine|a log of/.test(text)).toBe(isAllowed);
+      if (!isAllowed) expect(text).toContain('svc mcp --space');
+    }
+    // What two projects hold is read in the own one.
+    const shared = referenceOf(said('Shared words.', 'global').digest);
+    // oxlint-disable-next-line no-await-in-loop
+    expect((await ask('memory_get', { ref: shared })).content[0]?.text).toBe('Shared words.');
+  }
 });
 
 test('what is asked wrongly is answered with what to do, and the next question works', async () => {

@@ -88,4 +88,12 @@ export const ORIGINS = [
     to: '',
     test: 'test/core/own-blocks.test.ts',
   },
+  {
+    name: 'a model reads any space by reference',
+    file: 'src/cli/memory/mcp-tools.ts',
+    from: 'if (first === undefined || allowed.includes(first.space)) return first;',
+    to: 'return first;',
+    test: 'test/cli/mcp.test.ts',
+    only: 'R42',
+  },
 ];

@@ -34,14 +34,18 @@ const FIELDS: PartWords = {
   all: 'all: true',
 };
 
+/** The spaces that the person lets a model read; undefined: all of them. */
+export type AllowedSpaces = readonly string[] | undefined;
+
 export async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
-  { ref, ...part }: GetRequest,
+  { ref, allowed, ...part }: GetRequest & { readonly allowed: AllowedSpaces },
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
-  const record = await retrieveFrom(store, ref, signal);
+  const record = await retrieveAllowed(store, { ref, allowed }, signal);
   if (record === undefined) {
-    return failure('No memory has this reference. memory_search finds memories by words.');
+    const hint = allowed === undefined ? '' : ` ${moreSpaces(allowed)}`;
+    return failure(`No memory here has this reference. memory_search finds some by words.${hint}`);
   }
   const excerpt = excerptOf(record.text, part, FIELDS);
   if ('problem' in excerpt) return failure(`${excerpt.problem} ${excerpt.hint}`);
@@ -59,20 +63,43 @@ export async function getForModel(
   return { texts: [text, rest] };
 }
 
+/** The same words may be held in several spaces: one that the model may read is enough. */
+async function retrieveAllowed(
+  store: Pick<CliStore, 'memory' | 'readOutput'>,
+  { ref, allowed }: { readonly ref: string; readonly allowed: AllowedSpaces },
+  signal: AbortSignal,
+): Promise<{ readonly ref: string; readonly text: string } | undefined> {
+  if (allowed === undefined) return retrieveFrom(store, ref, signal);
+  const first = await store.memory.retrieve({ ref }, signal);
+  if (first === undefined || allowed.includes(first.space)) return first;
+  const { digest } = first;
+  const found = await Promise.all(
+    allowed.map((space) => store.memory.retrieve({ digest, space }, signal)),
+  );
+  return found.find((record) => record !== undefined);
+}
+
+function moreSpaces(allowed: readonly string[]): string {
+  return `A model may read ${allowed.join(' and ')}. The person allows more with: svc mcp --space NAME`;
+}
+
 export interface SearchRequest {
   readonly query: string;
   readonly limit?: number | undefined;
   readonly space?: string | undefined;
 }
 
-/** Without a space: the project of the folder that the client runs in, then what belongs to all. */
+/** Without a space: everything that the model may read, the project of its folder first. */
 export async function searchForModel(
   memory: Pick<Memory, 'list'>,
-  request: SearchRequest & { readonly project: string },
+  request: SearchRequest & { readonly project: string; readonly allowed: AllowedSpaces },
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
-  const { query, limit = FOUND_USUAL, space, project } = request;
-  const spaces = space === undefined ? [project, GLOBAL_SPACE] : [space];
+  const { query, limit = FOUND_USUAL, space, project, allowed } = request;
+  if (space !== undefined && allowed?.includes(space) === false) {
+    return failure(moreSpaces(allowed));
+  }
+  const spaces = space === undefined ? (allowed ?? [project, GLOBAL_SPACE]) : [space];
   const found = await Promise.all(
     spaces.map((name) => memory.list({ words: query, limit, space: name }, signal)),
   );

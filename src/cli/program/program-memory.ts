@@ -117,14 +117,32 @@ function addMcp(program: Command, { environment }: CommandContext): void {
     .description('Give a model the memory as tools, over standard input and output (MCP)')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ claude mcp add svc -- svc mcp\n  $ codex mcp add svc -- svc mcp',
+      '\nA model reads the memory of its own project and the space global, nothing else.\n' +
+        '\nExamples:\n  $ claude mcp add svc -- svc mcp\n  $ codex mcp add svc -- svc mcp --space team/shared',
     )
-    .action(async () => {
+    .option(
+      '--space <name>',
+      'a further space that a model may read; may be given again',
+      collect,
+      [],
+    )
+    .option('--all-spaces', 'a model may read every space', false)
+    .action(async ({ space, allSpaces }: McpFlags) => {
       const { serveMcp } = await import('../memory/mcp.ts');
       const { openStoreForCli } = await import('../memory/store-for-cli.ts');
       const { stdin } = process;
-      await serveMcp(process.cwd(), { environment, stdin }, openStoreForCli);
+      const options = { folder: process.cwd(), spaces: space, allSpaces };
+      await serveMcp(options, { environment, stdin }, openStoreForCli);
     });
+}
+
+interface McpFlags {
+  readonly space: readonly string[];
+  readonly allSpaces: boolean;
+}
+
+function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
 }
 
 function withListOptions(command: Command): Command {
