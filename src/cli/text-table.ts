@@ -1,6 +1,6 @@
 /** Columns of text for a screen of a given width. Cells are printable and one line already. */
 export interface TableShape {
-  /** Characters in a line; what is over is cut off. */
+  /** Characters in a line. Columns that do not fit whole are left out, the last ones first. */
   readonly columns: number;
   /** Columns that are aligned left; numbers are not. */
   readonly left: readonly number[];
@@ -13,13 +13,38 @@ export function table(rows: readonly (readonly string[])[], shape: TableShape): 
       widths[index] = Math.max(widths[index] ?? 0, length(cell));
     }
   }
+  const shown = fittingColumns(widths, shape.columns);
   return rows.map((row) => {
-    const cells = row.map((cell, index) => {
+    const cells = row.slice(0, shown).map((cell, index) => {
       const space = ' '.repeat((widths[index] ?? 0) - length(cell));
       return shape.left.includes(index) ? cell + space : space + cell;
     });
     return Array.from(cells.join('  ').trimEnd()).slice(0, shape.columns).join('');
   });
+}
+
+/** How many of the columns fit whole; the first one is always there. */
+function fittingColumns(widths: readonly number[], columns: number): number {
+  let used = 0;
+  const over = widths.findIndex((width, index) => {
+    used += width + (index === 0 ? 0 : 2);
+    return used > columns;
+  });
+  return over === -1 ? widths.length : Math.max(1, over);
+}
+
+/** Lines of at most `columns` characters that begin with `indent`, broken between words. */
+export function wrapped(text: string, columns: number, indent = ''): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? `${indent}${word}` : `${line} ${word}`;
+    if (line !== '' && length(longer) > columns) {
+      lines.push(line);
+      line = `${indent}${word}`;
+    } else line = longer;
+  }
+  return [...lines, line];
 }
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;

@@ -133,6 +133,9 @@ const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/** The table itself, for what explains it. */
+export const ERROR_ROWS: Readonly<Record<ErrorCode, ErrorRow>> = ERRORS;
+
 /** This request stops. The message is a constant plus safe fields: never a header, a body, a key. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';

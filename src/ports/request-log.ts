@@ -7,6 +7,7 @@ import type { Rereads } from '../core/shortening/rereads.ts';
 export interface RequestLog {
   /** Returns at once; rows are written in batches and may be lost by a kill. */
   add(row: RequestRow): void;
+  /** Newest first. `id`: those whose id is this or begins so. */
   list(filter: { readonly limit: number; readonly id?: string }): Promise<readonly RequestRow[]>;
   /** Rows of one conversation, the newest first; what is still on its way to the table may be missing. */
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]>;

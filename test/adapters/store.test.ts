@@ -287,9 +287,14 @@ test('request rows are written in batches and listed newest first, or by id', as
     { ...row, id: 'r99', at: 99 },
     { ...row, id: 'r98', at: 98 },
   ]);
-  expect(await store.requestLog.list({ limit: 9, id: 'r7' })).toEqual([
-    { ...row, id: 'r7', at: 7 },
+  expect(await store.requestLog.list({ limit: 1, id: 'r98' })).toEqual([
+    { ...row, id: 'r98', at: 98 },
   ]);
+  // The beginning of an id is enough.
+  const begun = await store.requestLog.list({ limit: 99, id: 'r7' });
+  expect(begun.map(({ id }) => id)).toEqual(
+    [79, 78, 77, 76, 75, 74, 73, 72, 71, 70, 7].map((at) => `r${at}`),
+  );
   await store.close();
   expect(await openStore(folder).requestLog.list({ limit: 1000 })).toHaveLength(100);
 });

@@ -3,7 +3,9 @@ import { CliError, reportError } from '../../src/cli/cli-error.ts';
 import { forgetMemories, getMemory, listMemories } from '../../src/cli/memory/memory.ts';
 import { listRequests } from '../../src/cli/requests/requests.ts';
 import type { CliStore } from '../../src/cli/memory/store-for-cli.ts';
+import { stripVTControlCharacters } from 'node:util';
 import { oneLine, printable, Terminal } from '../../src/cli/terminal.ts';
+import { screen as screenOf } from '../support/screen.ts';
 import {
   type ForgetFilter,
   type ListFilter,
@@ -196,8 +198,12 @@ test('requests are listed one a line, or as JSON', async () => {
   const { context, out } = screen();
   const { open } = storeOf();
   await listRequests({}, context, open);
-  expect(out()).toMatch(
-    /req_1 {2}200 {2}codex\/main {2}model\ufffd\[2J {2}100→120 tokens {2}20 recalled/,
+  const [head = '', line = ''] = out().split('\n');
+  expect(head).toMatch(
+    /^time +request +status +client +memory +shortening +in +sent +recalled +end/,
+  );
+  expect(line).toMatch(
+    /req_1 +200 +codex +recalled +not_needed +100 +120 +20 +complete +model\ufffd\[2J$/,
   );
   const json = screen();
   await listRequests({ json: true }, json.context, open);
@@ -219,4 +225,31 @@ test('nothing that a screen acts on is printed, and joined letters stay joined',
   expect(printable('tab\there\n👩\u200d💻')).toBe('tab\there\n👩\u200d💻');
   expect(oneLine(' a\n\n b ', 10)).toBe('a b');
   expect(oneLine('x'.repeat(1_000_000), 5)).toBe('xxxx…');
+});
+
+test('a narrow screen shows fewer columns of the requests, and each of them whole', async () => {
+  const { open } = storeOf();
+  for (const columns of [40, 60, 80, 120]) {
+    const { terminal, stdout } = screenOf(columns);
+    await listRequests({}, { terminal, environment: { SVC_DATA_HOME: '/nowhere' } }, open);
+    const [head = '', line = ''] = stripVTControlCharacters(stdout()).split('\n');
+    expect(Math.max(head.length, line.length)).toBeLessThanOrEqual(columns);
+    expect(['status', 'client', 'memory', 'shortening', 'end', 'model', 'request']).toContain(
+      head
+        .trim()
+        .split(/ +/)
+        .at(-1)
+        ?.replace(/^(?:in|sent|recalled)$/, 'end'),
+    );
+  }
+});
+
+test('the beginning of an id is enough, and one that is not is said so', async () => {
+  const { store } = storeOf();
+  const { context, out } = screen();
+  const requests = { ...store.requests, list: async () => [row, { ...row, id: 'req_12' }] };
+  const several = listRequests({ id: 'req_1' }, context, async () => ({ ...store, requests }));
+  await expect(several).rejects.toThrow('More than one request begins so.');
+  await listRequests({ id: 'req_' }, context, async () => store);
+  expect(out()).toContain('Request       req_1');
 });

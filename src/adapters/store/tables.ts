@@ -158,8 +158,10 @@ export class RequestTable {
             limit,
           )
         : this.#database.all<{ row: string }>(
-            'SELECT row FROM requests WHERE id = ? ORDER BY number DESC LIMIT ?',
+            // All that begin so: ids are of lower-case letters and digits, which come before a tilde.
+            'SELECT row FROM requests WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT ?',
             filter.id,
+            `${filter.id}~`,
             limit,
           );
     return rows.map(parsedRow);

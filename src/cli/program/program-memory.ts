@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { ForgetOptions, GetOptions, ListOptions } from '../memory/memory.ts';
 import { addOwningCommands } from './program-owning.ts';
+import type { ExplainOptions } from '../requests/explain.ts';
 import type { RequestsOptions } from '../requests/requests.ts';
 import type { StatsOptions } from '../requests/stats.ts';
 
@@ -32,6 +33,19 @@ function addRequests(program: Command, context: CommandContext): void {
       const { openStoreForCli } = await import('../memory/store-for-cli.ts');
       const chosen = id === undefined ? options : { ...options, id };
       await listRequests(chosen, context, openStoreForCli);
+    });
+  program
+    .command('explain')
+    .description('Say what a state or an error of svc means, and what to do')
+    .argument('[name]', 'its name, or how it begins; without one all are listed')
+    .option('--json', 'print a JSON list')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc explain bypassed_not_worth_it\n  $ svc explain UPSTREAM_TIMEOUT',
+    )
+    .action(async (name: string | undefined, options: ExplainOptions) => {
+      const { explainState } = await import('../requests/explain.ts');
+      explainState(name, options, context);
     });
   program
     .command('stats')
