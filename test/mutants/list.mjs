@@ -3,6 +3,7 @@
  * must then fail. `npm run mutants` (or `npm run mutants -- NAME`) runs them; not part of `npm test`.
  */
 
+import { LOGINS } from './logins.mjs';
 import { LIMITS } from './limits.mjs';
 import { ORIGINS } from './origins.mjs';
 import { STORE } from './store.mjs';
@@ -325,6 +326,7 @@ export const MUTANTS = [
     test: PROXY,
     only: '40-round',
   },
+  ...LOGINS,
   ...STORE,
   {
     name: 'secrets in escaped text stay readable',

@@ -12,6 +12,7 @@ import {
   removeBlock,
   type TomlBlock,
 } from '../../core/foreign/toml-block.ts';
+import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { CliError } from '../cli-error.ts';
 import type { ClientFileForm, Reverted } from './client-file.ts';
 import { clientHome } from './client-home.ts';
@@ -20,9 +21,19 @@ import { clientHome } from './client-home.ts';
 
 const PROVIDER = 'svc';
 
-export function codexFile(environment: Environment, tables: TomlBlock['tables']): ClientFileForm {
+/** svc as a provider of its own. */
+export function providerBlock(tables: TomlBlock['tables']): TomlBlock {
+  return { top: { model_provider: `"${PROVIDER}"` }, tables };
+}
+
+/** Codex's built-in provider at another base URL: it keeps its login and its history. */
+export function builtInBlock(baseUrl: string): TomlBlock {
+  const top = { model_provider: '"openai"', openai_base_url: tomlString(baseUrl) };
+  return { top, tables: [] };
+}
+
+export function codexFile(environment: Environment, block: TomlBlock): ClientFileForm {
   const path = join(codexFolder(environment), 'config.toml');
-  const block = { top: { model_provider: `"${PROVIDER}"` }, tables };
   return {
     path,
     undoCommand: 'svc print-config codex --undo',
@@ -54,8 +65,8 @@ function apply(
     );
   }
   const { text: after, change } = insertBlock(text, block, isWhole);
-  const own = parseToml(block.tables.map((table) => table.join('\n')).join('\n')) ?? {};
-  const wanted = withProvider(before, own);
+  const own = parseToml(linesOf(block).join('\n')) ?? {};
+  const wanted = withBlock(before, own);
   // The splice went by lines; the parser has the last word on what the file says now.
   if (!isDeepStrictEqual(plain(parseToml(after)), plain(wanted))) {
     throw new CliError(
@@ -66,15 +77,17 @@ function apply(
   return { text: after, change: { toml: change } };
 }
 
-/** What the file should say: everything that it says, and this provider in place of another. */
-function withProvider(before: Toml, own: Toml): Toml {
+function linesOf({ top, tables }: TomlBlock): readonly string[] {
+  return [...Object.entries(top).map(([key, value]) => `${key} = ${value}`), ...tables.flat()];
+}
+
+/** What the file should say: everything that it says, and the block's values in place of its own. */
+function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
-  const { model_providers: ours } = own;
-  return {
-    ...before,
-    model_provider: PROVIDER,
-    model_providers: { ...(isRecord(others) ? others : {}), ...(isRecord(ours) ? ours : {}) },
-  };
+  const { model_providers: ours, ...top } = own;
+  if (ours === undefined) return { ...before, ...top };
+  const providers = { ...(isRecord(others) ? others : {}), ...(isRecord(ours) ? ours : {}) };
+  return { ...before, ...top, model_providers: providers };
 }
 
 function revert(text: string, change: NonNullable<ClientChange['toml']>): Reverted {

@@ -7,11 +7,14 @@ export interface CodexProvider {
   /** With /v1. */
   readonly baseUrl: string;
   readonly name: string;
-  /** What prints the token; without it codex reads SVC_LOCAL_PROXY_TOKEN. */
-  readonly tokenCommand?: readonly string[];
+  /**
+   * Where the local token comes from: a command; the variable SVC_LOCAL_PROXY_TOKEN; or the path of the
+   * base URL, because Codex knows no command or sends its own login.
+   */
+  readonly credential: { readonly tokenCommand: readonly string[] } | 'variable' | 'path' | 'login';
 }
 
-export function codexTables({ baseUrl, name, tokenCommand }: CodexProvider): TomlBlock['tables'] {
+export function codexTables({ baseUrl, name, credential }: CodexProvider): TomlBlock['tables'] {
   const variable = [
     'env_key = "SVC_LOCAL_PROXY_TOKEN"',
     `env_key_instructions = ${tomlString('export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')}`,
@@ -21,11 +24,12 @@ export function codexTables({ baseUrl, name, tokenCommand }: CodexProvider): Tom
     `name = ${tomlString(name)}`,
     `base_url = ${tomlString(baseUrl)}`,
     'wire_api = "responses"',
-    ...(tokenCommand === undefined ? variable : []),
+    ...(credential === 'variable' ? variable : []),
+    ...(credential === 'login' ? ['requires_openai_auth = true'] : []),
     'supports_websockets = false',
   ];
-  if (tokenCommand === undefined) return [provider];
-  const [command = '', ...args] = tokenCommand;
+  if (typeof credential === 'string') return [provider];
+  const [command = '', ...args] = credential.tokenCommand;
   const auth = [
     '[model_providers.svc.auth]',
     `command = ${tomlString(command)}`,

@@ -113,9 +113,10 @@ function codexToml(baseUrl: string, options: CodexOptions): string {
   const tables = codexTables({
     baseUrl,
     name: codexName(options),
-    ...(options.authCommand === true
-      ? { tokenCommand: ['svc', 'config', 'token', '--start'] }
-      : {}),
+    credential:
+      options.authCommand === true
+        ? { tokenCommand: ['svc', 'config', 'token', '--start'] }
+        : 'variable',
   });
   return ['model_provider = "svc"', ...tables.flatMap((table) => ['', ...table])].join('\n');
 }

@@ -1,13 +1,20 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { isInstalled } from '../../adapters/foreign/client-files.ts';
+import { pathTokenOf } from '../../core/http/local-token.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { isBuiltInConfigurable } from './launch-codex.ts';
+import { takesLogin } from './launch.ts';
+import { versionOf } from './client-version.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { claudeFile } from './claude-file.ts';
 import { type ClientFileForm, undoClientFile, writeClientFile } from './client-file.ts';
 import { addressOf, loopbackVariables } from './client-variables.ts';
-import { codexFile, profileIn } from './codex-file.ts';
+import { builtInBlock, codexFile, profileIn, providerBlock } from './codex-file.ts';
 import { codexTables } from './codex-tables.ts';
 import type { CommandContext } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
-import { keyVariables, noteMissingUpstream } from '../setup/missing-upstream.ts';
+import { keyVariables, noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
 import { type CodexOptions, codexName, noteFor, noteProxy, requireOpenAi } from './print-config.ts';
 import { tokenCommand } from './token-command.ts';
 
@@ -33,14 +40,26 @@ export async function writeCodexConfig(
 ): Promise<void> {
   const { environment, terminal } = context;
   const note = noteFor(options, terminal);
-  if (options.undo === true) return undo(codexFile(environment, []), context, options);
+  if (options.undo === true)
+    return undo(codexFile(environment, providerBlock([])), context, options);
   if (options.openaiName === true) await requireOpenAi(environment);
-  const baseUrl = `${addressOf(await loadAccess(environment))}/v1`;
+  const access = await loadAccess(environment);
+  const isLogin = takesLogin(await storedUpstream(environment, 'openai_responses'));
   const command = tokenCommand(environment, script);
-  const tables = codexTables({ baseUrl, name: codexName(options), tokenCommand: command });
-  const form = codexFile(environment, tables);
-  await write({ form, client: 'Codex', baseUrl }, context, options);
-  warnOfNpx(command, context);
+  const isNew = await isNewCodex(environment);
+  const knowsCommand = !isLogin && isNew;
+  const base = knowsCommand ? addressOf(access) : withPathToken(access);
+  const baseUrl = `${base}/v1`;
+  const credential = isLogin ? 'login' : knowsCommand ? { tokenCommand: command } : 'path';
+  const form = codexFile(
+    environment,
+    isLogin && isNew
+      ? builtInBlock(baseUrl)
+      : providerBlock(codexTables({ baseUrl, name: codexName(options), credential })),
+  );
+  const target = { form, client: 'Codex', baseUrl: `${addressOf(access)}/v1` };
+  await write({ ...target, asksToken: knowsCommand }, context, options);
+  if (knowsCommand) warnOfNpx(command, context);
   await noteMissingUpstream(environment, 'openai_responses', note);
   const profile = await profileIn(form.path);
   if (profile !== undefined) {
@@ -58,23 +77,29 @@ export async function writeClaudeConfig(
   const note = noteFor(options, terminal);
   if (options.undo === true) return undo(claudeFile(environment, []), context, options);
   const access = await loadAccess(environment);
-  const baseUrl = addressOf(access);
+  const isLogin = takesLogin(await storedUpstream(environment, 'anthropic_messages'));
+  const baseUrl = isLogin ? withPathToken(access) : addressOf(access);
   const command = tokenCommand(environment, script);
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
-    // Set in a shell they would go along with every request, and the client would ask about one.
+    // Set in a shell they would go along with every request, or take the place of a login.
     ['ANTHROPIC_API_KEY', ''],
     ['ANTHROPIC_AUTH_TOKEN', ''],
     ...loopbackVariables(access.host, environment),
   ] as const;
   const settings = [
-    { path: ['apiKeyHelper'], value: command.map(word).join(' ') },
+    ...(isLogin ? [] : [{ path: ['apiKeyHelper'], value: command.map(word).join(' ') }]),
     ...variables.map(([name, value]) => ({ path: ['env', name], value })),
   ];
   const form = claudeFile(environment, settings);
-  await write({ form, client: 'Claude Code', baseUrl }, context, options);
-  warnOfNpx(command, context);
+  const asksToken = !isLogin;
+  await write(
+    { form, client: 'Claude Code', baseUrl: addressOf(access), asksToken },
+    context,
+    options,
+  );
+  if (asksToken) warnOfNpx(command, context);
   await noteMissingUpstream(environment, 'anthropic_messages', note);
 }
 
@@ -82,20 +107,38 @@ interface Target {
   readonly form: ClientFileForm;
   readonly client: string;
   readonly baseUrl: string;
+  /** The client asks svc for the token, and so starts the proxy. */
+  readonly asksToken: boolean;
+}
+
+/** For a client that sends a credential of its own, or knows no command that prints one. */
+function withPathToken(access: Access): string {
+  return `${addressOf(access)}/t/${pathTokenOf(access.localToken)}`;
+}
+
+/**
+ * Codex 0.80 knows neither a command for the token nor a base URL for its built-in provider; later ones
+ * do. Where Codex is not found the newest is meant.
+ */
+async function isNewCodex(environment: Environment): Promise<boolean> {
+  if (!isInstalled(environment, 'codex')) return true;
+  const version = await versionOf('codex', environment);
+  return version === '' || isBuiltInConfigurable(version);
 }
 
 async function write(
-  { form, client, baseUrl }: Target,
+  { form, client, baseUrl, asksToken }: Target,
   { environment, terminal }: CommandContext,
   options: WriteOptions,
 ): Promise<void> {
   const { path, outcome } = await writeClientFile(form, dataFolder(environment));
   const note = noteFor(options, terminal);
   note(outcome === 'written' ? `Changed ${path}.` : `${path} says so already.`);
-  note(
-    `${client} uses ${baseUrl} now, however it is started, and starts the proxy where none runs.`,
-  );
+  note(`${client} uses ${baseUrl} now, however it is started.`);
+  if (asksToken) note('It starts the proxy where none runs.');
+  else terminal.warn('Nothing restarts the proxy for it. Keep it running: svc unit install');
   note(`Take it out again: ${form.undoCommand}`);
+  if (!asksToken) return;
   const variables = await keyVariables(environment);
   if (variables.length === 0) return;
   terminal.warn(

@@ -1,8 +1,13 @@
 import { isInstalled, readClientFile } from '../../adapters/foreign/client-files.ts';
+import { hasLogin } from '../../adapters/foreign/client-logins.ts';
+import { LOGINS } from '../../core/http/logins.ts';
+import type { Draft } from '../../core/settings/config-draft.ts';
+import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { asList, asRecord, type Fields, parseJson } from '../../core/bytes/json-fields.ts';
 import { urlOf } from '../addresses.ts';
+import { takesLogin } from '../clients/launch.ts';
 import type { Check } from './doctor-checks.ts';
 import { proxyVariables, sparesLoopback } from '../clients/proxy-variables.ts';
 
@@ -11,6 +16,8 @@ import { proxyVariables, sparesLoopback } from '../clients/proxy-variables.ts';
 export interface ClientsQuestion {
   readonly environment: Environment;
   readonly access: Access | undefined;
+  /** The providers as the configuration has them. */
+  readonly upstreams: readonly Draft[];
   /** A proxy of this configuration runs. */
   readonly isRunning: boolean;
 }
@@ -20,7 +27,28 @@ export function checkClients(question: ClientsQuestion): readonly Check[] {
     ...checkNetworkProxy(question.environment),
     ...checkClaude(question),
     ...checkCodex(question),
+    ...checkLogins(question),
   ];
+}
+
+/** A login is only seen, never read: what matters is who pays. */
+function checkLogins({ environment, upstreams }: ClientsQuestion): readonly Check[] {
+  return Object.values(LOGINS).flatMap(({ login, client }): readonly Check[] => {
+    const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES[login]);
+    const isPresent = hasLogin(environment, login);
+    if (takesLogin(upstream)) {
+      if (isPresent) return [{ level: 'ok', subject: client, found: 'its login pays' }];
+      const fix = `log in with ${client} itself`;
+      return [{ level: 'warning', subject: client, found: 'no login was found', fix }];
+    }
+    if (!isPresent) return [];
+    const found =
+      upstream === undefined
+        ? 'is logged in to a plan, and svc has no provider for it'
+        : 'is logged in to a plan, and svc has a key: requests are billed per token by the key';
+    const fix = `to use the plan: svc setup --login ${login} (see docs/logins.md)`;
+    return [{ level: 'warning', subject: client, found, fix }];
+  });
 }
 
 function checkNetworkProxy(environment: Environment): readonly Check[] {

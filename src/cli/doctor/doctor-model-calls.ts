@@ -41,7 +41,8 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
     return [{ level: 'problem', subject: SUBJECT, found, fix: 'svc start --detach' }];
   }
   const checks: Check[] = [];
-  const upstreams = await readableUpstreams(environment);
+  const all = await readableUpstreams(environment);
+  const upstreams = all.filter(({ auth }) => auth !== 'client');
   for (const upstream of upstreams) {
     const asked = options.model === undefined ? await checkKey(upstream, open) : undefined;
     const model = options.model ?? cheapestModel(asked?.models ?? []);

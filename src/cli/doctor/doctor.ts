@@ -1,6 +1,7 @@
 import { configPath } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { ExitCode } from '../cli-error.ts';
+import { storedUpstreams } from '../setup/missing-upstream.ts';
 import type { CommandContext } from '../context.ts';
 import { reportChecks } from './check-report.ts';
 import { type Check, checkNode, checkPort } from './doctor-checks.ts';
@@ -73,6 +74,11 @@ async function runChecks(
     ...(live === true && access !== undefined
       ? await checkModelCalls({ environment, access, open: parts.openUpstream, model, agree })
       : []),
-    ...checkClients({ environment, access, isRunning }),
+    ...checkClients({
+      environment,
+      access,
+      isRunning,
+      upstreams: await storedUpstreams(environment).catch(() => []),
+    }),
   ];
 }

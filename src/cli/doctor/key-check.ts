@@ -37,6 +37,13 @@ const ANSWER_MS = 10_000;
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
+  // Only the client has the login, so only the client can try it.
+  if (settings.auth === 'client') {
+    return {
+      state: 'accepted',
+      found: 'it takes the login of your client, which svc does not hold',
+    };
+  }
   try {
     const answer = await exchange({ settings, method: 'GET', target: '/v1/models' }, open);
     const sent = Date.parse(headerOf(answer.headers, 'date') ?? '');

@@ -33,6 +33,10 @@ function addSetup(program: Command, context: CommandContext, finish: Finish): vo
     )
     .option('--auth <kind>', 'how it takes the key: x-api-key, bearer or none')
     .option('--allow-private', 'allow http and addresses of this machine or network for it')
+    .option(
+      '--login <client>',
+      'pass the subscription login of claude or codex on to its provider; asks first, whatever --yes says',
+    )
     .option('--replace', 'let it take the place of another provider with the same API style')
     .option('--remove <name>', 'remove a provider')
     .option('--memory <kind>', 'where memories are: embedded (this machine) or hosted')
@@ -60,22 +64,32 @@ Examples:
       --service-key-env SVC_SERVICE_KEY
   $ svc setup --yes --memory-mode read --port 9000
   $ svc setup --yes --remove openai
+  $ svc setup --login claude --replace
 
 A key is never an argument: other programs could read it there.`,
     )
-    .action((options: SetupOptions & RawFlags) => runSetup(options, context, finish));
+    .action((options: SetupOptions & RawFlags & { login?: string }) =>
+      runSetup(options, context, finish),
+    );
 }
 
 async function runSetup(
-  options: SetupOptions & RawFlags,
+  options: SetupOptions & RawFlags & { readonly login?: string },
   context: CommandContext,
   finish: Finish,
 ): Promise<void> {
+  const isWatched = process.stdin.isTTY && process.stderr.isTTY;
+  if (options.login !== undefined) {
+    const { setupLogin } = await import('../setup/setup-login.ts');
+    const { confirmer } = await import('./confirmer.ts');
+    const { login, replace = false } = options;
+    return setupLogin({ login, replace }, context, isWatched ? confirmer() : undefined);
+  }
   const { openCatalog } = await import('../../adapters/catalog/catalog.ts');
   const { cacheFolder } = await import('../../adapters/files/data-folder.ts');
   const { environment } = context;
   const place = { folder: cacheFolder(environment), environment, now: Date.now };
-  if (Object.keys(options).length === 0 && process.stdin.isTTY && process.stderr.isTTY) {
+  if (Object.keys(options).length === 0 && isWatched) {
     const { wizard } = await import('../setup/wizard.ts');
     const { createUpstream: openUpstream } =
       await import('../../adapters/network/undici-upstream.ts');

@@ -3,14 +3,15 @@ import { isatty } from 'node:tty';
 import spawn from 'cross-spawn';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError } from '../cli-error.ts';
-import { claudeVariables, loopbackVariables } from '../clients/client-variables.ts';
-import { CODEX_NAME } from '../clients/codex-tables.ts';
+import { versionOf } from '../clients/client-version.ts';
+import { CLAUDE } from '../clients/launch-claude.ts';
+import { CODEX } from '../clients/launch-codex.ts';
+import type { LaunchedClient } from '../clients/launch.ts';
 import type { CommandContext } from '../context.ts';
-import { noteMissingUpstream } from '../setup/missing-upstream.ts';
-import { type EnsuredProxy, ensureProxy, type ProxyProcess } from './proxy-process.ts';
+import { noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
+import { ensureProxy, type ProxyProcess } from './proxy-process.ts';
 
 /**
  * `svc run claude|codex`: the client as it is, told by its environment and arguments where the proxy
@@ -23,44 +24,8 @@ export interface RunRequest {
   readonly args: readonly string[];
 }
 
-interface Client {
-  readonly program: string;
-  readonly install: string;
-  readonly apiStyle: 'anthropic_messages' | 'openai_responses';
-  args(proxy: EnsuredProxy): readonly string[];
-  environment(proxy: EnsuredProxy, environment: Environment): Environment;
-}
-
-const CLIENTS: Readonly<Record<string, Client>> = {
-  claude: {
-    program: 'claude',
-    install: 'npm install -g @anthropic-ai/claude-code',
-    apiStyle: 'anthropic_messages',
-    args: () => [],
-    environment: ({ proxy, localToken }, environment) => ({
-      ...environment,
-      ...Object.fromEntries(
-        claudeVariables({ ...proxy, localToken }, { environment, authToken: true }),
-      ),
-      // Beside a token the client would send it along, and ask first whether it may: the
-      // provider's key is the proxy's business.
-      ANTHROPIC_API_KEY: undefined,
-    }),
-  },
-  codex: {
-    program: 'codex',
-    install: 'npm install -g @openai/codex',
-    apiStyle: 'openai_responses',
-    args: ({ proxy }) => ['-c', `model_providers.svc=${codexProvider(proxy)}`, ...CODEX_CHOICE],
-    environment: ({ proxy, localToken }, environment) => ({
-      ...environment,
-      ...Object.fromEntries(loopbackVariables(proxy.host, environment)),
-      SVC_LOCAL_PROXY_TOKEN: localToken,
-    }),
-  },
-};
-
-const CODEX_CHOICE = ['-c', 'model_provider="svc"'];
+/** Every client that `svc run` knows, by the name that a person types. */
+const CLIENTS: Readonly<Record<string, LaunchedClient>> = { claude: CLAUDE, codex: CODEX };
 
 /** Resolves with the client's exit code; 128 and the signal's number where a signal ended it. */
 export async function runClient(
@@ -87,23 +52,21 @@ export async function runClient(
     terminal.note(`svc listens on ${urlOf(proxy.proxy)}; stop it with: svc stop`);
   }
   await noteMissingUpstream(environment, client.apiStyle, (line) => terminal.warn(line));
+  const { host, port } = proxy.proxy;
+  const launch = await client.launch({
+    host,
+    port,
+    localToken: proxy.localToken,
+    environment,
+    upstream: await storedUpstream(environment, client.apiStyle),
+    version: () => versionOf(program, environment),
+  });
+  for (const note of launch.notes) terminal.note(note);
   return runProgram({
     program,
-    args: [...client.args(proxy), ...args],
-    environment: client.environment(proxy, environment),
+    args: [...launch.args, ...args],
+    environment: launch.environment,
   });
-}
-
-/** One inline table, so that the client needs no file. */
-function codexProvider(proxy: EnsuredProxy['proxy']): string {
-  const pairs = [
-    `name=${tomlString(CODEX_NAME)}`,
-    `base_url=${tomlString(`${urlOf(proxy)}/v1`)}`,
-    'env_key="SVC_LOCAL_PROXY_TOKEN"',
-    'wire_api="responses"',
-    'supports_websockets=false',
-  ];
-  return `{ ${pairs.join(', ')} }`;
 }
 
 interface ProgramCall {

@@ -19,7 +19,7 @@ import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import { claudeFile } from '../clients/claude-file.ts';
 import { type ClientFileForm, undoClientFile } from '../clients/client-file.ts';
-import { codexFile } from '../clients/codex-file.ts';
+import { codexFile, providerBlock } from '../clients/codex-file.ts';
 import type { CommandContext } from '../context.ts';
 import { findProxies, type Proxies } from '../proxy/own-proxies.ts';
 import { stop } from '../proxy/status.ts';
@@ -147,7 +147,7 @@ async function changedClientFiles(
     const folder = dirname(record.path);
     const isClaude = basename(record.path).endsWith('.json');
     if (isClaude) return [claudeFile({ ...environment, CLAUDE_CONFIG_DIR: folder }, [])];
-    return [codexFile({ ...environment, CODEX_HOME: folder }, [])];
+    return [codexFile({ ...environment, CODEX_HOME: folder }, providerBlock([]))];
   });
 }
 

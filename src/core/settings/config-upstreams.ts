@@ -81,13 +81,14 @@ export function loginOf({ auth, apiStyle }: Pick<UpstreamSettings, 'auth' | 'api
   return auth === 'client' ? loginOfStyle(apiStyle) : undefined;
 }
 
-const LOGIN_STYLES: ReadonlyMap<unknown, Login> = new Map<Dialect, Login>([
-  ['anthropic_messages', 'claude'],
-  ['openai_responses', 'codex'],
-]);
+/** The API style that each client with a login speaks. */
+export const LOGIN_STYLES: Readonly<Record<Login, Dialect>> = {
+  claude: 'anthropic_messages',
+  codex: 'openai_responses',
+};
 
 function loginOfStyle(apiStyle: unknown): Login | undefined {
-  return LOGIN_STYLES.get(apiStyle);
+  return Object.values(LOGINS).find(({ login }) => LOGIN_STYLES[login] === apiStyle)?.login;
 }
 
 /** How a provider of this style takes its key when the file does not say. */

@@ -1,0 +1,127 @@
+import { codexAuthMode } from '../../adapters/foreign/client-logins.ts';
+import { readClientFile } from '../../adapters/foreign/client-files.ts';
+import { parseToml } from '../../adapters/foreign/toml-text.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { tomlString } from '../../core/foreign/shell-quote.ts';
+import { BLOCK_BEGIN } from '../../core/foreign/toml-block.ts';
+import { pathTokenOf, TOKEN_HEADER } from '../../core/http/local-token.ts';
+import type { Draft } from '../../core/settings/config-draft.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { urlOf } from '../addresses.ts';
+import { loopbackVariables } from './client-variables.ts';
+import { CODEX_NAME } from './codex-tables.ts';
+import { keyPays } from './launch-claude.ts';
+import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
+
+export const CODEX: LaunchedClient = {
+  program: 'codex',
+  install: 'npm install -g @openai/codex',
+  apiStyle: 'openai_responses',
+  async launch(facts) {
+    const { environment, upstream } = facts;
+    const isLogin = takesLogin(upstream);
+    const mode = codexAuthMode(environment);
+    const knowsBuiltIn = isBuiltInConfigurable(await facts.version());
+    // The built-in provider needs a credential of Codex's own, and sends it: a plan's login must not go
+    // where svc has a key.
+    const hasCredential = isLogin || mode === 'key';
+    if (knowsBuiltIn && isOpenAi(upstream) && hasCredential) return builtIn(facts, mode);
+    return ownProvider(facts, mode);
+  },
+};
+
+/**
+ * Codex keeps its history by provider. Through its built-in provider, sessions from before svc can be
+ * resumed through svc, and the other way round.
+ */
+function builtIn(facts: LaunchFacts, mode: AuthMode): Launch {
+  const { localToken, environment, host, upstream } = facts;
+  const base = `${urlOf(facts)}/t/${pathTokenOf(localToken)}/v1`;
+  return {
+    args: ['-c', `openai_base_url=${tomlString(base)}`, '-c', 'model_provider="openai"'],
+    environment: { ...environment, ...Object.fromEntries(loopbackVariables(host, environment)) },
+    notes: takesLogin(upstream) && mode !== 'login' ? [NOT_LOGGED_IN] : [],
+  };
+}
+
+function ownProvider(facts: LaunchFacts, mode: AuthMode): Launch {
+  const { host, localToken, environment, upstream } = facts;
+  const isLogin = takesLogin(upstream);
+  return {
+    args: [...providerArgs(facts, isLogin), '-c', 'model_provider="svc"'],
+    environment: {
+      ...environment,
+      ...Object.fromEntries(loopbackVariables(host, environment)),
+      SVC_LOCAL_PROXY_TOKEN: localToken,
+    },
+    notes: [
+      ...(isLogin && mode !== 'login' ? [NOT_LOGGED_IN] : []),
+      ...(!isLogin && mode === 'login' ? [keyPays('Codex', 'codex')] : []),
+      ...(mode === 'none' ? [] : [SEPARATE_HISTORY]),
+    ],
+  };
+}
+
+const NOT_LOGGED_IN = 'Codex is not logged in with a ChatGPT plan: run codex login first.';
+const SEPARATE_HISTORY =
+  'Codex keeps the history of sessions through svc apart from the others: codex resume shows it with svc run only.';
+
+function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
+  const base = `${urlOf(facts)}/v1`;
+  const written = writtenBase(facts.environment);
+  // Settings that svc wrote are used as they are: two ways to give the token exclude each other.
+  if (written !== undefined && !isLogin) {
+    return written.endsWith(base) || written.startsWith(urlOf(facts))
+      ? []
+      : ['-c', `model_providers.svc.base_url=${tomlString(movedTo(written, base, facts))}`];
+  }
+  const pairs = [
+    `name=${tomlString(CODEX_NAME)}`,
+    `base_url=${tomlString(base)}`,
+    ...(isLogin
+      ? [
+          'requires_openai_auth=true',
+          `env_http_headers={ ${tomlString(TOKEN_HEADER)} = "SVC_LOCAL_PROXY_TOKEN" }`,
+        ]
+      : ['env_key="SVC_LOCAL_PROXY_TOKEN"']),
+    'wire_api="responses"',
+    'supports_websockets=false',
+  ];
+  return ['-c', `model_providers.svc={ ${pairs.join(', ')} }`];
+}
+
+/** The written base on the port of this proxy; a token in its path stays. */
+function movedTo(written: string, base: string, { localToken }: LaunchFacts): string {
+  const hasPathToken = written.includes('/t/');
+  return hasPathToken ? base.replace(/\/v1$/, `/t/${pathTokenOf(localToken)}/v1`) : base;
+}
+
+/** The base URL that `svc print-config codex --write` put into Codex's own file. */
+function writtenBase(environment: Environment): string | undefined {
+  const text = readClientFile(
+    environment,
+    { variable: 'CODEX_HOME', name: '.codex' },
+    'config.toml',
+  );
+  if (!text.includes(BLOCK_BEGIN)) return undefined;
+  const providers = parseToml(text)?.['model_providers'];
+  const own = isRecord(providers) ? providers['svc'] : undefined;
+  const base = isRecord(own) ? own['base_url'] : undefined;
+  return typeof base === 'string' ? base : undefined;
+}
+
+type AuthMode = ReturnType<typeof codexAuthMode>;
+
+/** Other providers do not know what the built-in one sends. A login's upstream is OpenAI by definition. */
+function isOpenAi(upstream: Draft | undefined): boolean {
+  if (takesLogin(upstream)) return true;
+  return /^https:\/\/api\.openai\.com(?:\/|$)/.test(String(upstream?.['baseUrl']));
+}
+
+// 0.120.0 is the first version found to know `openai_base_url`; 0.113.0 does not.
+const BUILT_IN_SINCE = 120;
+
+export function isBuiltInConfigurable(version: string): boolean {
+  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)\.\d+/.exec(version) ?? [];
+  return Number(major) > 0 || Number(minor) >= BUILT_IN_SINCE;
+}
