@@ -1,3 +1,5 @@
+import type { TextRole } from '../core/memory-api/records.ts';
+
 /**
  * Where memories live. One contract for the embedded store, the hosted service and the fake; the
  * suite in test/ports holds all of them to it. Every method may fail with MemoryError, and a
@@ -7,24 +9,19 @@ export interface Memory {
   readonly supports: MemorySupport;
   /** Best first. Looks in `space` and in the space 'global', nowhere else. */
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer>;
-  /** Durable when it resolves: one state a record, in order. The same digest in the same space is stored once. */
+  /**
+   * Durable when it resolves: one state a record, in order. The same digest in the same space is stored
+   * once. Tool outputs are kept apart from what is recalled: they are neither searched nor listed.
+   */
   capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
   /** Exact stored text by digest or reference; undefined when not held. */
-  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | StoredOutput | undefined>;
-  list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]>;
+  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined>;
+  list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]>;
   /**
    * Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. By
    * words the embedded store takes outputs along, others need not: their outputs are in no index.
    */
   forget(filter: ForgetFilter, signal: AbortSignal): Promise<number>;
-  /**
-   * Keeps tool outputs word for word, apart from what is recalled: they are neither searched nor
-   * listed. Durable when it resolves: one state a record, in order.
-   */
-  keepOutputs(
-    records: readonly OutputRecord[],
-    signal: AbortSignal,
-  ): Promise<readonly CaptureState[]>;
   /**
    * Proves, now, which outputs and records it holds: one answer for each digest that it holds in this space, in
    * any order, none for the others. The proof is made from the stored text itself.
@@ -33,19 +30,6 @@ export interface Memory {
   /** One of its proofs was false: whatever it says is not worth asking for, for so long. */
   distrust?(milliseconds: number): void;
   close(): Promise<void>;
-}
-
-/** What a tool said, as it was. */
-export interface OutputRecord {
-  /** base64url sha256 of `tool`, a line end and the text. */
-  readonly digest: string;
-  readonly space: string;
-  /** Holds no secret that svc knows how to find: masking would make it another text. */
-  readonly text: string;
-  readonly conversation: string;
-  readonly client: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
 }
 
 export interface HoldQuestion {
@@ -68,24 +52,28 @@ export interface MemorySupport {
   readonly write: boolean;
 }
 
-export type RecordRole = 'user' | 'assistant';
+/** Who said a text that is searched. */
+export type SpeakerRole = Exclude<TextRole, 'tool'>;
 
-/** What is kept of a conversation: visible text, never reasoning, tool arguments or wrappers. */
-export interface MemoryRecord {
-  /** base64url sha256 of role and text: the same words are one memory in one space. */
+/**
+ * One text of a conversation: visible, never reasoning, tool arguments or wrappers. With the role
+ * `tool` it is an output, word for word.
+ */
+export interface MemoryRecord<Role extends TextRole = TextRole> {
+  /** `textDigest` of role and text: the same words are one memory in one space. */
   readonly digest: string;
   readonly space: string;
-  readonly role: RecordRole;
-  /** Secrets are masked already. */
+  readonly role: Role;
+  /** Secrets are masked already. An output holds none: masked, it would be another text. */
   readonly text: string;
   /** The conversation's key: the client's session id, or one derived from its first words. */
   readonly conversation: string;
   readonly client: string;
   /** Milliseconds since 1970 when it was said. */
   readonly at: number;
-  /** Fingerprint of the conversation at the exchange's human item. */
+  /** Fingerprint of the conversation at the exchange's human item; '' for an output. */
   readonly fingerprint: string;
-  /** Where in the conversation: exchanges count from 0. */
+  /** Where in the conversation: exchanges count from 0; 0 for an output. */
   readonly exchange: number;
   readonly branch?: string;
   /** Nobody vouches that a person said it: it weighs less and is never a standing instruction. */
@@ -94,14 +82,15 @@ export interface MemoryRecord {
   readonly isTimed?: true;
 }
 
-export interface StoredRecord extends Omit<MemoryRecord, 'isTimed'> {
+/** A record that is searched and listed. */
+export type SpokenRecord = StoredRecord<SpeakerRole>;
+
+export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
+  MemoryRecord<Role>,
+  'isTimed'
+> {
   /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
   readonly ref: string;
-}
-
-/** An output as it is given back: with exchange 0 and no fingerprint. */
-export interface StoredOutput extends Omit<StoredRecord, 'role'> {
-  readonly role: 'tool';
 }
 
 export interface RecallQuestion {
@@ -123,7 +112,7 @@ export interface RecalledPassage {
   readonly ref: string;
   readonly digest: string;
   readonly space: string;
-  readonly role: RecordRole;
+  readonly role: SpeakerRole;
   readonly text: string;
   readonly at: number;
   readonly client: string;
@@ -147,7 +136,7 @@ export interface ListFilter {
   readonly space?: string;
   /** Words to find; newest first when absent, best first otherwise. */
   readonly words?: string;
-  readonly role?: RecordRole;
+  readonly role?: SpeakerRole;
   readonly conversation?: string;
   /** Only these; one reference may stand for a record in each of several spaces. */
   readonly refs?: readonly string[];

@@ -1,4 +1,4 @@
-import type { MemoryRecord } from './memory.ts';
+import type { MemoryRecord, SpeakerRole } from './memory.ts';
 
 /** Where captures wait until the memory holds them. */
 export interface Outbox {
@@ -6,7 +6,7 @@ export interface Outbox {
    * Durable against a kill of the process when it returns (one synchronous write). Returns false
    * when nothing could be kept (disk full, read-only, over its bound): the request goes on.
    */
-  keep(records: readonly MemoryRecord[]): boolean;
+  keep(records: readonly MemoryRecord<SpeakerRole>[]): boolean;
   /** Resolves when everything kept so far is in the memory, or after `withinMs`. */
   flush(withinMs: number): Promise<void>;
   /** Records that still wait. */

@@ -9,7 +9,7 @@ import {
 import { currentExchange, type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
 import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
-import type { MemoryRecord } from '../ports/memory.ts';
+import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
 import type { ConversationState } from './conversation-state.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
@@ -152,7 +152,7 @@ export class CaptureKeeper {
     return { blocks, key: this.#parts.blockKey, question: humanText };
   }
 
-  #outbox(records: readonly MemoryRecord[]): void {
+  #outbox(records: readonly MemoryRecord<SpeakerRole>[]): void {
     if (records.length > 0) this.#parts.outbox.keep(records);
   }
 
@@ -201,7 +201,7 @@ function recordsOf(
   reading: Reading,
   { exchange, number }: ExchangePlace,
   { texts, at }: Said,
-): readonly MemoryRecord[] {
+): readonly MemoryRecord<SpeakerRole>[] {
   const fingerprint = fingerprintOf(reading, exchange);
   if (fingerprint === undefined) return [];
   const { branch, place, identity } = reading;
@@ -215,7 +215,7 @@ function recordsOf(
     exchange: number,
     ...(branch === undefined ? {} : { branch }),
   };
-  return texts.flatMap((text): MemoryRecord[] => {
+  return texts.flatMap((text): MemoryRecord<SpeakerRole>[] => {
     if (text === undefined) return [];
     // An assistant's words are marked as such anyway.
     const isDoubtful = text.role === 'user' && !isVerified;

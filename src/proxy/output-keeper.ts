@@ -3,8 +3,9 @@ import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
 import { maskSecrets } from '../core/redaction/redaction.ts';
 import { isElidable } from '../core/shortening/shortening.ts';
+import { OUTPUT_PLACE } from '../core/memory-api/records.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Memory, OutputRecord } from '../ports/memory.ts';
+import type { Memory, MemoryRecord } from '../ports/memory.ts';
 import type { Reading } from './read-request.ts';
 
 /**
@@ -86,7 +87,8 @@ export class OutputKeeper {
       remember(this.#refused, key);
       return;
     }
-    const record: OutputRecord = {
+    const record: MemoryRecord = {
+      ...OUTPUT_PLACE,
       digest,
       space: place.space,
       text,
@@ -95,7 +97,7 @@ export class OutputKeeper {
       at: this.#clock.now(),
     };
     try {
-      const [kept] = await this.#memory.keepOutputs([record], AbortSignal.timeout(KEEP_MS));
+      const [kept] = await this.#memory.capture([record], AbortSignal.timeout(KEEP_MS));
       const isStored = kept === 'stored' || kept === 'duplicate';
       remember(isStored ? this.#stored : this.#refused, key);
       if (isStored) state.storedOutputsIn = this.#generation;

@@ -148,7 +148,7 @@ test('R25: a key of one project recalls there, without what all projects share',
 test('409: a space that has moved on is captured anew, and what was acknowledged before is not proven', async () => {
   const { service, hosted } = await openHostedScene();
   const output = outputRecordOf('a build log');
-  await hosted.memory.keepOutputs([output], patience());
+  await hosted.memory.capture([output], patience());
   service.operations.moveOn('project', { counter: 5 });
   expect(await hosted.memory.capture([recordOf('New.')], patience())).toEqual(['stored']);
   expect(service.count(CAPTURE)).toBe(3);
@@ -156,7 +156,7 @@ test('409: a space that has moved on is captured anew, and what was acknowledged
   expect(await hosted.memory.hold(question, patience())).toEqual([]);
   // Nothing to ask about: the acknowledgements of the old generation are gone.
   expect(service.count(RECALL)).toBe(0);
-  expect(await hosted.memory.keepOutputs([output], patience())).toEqual(['duplicate']);
+  expect(await hosted.memory.capture([output], patience())).toEqual(['duplicate']);
   expect(await hosted.memory.hold(question, patience())).toEqual([
     { digest: output.digest, proof: outputProof(question.nonce, output.text) },
   ]);
@@ -248,7 +248,7 @@ test('a service without proofs is asked for none', async () => {
   service.operations.features = [];
   await hosted.watch();
   const output = outputRecordOf('a build log');
-  await hosted.memory.keepOutputs([output], patience());
+  await hosted.memory.capture([output], patience());
   const question = { space: 'project', digests: [output.digest], nonce: randomBytes(32) };
   expect(await hosted.memory.hold(question, patience())).toEqual([]);
   expect(service.count(RECALL)).toBe(0);
@@ -257,7 +257,7 @@ test('a service without proofs is asked for none', async () => {
 test('only digests of what was given and acknowledged are ever sent', async () => {
   const { service, hosted } = await openHostedScene();
   const [given, never] = [outputRecordOf('given'), outputRecordOf('never given')];
-  await hosted.memory.keepOutputs([given], patience());
+  await hosted.memory.capture([given], patience());
   const digests = [given.digest, never.digest];
   await hosted.memory.hold({ space: 'project', digests, nonce: randomBytes(32) }, patience());
   const held = recordOf('held here, never given');
@@ -272,7 +272,7 @@ test('only digests of what was given and acknowledged are ever sent', async () =
 test('acknowledgements outlive the process: the same outputs are proven after a restart', async () => {
   const { hosted, reopen, folder, service } = await openHostedScene();
   const output = outputRecordOf('a build log');
-  await hosted.memory.keepOutputs([output], patience());
+  await hosted.memory.capture([output], patience());
   const journals = readdirSync(folder).filter((name) => name.startsWith('hosted_held_'));
   expect(journals).toHaveLength(1);
   const path = join(folder, journals[0] ?? '');
@@ -326,7 +326,7 @@ test.each<[string, (ref: string) => ForgetFilter]>([
 test('a record whose bytes are not what its digest says is not given out', async () => {
   const { service, hosted } = await openHostedScene();
   const output = outputRecordOf('a build log');
-  await hosted.memory.keepOutputs([output], patience());
+  await hosted.memory.capture([output], patience());
   service.alter = (_, answer) => {
     const [object] = (answer['objects'] as Record<string, unknown>[]) ?? [];
     return {

@@ -42,7 +42,7 @@ async function machineWithOutputs(service: Service) {
   const here = await machine(service);
   for (const output of [OUTPUT, OTHER]) {
     const { space, digest } = output;
-    expect(await here.memory.keepOutputs([output], patience())).toEqual(['stored']);
+    expect(await here.memory.capture([output], patience())).toEqual(['stored']);
     const question = { space, digests: [digest], nonce: randomBytes(32) };
     expect(await here.memory.hold(question, patience())).toHaveLength(1);
   }
@@ -104,9 +104,9 @@ test('an output that a deletion did not mean is near at hand again with its next
   const service = await startMemoryService();
   const here = await machineWithOutputs(service);
   const second = outputRecordOf('Of the same project.');
-  await here.memory.keepOutputs([second], patience());
+  await here.memory.capture([second], patience());
   await forgetElsewhere(service);
-  expect(await here.memory.keepOutputs([second, OUTPUT], patience())).toEqual([
+  expect(await here.memory.capture([second, OUTPUT], patience())).toEqual([
     'duplicate',
     'forgotten',
   ]);
@@ -125,7 +125,7 @@ test('the mirror answers where the service does not, and forgets with it', async
   });
   const { service, hosted } = await openHostedScene({ mirror });
   const output = outputRecordOf('a build log');
-  await hosted.memory.keepOutputs([output], patience());
+  await hosted.memory.capture([output], patience());
   const nonce = randomBytes(32);
   await hosted.memory.hold({ space: 'project', digests: [output.digest], nonce }, patience());
   expect(files).toEqual([output.digest]);

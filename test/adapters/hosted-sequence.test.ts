@@ -13,7 +13,7 @@ const OUTPUT = outputRecordOf('A build log of some length.');
 
 async function sceneWithOutput() {
   const scene = await openHostedScene();
-  await scene.hosted.memory.keepOutputs([OUTPUT], patience());
+  await scene.hosted.memory.capture([OUTPUT], patience());
   const hold = ({ memory } = scene.hosted) =>
     memory.hold({ space: 'project', digests: [OUTPUT.digest], nonce: randomBytes(32) }, patience());
   expect(await hold()).toHaveLength(1);

@@ -44,7 +44,7 @@ function openStore(folder: string) {
 async function storeWithFiles(folder: string, texts: readonly string[], space = 'project') {
   const store = openStore(folder);
   const records = texts.map((text) => outputRecordOf(text, { space }));
-  await store.memory.keepOutputs(records, patience());
+  await store.memory.capture(records, patience());
   // Kept is not left out: nothing is written in plain sight before somebody needs it.
   expect(existsSync(join(folder, 'outputs'))).toBe(false);
   const digests = records.map(({ digest }) => digest);
@@ -86,7 +86,7 @@ test('forgetting an output removes its file, by reference, by space, and from an
 test('a file stays as long as one space holds its text', async () => {
   const folder = tempFolder();
   const store = await storeWithFiles(folder, [TEXT]);
-  await store.memory.keepOutputs([outputRecordOf(TEXT, { space: 'other' })], patience());
+  await store.memory.capture([outputRecordOf(TEXT, { space: 'other' })], patience());
   await store.memory.forget({ space: 'other' }, patience());
   expect(filesIn(folder)).toHaveLength(1);
 });

@@ -34,7 +34,7 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
     patience(),
   );
   const output = outputRecordOf('The log says zebrafishlantern too.');
-  await store.memory.keepOutputs([output], patience());
+  await store.memory.capture([output], patience());
   const { passages } = await store.memory.recall(questionOf('which passphrase'), patience());
   const { text: block } = writeRecallBlock(passages, 512);
   const other = writeRecallBlock([{ ...record, text: 'Something else.' }], 512).text;
@@ -165,7 +165,7 @@ test('forgetting by words takes outputs that hold them all, and no others', asyn
   const outputs = ['tangerine vault log', 'vault log', 'tangerine vault'].map((text, at) =>
     outputRecordOf(text, { space: at === 2 ? 'other' : 'project' }),
   );
-  await memory.keepOutputs(outputs, patience());
+  await memory.capture(outputs, patience());
   const filter = { words: 'Vault tangerines', space: 'project' };
   expect(await memory.forget({ words: 'the' }, patience())).toBe(0);
   expect(await memory.forget(filter, patience())).toBe(1);

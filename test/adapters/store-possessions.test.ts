@@ -42,7 +42,7 @@ test('law 2: what another process forgets is not proven any more, though it was 
   });
   const patience = AbortSignal.timeout(30_000);
   const [gone, kept] = [outputRecordOf('the first log'), outputRecordOf('the second log')];
-  await proxy?.keepOutputs([gone, kept], patience);
+  await proxy?.capture([gone, kept], patience);
   const digests = [gone.digest, kept.digest];
   const held = async () => {
     const question = { space: SPACE, digests, nonce: randomBytes(32) };

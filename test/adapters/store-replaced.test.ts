@@ -54,12 +54,12 @@ const BOTH = [EARLIER.digest, LATER.digest].toSorted();
 async function heldBoth(): Promise<{ folder: string; store: Opened; backup: string }> {
   const folder = join(tempFolder(), 'data');
   const first = openEmbeddedStore({ folder, report: () => undefined });
-  await first.memory.keepOutputs([EARLIER], patience());
+  await first.memory.capture([EARLIER], patience());
   await first.close();
   const backup = join(tempFolder(), 'backup.db');
   copyFileSync(join(folder, 'memory.db'), backup);
   const store = open(folder);
-  await store.memory.keepOutputs([LATER], patience());
+  await store.memory.capture([LATER], patience());
   expect(await store.held()).toEqual(BOTH);
   return { folder, store, backup };
 }
@@ -69,7 +69,7 @@ async function grow({ memory }: Opened, folder: string): Promise<void> {
   const bulk = Array.from({ length: 64 }, (_, at) =>
     outputRecordOf(`Output ${at}. ${'It grows. '.repeat(800)}`),
   );
-  await memory.keepOutputs(bulk, patience());
+  await memory.capture(bulk, patience());
   const connection = (await loadDriver()).open(join(folder, 'memory.db'));
   connection.exec('PRAGMA busy_timeout = 10000');
   const done = connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
@@ -115,7 +115,7 @@ test.each(Object.entries(REMOVALS))(
       await store.memory.retrieve({ space: LATER.space, digest: LATER.digest }, patience()),
     ).toBe(undefined);
     // The new file is a store like any other.
-    expect(await store.memory.keepOutputs([LATER], patience())).toEqual(['stored']);
+    expect(await store.memory.capture([LATER], patience())).toEqual(['stored']);
     expect(await store.held()).toEqual([LATER.digest]);
     expect(await open(folder).held()).toEqual([LATER.digest]);
     expect(store.lines).toHaveLength(1);
@@ -144,7 +144,7 @@ test('law 2: a backup copied over the open file is what proofs are made from', a
   await expect.poll(() => store.held().catch(() => undefined)).toEqual([EARLIER.digest]);
   expectToldOnce(store, folder);
   // What was in the log of the earlier file is in no file that is used.
-  expect(await store.memory.keepOutputs([LATER], patience())).toEqual(['stored']);
+  expect(await store.memory.capture([LATER], patience())).toEqual(['stored']);
   expect(await open(folder).held()).toEqual(BOTH);
 });
 
@@ -194,10 +194,10 @@ test('law 2: of two processes each goes on with the new file, and neither hurts 
   const beside = open(folder);
   expect(await beside.held()).toEqual(BOTH);
   rmSync(join(folder, 'memory.db'));
-  expect(await beside.memory.keepOutputs([LATER], patience())).toEqual(['stored']);
+  expect(await beside.memory.capture([LATER], patience())).toEqual(['stored']);
   expect(await store.held()).toEqual([LATER.digest]);
   expect(await beside.held()).toEqual([LATER.digest]);
-  expect(await store.memory.keepOutputs([EARLIER], patience())).toEqual(['stored']);
+  expect(await store.memory.capture([EARLIER], patience())).toEqual(['stored']);
   expect(await beside.held()).toEqual(BOTH);
   await store.close();
   expect(await beside.held()).toEqual(BOTH);

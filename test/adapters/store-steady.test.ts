@@ -18,7 +18,7 @@ const ENTRY = blockEntry('first');
 /** A folder whose store holds an output, a fact and an entry, opened anew: nothing is in a cache. */
 async function openFilled(folder = tempFolder(), lines: string[] = []): Promise<EmbeddedStore> {
   const first = openEmbeddedStore({ folder, report: () => undefined });
-  await first.memory.keepOutputs([OUTPUT], patience());
+  await first.memory.capture([OUTPUT], patience());
   await first.memory.capture([FACT], patience());
   await first.ledger.record([ENTRY]);
   await first.close();
@@ -80,13 +80,13 @@ test('R34: a database that is locked for longer than any wait loses nothing that
   const said = recordOf('The kiosk is in hall B.');
   expect(store.outbox.keep([said])).toBe(true);
   await store.ledger.record([blockEntry('second')]);
-  const refused = store.memory.keepOutputs([outputRecordOf('a later log')], patience());
+  const refused = store.memory.capture([outputRecordOf('a later log')], patience());
   await expect(refused).rejects.toMatchObject({ reason: 'unavailable' });
   expect(await askAll(store, 'other:1')).toEqual(ALL);
   other.release();
   await store.outbox.flush(30_000);
   expect(store.outbox.waiting).toBe(0);
-  expect(await store.memory.keepOutputs([outputRecordOf('a later log')], patience())).toEqual([
+  expect(await store.memory.capture([outputRecordOf('a later log')], patience())).toEqual([
     'stored',
   ]);
   const beside = openEmbeddedStore({ folder, report: () => undefined });
@@ -116,7 +116,7 @@ test('R34: on a full disk blocks and proofs go on, and what is kept later is kep
   const long = recordOf(`The kiosk is in hall B. ${'It sells maps. '.repeat(900)}`);
   expect(store.outbox.keep([long])).toBe(false);
   expect(lines).toEqual([expect.stringContaining('disk is full')]);
-  const refused = store.memory.keepOutputs([outputRecordOf('a log '.repeat(3000))], patience());
+  const refused = store.memory.capture([outputRecordOf('a log '.repeat(3000))], patience());
   await expect(refused).rejects.toMatchObject({ reason: 'unavailable' });
   expect(await askAll(store, 'other:1')).toEqual(ALL);
   writeFileSync(ballast, '');

@@ -16,7 +16,7 @@ test('a memory with a time outside of the calendar is refused, and an old row wi
   const states = await first.memory.capture([recordOf(text), wrong], patience());
   expect(states).toEqual(['stored', 'rejected']);
   const outputs = [outputRecordOf('x'.repeat(500), { at: 8.64e15 + 1 })];
-  expect(await first.memory.keepOutputs(outputs, patience())).toEqual(['rejected']);
+  expect(await first.memory.capture(outputs, patience())).toEqual(['rejected']);
   await first.close();
   const database = (await loadDriver()).open(join(folder, 'memory.db'));
   database.exec('UPDATE records SET at = 9007199254740991');

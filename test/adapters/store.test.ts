@@ -341,7 +341,7 @@ test('a proof of what is held does not wait for the captures that were asked for
   const folder = tempFolder();
   const { memory } = openStore(folder);
   const output = outputRecordOf('what the build said');
-  await memory.keepOutputs([output], patience());
+  await memory.capture([output], patience());
   const done: string[] = [];
   const other = await holdWrites(folder);
   const bulk = Array.from({ length: 40 }, (_, nth) =>

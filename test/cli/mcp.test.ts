@@ -59,7 +59,7 @@ test('a model is offered two tools that read, and is told when to use them', asy
 test('memory_get and svc memory get give the exact stored bytes, whole and by lines', async () => {
   const { store, ask, env, home, project } = await openMcp();
   const record = outputRecordOf(TRICKY, { space: folderSpace(project) });
-  await store.memory.keepOutputs([record], patience());
+  await store.memory.capture([record], patience());
   const ref = referenceOf(record.digest);
   const cases = [
     [undefined, TRICKY],
@@ -80,7 +80,7 @@ test('a long text comes in parts of at most 1,500 tokens that fit together, or a
   const { store, ask, env, home, project } = await openMcp();
   const text = Array.from({ length: 400 }, (_, at) => `line ${at} of a long log\n`).join('');
   const record = outputRecordOf(text, { space: folderSpace(project) });
-  await store.memory.keepOutputs([record], patience());
+  await store.memory.capture([record], patience());
   const ref = referenceOf(record.digest);
   let whole = '';
   let lines: string | undefined = '1-400';
@@ -111,7 +111,7 @@ test('a long text comes in parts of at most 1,500 tokens that fit together, or a
 test('of a text that is too long for one answer the start comes, with the way to the rest', async () => {
   const { store, ask, project } = await openMcp();
   const oneLine = outputRecordOf('x'.repeat(70_000), { space: folderSpace(project) });
-  await store.memory.keepOutputs([oneLine], patience());
+  await store.memory.capture([oneLine], patience());
   const cut = await ask('memory_get', { ref: referenceOf(oneLine.digest), all: true });
   expect(cut.content[0]?.text).toBe('x'.repeat(60_000));
   expect(cut.content[1]?.text).toContain('svc memory get');
@@ -154,7 +154,7 @@ test('R42: a model reads its own project and global; more only where the person 
     // oxlint-disable-next-line no-await-in-loop
     await store.memory.capture([said('Shared words.', folderSpace(project))], patience());
     // oxlint-disable-next-line no-await-in-loop
-    await store.memory.keepOutputs([output], patience());
+    await store.memory.capture([output], patience());
     const asked = [
       ['memory_search', { query: 'staging host', space: 'project/another' }],
       ['memory_get', { ref: referenceOf(secret.digest) }],

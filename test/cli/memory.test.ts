@@ -10,11 +10,11 @@ import {
   type ForgetFilter,
   type ListFilter,
   MemoryError,
-  type StoredRecord,
+  type SpokenRecord,
 } from '../../src/ports/memory.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 
-const record: StoredRecord = {
+const record: SpokenRecord = {
   ref: 'm_abcdefgh',
   digest: 'd',
   space: '/home/a',
@@ -51,7 +51,7 @@ const row: RequestRow = {
 };
 
 /** A store of one record and one row that notes what it is asked. */
-function storeOf(records: readonly StoredRecord[] = [record]) {
+function storeOf(records: readonly SpokenRecord[] = [record]) {
   const asked: unknown[] = [];
   let closed = 0;
   const store: CliStore = {
@@ -71,7 +71,6 @@ function storeOf(records: readonly StoredRecord[] = [record]) {
         asked.push(filter);
         return records.length;
       },
-      keepOutputs: async () => [],
       hold: async () => [],
       close: async () => undefined,
     },

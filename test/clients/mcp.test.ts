@@ -77,7 +77,7 @@ async function keptOutput(stage: Stage): Promise<string> {
   const store = openEmbeddedStore({ folder: stage.svc.dataFolder, report: () => undefined });
   onTestFinished(() => store.close());
   const record = outputRecordOf(OUTPUT);
-  await store.memory.keepOutputs([record], AbortSignal.timeout(30_000));
+  await store.memory.capture([record], AbortSignal.timeout(30_000));
   return referenceOf(record.digest);
 }
 

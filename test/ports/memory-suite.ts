@@ -277,10 +277,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
     test('an output is kept once, proven by its own text, and given back word for word', async () => {
       const text = 'deploy log Ω\u0000\r\n  tab\t👩‍🚀\n';
       const output = outputRecordOf(text);
-      expect(await memory.keepOutputs([output, output], patience())).toEqual([
-        'stored',
-        'duplicate',
-      ]);
+      expect(await memory.capture([output, output], patience())).toEqual(['stored', 'duplicate']);
       const nonce = randomBytes(32);
       const held = await memory.hold(
         { space: 'project', digests: [output.digest, 'A'.repeat(43)], nonce },
@@ -294,7 +291,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
 
     test('R25: an output is proven in its own space alone', async () => {
       const output = outputRecordOf('a build log', { space: 'mine' });
-      await memory.keepOutputs([output], patience());
+      await memory.capture([output], patience());
       const question = { digests: [output.digest], nonce: randomBytes(32) };
       expect(await memory.hold({ ...question, space: 'yours' }, patience())).toEqual([]);
       expect(await memory.hold({ ...question, space: 'mine' }, patience())).toHaveLength(1);
@@ -321,7 +318,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
     });
 
     test('outputs are neither recalled nor listed', async () => {
-      await memory.keepOutputs([outputRecordOf('The vault code is tangerine.')], patience());
+      await memory.capture([outputRecordOf('The vault code is tangerine.')], patience());
       expect(await texts('what is the vault code?')).toEqual([]);
       expect(await memory.list({ limit: 10 }, patience())).toEqual([]);
       expect(await memory.list({ limit: 10, words: 'tangerine' }, patience())).toEqual([]);
@@ -329,13 +326,13 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
 
     test('a forgotten output is not held, and is not kept again', async () => {
       const [byRef, bySpace] = [outputRecordOf('one'), outputRecordOf('two', { space: 'other' })];
-      await memory.keepOutputs([byRef, bySpace], patience());
+      await memory.capture([byRef, bySpace], patience());
       const ref = (await memory.retrieve(byRef, patience()))?.ref ?? '';
       expect(await memory.forget({ refs: [ref] }, patience())).toBe(1);
       expect(await memory.forget({ space: 'other' }, patience())).toBe(1);
       const question = { digests: [byRef.digest], space: 'project', nonce: randomBytes(32) };
       expect(await memory.hold(question, patience())).toEqual([]);
-      expect(await memory.keepOutputs([byRef, bySpace], patience())).toEqual([
+      expect(await memory.capture([byRef, bySpace], patience())).toEqual([
         'forgotten',
         'forgotten',
       ]);
@@ -348,7 +345,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
         outputRecordOf('half \ud83d'),
         outputRecordOf('x '.repeat(300_000)),
       ];
-      expect(await memory.keepOutputs(wrong, patience())).toEqual(Array(4).fill('rejected'));
+      expect(await memory.capture(wrong, patience())).toEqual(Array(4).fill('rejected'));
     });
 
     test('a signal that has fired is a MemoryError with the reason timeout', async () => {

@@ -168,7 +168,6 @@ function lying(change: (hold: Memory['hold']) => Memory['hold']): (memory: Memor
     retrieve: (key, signal) => memory.retrieve(key, signal),
     list: (filter, signal) => memory.list(filter, signal),
     forget: (filter, signal) => memory.forget(filter, signal),
-    keepOutputs: (records, signal) => memory.keepOutputs(records, signal),
     hold: change((question, signal) => memory.hold(question, signal)),
     close: () => memory.close(),
   });

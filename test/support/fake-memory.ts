@@ -1,3 +1,4 @@
+import { OUTPUT_PLACE } from '../../src/core/memory-api/records.ts';
 import { cutPassages, passageTokens } from '../../src/core/recall/passages.ts';
 import { readQuestion } from '../../src/core/recall/question.ts';
 import { rankCandidates } from '../../src/core/recall/ranking.ts';
@@ -15,16 +16,16 @@ import {
   MemoryError,
   type MemoryFailure,
   type MemoryRecord,
-  type OutputRecord,
   type RecallAnswer,
   type RecalledPassage,
   type RecallQuestion,
   type RecordKey,
-  type StoredOutput,
+  type SpeakerRole,
+  type SpokenRecord,
   type StoredRecord,
 } from '../../src/ports/memory.ts';
 
-interface FakeRecord extends MemoryRecord {
+interface FakeRecord extends MemoryRecord<SpeakerRole> {
   readonly ref: string;
 }
 
@@ -32,7 +33,7 @@ interface FakeRecord extends MemoryRecord {
 export class FakeMemory implements Memory {
   readonly supports = { kind: 'fake', read: true, write: true } as const;
   readonly #records = new Map<string, FakeRecord>();
-  readonly #outputs = new Map<string, StoredOutput>();
+  readonly #outputs = new Map<string, StoredRecord<'tool'>>();
   readonly #tombstones = new Set<string>();
   #isClosed = false;
   /** Every call fails so while it is set. */
@@ -40,7 +41,7 @@ export class FakeMemory implements Memory {
   /** Milliseconds before every answer. */
   delayMs = 0;
   /** Everything that capture was given, in order. */
-  readonly captured: MemoryRecord[] = [];
+  readonly captured: MemoryRecord<SpeakerRole>[] = [];
   readonly questions: RecallQuestion[] = [];
 
   async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
@@ -75,14 +76,13 @@ export class FakeMemory implements Memory {
 
   async capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<CaptureState[]> {
     await this.#answerable(signal);
-    this.captured.push(...records);
-    return records.map((record) => this.#captureOne(record));
+    this.captured.push(...records.filter(isSpoken));
+    return records.map((record) =>
+      isSpoken(record) ? this.#captureOne(record) : this.#keepOutput(record),
+    );
   }
 
-  async retrieve(
-    key: RecordKey,
-    signal: AbortSignal,
-  ): Promise<StoredRecord | StoredOutput | undefined> {
+  async retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
     await this.#answerable(signal);
     return [...this.#records.values(), ...this.#outputs.values()].find((record) =>
       'ref' in key
@@ -91,7 +91,7 @@ export class FakeMemory implements Memory {
     );
   }
 
-  async list(filter: ListFilter, signal: AbortSignal): Promise<StoredRecord[]> {
+  async list(filter: ListFilter, signal: AbortSignal): Promise<SpokenRecord[]> {
     await this.#answerable(signal);
     const offset = filter.offset ?? 0;
     return this.#matching(filter)
@@ -115,23 +115,6 @@ export class FakeMemory implements Memory {
     return records.length;
   }
 
-  async keepOutputs(
-    records: readonly OutputRecord[],
-    signal: AbortSignal,
-  ): Promise<CaptureState[]> {
-    await this.#answerable(signal);
-    return records.map((record) => {
-      const isWrong = !isDigest(record.digest) || /\p{Surrogate}/u.test(record.text);
-      if (isWrong || record.text === '' || record.text.length > 512 * 1024) return 'rejected';
-      if (this.#tombstones.has(keyOf(record))) return 'forgotten';
-      if (this.#outputs.has(keyOf(record))) return 'duplicate';
-      const ref = referenceOf(record.digest);
-      const kept = { ...record, ref, role: 'tool', fingerprint: '', exchange: 0 } as const;
-      this.#outputs.set(keyOf(record), kept);
-      return 'stored';
-    });
-  }
-
   async hold({ space, digests, nonce }: HoldQuestion, signal: AbortSignal): Promise<Holding[]> {
     await this.#answerable(signal);
     return digests.flatMap((digest) => {
@@ -144,6 +127,16 @@ export class FakeMemory implements Memory {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+  }
+
+  #keepOutput(record: MemoryRecord): CaptureState {
+    const isWrong = !isDigest(record.digest) || /\p{Surrogate}/u.test(record.text);
+    if (isWrong || record.text === '' || record.text.length > 512 * 1024) return 'rejected';
+    if (this.#tombstones.has(keyOf(record))) return 'forgotten';
+    if (this.#outputs.has(keyOf(record))) return 'duplicate';
+    const ref = referenceOf(record.digest);
+    this.#outputs.set(keyOf(record), { ...record, ...OUTPUT_PLACE, ref });
+    return 'stored';
   }
 
   async #answerable(signal: AbortSignal): Promise<void> {
@@ -161,7 +154,7 @@ export class FakeMemory implements Memory {
     if (this.failure !== undefined) throw new MemoryError(this.failure, 'made to fail');
   }
 
-  #captureOne(record: MemoryRecord): CaptureState {
+  #captureOne(record: MemoryRecord<SpeakerRole>): CaptureState {
     const isWrong =
       !isDigest(record.digest) ||
       record.text.trim() === '' ||
@@ -212,4 +205,8 @@ export class FakeMemory implements Memory {
 
 function keyOf({ digest, space }: Pick<MemoryRecord, 'digest' | 'space'>): string {
   return `${digest} ${space}`;
+}
+
+function isSpoken(record: MemoryRecord): record is MemoryRecord<SpeakerRole> {
+  return record.role !== 'tool';
 }

@@ -21,7 +21,7 @@ import {
 import { parseShape } from '../../src/core/memory-api/shape.ts';
 import { proofOf } from '../../src/core/shortening/proofs.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
-import type { StoredOutput, StoredRecord } from '../../src/ports/memory.ts';
+import type { StoredRecord } from '../../src/ports/memory.ts';
 import { FakeMemory } from './fake-memory.ts';
 
 /** The operations of the memory API over a memory in memory. */
@@ -155,10 +155,7 @@ export class FakeOperations {
     const { role } = told;
     const rest = { fingerprint: item.fingerprint ?? '', exchange: item.position ?? 0 };
     const branch = item.branch === undefined ? {} : { branch: item.branch };
-    const [kept] =
-      role === 'tool'
-        ? await this.memory.keepOutputs([common], patience())
-        : await this.memory.capture([{ ...common, role, ...rest, ...branch }], patience());
+    const [kept] = await this.memory.capture([{ ...common, role, ...rest, ...branch }], patience());
     if (kept === 'forgotten') return { digest, state: 'rejected', reason: 'forgotten' };
     if (kept === 'rejected') return { digest, state: 'rejected', reason: 'invalid_record' };
     const state = this.stateOf(space);
@@ -285,7 +282,7 @@ export class Refusal extends Error {
 }
 
 function itemOf(
-  stored: StoredRecord | StoredOutput,
+  stored: StoredRecord,
   { text = stored.text.slice(0, 16_384), score }: { text?: string; score?: number },
 ): MemoryItem {
   const record = recordOfText(stored.role, stored.text);

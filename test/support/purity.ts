@@ -7,7 +7,7 @@ import { readRequest, type Reading } from '../../src/proxy/read-request.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 import { keyOf, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
-import type { MemoryRecord } from '../../src/ports/memory.ts';
+import type { MemoryRecord, SpeakerRole } from '../../src/ports/memory.ts';
 import { readWithOracle } from './answer-oracle.ts';
 import { golden, type Recording, recordings } from './recordings.ts';
 
@@ -19,7 +19,7 @@ import { golden, type Recording, recordings } from './recordings.ts';
 /** What a recorded scenario left in the memory. */
 export interface Captured {
   readonly scenario: string;
-  readonly records: readonly MemoryRecord[];
+  readonly records: readonly SaidRecord[];
 }
 
 export interface Replay {
@@ -38,7 +38,7 @@ export async function captureRecordings({ change, placements }: Replay = {}): Pr
   }
   const captured: Captured[] = [];
   for (const [scenario, recorded] of scenarios) {
-    const records = new Map<string, MemoryRecord>();
+    const records = new Map<string, SaidRecord>();
     const desk = new Desk((record) => records.set(`${record.space} ${record.digest}`, record));
     for (const recording of recorded) {
       // oxlint-disable-next-line no-await-in-loop -- A conversation is read in its order.
@@ -54,7 +54,7 @@ class Desk {
   readonly #entries = new Map<string, LedgerEntry>();
   readonly #keeper: CaptureKeeper;
 
-  constructor(keep: (record: MemoryRecord) => void) {
+  constructor(keep: (record: SaidRecord) => void) {
     this.#keeper = new CaptureKeeper({
       blockKey: 'a secret of these tests',
       clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
@@ -127,7 +127,7 @@ export type Verdict =
 
 export interface Judged {
   readonly scenario: string;
-  readonly record: MemoryRecord;
+  readonly record: SaidRecord;
   readonly verdict: Verdict;
 }
 
@@ -158,6 +158,8 @@ export function judge(captured: readonly Captured[]): Judged[] {
 }
 
 /** What clients and svc write around a text; none of it is anybody's words. */
+type SaidRecord = MemoryRecord<SpeakerRole>;
+
 const WRAPPED =
   /<\/?(?:system-reminder|environment_context|user_instructions|command-(?:name|message|args)|local-command|bash-(?:input|stdout)|task-notification|turn_aborted|current_datetime|stdin)|# AGENTS\.md instructions|\[SUGGESTION MODE|\[Request interrupted|This session is being continued from|Another language model started|CONTEXT CHECKPOINT COMPACTION|Respond with TEXT ONLY|cut off mid-stream|Caveat: The messages below/;
 const OURS = /<\/?svc-memory|\[svc: /;
@@ -168,7 +170,7 @@ interface Said {
   readonly shown: readonly string[];
 }
 
-function verdictOn({ role, text }: MemoryRecord, { typed, shown }: Said): Verdict {
+function verdictOn({ role, text }: SaidRecord, { typed, shown }: Said): Verdict {
   if (OURS.test(text)) return 'a recalled block or a stub';
   if (WRAPPED.test(text)) return "a client's words";
   if (role === 'user' && !isMadeOf(text, typed)) return 'not what a person typed';

@@ -1,9 +1,24 @@
 import { createHash } from 'node:crypto';
-import type { MemoryRecord, OutputRecord, RecallQuestion } from '../../src/ports/memory.ts';
+import type { TextRole } from '../../src/core/memory-api/records.ts';
+import type { MemoryRecord, RecallQuestion, SpeakerRole } from '../../src/ports/memory.ts';
 
 /** A record as capture makes it; only the text needs to be said. */
-export function recordOf(text: string, other: Partial<MemoryRecord> = {}): MemoryRecord {
-  const role = other.role ?? 'user';
+export function recordOf<Role extends SpeakerRole = 'user'>(
+  text: string,
+  other: Partial<MemoryRecord<Role>> = {},
+): MemoryRecord<SpeakerRole> {
+  return { ...madeOf(other.role ?? 'user', text), fingerprint: 'fingerprint', ...other };
+}
+
+/** An output as the proxy keeps it. */
+export function outputRecordOf(
+  text: string,
+  other: Partial<MemoryRecord<'tool'>> = {},
+): MemoryRecord<'tool'> {
+  return { ...madeOf('tool', text), fingerprint: '', ...other };
+}
+
+function madeOf<Role extends TextRole>(role: Role, text: string) {
   return {
     digest: createHash('sha256').update(`${role}\n${text}`).digest('base64url'),
     space: 'project',
@@ -12,22 +27,7 @@ export function recordOf(text: string, other: Partial<MemoryRecord> = {}): Memor
     conversation: 'conversation',
     client: 'test-client',
     at: Date.UTC(2026, 4, 1),
-    fingerprint: 'fingerprint',
     exchange: 0,
-    ...other,
-  };
-}
-
-/** An output as the proxy keeps it. */
-export function outputRecordOf(text: string, other: Partial<OutputRecord> = {}): OutputRecord {
-  return {
-    digest: createHash('sha256').update(`tool\n${text}`).digest('base64url'),
-    space: 'project',
-    text,
-    conversation: 'conversation',
-    client: 'test-client',
-    at: Date.UTC(2026, 4, 1),
-    ...other,
   };
 }
 

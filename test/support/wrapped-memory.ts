@@ -9,7 +9,6 @@ export function wrapped(memory: Memory, other: Partial<Memory>): Memory {
     retrieve: (key, signal) => memory.retrieve(key, signal),
     list: (filter, signal) => memory.list(filter, signal),
     forget: (filter, signal) => memory.forget(filter, signal),
-    keepOutputs: (records, signal) => memory.keepOutputs(records, signal),
     hold: (asked, signal) => memory.hold(asked, signal),
     close: () => memory.close(),
     ...other,

@@ -18,11 +18,10 @@ import type {
   Memory,
   MemoryRecord,
   MemorySupport,
-  OutputRecord,
   RecallAnswer,
   RecallQuestion,
   RecordKey,
-  StoredOutput,
+  SpokenRecord,
   StoredRecord,
 } from '../../ports/memory.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
@@ -33,8 +32,8 @@ import type { Operations } from './operations.ts';
 import { ServiceFault } from './service-fault.ts';
 import { malformed, type ServiceLink } from './service-link.ts';
 import { StoredRecords } from './stored-records.ts';
-import { outgoingOutput, outgoingRecord, passageIn } from './wire.ts';
 import { isoTime } from '../../core/memory/times.ts';
+import { outgoingRecord, passageIn } from './wire.ts';
 
 /**
  * The memory port over a memory service. The service is not trusted: what it says is read through
@@ -43,7 +42,7 @@ import { isoTime } from '../../core/memory/times.ts';
  */
 
 /** The outputs that were left out of prompts, near at hand: a service that is away hides none. */
-export interface Mirror extends Pick<Memory, 'keepOutputs' | 'retrieve' | 'forget'> {
+export interface Mirror extends Pick<Memory, 'capture' | 'retrieve' | 'forget'> {
   /** Takes all outputs of a space away, without a trace of their having been forgotten. */
   dropOutputs(space: string): Promise<void>;
   /** Spaces that have outputs near at hand, used last first. */
@@ -113,16 +112,18 @@ export class HostedMemory implements Memory {
     return { passages };
   }
 
-  capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]> {
-    return this.#sender.send(records.map(outgoingRecord), signal);
+  async capture(
+    records: readonly MemoryRecord[],
+    signal: AbortSignal,
+  ): Promise<readonly CaptureState[]> {
+    const states = await this.#sender.send(records.map(outgoingRecord), signal);
+    await this.#mirrorOutputs(records, states, signal);
+    return states;
   }
 
-  async retrieve(
-    key: RecordKey,
-    signal: AbortSignal,
-  ): Promise<StoredRecord | StoredOutput | undefined> {
+  async retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
     const { mirror } = this.#parts;
-    let found: StoredRecord | StoredOutput | 'purged' | undefined;
+    let found: StoredRecord | 'purged' | undefined;
     try {
       found = await this.#stored.retrieve(key, signal);
     } catch (error) {
@@ -137,7 +138,7 @@ export class HostedMemory implements Memory {
     return undefined;
   }
 
-  list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]> {
+  list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]> {
     return this.#stored.list(filter, signal);
   }
 
@@ -154,21 +155,6 @@ export class HostedMemory implements Memory {
     // What is meant is meant here too: an output near at hand, a memory from before the service.
     const nearby = await mirror?.forget(filter, signal);
     return Math.max(forgotten, nearby ?? 0);
-  }
-
-  async keepOutputs(
-    records: readonly OutputRecord[],
-    signal: AbortSignal,
-  ): Promise<readonly CaptureState[]> {
-    const states = await this.#sender.send(records.map(outgoingOutput), signal);
-    const { mirror } = this.#parts;
-    const kept = records.filter((_, at) => states[at] === 'stored' || states[at] === 'duplicate');
-    if (kept.length > 0) await mirror?.keepOutputs(kept, signal);
-    for (const [at, record] of records.entries()) {
-      // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
-      if (states[at] === 'forgotten') await mirror?.forget(forgetKey(record), signal);
-    }
-    return states;
   }
 
   async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
@@ -229,6 +215,28 @@ export class HostedMemory implements Memory {
     this.#parts.identity.close();
     this.#parts.acknowledgements.close();
     await this.#parts.link.close();
+  }
+
+  /** An output that is held is near at hand too; one that was forgotten there is forgotten here. */
+  async #mirrorOutputs(
+    records: readonly MemoryRecord[],
+    states: readonly CaptureState[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { mirror } = this.#parts;
+    const outputs = records.flatMap((record, at) =>
+      record.role === 'tool' ? [{ record, state: states[at] }] : [],
+    );
+    const kept = outputs.filter(({ state }) => state === 'stored' || state === 'duplicate');
+    if (kept.length > 0)
+      await mirror?.capture(
+        kept.map(({ record }) => record),
+        signal,
+      );
+    for (const { record, state } of outputs) {
+      // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
+      if (state === 'forgotten') await mirror?.forget(forgetKey(record), signal);
+    }
   }
 
   /** Undefined when the space stands elsewhere than the acknowledgements say. */

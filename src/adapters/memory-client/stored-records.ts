@@ -7,7 +7,7 @@ import {
   type ListFilter,
   MemoryError,
   type RecordKey,
-  type StoredOutput,
+  type SpokenRecord,
   type StoredRecord,
 } from '../../ports/memory.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
@@ -17,8 +17,6 @@ import { recordInItem, recordInObject } from './wire.ts';
 import { isoTime } from '../../core/memory/times.ts';
 
 /** Looking at what the service holds, and taking it out again. */
-
-type Stored = StoredRecord | StoredOutput;
 
 /** The references that the contract knows: by text, and its own. */
 const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
@@ -38,21 +36,24 @@ export class StoredRecords {
   }
 
   /** `purged`: the service held it and was told to forget it. */
-  async retrieve(key: RecordKey, signal: AbortSignal): Promise<Stored | 'purged' | undefined> {
+  async retrieve(
+    key: RecordKey,
+    signal: AbortSignal,
+  ): Promise<StoredRecord | 'purged' | undefined> {
     const [ref, space] = 'ref' in key ? [key.ref, undefined] : [referenceOf(key.digest), key.space];
     if (!REFERENCE.test(ref) || (space !== undefined && !isSpace(space))) return undefined;
     const { found, purged } = await this.#fetch([ref], space, signal);
-    const isAsked = ({ digest }: Stored): boolean =>
+    const isAsked = ({ digest }: StoredRecord): boolean =>
       'ref' in key ? !ref.startsWith('m_') || referenceOf(digest) === ref : digest === key.digest;
     if (!found.every(({ record }) => isAsked(record))) throw malformed();
     return found[0]?.record ?? (purged.includes(ref) ? 'purged' : undefined);
   }
 
-  async list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]> {
+  async list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]> {
     const { offset = 0, refs } = filter;
     const limit = Math.min(filter.limit, LIST_MAX);
     const queries = queriesOf(filter);
-    const records: StoredRecord[] = [];
+    const records: SpokenRecord[] = [];
     for (const query of queries) {
       // oxlint-disable-next-line no-await-in-loop -- Pages come one after the other.
       for await (const items of this.#pages(query, offset + limit, signal)) {
@@ -134,9 +135,9 @@ export class StoredRecords {
   }
 
   /** Items whose text came cut are fetched; outputs are no memories. */
-  async #whole(items: readonly MemoryItem[], signal: AbortSignal): Promise<StoredRecord[]> {
+  async #whole(items: readonly MemoryItem[], signal: AbortSignal): Promise<SpokenRecord[]> {
     const cut = items.filter((item) => recordInItem(item) === undefined);
-    const fetched = new Map<string, StoredRecord>();
+    const fetched = new Map<string, SpokenRecord>();
     for (const { provenance } of cut) {
       const [source] = provenance;
       if (source === undefined) continue;

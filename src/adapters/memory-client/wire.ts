@@ -19,9 +19,8 @@ import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type {
   MemoryRecord,
-  OutputRecord,
   RecalledPassage,
-  StoredOutput,
+  SpokenRecord,
   StoredRecord,
 } from '../../ports/memory.ts';
 import { isoTime, isTime } from '../../core/memory/times.ts';
@@ -45,44 +44,37 @@ export interface Outgoing {
 
 /** Undefined for what the contract has no form for: no text, half a character, a wrong digest. */
 export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
-  if (record.text.trim() === '') return undefined;
-  const item = itemOf(record.role, record);
-  if (item === undefined || !Number.isSafeInteger(record.exchange) || record.exchange < 0) {
-    return undefined;
-  }
-  const fingerprint = record.fingerprint.slice(0, FINGERPRINT_CHARS_MAX);
-  const branch = record.branch?.slice(0, BRANCH_CHARS_MAX);
-  const place = { position: record.exchange, fingerprint };
-  return {
-    space: record.space,
-    text: record.digest,
-    item: { ...item, ...place, ...(branch === undefined ? {} : { branch }) },
-  };
-}
-
-export function outgoingOutput(record: OutputRecord): Outgoing | undefined {
-  const item = record.text === '' ? undefined : itemOf('tool', record);
-  return item === undefined ? undefined : { space: record.space, text: record.digest, item };
-}
-
-function itemOf(role: TextRole, record: MemoryRecord | OutputRecord): CaptureItem | undefined {
-  const { text, space, digest, at, conversation, client } = record;
+  const { role, text, space, digest, at, conversation, client } = record;
   const isWrong =
+    (role === 'tool' ? text : text.trim()) === '' ||
     text.length > TEXT_CHARS_MAX ||
     !isSpace(space) ||
     !isTime(at) ||
     conversation === '' ||
+    !Number.isSafeInteger(record.exchange) ||
+    record.exchange < 0 ||
     digest !== textDigest(role, text);
   const content = recordOfText(role, text);
   const bytes = isWrong ? undefined : recordBytes(content);
   if (bytes === undefined || bytes.length > RECORD_BYTES_MAX) return undefined;
-  return {
+  const item: CaptureItem = {
     digest: contentDigest(bytes),
     bytes: bytes.length,
     record: content,
     observed_at: isoTime(at),
     session_id: conversation.slice(0, SESSION_CHARS_MAX),
     client: client.slice(0, CLIENT_CHARS_MAX),
+    ...(role === 'tool' ? {} : placeOf(record)),
+  };
+  return { space, text: digest, item };
+}
+
+/** An output has no place in a conversation: it belongs to the call, wherever that stands. */
+function placeOf({ exchange, fingerprint, branch }: MemoryRecord) {
+  return {
+    position: exchange,
+    fingerprint: fingerprint.slice(0, FINGERPRINT_CHARS_MAX),
+    ...(branch === undefined ? {} : { branch: branch.slice(0, BRANCH_CHARS_MAX) }),
   };
 }
 
@@ -109,7 +101,7 @@ export function passageIn(
 }
 
 /** A listed record whose text came whole; undefined when it has to be fetched. */
-export function recordInItem(item: MemoryItem): StoredRecord | undefined {
+export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   const source = item.provenance[0];
   if (item.verbatim !== true || source?.space === undefined) return undefined;
   const role = source.role === 'assistant' ? 'assistant' : 'user';
@@ -117,7 +109,7 @@ export function recordInItem(item: MemoryItem): StoredRecord | undefined {
 }
 
 /** What the service says a record is must be what its bytes say; undefined when it is not. */
-export function recordInObject(object: StoredObject): StoredRecord | StoredOutput | undefined {
+export function recordInObject(object: StoredObject): StoredRecord | undefined {
   const bytes = recordBytes(object.record);
   const { space } = object.provenance;
   if (bytes === undefined || space === undefined) return undefined;
@@ -128,9 +120,7 @@ export function recordInObject(object: StoredObject): StoredRecord | StoredOutpu
     contentReference(object.record.k, digest) === object.ref;
   if (!isTrue) return undefined;
   const { role, said: text } = textOfRecord(object.record) ?? joinedTexts(object.record);
-  if (role !== 'tool') return storedText({ source: object.provenance, space, role, text });
-  const output = storedText({ source: object.provenance, space, role, text });
-  return { ...output, role, fingerprint: '', exchange: 0 };
+  return storedText({ source: object.provenance, space, role, text });
 }
 
 interface Told<Role extends TextRole> {
@@ -140,7 +130,7 @@ interface Told<Role extends TextRole> {
   readonly text: string;
 }
 
-function storedText<Role extends TextRole>(told: Told<Role>) {
+function storedText<Role extends TextRole>(told: Told<Role>): StoredRecord<Role> {
   const { source, space, role, text } = told;
   const digest = textDigest(role, text);
   return {

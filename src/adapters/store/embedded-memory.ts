@@ -8,11 +8,10 @@ import {
   type Memory,
   MemoryError,
   type MemoryRecord,
-  type OutputRecord,
   type RecallAnswer,
   type RecallQuestion,
   type RecordKey,
-  type StoredOutput,
+  type SpokenRecord,
   type StoredRecord,
 } from '../../ports/memory.ts';
 import type { OutputMirror } from './output-mirror.ts';
@@ -67,11 +66,11 @@ export class EmbeddedMemory implements Memory {
     return states;
   }
 
-  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | StoredOutput | undefined> {
+  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
     return this.#client.call('retrieve', key, signal);
   }
 
-  list(filter: ListFilter, signal: AbortSignal): Promise<readonly StoredRecord[]> {
+  list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]> {
     return this.#client.call('list', filter, signal);
   }
 
@@ -91,13 +90,6 @@ export class EmbeddedMemory implements Memory {
   /** Takes what quotes memories that are kept elsewhere out of what was placed; see StoreCalls. */
   forgetPlaced(texts: readonly string[] | 'all', signal: AbortSignal): Promise<number> {
     return this.#client.call('forgetPlaced', texts, signal);
-  }
-
-  keepOutputs(
-    records: readonly OutputRecord[],
-    signal: AbortSignal,
-  ): Promise<readonly CaptureState[]> {
-    return this.#client.call('keepOutputs', records, signal);
   }
 
   async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {

@@ -1,12 +1,13 @@
 import { textBytes } from '../../core/shortening/proofs.ts';
+import { OUTPUT_PLACE } from '../../core/memory-api/records.ts';
 import { isDigest, referenceOf } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type {
   CaptureState,
   ForgetFilter,
-  OutputRecord,
+  MemoryRecord,
   RecordKey,
-  StoredOutput,
+  StoredRecord,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
@@ -46,7 +47,7 @@ export class Outputs implements Holder {
     this.#database = database;
   }
 
-  keep(records: readonly OutputRecord[], now: number): CaptureState[] {
+  keep(records: readonly MemoryRecord[], now: number): CaptureState[] {
     return this.#database.transaction(() => {
       const states = records.map((record) => this.#keepOne(record, now));
       this.#noteUse(now);
@@ -71,14 +72,14 @@ export class Outputs implements Holder {
     });
   }
 
-  retrieve(key: RecordKey): StoredOutput | undefined {
+  retrieve(key: RecordKey): StoredRecord<'tool'> | undefined {
     const [where, values] =
       'ref' in key
         ? ['o.ref = ?', [key.ref]]
         : ['s.name = ? AND o.digest = ?', [key.space, key.digest]];
     const row = this.#database.get<
       Omit<OutputRow, 'id' | 'used'> &
-        Pick<StoredOutput, 'space' | 'conversation' | 'client' | 'at'>
+        Pick<StoredRecord, 'space' | 'conversation' | 'client' | 'at'>
     >(
       `SELECT o.digest, s.name AS space, o.text, o.conversation, o.client, o.at FROM outputs o JOIN spaces s ON s.id = o.space WHERE ${where} ORDER BY o.id LIMIT 1`,
       ...values,
@@ -89,9 +90,7 @@ export class Outputs implements Holder {
       ...row,
       text,
       ref: referenceOf(row.digest),
-      role: 'tool',
-      fingerprint: '',
-      exchange: 0,
+      ...OUTPUT_PLACE,
     };
   }
 
@@ -166,7 +165,7 @@ export class Outputs implements Holder {
     });
   }
 
-  #keepOne(record: OutputRecord, now: number): CaptureState {
+  #keepOne(record: MemoryRecord, now: number): CaptureState {
     if (!isStorable(record)) return 'rejected';
     const space = spaceId(this.#database, record.space);
     if (space === undefined) return 'rejected';
@@ -211,7 +210,7 @@ export class Outputs implements Holder {
   }
 }
 
-function isStorable(record: OutputRecord): boolean {
+function isStorable(record: MemoryRecord): boolean {
   return (
     isDigest(record.digest) &&
     record.text !== '' &&

@@ -7,11 +7,10 @@ import type {
   ListFilter,
   MemoryFailure,
   MemoryRecord,
-  OutputRecord,
   RecallAnswer,
   RecallQuestion,
   RecordKey,
-  StoredOutput,
+  SpokenRecord,
   StoredRecord,
 } from '../../ports/memory.ts';
 import type {
@@ -42,14 +41,13 @@ export interface StoreCalls {
   recall(question: RecallQuestion): RecallAnswer;
   warm(): void;
   capture(records: readonly MemoryRecord[]): readonly CaptureState[];
-  retrieve(key: RecordKey): StoredRecord | StoredOutput | undefined;
-  list(filter: ListFilter): readonly StoredRecord[];
+  retrieve(key: RecordKey): StoredRecord | undefined;
+  list(filter: ListFilter): readonly SpokenRecord[];
   forget(filter: ForgetFilter): number;
   /** Keeps records out that are not held yet. Returns how many of them are new to it. */
   bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[]): number;
   /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */
   forgetPlaced(texts: readonly string[] | 'all'): number;
-  keepOutputs(records: readonly OutputRecord[]): readonly CaptureState[];
   hold(question: HoldQuestion): readonly Holding[];
   /** Those of the references that stand for a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];

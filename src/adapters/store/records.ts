@@ -9,7 +9,8 @@ import type {
   ListFilter,
   MemoryRecord,
   RecordKey,
-  StoredRecord,
+  SpeakerRole,
+  SpokenRecord,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
@@ -31,7 +32,7 @@ const LIST_CHARS_MAX = 4096;
 /** Records a transaction, so that another process can write in between: about 100 ms. */
 const FORGET_BATCH = 256;
 
-interface RecordRow extends Omit<StoredRecord, 'branch' | 'source' | 'text'>, StoredText {
+interface RecordRow extends Omit<SpokenRecord, 'branch' | 'source' | 'text'>, StoredText {
   readonly branch: string | null;
   readonly source: 'unverified' | null;
 }
@@ -49,7 +50,7 @@ export class Records implements Holder {
     this.#index = new PassageIndex(database);
   }
 
-  capture(records: readonly MemoryRecord[]): CaptureState[] {
+  capture(records: readonly MemoryRecord<SpeakerRole>[]): CaptureState[] {
     const prepared = records.map((record) => this.#prepare(record));
     return this.#database.transaction(() =>
       this.#index.adding((add) => prepared.map((one) => this.#captureOne(one, add))),
@@ -57,7 +58,7 @@ export class Records implements Holder {
   }
 
   /** Does the work that needs no lock. */
-  #prepare(record: MemoryRecord): Prepared {
+  #prepare(record: MemoryRecord<SpeakerRole>): Prepared {
     const isWanted = isStorable(record) && !this.#isHeld(record);
     return { record, passages: isWanted ? passagesOf(record.text) : undefined };
   }
@@ -80,7 +81,7 @@ export class Records implements Holder {
     });
   }
 
-  retrieve(key: RecordKey): StoredRecord | undefined {
+  retrieve(key: RecordKey): SpokenRecord | undefined {
     const row =
       'ref' in key
         ? this.#database.get<RecordRow>(
@@ -96,7 +97,7 @@ export class Records implements Holder {
   }
 
   /** Every word must occur in the record; with words best first, without them newest first. */
-  list(filter: ListFilter): StoredRecord[] {
+  list(filter: ListFilter): SpokenRecord[] {
     const { where, values } = whereOf(filter);
     const limit = Math.max(0, Math.min(filter.limit, LIST_LIMIT_MAX));
     const terms = listTerms(filter.words ?? '');
@@ -225,7 +226,7 @@ export class Records implements Holder {
 }
 
 interface Prepared {
-  readonly record: MemoryRecord;
+  readonly record: MemoryRecord<SpeakerRole>;
   /** Undefined for a record that is refused or held already. */
   readonly passages: readonly IndexedPassage[] | undefined;
 }
@@ -273,7 +274,7 @@ export function isName(value: string): boolean {
   return value !== '' && value.length <= NAME_CHARS_MAX && !value.includes('\0');
 }
 
-function storedRecord(row: RecordRow): StoredRecord {
+function storedRecord(row: RecordRow): SpokenRecord {
   const { branch, source, text, is_utf16, ...rest } = row;
   return {
     ...rest,

@@ -1,5 +1,11 @@
 import { statSync } from 'node:fs';
-import { type ForgetFilter, MemoryError } from '../../ports/memory.ts';
+import {
+  type CaptureState,
+  type ForgetFilter,
+  MemoryError,
+  type MemoryRecord,
+  type SpeakerRole,
+} from '../../ports/memory.ts';
 import {
   abandon,
   type Database,
@@ -102,13 +108,12 @@ export class Store {
     return {
       recall: (question) => search.recall(question),
       warm: () => search.warm(),
-      capture: (given) => records.capture(given),
+      capture: (given) => captureAll({ records, outputs }, given),
       retrieve: (key) => records.retrieve(key) ?? outputs.retrieve(key),
       list: (filter) => records.list(filter),
       forget: (filter) => this.#forget({ database, records, outputs, ledger }, filter),
       bury: (given) => records.bury(given, Date.now()),
       forgetPlaced: (texts) => this.#forgetPlaced({ database, ledger }, texts),
-      keepOutputs: (given) => outputs.keep(given, Date.now()),
       hold: (question) => possessions.hold(question, Date.now()),
       heldOutputs: (refs) => outputs.heldRefs(refs),
       dropOutputs: (space) => {
@@ -196,6 +201,26 @@ export class Store {
       // What was committed is on disk; nothing else is lost with the connection.
     }
   }
+}
+
+/** Outputs are kept apart; both in the order in which they were given. */
+function captureAll(
+  { records, outputs }: Pick<Tables, 'records' | 'outputs'>,
+  given: readonly MemoryRecord[],
+): readonly CaptureState[] {
+  const spoken = given.filter(isSpoken);
+  const said = spoken.length === 0 ? [] : records.capture(spoken);
+  if (spoken.length === given.length) return said;
+  const kept = outputs.keep(
+    given.filter((record) => !isSpoken(record)),
+    Date.now(),
+  );
+  const [saidNext, keptNext] = [said.values(), kept.values()];
+  return given.map((record) => (isSpoken(record) ? saidNext : keptNext).next().value ?? 'rejected');
+}
+
+function isSpoken(record: MemoryRecord): record is MemoryRecord<SpeakerRole> {
+  return record.role !== 'tool';
 }
 
 interface Tables {

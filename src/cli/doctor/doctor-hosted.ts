@@ -5,7 +5,7 @@ import type { OpenHostedMemory } from '../../adapters/memory-client/open-hosted-
 import { parseMemory } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { PROOF_FEATURE, type WhoAmI } from '../../core/memory-api/contract.ts';
-import { textDigest } from '../../core/memory-api/records.ts';
+import { OUTPUT_PLACE, textDigest } from '../../core/memory-api/records.ts';
 import { outputProof } from '../../core/shortening/proofs.ts';
 import type { MemoryMode } from '../../core/settings/settings.ts';
 import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';
@@ -91,9 +91,10 @@ async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Prom
   const text = `svc doctor looks whether memory works: ${randomBytes(16).toString('hex')}`;
   const digest = textDigest('tool', text);
   const at = Date.now();
-  const record = { digest, space: PROBE_SPACE, text, conversation: 'doctor', client: 'svc', at };
+  const place = { ...OUTPUT_PLACE, space: PROBE_SPACE, conversation: 'doctor' };
+  const record = { ...place, digest, text, client: 'svc', at };
   const step = async (): Promise<string | undefined> => {
-    const [state] = await memory.keepOutputs([record], patience());
+    const [state] = await memory.capture([record], patience());
     if (state !== 'stored') return 'it did not take a record';
     const kept = await memory.retrieve({ digest, space: PROBE_SPACE }, patience());
     if (kept?.text !== text) return 'it did not give a record back as it was';

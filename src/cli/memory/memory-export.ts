@@ -1,5 +1,5 @@
 import { writeLine } from '../../core/memory/memory-lines.ts';
-import type { StoredRecord } from '../../ports/memory.ts';
+import type { SpokenRecord } from '../../ports/memory.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore } from './memory.ts';
 import type { OpenStore } from './store-for-cli.ts';
@@ -23,7 +23,7 @@ export async function exportMemories(
   const filter = { until: Date.now(), limit: PAGE, ...(space === undefined ? {} : { space }) };
   const count = await withStore(context, openStore, async ({ memory }) => {
     let offset = 0;
-    let page: readonly StoredRecord[];
+    let page: readonly SpokenRecord[];
     do {
       page = await memory.list({ ...filter, offset }, deadline());
       for (const record of page) terminal.out(writeLine(record));
