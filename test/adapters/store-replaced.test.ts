@@ -9,7 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { replacedAt } from '../../src/adapters/files/marks.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
@@ -121,6 +121,23 @@ test.each(Object.entries(REMOVALS))(
     expect(store.lines).toHaveLength(1);
   },
 );
+
+test('a database that is moved away takes along what was only in its log', async () => {
+  const { folder, store } = await heldBoth();
+  const elsewhere = join(tempFolder(), 'memory.db');
+  renameSync(join(folder, 'memory.db'), elsewhere);
+  expect(await store.held()).toEqual([]);
+  expect(await open(dirname(elsewhere)).held()).toEqual(BOTH);
+});
+
+test('the log of a database that was deleted is not taken for that of a new one', async () => {
+  const { folder, store } = await heldBoth();
+  rmSync(join(folder, 'memory.db'));
+  const beside = open(folder);
+  expect(await beside.memory.capture([EARLIER], patience())).toEqual(['stored']);
+  expect(beside.lines).toEqual([]);
+  expect(await store.held()).toEqual([EARLIER.digest]);
+});
 
 test('law 2: a database put in the place of another is what proofs are made from', async () => {
   const { folder, store, backup } = await heldBoth();

@@ -10,7 +10,7 @@ import {
   sqliteCode,
   type Statement,
 } from './driver.ts';
-import { type FileState, OpenedFile } from './opened-file.ts';
+import { type FileState, OpenedFile, removeLogsOf } from './opened-file.ts';
 import { migrate } from './schema.ts';
 
 /**
@@ -91,6 +91,16 @@ export class Database {
   /** Moves what the write-ahead log holds into the file. */
   checkpoint(): void {
     this.#connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  }
+
+  /** The file has another path or none: it gets what its log holds, and the path is left clean. */
+  leaveMoved(): void {
+    try {
+      this.checkpoint();
+    } catch {
+      // A disk that is full or gone: the file is as whole as after a kill.
+    }
+    this.#file.removeLogs();
   }
 
   isAtPath(): boolean {
@@ -235,6 +245,7 @@ function openPatiently(options: OpenOptions): Database {
 
 function openChecked(options: OpenOptions): Database {
   const path = databaseFile(options.folder);
+  if (!existsSync(path)) removeLogsOf(path);
   const { ino, size } = ensurePrivateFile(path);
   const isAtPath = (): boolean => existsSync(path) && lstatSync(path).ino === ino;
   const connection = options.driver.open(path);

@@ -102,8 +102,16 @@ export class OpenedFile {
     copyFileSync(this.#path, copy);
     syncFile(copy);
     if (!this.isAtPath()) return rmSync(copy);
-    for (const suffix of LOG_SUFFIXES) rmSync(this.#path + suffix, { force: true });
+    removeLogsOf(this.#path);
     renameSync(copy, this.#path);
+  }
+
+  /** Of a file that has moved: beside another database its log and index would be taken for that one's. */
+  removeLogs(): void {
+    for (const [place, suffix] of LOG_SUFFIXES.entries()) {
+      const path = this.#path + suffix;
+      if (this.#logs[place] === identityOf(path)) rmSync(path, { force: true });
+    }
   }
 
   /** After the connection is closed. */
@@ -120,6 +128,11 @@ export class OpenedFile {
       pages: bytes.readUInt32BE(PAGES_AT),
     };
   }
+}
+
+/** A database that is not there has no log: one that lies there is of a file that was deleted. */
+export function removeLogsOf(path: string): void {
+  for (const suffix of LOG_SUFFIXES) rmSync(path + suffix, { force: true });
 }
 
 /** svc never shrinks a database, and SQLite never counts backwards. */

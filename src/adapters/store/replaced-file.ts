@@ -23,6 +23,7 @@ export function leaveReplaced(
   }
   if (state === 'overwritten') database.detach();
   if (state === 'unlogged') database.checkpoint();
+  if (state === 'replaced' && !database.isAtPath()) database.leaveMoved();
   const { folder } = options;
   const file = databaseFile(folder);
   // Another connection may have found it first: it is said once.
