@@ -113,3 +113,67 @@ test('marks of reasoning without end are read in one go', () => {
   const hostile = `${'\n<think>'.repeat(200_000)}${'\n </thinking'.repeat(200_000)}`;
   expect(captureAssistant(hostile)).toBeUndefined();
 });
+
+test.each([
+  '14',
+  '8\n\n6',
+  'q',
+  '1 - yeah, 2 - definitely, go for it.',
+  '5 seems like a great one to tackle',
+  'commit, push and pr it',
+  'ok lets get back to main',
+  'yeah please fix all 11 issues',
+  'please run the tests again',
+  'can you double check again?',
+  'ok I updated it',
+])('an order of a few words is no memory: %j', (order) => {
+  expect(captureHuman(order)).toBeUndefined();
+});
+
+test.each([
+  'use pnpm',
+  'no mocks please',
+  'never push to main',
+  'the port is 6543',
+  'postgres',
+  'tabs, not spaces',
+  'run it with `--shard`',
+  'check 192.0.2.17 again',
+  'does this work with redis?',
+  'what port does the api use?',
+  '3 but apply the changes to this branch, since its directly related.',
+  '30% of them fail',
+  '3, but enabled by default',
+])('a rule, a name, a figure or a question is a memory, however short: %j', (text) => {
+  expect(captureHuman(text)?.text).toBe(text);
+});
+
+test.each([
+  "Build succeeds. Now let's test locally with the new flag.",
+  'All tests pass (230 unit, 12 integration).',
+  'On `main`, up to date. Ready for the next task.',
+  'Committed as `77f6ce85c`. Want me to push?',
+  "Good, I have everything I need. I'll write the plan.",
+  'Your code: [masked: one-time-code]',
+])('an answer of announcements, status and offers is no memory: %j', (answer) => {
+  expect(captureAssistant(answer)).toBeUndefined();
+});
+
+test.each([
+  ['The port is 6543. Let me update the config.', 'The port is 6543.'],
+  [
+    'Let me revert that, because the lock is taken twice. All tests pass.',
+    'Let me revert that, because the lock is taken twice. All tests pass.',
+  ],
+  [
+    'Good, the store is reverted. Now let me check the endpoint.\n\nThe endpoint returns the email.',
+    'Good, the store is reverted.\n\nThe endpoint returns the email.',
+  ],
+  [
+    'Now the port is 6543. The tests pass because of it.',
+    'Now the port is 6543. The tests pass because of it.',
+  ],
+  ['```\nLet me run it.\n```\nThe script prints 12 lines.', undefined],
+])('announcements leave an answer by the sentence: %j', (answer, kept) => {
+  expect(captureAssistant(answer)?.text).toBe(kept ?? answer);
+});

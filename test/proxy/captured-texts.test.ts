@@ -389,3 +389,10 @@ test('R25: x-svc-memory-space names the space, and global is recalled everywhere
   expect(elsewhere.headers['x-svc-memory-state']).toBe('empty');
   expect(await kept(story, 'team/one')).toHaveLength(2);
 });
+
+test('an exchange keeps its conclusion when its order is one word', async () => {
+  const { story } = await startBoth();
+  await story.send('anthropic_messages', promptOf('anthropic_messages', '14'));
+  await expectKept(story, 1);
+  expect(await kept(story)).toEqual([`assistant: ${ANSWER}`]);
+});

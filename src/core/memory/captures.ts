@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Answer } from '../dialects/answer.ts';
+import { lastingPart, withoutAnnouncements } from './announcements.ts';
 import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
+import { isFiller, isOrder } from './orders.ts';
 import { withoutReminders } from '../conversation/human-text.ts';
 import { NO_BLOCKS, type OwnBlocks, withoutOwnBlocks } from '../recall/own-blocks.ts';
 import { withoutWholeBlocks } from '../recall/recall-block.ts';
@@ -11,7 +13,7 @@ import { hasTerms } from '../recall/terms.ts';
 /**
  * Decides what of a conversation becomes a memory: what the person typed and what the assistant
  * visibly answered, once. Never reasoning, tool arguments, client wrappers, recalled blocks,
- * fillers or a half answer; secrets are masked before anything else sees the text.
+ * fillers, orders of a few words or a half answer; secrets are masked before anything else sees the text.
  */
 
 export interface CapturedText {
@@ -34,7 +36,7 @@ export function captureHuman(
   own: OwnBlocks = NO_BLOCKS,
 ): CapturedText | undefined {
   const text = cleanText(humanText, own);
-  return text === '' || isFiller(text) ? undefined : captured('user', text);
+  return text === '' || isOrder(text) ? undefined : captured('user', text);
 }
 
 /**
@@ -136,12 +138,8 @@ function endOf(text: string, charsMax: number): string {
   return masked.slice(start);
 }
 
-/** Texts that clients write in the assistant's name where it said nothing. */
-const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no content)']);
-
 /** Models repeat what stands in tool results, and clients put their reminders there. */
 function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
-  if (NO_ANSWERS.has(text.trim())) return '';
   return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text)), own));
 }
 
@@ -158,59 +156,7 @@ function withoutThinking(text: string): string {
   return (end === null ? rest : rest.slice(end.index + end[0].length)).trim();
 }
 
-// "Let me look at the tests." before a tool call says what the answer's end says better.
-const ANNOUNCEMENT = new RegExp(
-  '^(?:(?:ok|okay|now|next|first|then|great|good|perfect)\\b[,.!]? )?' +
-    "(?:let me|let's|let us|i'll|i’ll|i will|i am going to|i'm going to) (?:(?:now|first|next|also|then|just|quickly|start by|begin by) )?" +
-    '(?:add|analy[sz]e|begin|check|commit|continue|create|do|examin|explore|find|fix|get|go|have a look|implement|' +
-    'inspect|install|investigat|list|look|make|open|proceed|read|refactor|review|run|search|see|start|take a look|test|try|update|verify|wait|write)',
-  'i',
-);
-const ANNOUNCEMENT_CHARS_MAX = 160;
-const PARAGRAPH_TERMS_MIN = 3;
-
-/** Without the paragraphs in which the assistant only says what it is about to do. */
-function withoutAnnouncements(text: string): string {
-  const paragraphs = text.split(/\n{2,}/);
-  if (paragraphs.length === 1) return text;
-  const kept = paragraphs.filter((paragraph) => !isAnnouncement(paragraph));
-  return kept.length === paragraphs.length ? text : kept.join('\n\n').trim();
-}
-
-function isAnnouncement(paragraph: string): boolean {
-  if (NO_ANSWERS.has(paragraph.trim())) return true;
-  if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
-  // A heading, an item of a list or a line of code may be short and mean much.
-  if (!/^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph)) return false;
-  return ANNOUNCEMENT.test(paragraph) || !hasTerms(paragraph, PARAGRAPH_TERMS_MIN);
-}
-
-/** "Done." and "ok done" are answers, but not memories: one telling word is not enough. */
+/** "Done. All tests pass." is an answer, but not a memory: one telling word is not enough. */
 function saysLittle(text: string): boolean {
-  return text === '' || isFiller(text) || !hasTerms(text.slice(0, 400), 2);
-}
-
-// Words that steer but say nothing: an exchange of these alone is no memory. English and the most
-// common short forms in other languages that coding sessions show.
-const FILLER_WORDS = new Set(
-  (
-    'ok okay k yes yeah yep y no nope n sure fine good great nice cool perfect thanks thank you thx please ' +
-    'noted understood got will go on ahead continue proceed next do it that this again retry try more keep going stop wait done hi hello hey ' +
-    'ja nein danke weiter oui non merci si sí gracias sim não obrigado да нет спасибо 好 好的 继续 是 はい 続けて'
-  ).split(' '),
-);
-
-// A memory of five filler words is still none; with a sixth word people begin to say something.
-const FILLER_WORDS_MAX = 5;
-
-// Five words of the list are at most this long: anything longer says something.
-const FILLER_CHARS_MAX = 64;
-
-function isFiller(text: string): boolean {
-  if (text.length > FILLER_CHARS_MAX) return false;
-  const words = text
-    .toLowerCase()
-    .split(/[\s.,!?;:…]+/u)
-    .filter((word) => word !== '');
-  return words.length <= FILLER_WORDS_MAX && words.every((word) => FILLER_WORDS.has(word));
+  return text === '' || isFiller(text) || !hasTerms(lastingPart(text).slice(0, 400), 2);
 }

@@ -1,0 +1,126 @@
+import { hasTerms } from '../recall/terms.ts';
+
+/**
+ * Sentences of an answer that are gone as soon as they are read: what the assistant is about to do,
+ * that a step went well, what it could do next. Announcements are left out of memories; an answer of
+ * nothing but such sentences is no memory.
+ */
+
+// "Good — now let me", "Great! Next, I'll", "OK. First,".
+const LEAD =
+  '^(?:(?:ok|okay|good|great|perfect|excellent|right|alright|sure|yes|nice|interesting|hmm|got it|understood|done)\\b[^\\p{L}\\p{N}`]{1,4}){0,2}' +
+  '(?:(?:and|so|but|now|next|first|then|also|finally|let me start)\\b[,:]? ?){0,2}';
+const I_WILL =
+  "(?:let me|let's|let us|lemme|i'll|i’ll|i will|i am going to|i'm going to|i’m going to|i(?: also)? (?:need|want|have) to|we(?:'ll| need to)|time to|going to)" +
+  ' (?:(?:now|first|next|also|then|just|quickly|carefully|briefly|start by|begin by|go ahead and) ){0,2}';
+const DO =
+  '(?:add|address|adjust|correct|help|improve|prepare|draft|tackle|demonstrate|load|analy[sz]e|apply|ask|begin|build|check|clean|commit|compare|confirm|continue|create|debug|delete|dig|do|double-check|' +
+  'edit|examin|explore|extract|fetch|figure|find|fix|gather|get|give|go|grab|handle|have a look|identify|implement|inspect|install|' +
+  'investigat|kill|launch|list|look|make|merge|move|open|parse|plan|proceed|pull|push|put|re-?read|re-?run|read|rebase|rebuild|refactor|' +
+  'remove|rename|replace|research|resolve|restart|resume|retry|review|rewrite|run|scan|search|see|set|show|simplify|spawn|stage|start|stop|' +
+  'summari[sz]e|switch|take|test|trace|track|try|understand|update|use|validate|verify|view|wait|walk|work|write)';
+/** Any verb but those that begin an explanation. */
+const LET_ME = '(?:let me|lemme) (?!know|explain|be clear|lay|put it|clarify|answer|remind)\\p{L}';
+const DOING =
+  '(?:adding|analy[sz]ing|building|checking|committing|creating|exploring|fetching|fixing|implementing|investigating|launching|looking|' +
+  'pulling|pushing|reading|rebuilding|researching|reviewing|running|searching|spawning|starting|testing|updating|verifying|waiting|working on|writing)\\b';
+const KNOWING =
+  "(?:i(?:'ve| have| now have| can see) (?:now )?(?:all|everything|enough|a (?:clear|full|good|complete|thorough|comprehensive)|the (?:full|complete|whole)|full|comprehensive)|" +
+  'now i (?:understand|have|see|know|can see) )';
+
+const ANNOUNCEMENT = new RegExp(
+  `${LEAD}(?:${LET_ME}|${I_WILL}${DO}|${DOING}|${KNOWING})|^(?:now|next|also|then|first)[,:]? (?:${DO}|for the)\\b`,
+  'iu',
+);
+/** A sentence that says why, or what was found, says more than what comes next. */
+const SAYS_WHY =
+  /\b(?:because|since|so that|instead|rather than|otherwise|unless|therefore|the (?:problem|issue|cause|bug|reason)|root cause|turns out)\b/i;
+const ANNOUNCEMENT_CHARS_MAX = 200;
+
+/** Texts that clients write in the assistant's name where it said nothing. */
+const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no content)']);
+
+/** The text without its announcements, sentence by sentence. Code, lists and headings stay. */
+export function withoutAnnouncements(text: string): string {
+  const kept = proseKept(text, (sentence) => !isAnnouncement(sentence)).trim();
+  const paragraphs = kept.split(/\n{2,}/);
+  if (paragraphs.length === 1 || !kept.includes('\n\n')) return kept;
+  return paragraphs
+    .filter((paragraph) => !isShortRemark(paragraph))
+    .join('\n\n')
+    .trim();
+}
+
+const REMARK_TERMS_MIN = 3;
+
+/** "That worked." between two steps. A heading, an item or a line of code may be short and mean much. */
+function isShortRemark(paragraph: string): boolean {
+  if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
+  return /^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph) && !hasTerms(paragraph, REMARK_TERMS_MIN);
+}
+
+function isAnnouncement(sentence: string): boolean {
+  if (NO_ANSWERS.has(sentence)) return true;
+  if (sentence.length > ANNOUNCEMENT_CHARS_MAX || !/[.:!…]$/.test(sentence)) return false;
+  return ANNOUNCEMENT.test(sentence) && !SAYS_WHY.test(sentence);
+}
+
+const STATUS = new RegExp(
+  [
+    '^(?:(?:ok|okay|good|great|perfect|excellent|nice|clean|yes|done)\\b[^\\p{L}\\p{N}`]{0,4})?(?:all|both|the|every|everything|no|working)?[ \\w/-]{0,24}?\\b' +
+      '(?:tests?|builds?|lint(?:ing)?|ci|types?|typecheck|type checks?|compil\\w+|checks?|hooks?|formatting|suite|everything|working tree|branch|server|servers|commits?|changes|tree)\\b' +
+      '[^.!?]{0,60}\\b(?:pass\\w*|succeed\\w*|successful(?:ly)?|clean(?:ly)?|green|compil\\w+|fine|good|works?|up[ -]to[ -]date|running|complete[d]?|pushed|committed|done)\\b',
+    "^(?:(?:(?:good|great|ok|okay),? )?(?:on|now on|back on|already on|staying on|switched to|we(?:'|’)re on) `?[\\w./-]{1,80}`?)(?:[,. ]|$)[^?]{0,90}$",
+    '^(?:(?:good|great|excellent|nice|perfect|solid|amazing) [\\p{L} ]{3,40}[.!]$)',
+    '^(?:\\d+ commits? ahead|committed|pushed|shipped|merged)\\b[^.!?]{0,20}(?:`[0-9a-f]{7,40}`)?[^.!?]{0,80}[.!]?$',
+    '^`[0-9a-f]{7,40}` (?:is|was) (?:on|pushed)\\b',
+    '^(?:all )?(?:done|committed|pushed|merged|shipped|fixed|saved|updated|confirmed|got it|noted|good|great|perfect|excellent|nice|right|sure|correct|yes|no|ok|okay|agreed|' +
+      "makes sense|understood|you(?:'|’)re (?:right|welcome)|(?:good|great|fair|excellent) (?:question|point|catch|call|idea|news)|sounds good|no problem|committed and pushed|build succeeds|" +
+      "success|completed?|finished|both (?:done|merged|pushed)|that(?:'|’)s all|all set|all good)(?: (?:now|successfully|cleanly))?[.! ]*$",
+  ].join('|'),
+  'iu',
+);
+const OFFER =
+  /^(?:(?:want|would you like|do you want|shall|should) (?:me|i|us|we|to)\b|(?:let me know|ready (?:for|to|when|whenever)|feel free|just (?:say|tell)|give it a (?:try|shot)|what (?:would you like|should i|else|'s next)|anything else|how would you like|is there anything|waiting for|try (?:it|again|now))\b)/i;
+const STATUS_CHARS_MAX = 140;
+
+/** The text without announcements, status and offers: what a reader of next week would look for. */
+export function lastingPart(text: string): string {
+  const kept = proseKept(
+    text,
+    (sentence) => !isAnnouncement(sentence) && !OFFER.test(sentence) && !isStatus(sentence),
+  );
+  return kept
+    .replaceAll(/\[masked: [a-z-]+\]/g, '')
+    .replaceAll(/^[^\p{L}\p{N}]+$/gmu, '')
+    .trim();
+}
+
+function isStatus(sentence: string): boolean {
+  if (sentence.length > STATUS_CHARS_MAX) return false;
+  return STATUS.test(sentence) && !SAYS_WHY.test(sentence);
+}
+
+/** A line that is no prose: code, a heading, an item of a list, a row of a table, a quotation. */
+const NO_PROSE = /^\s*(?:[-*+•>|#~]|\d{1,3}[.)]\s|`{3})|^(?: {4}|\t)/;
+const FENCE = /^\s*(?:`{3}|~{3})/;
+const BETWEEN_SENTENCES = /(?<=[.!?…][)"'`*]{0,2})\s+(?=["'`*(]?[\p{Lu}\p{N}])/u;
+
+/** The lines of a text, those of prose with the sentences that pass. */
+function proseKept(text: string, passes: (sentence: string) => boolean): string {
+  let isCode = false;
+  const kept: string[] = [];
+  for (const line of text.split('\n')) {
+    if (FENCE.test(line)) isCode = !isCode;
+    if (isCode || NO_PROSE.test(line) || line.trim() === '') {
+      kept.push(line);
+      continue;
+    }
+    const sentences = line.split(BETWEEN_SENTENCES);
+    const passed = sentences.filter((sentence) => passes(sentence.trim()));
+    // A line that keeps all its sentences stays as it was written.
+    if (passed.length === sentences.length) kept.push(line);
+    else if (passed.length > 0) kept.push(passed.join(' '));
+  }
+  return kept.join('\n');
+}

@@ -1,0 +1,93 @@
+/**
+ * What a person types that steers and says nothing: fillers ("ok", "continue"), numbers of a menu
+ * ("14"), orders of a few words ("commit this and push it"). The exchange keeps its answer; these
+ * words alone are no memory. What names something, sets a rule or gives a reason is kept.
+ */
+
+// English and the most common short forms in other languages that coding sessions show.
+const FILLERS =
+  'ok okay okey kk k yes yeah yep yup yess y no nope n nah sure fine good great nice cool perfect awesome excellent thanks thank you thx ty please pls plz ' +
+  'noted understood got will go on ahead continue proceed next do it that this again retry try more keep going stop wait done hi hello hey ' +
+  'ja nein danke weiter oui non merci si sí gracias sim não obrigado да нет спасибо 好 好的 继续 是 はい 続けて';
+
+const FILLER_WORDS = new Set(FILLERS.split(' '));
+
+// A memory of five filler words is still none; with a sixth word people begin to say something.
+const FILLER_WORDS_MAX = 5;
+
+// Five words of the list are at most this long: anything longer says something.
+const FILLER_CHARS_MAX = 64;
+
+/** "ok", "continue", "yes please". */
+export function isFiller(text: string): boolean {
+  if (text.length > FILLER_CHARS_MAX) return false;
+  const words = wordsOf(text);
+  return words.length <= FILLER_WORDS_MAX && words.every((word) => FILLER_WORDS.has(word));
+}
+
+/** Words of orders: what is done in every session, and the small words between. */
+const ORDER_WORDS = new Set(
+  (
+    `${FILLERS} a an the i me my we us our your u it's its is are was were be been am not and or but so then now just also too to of in on at for from with up out off into ` +
+    'back over all both some any each there theres here what whats how when where who why which can could would should shall may might lets let need want like ' +
+    'think guess maybe still already once first last second third one two three four five them they these those thing things stuff bit more less everything ' +
+    'add address apply ask build check clean close comment comments commit commits committed continue copy create delete deploy do doing does did done find fix fixes fixed ' +
+    'finish format get give going handle help implement install issue issues kill lint log look make merge merged move open pause ping plan pr prs pull push pushed read ' +
+    'rebase rebuild refactor release remove rename rerun reset resolve restart resume revert review run rerun save see send ship show skip stage start stash stop submit ' +
+    'switch take test tests testing todo todos try update upload use verify wait work write yourself it again latest main master branch branches ci code file files change changes ' +
+    'error errors bug bugs failing fails failed pass passing works working server app phase step steps task tasks option number applicable valid ready right correct wrong ' +
+    'updated saved tried looks seems sounds idea way time today quick quickly sorry oh ah hmm hmmm um uh well hey dude man actually really very much instead sort ' +
+    'new double proper explain detail details logic summary message conflict conflicts against onto remote feature show showing shows else missed many much have has had ' +
+    'if ive im id youre weve theyre hes thats isnt arent doesnt didnt cant wont question answer agree agreed sense makes doing anything something nothing think thoughts happened happening mean meant sure'
+  ).split(' '),
+);
+const ORDER_WORDS_MAX = 14;
+/** One further word ("deploy staging", "check coderabbit") makes it no memory; two begin to say something. */
+const OTHER_WORDS_MAX = 1;
+
+/** An order in the form of a question: "can we make it a bit wider?" */
+const POLITE_ORDER =
+  /^(?:(?:ok|okay|yes|yeah|and|so|now|then|hmm+|please|also|great|good)[,. ]{1,2}){0,3}(?:can|could|would|will) (?:you|we|i)\b(?! (?:explain|tell|not|also tell))/i;
+/** Without what it points at on the screen it says still less. */
+const POINTS_AT_SOMETHING = /\b(?:this|that|these|those|it|again|them)\b/i;
+
+/** A rule, a reason, a name, a path, an address, a figure: short as it may be, it is worth keeping. */
+const SAYS_SOMETHING =
+  /\b(?:never|always|do not|don'?t|must|only|because|since|prefer|rather|no longer|remember|every time|from now on|called|named|means|by default|should (?:be|stay|still|not|have|use)|use(?= \w)|without|avoid)\b|(?:[`"@/\\_=]|#(?!\d))|\bno (?!problem|worries|need|thanks|idea|more|its?\b|lets?\b|just|we\b|you|the|that|this|please|go\b)\p{L}{4}|\w\.\w|\d{3}|\p{Ll}\p{Lu}|[^\p{scx=Latin}\p{scx=Common}]/u;
+
+/** "5 seems like a great one to tackle". */
+const MENU_ANSWER =
+  /^#?\d{1,2}(?:(?:,| and| &) ?#?\d{1,2}){0,8}(?=[\s,.!-]|$)(?!\s?(?:%|ms|s\b|kb|mb|gb|min|hours?|days?|x\b))/i;
+const MENU_WORDS_MAX = 9;
+
+/** "14", "8 6", "q", "1 - yeah, 2 - definitely", "commit this", "ok lets get back to main". */
+export function isOrder(text: string): boolean {
+  if (isFiller(text) || /^[\s\d.,;:)(-]{0,24}$|^\w$/.test(text)) return true;
+  if (SAYS_SOMETHING.test(text)) return false;
+  const words = wordsOf(text);
+  if (words.length > ORDER_WORDS_MAX) return false;
+  if (MENU_ANSWER.test(text) && words.length <= MENU_WORDS_MAX) return true;
+  const others = words.filter((word) => !isOrderWord(word));
+  // One word alone is the answer to a question: "postgres".
+  // A question stays with its answer, which may not repeat what was asked about.
+  const isQuestion = text.includes('?') && !POLITE_ORDER.test(text);
+  if (isQuestion) return others.length === 0;
+  const othersMax = POINTS_AT_SOMETHING.test(text) ? OTHER_WORDS_MAX + 1 : OTHER_WORDS_MAX;
+  return (
+    others.length < words.length &&
+    others.length <= (POLITE_ORDER.test(text) ? othersMax : OTHER_WORDS_MAX)
+  );
+}
+
+function isOrderWord(word: string): boolean {
+  return (
+    ORDER_WORDS.has(word) || /^\d{1,2}$/.test(word) || ORDER_WORDS.has(word.replaceAll(/['’]/g, ''))
+  );
+}
+
+function wordsOf(text: string): string[] {
+  return text
+    .toLowerCase()
+    .split(/[\s.,!?;:…()*-]+/u)
+    .filter((word) => word !== '');
+}
