@@ -2,7 +2,7 @@ import { constants, brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { AUTHORIZED, startServer, type TestServer, writeRequest } from '../support/local-server.ts';
 import { openSocket } from '../support/raw-http.ts';
-import { pause } from '../support/sockets.ts';
+import { until } from '../support/sockets.ts';
 
 const JSON_TYPE = 'Content-Type: application/json';
 const SIZE = 62 << 20;
@@ -34,6 +34,19 @@ async function startHolding(): Promise<TestServer> {
   return running;
 }
 
+/** When so many of them have been refused. */
+function allRefused(answers: readonly Promise<{ status: number }>[], count: number): Promise<void> {
+  return new Promise((resolve) => {
+    let refused = 0;
+    for (const answer of answers) {
+      void answer.then(({ status }) => {
+        if (status === 503) refused += 1;
+        if (refused === count) resolve();
+      });
+    }
+  });
+}
+
 function post(server: TestServer, encoding: string, body: Buffer) {
   return server.ask({ headers: [AUTHORIZED, JSON_TYPE, `Content-Encoding: ${encoding}`], body });
 }
@@ -42,6 +55,7 @@ describe.each(encodings)('R38: many large bodies at once, %s', (encoding, body) 
   test('three are held, the others are told to come again, and later ones get in', async () => {
     const server = await startHolding();
     const answers = Array.from({ length: 6 }, () => post(server, encoding, body));
+    const refusals = allRefused(answers, 3);
     const refused = await Promise.race(answers);
     expect(refused.status).toBe(503);
     expect(refused.headers.get('x-should-retry')).toBe('true');
@@ -53,13 +67,13 @@ describe.each(encodings)('R38: many large bodies at once, %s', (encoding, body) 
     });
     // What is short goes on beside them.
     const small = post(server, 'identity', Buffer.from('{}'));
-    await pause(50);
+    await Promise.all([refusals, until(() => server.seen.length === 4)]);
     letGo();
     expect((await small).status).toBe(200);
     const statuses = (await Promise.all(answers)).map(({ status }) => status);
     expect(statuses.toSorted((one, other) => one - other)).toEqual([200, 200, 200, 503, 503, 503]);
     expect((await post(server, encoding, body)).status).toBe(200);
-  }, 30_000);
+  }, 60_000);
 });
 
 test('R38: more than the line holds is refused at once', async () => {
@@ -69,7 +83,8 @@ test('R38: more than the line holds is refused at once', async () => {
   const answers = Array.from({ length: 24 }, () => server.ask({ headers: head, body: '{' }));
   const first = await Promise.race(answers);
   expect(first.status).toBe(503);
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  // Whoever stands in the line waits for two seconds.
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
   letGo();
   await server.close();
   await Promise.allSettled(answers);
@@ -78,7 +93,7 @@ test('R38: more than the line holds is refused at once', async () => {
 test('R38: a body without an announced length counts as it arrives', async () => {
   const server = await startHolding();
   const held = Array.from({ length: 3 }, () => post(server, 'identity', plain));
-  await pause(500);
+  await until(() => server.seen.length === 3);
   const socket = await openSocket(server.port);
   const chunked = [AUTHORIZED, JSON_TYPE, 'Transfer-Encoding: chunked'];
   socket.write(writeRequest(server.port, { headers: chunked }));
@@ -100,9 +115,9 @@ test('R38: a client that hangs up while its body waits gives its place back', as
   });
   const sockets = await Promise.all(Array.from({ length: 3 }, () => openSocket(server.port)));
   for (const socket of sockets) socket.write(head);
-  await pause(100);
+  await until(() => server.server.openRequests === 3);
   for (const socket of sockets) socket.destroy();
-  await pause(50);
+  await until(() => server.server.openRequests === 0);
   letGo();
   const statuses = await Promise.all(
     Array.from({ length: 3 }, async () => (await post(server, 'identity', plain)).status),
