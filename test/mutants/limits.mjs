@@ -62,4 +62,18 @@ export const LIMITS = [
     to: "typeof fields.at === 'number' &&",
     test: 'test/core/times.test.ts',
   },
+  {
+    name: 'an open folder of any purpose is made private',
+    file: 'src/adapters/files/folder-purpose.ts',
+    from: 'if (own === names.length && (own > 0 || kind.asked === true)) return true;',
+    to: 'return true;',
+    test: 'test/adapters/folder-purpose.test.ts',
+  },
+  {
+    name: 'a folder that many use is taken',
+    file: 'src/adapters/files/folder-purpose.ts',
+    from: '(stat.mode & STICKY) !== 0',
+    to: 'false',
+    test: 'test/adapters/folder-purpose.test.ts',
+  },
 ];

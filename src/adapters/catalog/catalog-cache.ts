@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type CatalogEntries, parseEntries } from '../../core/settings/catalog-entries.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { readEtag } from './catalog-feed.ts';
-import { ensurePrivateFolder, isOwn, tightenFolder } from '../files/private-folder.ts';
+import { ensurePrivateFolder, isOwn } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /** The catalog as it came last, in the folder for caches. Losing it costs one request. */
@@ -49,7 +49,6 @@ async function readFrom(handle: FileHandle): Promise<CachedCatalog | undefined> 
 /** Whole or not at all, 0600 from the first byte. Throws what the file system throws. */
 export async function writeCatalogCache(folder: string, catalog: CachedCatalog): Promise<void> {
   await ensurePrivateFolder(folder);
-  await tightenFolder(folder);
   const { entries: providers, etag, checkedAt } = catalog;
   await replaceFile(join(folder, FILE_NAME), JSON.stringify({ checkedAt, etag, providers }));
 }

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
+import type { FolderKind } from './folder-purpose.ts';
 import { codeOf, FileError } from './file-error.ts';
 import {
   FILE_MODE,
@@ -69,10 +70,10 @@ export async function readConfigFile(folder: string): Promise<ConfigFile | undef
 }
 
 /** Takes from others what they may not have; the paths where something had to be taken. */
-export async function repairModes(folder: string): Promise<readonly string[]> {
+export async function repairModes(folder: string, kind?: FolderKind): Promise<readonly string[]> {
   const repaired: string[] = [];
   if ((await folderMode(folder)) === undefined) return repaired;
-  if (await tightenFolder(folder)) repaired.push(folder);
+  if (await tightenFolder(folder, kind)) repaired.push(folder);
   const path = configPath(folder);
   const handle = await openConfig(path);
   if (handle === undefined) return repaired;

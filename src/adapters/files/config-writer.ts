@@ -4,13 +4,7 @@ import { join } from 'node:path';
 import { type ConfigFile, configPath, readConfigFile } from './config-file.ts';
 import { codeOf, FileError, folderHint } from './file-error.ts';
 import { withFileLock } from './file-lock.ts';
-import {
-  ensurePrivateFolder,
-  FILE_MODE,
-  isOwn,
-  syncFolder,
-  tightenFolder,
-} from './private-folder.ts';
+import { ensurePrivateFolder, FILE_MODE, isOwn, syncFolder } from './private-folder.ts';
 
 /**
  * Writes the configuration file (R28). `conf` serialises and writes it, but by itself it follows
@@ -31,10 +25,9 @@ export async function updateConfigFile(
   folder: string,
   change: (old: ConfigFile | undefined) => Value,
 ): Promise<void> {
+  // Private before the secret goes in, not after.
   await ensurePrivateFolder(folder);
   try {
-    // Before the secret goes in, not after.
-    await tightenFolder(folder);
     await withFileLock(join(folder, 'config.lock'), async () => {
       await removeStaged(folder);
       const value = change(await readConfigFile(folder));

@@ -57,7 +57,8 @@ async function nearestFolder(folder: string): Promise<string> {
 export async function tightenDataFiles(folder: string): Promise<readonly string[]> {
   const mended: string[] = [];
   for (const { path } of await looseDataFiles(folder)) {
-    const isMended = basename(path) === OUTPUTS ? tightenFolder(path) : tightenFile(path);
+    const isMended =
+      basename(path) === OUTPUTS ? tightenFolder(path, { inside: true }) : tightenFile(path);
     if (await isMended) mended.push(path);
   }
   return mended;

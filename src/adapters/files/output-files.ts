@@ -39,7 +39,7 @@ export async function writeOutputFile(
   const folder = outputFolder(dataFolder);
   const path = pathOf(folder, output.ref);
   const bytes = Buffer.from(output.text, 'utf8');
-  makePrivateFolder(folder);
+  makePrivateFolder(folder, { inside: true });
   const stat = await lstat(path).catch(() => undefined);
   if (stat?.isFile() === true && stat.size === bytes.length) {
     await utimes(path, now / 1000, now / 1000);

@@ -11,6 +11,7 @@ import {
   type Stats,
 } from 'node:fs';
 import { codeOf, FileError } from './file-error.ts';
+import { type FolderKind, mustTighten } from './folder-purpose.ts';
 import {
   FILE_MODE,
   FOLDER_MODE,
@@ -29,17 +30,20 @@ import {
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 
-/** Makes the folder 0700 or tightens it. Throws FileError for a link, a file or a foreign folder. */
-export function makePrivateFolder(folder: string): void {
+/**
+ * Makes the folder 0700, or tightens one of svc's own. Throws FileError for a link, a file, a foreign
+ * folder, and one that svc did not make and that is open or holds other things (R40).
+ */
+export function makePrivateFolder(folder: string, kind?: FolderKind): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
+    if (mkdirSync(folder, { recursive: true, mode: FOLDER_MODE }) !== undefined) return;
   } catch (error) {
     throw folderError(folder, error);
   }
   const stat = lstatSync(folder);
   if (stat.isSymbolicLink()) throw linkError(folder);
   if (!stat.isDirectory() || !isOwn(stat.uid)) throw foreignError(folder);
-  if (!isPrivate(stat.mode)) chmodSync(folder, FOLDER_MODE);
+  if (mustTighten(folder, stat, kind)) chmodSync(folder, FOLDER_MODE);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { codeOf, FileError, folderHint } from './file-error.ts';
+import { type FolderKind, mustTighten } from './folder-purpose.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 
 /**
@@ -12,21 +13,22 @@ export const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;
 /** Everything that the group or others may do. */
 const OTHERS = 0o077;
-/** Many users write in such a folder, and remove only what is theirs. */
-const STICKY = 0o1000;
 
 // A handle on a link or a device is refused by the system itself, before anything is read.
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
 
-/** Makes the folder when it is not there. Throws FileError for a link, a file or a foreign folder. */
-export async function ensurePrivateFolder(path: string): Promise<void> {
+/**
+ * Makes the folder when it is not there, and tightens one of svc's own. Throws FileError for a link, a
+ * file, a foreign folder, and one that svc did not make and that is open or holds other things (R40).
+ */
+export async function ensurePrivateFolder(path: string, kind?: FolderKind): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: FOLDER_MODE });
+    const made = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
+    if (made !== undefined) return;
   } catch (error) {
     throw folderError(path, error);
   }
-  const handle = await openFolder(path);
-  await handle.close();
+  await tightenFolder(path, kind);
 }
 
 /** The folder's mode bits for others, or undefined when there is no folder. */
@@ -42,16 +44,14 @@ export async function folderMode(path: string): Promise<number | undefined> {
   }
 }
 
-/** Takes from others what they may not have. True when something had to be taken. */
-export async function tightenFolder(path: string): Promise<boolean> {
+/**
+ * Takes from others what they may not have in a folder of svc's. True when something had to be taken.
+ * Throws FileError as ensurePrivateFolder().
+ */
+export async function tightenFolder(path: string, kind?: FolderKind): Promise<boolean> {
   const handle = await openFolder(path);
   try {
-    const { mode } = await handle.stat();
-    // /tmp and its like: taking it from the others would break their programs.
-    if ((mode & STICKY) !== 0) {
-      throw new FileError(`${path} is shared with others.`, 'Name a folder of its own inside it.');
-    }
-    return await tighten(handle, FOLDER_MODE);
+    return mustTighten(path, await handle.stat(), kind) && (await tighten(handle, FOLDER_MODE));
   } finally {
     await handle.close();
   }

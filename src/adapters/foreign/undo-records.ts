@@ -2,7 +2,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
 import { withFileLock } from '../files/file-lock.ts';
-import { ensurePrivateFolder, syncFolder, tightenFolder } from '../files/private-folder.ts';
+import { ensurePrivateFolder, syncFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
@@ -23,8 +23,7 @@ export class UndoRecords {
 
   /** One change at a time. Throws FileError when the folder cannot be used. */
   async alone<T>(work: () => Promise<T>): Promise<T> {
-    await ensurePrivateFolder(this.#folder);
-    await tightenFolder(this.#folder);
+    await ensurePrivateFolder(this.#folder, { inside: true });
     return withFileLock(join(this.#folder, 'write.lock'), work);
   }
 

@@ -2,7 +2,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
-import { ensurePrivateFolder, tightenFolder } from '../files/private-folder.ts';
+import { ensurePrivateFolder } from '../files/private-folder.ts';
 import { isAlive } from './processes.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
@@ -30,7 +30,6 @@ const FILES_MAX = 100;
 export async function writeRunFile(folder: string, run: RunFile): Promise<void> {
   try {
     await ensurePrivateFolder(folder);
-    await tightenFolder(folder);
     // A hint: the first request does not wait for the disk.
     const text = `${JSON.stringify(run)}\n`;
     await replaceFile(pathOf(folder, run.pid), text, { isSynced: false });

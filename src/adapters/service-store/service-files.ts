@@ -5,13 +5,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { dataFolder } from '../files/data-folder.ts';
 import { codeOf, FileError } from '../files/file-error.ts';
-import {
-  ensurePrivateFolder,
-  isOwn,
-  isPrivate,
-  syncFolder,
-  tightenFolder,
-} from '../files/private-folder.ts';
+import { ensurePrivateFolder, isOwn, isPrivate, syncFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
@@ -41,7 +35,6 @@ export const RUN_FILE = 'running.json';
 /** Makes folder and pepper where there are none. */
 export async function prepareServiceFolder(folder: string): Promise<void> {
   await ensurePrivateFolder(folder);
-  await tightenFolder(folder);
   if ((await readPrivate(folder, PEPPER_FILE)) !== undefined) return;
   await writePrivate(folder, PEPPER_FILE, `${randomBytes(PEPPER_BYTES).toString('base64url')}\n`);
 }

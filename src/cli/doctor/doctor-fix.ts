@@ -24,13 +24,16 @@ export async function fixAll(context: CommandContext): Promise<void> {
   await mendOrLeave(() => addToken(context));
 }
 
+const ASKED = { asked: true };
+
+/** To be called when the person has asked for it. */
 export async function fixModes({ environment, terminal }: CommandContext): Promise<void> {
   const mended: string[] = [];
   await mendOrLeave(async () => {
-    mended.push(...(await repairModes(configFolder(environment))));
+    mended.push(...(await repairModes(configFolder(environment), ASKED)));
     const data = dataFolder(environment);
     if ((await folderMode(data)) === undefined) return;
-    if (await tightenFolder(data)) mended.push(data);
+    if (await tightenFolder(data, ASKED)) mended.push(data);
     mended.push(...(await tightenDataFiles(data)));
   });
   for (const path of mended) terminal.note(`Made private: ${path}`);
@@ -42,14 +45,17 @@ export async function looseModes(
 ): Promise<readonly LooseMode[]> {
   const loose: LooseMode[] = [];
   await mendOrLeave(async () => {
-    loose.push(...((await readConfigFile(configFolder(environment)))?.looseModes ?? []));
+    const config = await readConfigFile(configFolder(environment));
+    loose.push(...(config?.looseModes ?? (await looseFolder(configFolder(environment)))));
     const path = dataFolder(environment);
-    const mode = await folderMode(path);
-    if (mode === undefined) return;
-    if (!isPrivate(mode)) loose.push({ path, mode });
-    loose.push(...(await looseDataFiles(path)));
+    loose.push(...(await looseFolder(path)), ...(await looseDataFiles(path)));
   });
   return loose;
+}
+
+async function looseFolder(path: string): Promise<readonly LooseMode[]> {
+  const mode = await folderMode(path);
+  return mode === undefined || isPrivate(mode) ? [] : [{ path, mode }];
 }
 
 /** Only where there is none: a token that is wrong may be one that clients have. */
