@@ -163,7 +163,7 @@ class RequestHandler {
       watcher: watch,
       head: {
         status: answer.status,
-        headers: [...answerHeaders(answer.headers), ...record.evidence()],
+        headers: [...answerHeaders(answer.headers, answer.status), ...record.evidence()],
       },
     });
     record.ended(end);

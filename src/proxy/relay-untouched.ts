@@ -32,7 +32,7 @@ export async function relayUntouched(
     head: {
       status: answer.status,
       headers: [
-        ...answerHeaders(answer.headers),
+        ...answerHeaders(answer.headers, answer.status),
         'x-svc-local-proxy',
         parts.version,
         'x-svc-request-id',

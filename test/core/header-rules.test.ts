@@ -183,3 +183,51 @@ test('R15: what is meant for browsers, for one connection or for us does not rea
     'nosniff',
   ]);
 });
+
+test('R44: what makes a gateway take another method, path or host, and what traces the client, does not cross', () => {
+  const names = [
+    'X-HTTP-Method-Override',
+    'x_http_method_override',
+    'X-HTTP-Method',
+    'X-Method-Override',
+    'X-Original-URL',
+    'X-Original-Method',
+    'X-Rewrite-URL',
+    'X-Host-Override',
+    'X-Amzn-Trace-Id',
+    'X-Amzn-Oidc-Data',
+    'X-Amz-Cf-Id',
+    'X-B3-TraceId',
+    'b3',
+    'X-Cloud-Trace-Context',
+    'X-Datadog-Trace-Id',
+    'X-Envoy-Original-Path',
+    'X-Appengine-City',
+    'X-Azure-ClientIP',
+    'CF-IPCity',
+  ];
+  const upstream = { auth: 'none', providerKey: '', headers: {} } as const;
+  const client = names.flatMap((name) => [name, 'value']);
+  expect(forwardHeaders(client, upstream)).toEqual(['accept-encoding', 'identity']);
+  const kept = [
+    'X-Amzn-Bedrock-Trace',
+    'traceparent',
+    'x-stainless-os',
+    'x-goog-user-project',
+    'x-ms-client-request-id',
+  ];
+  const forwarded = forwardHeaders(
+    kept.flatMap((name) => [name, 'value']),
+    upstream,
+  );
+  expect(forwarded.filter((name) => kept.includes(name))).toEqual(kept);
+});
+
+test('R44: an answer without a body has no length', () => {
+  const provider = ['Content-Length', '5', 'ETag', 'x'];
+  const nosniff = ['x-content-type-options', 'nosniff'];
+  for (const status of [204, 304]) {
+    expect(answerHeaders(provider, status)).toEqual(['ETag', 'x', ...nosniff]);
+  }
+  expect(answerHeaders(provider, 200)).toEqual([...provider, ...nosniff]);
+});

@@ -76,4 +76,18 @@ export const LIMITS = [
     to: 'false',
     test: 'test/adapters/folder-purpose.test.ts',
   },
+  {
+    name: 'an answer without a body keeps its length',
+    file: 'src/core/http/header-rules.ts',
+    from: "if (plain === 'content-length' && BODYLESS.has(status)) continue;",
+    to: '',
+    test: 'test/core/header-rules.test.ts',
+  },
+  {
+    name: 'metadata services may be configured',
+    file: 'src/core/settings/config-upstreams.ts',
+    from: "if (place === 'never') return",
+    to: "if (place === 'public' && url.port === '1') return",
+    test: 'test/core/host-class.test.ts',
+  },
 ];

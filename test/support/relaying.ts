@@ -63,7 +63,7 @@ export async function startRelaying(
         const answer = await upstream.send({ method, target: url, headers, body }, stop.signal);
         const head = {
           status: answer.status,
-          headers: [...answerHeaders(answer.headers), ...evidence],
+          headers: [...answerHeaders(answer.headers, answer.status), ...evidence],
         };
         ends.push(await relay({ answer, outgoing, watcher, head }));
       };

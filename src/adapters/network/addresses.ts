@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { classOfHost } from '../../core/settings/host-class.ts';
 
 /**
  * Which addresses an upstream may be dialled at. A configured name must never lead svc, which holds
@@ -31,9 +32,6 @@ const METADATA: ReadonlySet<string> = new Set([
   'fd20:ce::254',
 ]);
 
-/** Names that mean this machine or this network, whatever an address look-up says. */
-const LOCAL_SUFFIXES = ['.localhost', '.local', '.internal'];
-
 /** `address` as the system's resolver or a socket gives it. */
 export function mayDial(address: string, rule: AddressRule): boolean {
   if (isIP(address) === 0) return false;
@@ -48,9 +46,8 @@ export function mayDial(address: string, rule: AddressRule): boolean {
 export function mayResolve(hostname: string, rule: AddressRule): boolean {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isIP(host) !== 0) return mayDial(host, rule);
-  if (rule.allowPrivate) return true;
-  const name = host.endsWith('.') ? host.slice(0, -1) : host;
-  return name.includes('.') && !LOCAL_SUFFIXES.some((suffix) => name.endsWith(suffix));
+  const place = classOfHost(host);
+  return place === 'public' || (place === 'own' && rule.allowPrivate);
 }
 
 /** What kind of place an address is in, for people. */

@@ -20,6 +20,7 @@ import {
   searchForModel,
   type ToolAnswer,
 } from './mcp-tools.ts';
+import { shortLines } from './mcp-lines.ts';
 import { deadline } from './memory.ts';
 import type { CliStore, OpenStore } from './store-for-cli.ts';
 
@@ -30,6 +31,8 @@ import type { CliStore, OpenStore } from './store-for-cli.ts';
 
 // A request is a reference or some words.
 const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** -32600 is JSON-RPC's "invalid request". */
+const TOO_LONG = { code: -32_600, message: 'The message is longer than 1 MiB.' };
 const QUERY_CHARS_MAX = 1_000;
 const REFERENCE = new RegExp(`^${REFERENCES.source}$`);
 
@@ -63,8 +66,14 @@ export async function serveMcp(
   const open = (): Promise<CliStore> =>
     (store ??= openStore(dataFolder(environment), { environment, report: () => undefined }));
   const ended = Promise.race([once(stdin, 'end'), once(stdin, 'close')]);
-  const transport = new StdioServerTransport(stdin, process.stdout, {
-    maxBufferSize: MESSAGE_BYTES_MAX,
+  // The SDK stops reading for good at a message that is too long, so it never gets one.
+  const messages = shortLines(stdin, MESSAGE_BYTES_MAX, (id) => {
+    process.stdout.write(
+      `${JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: TOO_LONG })}\n`,
+    );
+  });
+  const transport = new StdioServerTransport(messages, process.stdout, {
+    maxBufferSize: 2 * MESSAGE_BYTES_MAX,
   });
   const handle = serveStdio(() => buildServer(open, reachOf(options)), { transport });
   await ended;

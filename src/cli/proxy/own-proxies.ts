@@ -1,5 +1,5 @@
 import { probeProxy } from '../../adapters/processes/health-probe.ts';
-import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';
+import { listRunFiles, removeRunFile, type RunFile } from '../../adapters/processes/run-files.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 
 /**
@@ -27,9 +27,13 @@ export async function findProxies(dataFolder: string, access: Access): Promise<P
   const { host, port, localToken } = access;
   const runs = await listRunFiles(dataFolder);
   const isConfigured = (run: RunFile): boolean => run.host === host && run.port === port;
-  const probed = await Promise.all(
-    runs.map(async (run) => ({ run, pid: (await probeProxy(run, localToken)).pid })),
+  const all = await Promise.all(
+    runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
   );
+  // Nobody listens there: the proxy was killed, and its process id belongs to another program by now.
+  const stale = all.filter(({ listener }) => listener === 'nobody');
+  await Promise.all(stale.map(({ run }) => removeRunFile(dataFolder, run.pid)));
+  const probed = all.filter(({ listener }) => listener !== 'nobody');
   const own: OwnProxy[] = probed.filter(({ run, pid }) => pid === run.pid).map(({ run }) => run);
   const unproven = probed.filter(({ run, pid }) => pid !== run.pid).map(({ run }) => run);
   if (port !== 0 && !runs.some(isConfigured)) {

@@ -134,12 +134,66 @@ const ORIGINS_AND_ROUTES = [
   'x-vercel-forwarded-for',
 ];
 
+/** Servers and gateways that know them take another method, path or host than the request line says. */
+const OVERRIDES = [
+  'base-url',
+  'destination',
+  'front-end-https',
+  'http-url',
+  'proxy-host',
+  'request-uri',
+  'x-backend-host',
+  'x-dest-ip',
+  'x-forward-for',
+  'x-host-override',
+  'x-http-destinationurl',
+  'x-http-host-override',
+  'x-http-method',
+  'x-http-method-override',
+  'x-http-path-override',
+  'x-method',
+  'x-method-override',
+  'x-override-url',
+  'x-proxy-url',
+  'x-request-uri',
+  'x-scheme',
+  'x-server-name',
+  'x-url-scheme',
+];
+
+/**
+ * Written by a load balancer or a tracing agent in front of the client: they say where a request came
+ * from, and a gateway at the provider may trust them. The standard's own `traceparent` stays.
+ */
+const TRACES = ['b3', 'uber-trace-id', 'x-cloud-trace-context', 'x-request-start'];
+
 const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   ...REWRITTEN,
   ...CALLER_CREDENTIALS,
   ...ORIGINS_AND_ROUTES,
+  ...OVERRIDES,
+  ...TRACES,
 ]);
+
+/** Families of such names. What Bedrock's own clients send stays. */
+const PRIVATE_PREFIXES = [
+  'x-akamai-',
+  'x-amz-cf-',
+  'x-amzn-',
+  'x-appengine-',
+  'x-azure-',
+  'x-b3-',
+  'x-client-geo-',
+  'x-datadog-',
+  'x-envoy-',
+  'x-forwarded-',
+  'x-original-',
+  'x-rewrite-',
+  'x-svc-',
+  'x-vercel-ip-',
+];
+const KEPT_PREFIX = 'x-amzn-bedrock-';
 
 /** A custom header of these names would break the framing, or send the key to another host. */
 const NEVER_CUSTOM: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...REWRITTEN]);
@@ -208,8 +262,11 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
   return forwarded;
 }
 
+/** An answer of these has no body: a client that believes its length takes the next answer for it. */
+const BODYLESS: ReadonlySet<number> = new Set([204, 304]);
+
 /** The provider's headers as the client may see them: request ids, limits and retry hints stay. */
-export function answerHeaders(provider: RawHeaders): string[] {
+export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   const nominated = nominatedNames(provider);
   const answered: string[] = [];
   for (let at = 0; at < provider.length; at += 2) {
@@ -217,6 +274,7 @@ export function answerHeaders(provider: RawHeaders): string[] {
     const plain = plainName(name);
     if (NEVER_ANSWERED.has(plain) || nominated?.has(plain) === true) continue;
     if (plain.startsWith('x-svc-') || plain.startsWith('access-control-')) continue;
+    if (plain === 'content-length' && BODYLESS.has(status)) continue;
     answered.push(name, provider[at + 1] ?? '');
   }
   answered.push('x-content-type-options', 'nosniff');
@@ -235,15 +293,16 @@ function plainName(name: string): string {
 }
 
 function hasPrivatePrefix(plain: string): boolean {
-  if (plain.startsWith('x-')) {
+  if (!plain.startsWith('x-')) {
     return (
-      plain.startsWith('x-svc-') ||
-      plain.startsWith('x-forwarded-') ||
-      plain.startsWith('x-akamai-') ||
-      plain.startsWith('x-vercel-ip-')
+      plain.startsWith('cloudfront-') ||
+      plain.startsWith('fly-forwarded-') ||
+      plain.startsWith('cf-ip')
     );
   }
-  return plain.startsWith('cloudfront-') || plain.startsWith('fly-forwarded-');
+  return (
+    PRIVATE_PREFIXES.some((prefix) => plain.startsWith(prefix)) && !plain.startsWith(KEPT_PREFIX)
+  );
 }
 
 /** Names that a Connection header makes hop-by-hop for this one message (RFC 9110, 7.6.1). */

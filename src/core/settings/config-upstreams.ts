@@ -2,6 +2,7 @@ import { DIALECTS, type Dialect } from '../conversation/dialect.ts';
 import type { DialectApi } from '../dialects/api.ts';
 import { apiOf } from '../dialects/apis.ts';
 import { type Login, LOGINS } from '../http/logins.ts';
+import { classOfHost } from './host-class.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
 import {
   COMPRESSION_MODES,
@@ -240,7 +241,9 @@ export function parseBaseUrl(
   if (!allowPrivate && url.protocol !== 'https:') {
     return { allowed: 'https://, or "allowPrivate": true beside it' };
   }
-  if (!allowPrivate && isOwnNetwork(url.hostname)) {
+  const place = classOfHost(url.hostname);
+  if (place === 'never') return { allowed: 'a host that svc may dial: this one is reserved' };
+  if (!allowPrivate && place === 'own') {
     return { allowed: 'a public host, or "allowPrivate": true beside it' };
   }
   // Clients ask for /v1/…, and people write the base with or without it.
@@ -259,20 +262,6 @@ export function parseServiceUrl(
   const isOpen = typeof value === 'string' && value.startsWith('http:') && !isOwn;
   if (isOpen) return { allowed: 'https://, or http:// on this machine' };
   return parseBaseUrl(value, allowPrivate || isOwn);
-}
-
-// An early, friendly answer for what is plainly not public. What a name resolves to is judged when
-// connecting; the parser has already turned 0x7f.1 and 2130706433 into 127.0.0.1.
-function isOwnNetwork(hostname: string): boolean {
-  if (hostname.startsWith('[')) return /^\[(?:::|f[cde]|::ffff:)/i.test(hostname);
-  if (/^\d+\.\d+\.\d+\.\d+$/.test(hostname)) {
-    return /^(?:0|10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./.test(
-      hostname,
-    );
-  }
-  return (
-    !hostname.includes('.') || /\.(?:local|localhost|internal|lan|home\.arpa)\.?$/.test(hostname)
-  );
 }
 
 interface ValuesOf {
