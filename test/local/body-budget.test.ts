@@ -35,16 +35,13 @@ async function startHolding(): Promise<TestServer> {
 }
 
 /** When so many of them have been refused. */
-function allRefused(answers: readonly Promise<{ status: number }>[], count: number): Promise<void> {
-  return new Promise((resolve) => {
-    let refused = 0;
-    for (const answer of answers) {
-      void answer.then(({ status }) => {
-        if (status === 503) refused += 1;
-        if (refused === count) resolve();
-      });
-    }
-  });
+async function allRefused(answers: readonly Promise<{ status: number }>[], count: number) {
+  let refused = 0;
+  const look = async (answer: Promise<{ status: number }>): Promise<void> => {
+    if ((await answer).status === 503) refused += 1;
+  };
+  const looking = Promise.all(answers.map(look));
+  await Promise.race([looking, until(() => refused === count)]);
 }
 
 function post(server: TestServer, encoding: string, body: Buffer) {
