@@ -97,9 +97,10 @@ test('a folder that the person chose keeps the files that svc did not make', asy
   onTestFinished(() => rmSync(base, { recursive: true, force: true, maxRetries: 20 }));
   const data = join(base, 'data');
   mkdirSync(data, { mode: 0o700 });
-  writeFileSync(join(data, 'letter.txt'), 'mine');
   const person = personsHome({ SVC_DATA_HOME: data });
   await useSvc(person);
+  // Not before: svc puts nothing into a folder that holds other things (R40).
+  writeFileSync(join(data, 'letter.txt'), 'mine');
   const done = await person.run('uninstall');
   expect(done.code).toBe(0);
   expect(done.stdout).toContain(`stays    ${join(data, 'letter.txt')}`);
