@@ -173,3 +173,71 @@ test('no line, whatever it holds, stops the reading', () => {
     }),
   );
 });
+
+/** Lines of Claude Code: role, id, the id of the line that it follows, text. */
+function claudeLines(lines: readonly (readonly [string, string, string | null, string])[]) {
+  return lines.map(([type, uuid, parentUuid, text], at) =>
+    JSON.stringify({
+      type,
+      uuid,
+      parentUuid,
+      sessionId: 's',
+      timestamp: new Date(Date.UTC(2026, 10, 20) + at * 1000).toISOString(),
+      message: { role: type, content: [{ type: 'text', text }] },
+    }),
+  );
+}
+
+const DATABASE = 'Which database holds the walrus orders?';
+const POSTGRES = 'The walrus orders are in postgres, in the schema shop.';
+
+test('an edited repeat of a prompt follows the fork: what was taken back unanswered was not said', () => {
+  const records = readLines(
+    'claude-code',
+    claudeLines([
+      ['user', 'a', null, DATABASE],
+      ['assistant', 'b', 'a', POSTGRES],
+      ['user', 'c', 'b', 'Move the walrus orders to sqlite'],
+      ['user', 'd', 'b', 'Move the walrus orders to duckdb tonight'],
+      ['assistant', 'e', 'd', 'The walrus orders are in duckdb now, as of tonight.'],
+    ]),
+  );
+  expect(records.map(({ exchange, text }) => `${exchange} ${text}`)).toEqual([
+    `0 ${DATABASE}`,
+    `0 ${POSTGRES}`,
+    '1 Move the walrus orders to duckdb tonight',
+    '1 The walrus orders are in duckdb now, as of tonight.',
+  ]);
+});
+
+test('what was answered before its person went back is kept, beside the fork', () => {
+  const lines = claudeLines([
+    ['user', 'a', null, DATABASE],
+    ['assistant', 'b', 'a', POSTGRES],
+    ['user', 'c', 'b', 'Move the walrus orders to sqlite'],
+    ['assistant', 'd', 'c', 'The walrus orders are in sqlite, without the schema.'],
+    ['user', 'e', 'b', 'Move the walrus orders to duckdb tonight'],
+    ['assistant', 'f', 'e', 'The walrus orders are in duckdb now, as of tonight.'],
+  ]);
+  const records = readLines('claude-code', lines);
+  expect(records.map(({ exchange }) => exchange)).toEqual([0, 0, 1, 1, 1, 1]);
+  const straight = readLines('claude-code', lines.toSpliced(2, 2));
+  // The fork has the fingerprints of a session that never went the other way.
+  expect(records.slice(-2)).toEqual(
+    straight.slice(-2).map((record, at) => ({ ...record, at: records.at(at - 2)?.at })),
+  );
+});
+
+test('results of parallel calls, which have other parents than the line before, are no fork', () => {
+  const records = readLines(
+    'claude-code',
+    claudeLines([
+      ['user', 'a', null, DATABASE],
+      ['assistant', 'b', 'a', POSTGRES],
+      ['assistant', 'c', 'b', 'And the walrus invoices are there as well.'],
+      ['user', 'd', 'b', 'Thanks, and where are the walrus photographs?'],
+      ['assistant', 'e', 'd', 'The walrus photographs are in the bucket arctic.'],
+    ]),
+  );
+  expect(records.map(({ text }) => text).join('\n')).toContain('walrus invoices');
+});

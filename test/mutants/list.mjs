@@ -357,6 +357,20 @@ export const MUTANTS = [
     test: REDACTION,
   },
   {
+    name: 'orders of a few words are memories',
+    file: 'src/core/memory/captures.ts',
+    from: 'isOrder(text) ?',
+    to: 'isFiller(text) ?',
+    test: 'test/core/captures.test.ts',
+  },
+  {
+    name: 'an order may hold a rule',
+    file: 'src/core/memory/orders.ts',
+    from: '  if (SAYS_SOMETHING.test(text)) return false;\n',
+    to: '',
+    test: 'test/core/captures.test.ts',
+  },
+  {
     name: 'a card needs no check digit',
     file: 'src/core/redaction/spoken-secrets.ts',
     from: 'return sum % 10 === 0;',

@@ -44,7 +44,11 @@ const NO_MODEL = '<synthetic>';
 
 export class TranscriptReader {
   readonly #client: TranscriptClient;
-  readonly #entries: Entry[] = [];
+  #entries: Entry[] = [];
+  /** What a session said before its person went back: each as a conversation of its own, with its start. */
+  readonly #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
+  /** How many entries stood there when a line of that id had been read. */
+  readonly #entriesAt = new Map<string, number>();
   #session = '';
   #folder: string | undefined;
   #branch: string | undefined;
@@ -65,17 +69,37 @@ export class TranscriptReader {
   /** In the order in which they were said. `name` stands for a session that does not name itself. */
   finish(name: string): TranscriptRecord[] {
     if (this.#isSubAgents) return [];
-    const exchanges = groupExchanges(this.#entries.map(({ item }) => item));
+    const left = this.#abandoned.flatMap(({ entries, from }) =>
+      this.#recordsFrom(entries, { from, name, isLeft: true }),
+    );
+    const current = this.#recordsFrom(this.#entries, { from: 0, name, isLeft: false });
+    return left.length === 0 ? current : [...left, ...current].toSorted((a, b) => a.at - b.at);
+  }
+
+  #recordsFrom(
+    entries: readonly Entry[],
+    { from, name, isLeft }: { from: number; name: string; isLeft: boolean },
+  ): TranscriptRecord[] {
+    const exchanges = groupExchanges(entries.map(({ item }) => item));
     let fingerprint = '';
     return exchanges
       .filter(({ human }) => human !== undefined)
       .flatMap((exchange, index) => {
         fingerprint = digestOf(`${fingerprint}\n${exchange.humanText}`);
-        return this.#recordsOf(exchange, { index, fingerprint, name });
+        if (exchange.start < from) return [];
+        // A prompt that was taken back before it had an answer was not said.
+        if (isLeft && exchange.assistantText === '') return [];
+        return this.#recordsOf(exchange, { index, fingerprint, name, entries });
       });
   }
 
   #pushClaude(fields: Fields): void {
+    this.#readClaude(fields);
+    const id = textFrom(fields['uuid']);
+    if (id !== undefined) this.#entriesAt.set(id, this.#entries.length);
+  }
+
+  #readClaude(fields: Fields): void {
     const { type, message, isSidechain, isMeta, isCompactSummary } = fields;
     this.#session ||= textFrom(fields['sessionId']) ?? '';
     this.#folder ??= textFrom(fields['cwd']);
@@ -85,7 +109,22 @@ export class TranscriptReader {
     const { model, stop_reason: reason } = objectFrom(message) ?? {};
     if (model === NO_MODEL) return;
     const isCut = CUT_REASONS.has(reason);
-    this.#add(readItem('anthropic_messages', message), fields['timestamp'], isCut);
+    const item = readItem('anthropic_messages', message);
+    if (item.humanText !== '') this.#followFork(textFrom(fields['parentUuid']));
+    this.#add(item, fields['timestamp'], isCut);
+  }
+
+  /**
+   * A person who edits an earlier prompt, or goes back, goes on from its parent: what stands behind
+   * that is left, and the new prompt does not follow it.
+   */
+  #followFork(parent: string | undefined): void {
+    const from = parent === undefined ? undefined : this.#entriesAt.get(parent);
+    if (from === undefined) return;
+    // Results of parallel calls have other parents than the line before them: that is no fork.
+    if (!this.#entries.slice(from).some(({ item }) => item.humanText !== '')) return;
+    this.#abandoned.push({ entries: this.#entries, from });
+    this.#entries = this.#entries.slice(0, from);
   }
 
   #pushCodex(fields: Fields): void {
@@ -121,17 +160,17 @@ export class TranscriptReader {
 
   #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {
     // What was cut short, or what still waited for a tool, was not the answer.
-    const last = this.#entries
+    const last = place.entries
       .slice(exchange.start, exchange.end)
       .findLast(({ item }) => item.assistantText !== '');
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && last?.isCut !== true;
     const human = captureHuman(exchange.humanText);
     const answer = isWhole ? captureAssistant(exchange.assistantText) : undefined;
     return [
-      ...this.#record(human, place, this.#timeOf(exchange.human)).map((record) =>
+      ...this.#record(human, place, timeOf(place.entries, exchange.human)).map((record) =>
         exchange.isUnverified ? { ...record, source: 'unverified' as const } : record,
       ),
-      ...this.#record(answer, place, this.#timeOf(exchange.end - 1)),
+      ...this.#record(answer, place, timeOf(place.entries, exchange.end - 1)),
     ];
   }
 
@@ -157,16 +196,17 @@ export class TranscriptReader {
   #stated(what: 'workingFolder' | 'branch'): string | undefined {
     return this.#entries.find(({ item }) => item[what] !== undefined)?.item[what];
   }
-
-  #timeOf(index: number | undefined): number {
-    return this.#entries[index ?? 0]?.at ?? 0;
-  }
 }
 
 interface Place {
+  readonly entries: readonly Entry[];
   readonly index: number;
   readonly fingerprint: string;
   readonly name: string;
+}
+
+function timeOf(entries: readonly Entry[], index: number | undefined): number {
+  return entries[index ?? 0]?.at ?? 0;
 }
 
 function objectFrom(value: unknown): Fields | undefined {
