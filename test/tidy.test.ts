@@ -81,6 +81,16 @@ test('every file is on a known floor and imports only what its floor may', () =>
   expect(wrong).toEqual([]);
 });
 
+test('commands know the ports of a store: only the composition roots import what opens a database', () => {
+  const opens =
+    /adapters\/(?:store\/|service-store\/(?:backup|database|sqlite-service-store|store)\.ts)/;
+  const wrong = sources
+    .filter((path) => floorOf(path) === 'cli' && !path.startsWith('src/cli/compose'))
+    .flatMap((path) => importsOf(path).map((source) => `${path} imports ${source}`))
+    .filter((line) => opens.test(line));
+  expect(wrong).toEqual([]);
+});
+
 test('the core is pure: no clock, no randomness, no process, no waiting', () => {
   const wrong = sources.filter((path) => floorOf(path) === 'core' && IMPURE.test(read(path)));
   expect(wrong).toEqual([]);

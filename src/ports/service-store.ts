@@ -295,3 +295,35 @@ export interface ServiceStoreHealth {
   /** Of the database and its write-ahead log. */
   readonly bytes: number;
 }
+
+/** Copies of a service's database, while it serves, and back. Throws FileError, for people. */
+export interface ServiceBackups {
+  /** One consistent moment of it; never over a file that is there. */
+  backUp(folder: string, file: string): Promise<BackupFacts>;
+  /** In a new epoch. Refused while a service runs on the folder. */
+  restore(folder: string, backup: string, now: number): Promise<RestoreFacts>;
+  /** Reads the whole file. Resolves with what is wrong with it; '' when nothing is. */
+  check(folder: string): Promise<string>;
+}
+
+export interface BackupFacts {
+  readonly file: string;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** A restore must not undo these: keys revoked and records purged since the backup was made. */
+export interface CarriedOver {
+  readonly revoked: number;
+  readonly purged: number;
+}
+
+export interface RestoreFacts {
+  /** In the backup. */
+  readonly records: number;
+  /** What was revoked and purged since; undefined when the present database cannot be read. */
+  readonly carried: CarriedOver | undefined;
+  readonly epoch: string;
+  /** Where the database went that was there before. */
+  readonly kept: string | undefined;
+}

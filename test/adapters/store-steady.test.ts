@@ -1,4 +1,4 @@
-import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -128,7 +128,7 @@ test('R34: on a full disk blocks and proofs go on, and what is kept later is kep
 
 /** Of two workers on a folder the first answers one read, then no more; the second answers all. */
 const FIRST_HANGS = `
-  import { writeFileSync } from 'node:fs';
+  import { appendFileSync, writeFileSync } from 'node:fs';
   import { parentPort, workerData } from 'node:worker_threads';
   let isFirst = true;
   try {
@@ -139,6 +139,7 @@ const FIRST_HANGS = `
   let isAwake = true;
   parentPort.on('message', ({ number, name, input }) => {
     if (name === 'health') isAwake = true;
+    if (!isFirst && name !== 'close') appendFileSync(workerData.folder + '/asked', name + '\\n');
     if (name === 'close' || isAwake || !isFirst) {
       parentPort.postMessage({ kind: 'answer', number, value: isFirst ? ['first'] : ['second'] });
     }
@@ -147,7 +148,8 @@ const FIRST_HANGS = `
 
 test('the second worker answers reads alone, and only while the first is late', async () => {
   const worker = new URL(`data:text/javascript,${encodeURIComponent(FIRST_HANGS)}`);
-  const client = new SteadyClient({ folder: tempFolder(), report: () => undefined, worker });
+  const folder = tempFolder();
+  const client = new SteadyClient({ folder, report: () => undefined, worker });
   onTestFinished(() => client.close());
   expect(await client.call('health', undefined)).toEqual(['first']);
   expect(await client.call('list', { limit: 1 })).toEqual(['first']);
@@ -158,4 +160,6 @@ test('the second worker answers reads alone, and only while the first is late', 
   await expect(write).rejects.toMatchObject({ reason: 'timeout' });
   expect(await client.call('health', undefined)).toEqual(['first']);
   expect(await client.call('list', { limit: 1 })).toEqual(['first']);
+  await client.close();
+  expect(readFileSync(join(folder, 'asked'), 'utf8')).toBe('list\nfindEntries\n');
 });

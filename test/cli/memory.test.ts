@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CliError, reportError } from '../../src/cli/cli-error.ts';
 import { forgetMemories, getMemory, listMemories } from '../../src/cli/memory/memory.ts';
 import { listRequests } from '../../src/cli/requests/requests.ts';
-import type { CliStore } from '../../src/cli/memory/store-for-cli.ts';
+import type { CliStore } from '../../src/cli/compose-store.ts';
 import { stripVTControlCharacters } from 'node:util';
 import { oneLine, printable, Terminal } from '../../src/cli/terminal.ts';
 import { screen as screenOf } from '../support/screen.ts';

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import type { LooseMode } from './config-file.ts';
 import { codeOf } from './file-error.ts';
 import { FILE_MODE, isOwn, isPrivate, tighten, tightenFolder } from './private-folder.ts';
-import { databaseFile } from '../store/database.ts';
+import { databaseFile } from './database-file.ts';
 
 /** What svc makes in the data folder, and its modes. What else lies there is not svc's. */
 

@@ -7,7 +7,8 @@ import { FILE_MODE, syncFolder } from '../files/private-folder.ts';
 import type { Database } from '../store/database.ts';
 import { type Driver, loadDriver } from '../store/driver.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
-import { type CarriedOver, carryOver } from './carry-over.ts';
+import type { BackupFacts, CarriedOver, RestoreFacts } from '../../ports/service-store.ts';
+import { carryOver } from './carry-over.ts';
 import { newEpoch, openServiceFile, serviceFile, takeServiceLock } from './database.ts';
 import { setMeta } from './schema.ts';
 
@@ -15,12 +16,6 @@ import { setMeta } from './schema.ts';
  * Copies of a service's database, while it serves, and back. A restored database begins a new epoch:
  * every client then knows that what it was told about this service may no longer hold.
  */
-
-export interface BackupFacts {
-  readonly file: string;
-  readonly records: number;
-  readonly bytes: number;
-}
 
 /** One consistent moment of the database, 0600, synced; never over a file that is there. */
 export async function backUpService(folder: string, target: string): Promise<BackupFacts> {
@@ -54,16 +49,6 @@ export async function backUpService(folder: string, target: string): Promise<Bac
     await removeDatabase(staged);
     throw explained(error, file);
   }
-}
-
-export interface RestoreFacts {
-  /** In the backup. */
-  readonly records: number;
-  /** What was revoked and purged since; undefined when the present database cannot be read. */
-  readonly carried: CarriedOver | undefined;
-  readonly epoch: string;
-  /** Where the database went that was there before. */
-  readonly kept: string | undefined;
 }
 
 /** Throws FileError while a service runs on the folder, and for a file that is no whole backup. */

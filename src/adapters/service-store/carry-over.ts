@@ -1,16 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../store/database.ts';
+import type { CarriedOver } from '../../ports/service-store.ts';
 import { Purges } from './purges.ts';
 import { Spaces } from './spaces.ts';
 
-/**
- * What a restore must not undo: keys that were revoked and records that were purged since the
- * backup was made. Everything else of the present database is set aside with it.
- */
-export interface CarriedOver {
-  readonly revoked: number;
-  readonly purged: number;
-}
+/** Takes over what a restore must not undo. Everything else of the present database is set aside. */
 
 /** Digests a purge; the contract's bound. */
 const DIGESTS_MAX = 512;

@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { databaseFile } from '../files/database-file.ts';
 import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
 import {
   type Connection,
@@ -18,7 +18,6 @@ import { migrate } from './schema.ts';
  * aside under a name that says so and a new one is begun; it is never deleted and never repaired.
  */
 
-const FILE_NAME = 'memory.db';
 /** Statements after which a text that was read may be gone, or another one. */
 const TAKES_TEXTS = /^\s*(?:DELETE|UPDATE (?:outputs|records))\b/i;
 /** PRAGMA quick_check reads the whole file: 16 MiB take about 50 ms, larger ones are trusted. */
@@ -215,10 +214,6 @@ export function openDatabase(options: OpenOptions): Database {
     if (!isCorruption(error)) throw error;
   }
   return openPatiently(options);
-}
-
-export function databaseFile(folder: string): string {
-  return join(folder, FILE_NAME);
 }
 
 export function isCorruption(error: unknown): boolean {

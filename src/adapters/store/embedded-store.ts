@@ -1,9 +1,9 @@
+import type { LocalStore } from '../../ports/local-store.ts';
 import { JournalLedger } from '../journals/ledger.ts';
 import { JournalOutbox, OUTBOX_NAME } from '../journals/outbox.ts';
 import { BatchedRequestLog } from '../journals/request-log.ts';
 import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';
-import type { StoreHealth } from './protocol.ts';
 import { SteadyClient } from './steady-client.ts';
 import { waitingRecords } from './waiting-records.ts';
 
@@ -25,20 +25,16 @@ export interface EmbeddedStoreOptions {
   report(line: string): void;
 }
 
-export interface EmbeddedStore {
+export interface EmbeddedStore extends LocalStore {
   readonly memory: EmbeddedMemory;
   readonly ledger: JournalLedger;
   readonly outbox: JournalOutbox;
   readonly requestLog: BatchedRequestLog;
-  health(): Promise<StoreHealth>;
   /**
    * Makes the first recall as quick as later ones; calls of requests go between its parts. Never
    * rejects: a memory that fails says so to whoever needs it.
    */
   warm(): Promise<void>;
-  /** Reads the whole file; false when it contradicts itself. */
-  isWhole(): Promise<boolean>;
-  close(): Promise<void>;
 }
 
 /** Returns at once: the file is opened in a worker, and calls wait until it is. */

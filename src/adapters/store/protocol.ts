@@ -19,22 +19,9 @@ import type {
   RequestSum,
   SumFilter,
 } from '../../ports/request-log.ts';
+import type { StoreHealth } from '../../ports/local-store.ts';
 
 /** What the main thread and the store's worker say to each other. Only plain data crosses. */
-
-export interface StoreHealth {
-  readonly driver: string;
-  readonly sqliteVersion: string;
-  readonly journalMode: string;
-  readonly file: string;
-  readonly spaces: number;
-  readonly records: number;
-  readonly passages: number;
-  /** Of the database and its write-ahead log. */
-  readonly bytes: number;
-  /** Milliseconds from the start of the worker until the first query could run. */
-  readonly openMs: number;
-}
 
 /** Every call: what goes in, what comes out. */
 export interface StoreCalls {

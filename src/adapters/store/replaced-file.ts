@@ -1,7 +1,8 @@
 import { MemoryError } from '../../ports/memory.ts';
+import { databaseFile } from '../files/database-file.ts';
 import { markForgotten, markReplaced, replacedAt } from '../files/marks.ts';
 import { makePrivateFolder } from '../files/private-files.ts';
-import { type Database, databaseFile } from './database.ts';
+import type { Database } from './database.ts';
 
 /** The database was deleted or replaced while it was open: nothing of this connection counts any more. */
 export class FileReplacedError extends Error {

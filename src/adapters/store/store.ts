@@ -9,15 +9,16 @@ import {
 import {
   abandon,
   type Database,
-  databaseFile,
   isCorruption,
   isWhole,
   openDatabase,
   type OpenOptions,
 } from './database.ts';
 import { type Driver, loadDriver, sqliteCode } from './driver.ts';
-import type { StoreCallName, StoreCalls, StoreHealth } from './protocol.ts';
+import type { StoreHealth } from '../../ports/local-store.ts';
+import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
+import { databaseFile } from '../files/database-file.ts';
 import { markForgotten } from '../files/marks.ts';
 import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';

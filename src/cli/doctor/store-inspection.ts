@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { databaseFile } from '../../adapters/store/database.ts';
-import { openEmbeddedStore } from '../../adapters/store/embedded-store.ts';
-import type { StoreHealth } from '../../adapters/store/protocol.ts';
+import { databaseFile } from '../../adapters/files/database-file.ts';
+import type { StoreHealth } from '../../ports/local-store.ts';
 import type { Memory } from '../../ports/memory.ts';
+import { openLocalStore } from '../compose-store.ts';
 import { type MemoryProbe, probeMemory } from './memory-probe.ts';
 
 /** What doctor tells of the store on this machine. */
@@ -20,7 +20,7 @@ export interface StoreInspection extends StoreHealth {
 export async function inspectStore(dataFolder: string): Promise<StoreInspection | undefined> {
   if (!existsSync(databaseFile(dataFolder))) return undefined;
   const reported: string[] = [];
-  const store = openEmbeddedStore({ folder: dataFolder, report: (line) => reported.push(line) });
+  const store = openLocalStore(dataFolder, (line) => reported.push(line));
   try {
     const health = await store.health();
     const isWhole = await store.isWhole();

@@ -4,7 +4,7 @@ import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { Memory, StoredRecord } from '../../ports/memory.ts';
 import { timeText } from '../listing.ts';
 import { retrieveFrom } from './memory.ts';
-import type { CliStore } from './store-for-cli.ts';
+import type { CliStore } from '../compose-store.ts';
 
 /**
  * What a model may ask of the memory. Each answer is a list of texts: the first is what was stored,

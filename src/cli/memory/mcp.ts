@@ -22,7 +22,7 @@ import {
 } from './mcp-tools.ts';
 import { shortLines } from './mcp-lines.ts';
 import { deadline } from './memory.ts';
-import type { CliStore, OpenStore } from './store-for-cli.ts';
+import type { CliStore, OpenStore } from '../compose-store.ts';
 
 /**
  * `svc mcp`: the memory as tools of a model, over standard input and output. It reads and never

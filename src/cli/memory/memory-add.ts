@@ -7,7 +7,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore, wrongSpace } from './memory.ts';
 import { isKept } from './record-writer.ts';
-import type { OpenStore } from './store-for-cli.ts';
+import type { OpenStore } from '../compose-store.ts';
 
 /** `svc memory add` and `svc memory move`: what a person puts into the memory by hand, and where. */
 

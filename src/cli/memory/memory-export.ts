@@ -2,7 +2,7 @@ import { writeLine } from '../../core/memory/memory-lines.ts';
 import type { SpokenRecord } from '../../ports/memory.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore } from './memory.ts';
-import type { OpenStore } from './store-for-cli.ts';
+import type { OpenStore } from '../compose-store.ts';
 
 /** `svc memory export`: every memory, or one space's, as a line of JSON each. */
 

@@ -13,7 +13,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { withStore, wrongSpace } from './memory.ts';
 import { type Counts, countsText, RecordWriter } from './record-writer.ts';
-import type { OpenStore } from './store-for-cli.ts';
+import type { OpenStore } from '../compose-store.ts';
 
 /** `svc memory import`: from an export, or from the transcripts that clients keep on this machine. */
 

@@ -4,7 +4,7 @@ import { type ForgetFilter, MemoryError, type StoredRecord } from '../../ports/m
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
-import type { CliStore, OpenStore } from './store-for-cli.ts';
+import type { CliStore, OpenStore } from '../compose-store.ts';
 import { oneLine } from '../terminal.ts';
 
 /** `svc memory`: what svc remembers, to be read, found and forgotten. */

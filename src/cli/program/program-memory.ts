@@ -30,7 +30,7 @@ function addRequests(program: Command, context: CommandContext): void {
     .addHelpText('after', '\nExamples:\n  $ svc requests --limit 5\n  $ svc requests req_…')
     .action(async (id: string | undefined, options: RequestsOptions) => {
       const { listRequests } = await import('../requests/requests.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       const chosen = id === undefined ? options : { ...options, id };
       await listRequests(chosen, context, openStoreForCli);
     });
@@ -55,7 +55,7 @@ function addRequests(program: Command, context: CommandContext): void {
     .addHelpText('after', '\nExamples:\n  $ svc stats\n  $ svc stats --days 7 --json')
     .action(async (options: StatsOptions) => {
       const { showStats } = await import('../requests/stats.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       await showStats(options, context, openStoreForCli);
     });
 }
@@ -63,7 +63,7 @@ function addRequests(program: Command, context: CommandContext): void {
 function addListing(memory: Command, context: CommandContext): void {
   const list = async (words: string | undefined, options: ListOptions): Promise<void> => {
     const { listMemories } = await import('../memory/memory.ts');
-    const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+    const { openStoreForCli } = await import('../compose-store.ts');
     const request = words === undefined ? { options } : { words, options };
     await listMemories(request, context, openStoreForCli);
   };
@@ -100,7 +100,7 @@ The text on stdout is exact. When something is missing, stderr says how to get i
     )
     .action(async (ref: string, options: GetOptions) => {
       const { getMemory } = await import('../memory/memory.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       await getMemory({ ref, options }, context, openStoreForCli);
     });
 }
@@ -120,7 +120,7 @@ function addForget(memory: Command, context: CommandContext): void {
     )
     .action(async (refs: readonly string[], options: ForgetOptions) => {
       const { forgetMemories } = await import('../memory/memory.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       await forgetMemories({ refs, options }, context, openStoreForCli);
     });
 }
@@ -143,7 +143,7 @@ function addMcp(program: Command, { environment }: CommandContext): void {
     .option('--all-spaces', 'a model may read every space', false)
     .action(async ({ space, allSpaces }: McpFlags) => {
       const { serveMcp } = await import('../memory/mcp.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       const { stdin } = process;
       const options = { folder: process.cwd(), spaces: space, allSpaces };
       await serveMcp(options, { environment, stdin }, openStoreForCli);

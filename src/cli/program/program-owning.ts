@@ -25,7 +25,7 @@ function addAdd(memory: Command, context: CommandContext): void {
     )
     .action(async (words: readonly string[], options: AddOptions) => {
       const { addMemory } = await import('../memory/memory-add.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       const request = { text: words.join(' '), folder: process.cwd(), options };
       await addMemory(request, context, openStoreForCli);
     });
@@ -41,7 +41,7 @@ function addMove(memory: Command, context: CommandContext): void {
     .option('--json', 'print the number as JSON')
     .action(async (refs: readonly string[], options: MoveOptions) => {
       const { moveMemories } = await import('../memory/memory-add.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       await moveMemories({ refs, options }, context, openStoreForCli);
     });
 }
@@ -54,7 +54,7 @@ function addExport(memory: Command, context: CommandContext): void {
     .addHelpText('after', '\nExamples:\n  $ svc memory export > memories.jsonl')
     .action(async (options: ExportOptions) => {
       const { exportMemories } = await import('../memory/memory-export.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       await exportMemories(options, context, openStoreForCli);
     });
 }
@@ -78,7 +78,7 @@ function addImport(memory: Command, context: CommandContext): void {
     )
     .action(async (file: string | undefined, options: ImportOptions) => {
       const { importMemories } = await import('../memory/memory-import.ts');
-      const { openStoreForCli } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
       const request = file === undefined ? { options } : { file, options };
       await importMemories(request, context, openStoreForCli);
     });

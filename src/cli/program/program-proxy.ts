@@ -84,7 +84,7 @@ The sums are of the last hour. q or Ctrl-C leaves.`,
     )
     .action(async (options: TopOptions) => {
       const { top } = await import('../requests/top.ts');
-      const { openStoreForCli: openStore } = await import('../memory/store-for-cli.ts');
+      const { openStoreForCli: openStore } = await import('../compose-store.ts');
       await top(options, context, { openStore, keys: () => process.stdin });
     });
 }

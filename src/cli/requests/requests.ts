@@ -4,7 +4,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import { requestDetails } from './request-details.ts';
-import type { OpenStore } from '../memory/store-for-cli.ts';
+import type { OpenStore } from '../compose-store.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { table } from '../text-table.ts';
 

@@ -4,7 +4,7 @@ import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { short } from './request-lines.ts';
 import { bar, table } from '../text-table.ts';
-import type { OpenStore } from '../memory/store-for-cli.ts';
+import type { OpenStore } from '../compose-store.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 
 /** `svc stats`: what went through the proxy, summed by day, client and project. */

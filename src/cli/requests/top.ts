@@ -8,7 +8,7 @@ import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { findProxies } from '../proxy/own-proxies.ts';
-import type { CliStore, OpenStore } from '../memory/store-for-cli.ts';
+import type { CliStore, OpenStore } from '../compose-store.ts';
 import { type Activity, activityLines, activityOf } from './top-view.ts';
 
 /** `svc top`: what the proxy does now, drawn anew every second until q or Ctrl-C. */

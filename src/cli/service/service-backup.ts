@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { backUpService, restoreService } from '../../adapters/service-store/backup.ts';
 import { prepareServiceFolder } from '../../adapters/service-store/service-files.ts';
 import { CliError } from '../cli-error.ts';
+import { serviceBackups } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 import { folderOf, type FolderOption } from './service-context.ts';
 
@@ -21,7 +21,7 @@ export async function backUp(
   context: CommandContext,
 ): Promise<void> {
   const { terminal } = context;
-  const facts = await backUpService(folderOf(options, context), file);
+  const facts = await serviceBackups.backUp(folderOf(options, context), file);
   if (options.json === true) terminal.json(facts);
   terminal.note(
     `${facts.file} holds ${facts.records} records (${Math.ceil(facts.bytes / 1024)} KiB), checked. The pepper of the keys is not in it.`,
@@ -40,7 +40,7 @@ export async function restore(
     throw new CliError(`What is in ${folder} is set aside for the backup.`, hint, 2);
   }
   await prepareServiceFolder(folder);
-  const facts = await restoreService(folder, file, Date.now());
+  const facts = await serviceBackups.restore(folder, file, Date.now());
   if (options.json === true) terminal.json(facts);
   const kept = facts.kept === undefined ? '' : ` What was there before is ${facts.kept}.`;
   terminal.note(

@@ -4,11 +4,11 @@ import {
   serviceFolder,
   SETTINGS_FILE,
 } from '../../adapters/service-store/service-files.ts';
-import { openServiceStore } from '../../adapters/service-store/sqlite-service-store.ts';
 import { parseServiceSettings, type ServiceSettings } from '../../core/service/settings.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
 import { CliError } from '../cli-error.ts';
+import { openStoreOfService } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 
 /** What the commands of `svc service` have in common. */
@@ -55,7 +55,7 @@ export async function withServiceStore<Result>(
   work: (store: ServiceStore, pepper: Uint8Array) => Promise<Result>,
 ): Promise<Result> {
   const pepper = await readPepper(folder);
-  const store = openServiceStore({ folder, report: () => undefined });
+  const store = openStoreOfService(folder);
   try {
     return await work(store, pepper);
   } catch (error) {

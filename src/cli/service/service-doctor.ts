@@ -2,7 +2,6 @@ import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { FileError } from '../../adapters/files/file-error.ts';
-import { checkService } from '../../adapters/service-store/backup.ts';
 import {
   modesOf,
   PEPPER_FILE,
@@ -15,6 +14,7 @@ import type { ServiceSettings } from '../../core/service/settings.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { reportChecks } from '../doctor/check-report.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
+import { serviceBackups } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 import type { Check } from '../doctor/doctor-checks.ts';
 import { count } from '../listing.ts';
@@ -83,7 +83,7 @@ async function checkModes(folder: string, { tls }: ServiceSettings): Promise<rea
 
 async function checkStore(folder: string): Promise<readonly Check[]> {
   const subject = 'Store';
-  const wrong = await checkService(folder);
+  const wrong = await serviceBackups.check(folder);
   if (wrong !== '') {
     const fix = 'svc service restore FILE --yes, with your newest backup';
     return [{ level: 'problem', subject, found: `service.db: ${wrong}`, fix }];

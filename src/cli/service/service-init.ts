@@ -5,10 +5,10 @@ import {
   SETTINGS_FILE,
   writePrivate,
 } from '../../adapters/service-store/service-files.ts';
-import { openServiceStore } from '../../adapters/service-store/sqlite-service-store.ts';
 import { loadTls } from '../../adapters/network/tls-files.ts';
 import { parseServiceSettings, SERVICE_DEFAULTS } from '../../core/service/settings.ts';
 import { CliError } from '../cli-error.ts';
+import { openStoreOfService } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
 import { type RawServiceFlags, serviceFlags } from './service-flags.ts';
@@ -38,7 +38,7 @@ export async function initService(
   }
   if (settings.tls !== undefined) await loadTls(settings.tls);
   await prepareServiceFolder(folder);
-  const store = openServiceStore({ folder, serves: true, creates: true, report: () => undefined });
+  const store = openStoreOfService(folder, { creates: true });
   try {
     await store.health();
   } catch (error) {

@@ -1,16 +1,17 @@
-import { readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
-import type { HostedSettings } from '../../adapters/memory-client/open-hosted-memory.ts';
-import { readOutputFile } from '../../adapters/files/output-files.ts';
-import { type EmbeddedStore, openEmbeddedStore } from '../../adapters/store/embedded-store.ts';
-import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
-import { parseAccess, parseConfig, parseMemory } from '../../core/settings/config-schema.ts';
-import type { Environment } from '../../core/settings/config-values.ts';
-import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
-import type { MemorySettings } from '../../core/settings/settings.ts';
-import type { Memory } from '../../ports/memory.ts';
-import type { RequestLog } from '../../ports/request-log.ts';
-import { configError } from '../setup/load-config.ts';
+import { readConfigFile } from '../adapters/files/config-file.ts';
+import { configFolder } from '../adapters/files/config-folder.ts';
+import type { HostedSettings } from '../adapters/memory-client/open-hosted-memory.ts';
+import { readOutputFile } from '../adapters/files/output-files.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
+import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
+import { parseAccess, parseConfig, parseMemory } from '../core/settings/config-schema.ts';
+import type { Environment } from '../core/settings/config-values.ts';
+import { ownSecretsOf } from '../core/settings/own-secrets.ts';
+import type { MemorySettings } from '../core/settings/settings.ts';
+import type { LocalStore } from '../ports/local-store.ts';
+import type { Memory } from '../ports/memory.ts';
+import type { RequestLog } from '../ports/request-log.ts';
+import { configError } from './setup/load-config.ts';
 
 /** The store as commands see it, beside a proxy that may be running on it. */
 export interface CliStore {
@@ -57,7 +58,7 @@ async function openHosted(
   { memory: mirror }: EmbeddedStore,
   report: StoreOptions['report'],
 ) {
-  const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
+  const { openHostedMemory } = await import('../adapters/memory-client/open-hosted-memory.ts');
   return openHostedMemory({ settings, recallMs: PATIENCE_MS, mirror, report });
 }
 
@@ -75,4 +76,9 @@ async function memorySettings(environment: Environment): Promise<MemorySettings 
   rememberOwnSecrets(ownSecretsOf({ ...access, ...(memory && { memory }), ...settings }));
   if (memory === undefined) throw configError(file.path, problems);
   return memory;
+}
+
+/** The store on this machine, wherever the configuration says that memories are. */
+export function openLocalStore(folder: string, report: (line: string) => void): LocalStore {
+  return openEmbeddedStore({ folder, report });
 }
