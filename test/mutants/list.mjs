@@ -6,6 +6,7 @@
 import { LOGINS } from './logins.mjs';
 import { LIMITS } from './limits.mjs';
 import { ORIGINS } from './origins.mjs';
+import { STATE } from './state.mjs';
 import { STORE } from './store.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
@@ -22,6 +23,7 @@ const REDACTION = 'test/core/redaction.test.ts';
 export const MUTANTS = [
   ...LIMITS,
   ...ORIGINS,
+  ...STATE,
   {
     name: 'a stub replaces what stands behind the output too',
     file: 'src/core/shortening/outputs.ts',

@@ -40,11 +40,12 @@ export interface Placement {
 export function humanItems(view: RequestView, place: ConversationPlace): readonly HumanItem[] {
   const { tenant, space, conversation } = place;
   const humans: HumanItem[] = [];
+  const firstWork = view.items.findIndex(isModelWork);
   let answer: string | undefined;
   for (let at = view.items.length - 1; at >= 0; at -= 1) {
     const item = view.items[at];
     if (item === undefined) continue;
-    const { fingerprint, soFar } = item;
+    const { fingerprint } = item;
     if (item.humanText !== '') {
       const own = { kind: 'own-block', tenant, space, conversation, fingerprint } as const;
       const shared = { kind: 'shared-block', tenant, space, fingerprint } as const;
@@ -52,7 +53,7 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
         answer === undefined
           ? undefined
           : ({ kind: 'answered-block', tenant, space, fingerprint, answer } as const);
-      humans.push({ item, own, answered, shared, isOpening: soFar.exchange.number === 0 });
+      humans.push({ item, own, answered, shared, isOpening: firstWork === -1 || at < firstWork });
     }
     if (isModelWork(item)) answer = fingerprint;
   }

@@ -1,0 +1,225 @@
+import { expect, test } from 'vitest';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import type { Ledger } from '../../src/ports/ledger.ts';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import {
+  answerTo,
+  DIALECTS,
+  requestWith,
+  said,
+  toolRound,
+  type WireItem,
+} from '../support/dialect-wire.ts';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import { recordOf } from '../support/records.ts';
+import { startRecordingProvider, startStory, type Story } from '../support/story.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+/** Which blocks a conversation gets, and which belong to another one that begins like it. */
+
+const HOUR_MS = 3_600_000;
+const QUESTION = 'On which port does the staging database of the walrus shop listen?';
+const SECOND = 'Who owns the billing dashboard and its Grafana alerts?';
+
+async function teach(story: Story, ...texts: string[]): Promise<void> {
+  const records = texts.map((text) => recordOf(text, { space: 'default', conversation: text }));
+  await story.memory.capture(records, AbortSignal.timeout(30_000));
+}
+
+const portFact = (port: number): string =>
+  `The staging database of the walrus shop listens on port ${port}.`;
+
+function blocksIn(body: Buffer | undefined): string[] {
+  return body?.toString().match(/<svc-memory [^]*?<\/svc-memory>/g) ?? [];
+}
+
+async function startAsking(options: Partial<Parameters<typeof startStory>[0]> = {}) {
+  const provider = options.provider ?? (await startRecordingProvider());
+  const story = await startStory({ provider, ...options });
+  const ask = async (dialect: Dialect, items: readonly WireItem[], session?: string) => {
+    const headers = session === undefined ? {} : { 'session-id': session };
+    const answer = await story.send(dialect, requestWith(dialect, items), headers);
+    const state = answer.headers['x-svc-memory-state'];
+    return { state, blocks: blocksIn(provider.seen.at(-1)?.body), headers: answer.headers };
+  };
+  return { provider, story, ask };
+}
+
+const asked = said('user', QUESTION);
+const answered = (text: string): WireItem[] => [asked, said('assistant', text)];
+
+test.each(DIALECTS)(
+  '%s: each fork of a conversation keeps its own block, and so does each that goes on from it',
+  async (dialect) => {
+    const { story, ask } = await startAsking();
+    await teach(story, portFact(6431));
+    const [one = ''] = (await ask(dialect, [asked], 'one')).blocks;
+    expect(one).toContain('6431');
+    const longOne = [...answered('Port 6431.'), said('user', SECOND)];
+    expect((await ask(dialect, longOne, 'one')).blocks[0]).toBe(one);
+    await teach(story, portFact(7000));
+    const [two = ''] = (await ask(dialect, [asked], 'two')).blocks;
+    expect(two).not.toBe(one);
+    const longTwo = [...answered('Port 7000.'), said('user', SECOND)];
+    expect((await ask(dialect, longTwo, 'two')).blocks[0]).toBe(two);
+    expect((await ask(dialect, longOne, 'resumed-one')).blocks[0]).toBe(one);
+    expect((await ask(dialect, longTwo, 'resumed-two')).blocks[0]).toBe(two);
+    expect((await ask(dialect, longOne, 'one')).blocks[0]).toBe(one);
+  },
+);
+
+test.each(DIALECTS)(
+  '%s: an hour later the same words without a name are a new conversation, and the first keeps its block',
+  async (dialect) => {
+    const clock = manualClock();
+    const { story, ask } = await startAsking({ clock });
+    await teach(story, portFact(6431));
+    const [one = ''] = (await ask(dialect, [asked])).blocks;
+    const loop = [asked, ...toolRound(dialect, 'call_one', 'nothing')];
+    expect((await ask(dialect, loop)).blocks).toEqual([one]);
+    clock.goOn(HOUR_MS + 1_000);
+    await teach(story, portFact(7000));
+    const [two = ''] = (await ask(dialect, [asked])).blocks;
+    expect(two).toContain('7000');
+    const other = [asked, ...toolRound(dialect, 'call_two', 'nothing')];
+    expect((await ask(dialect, other)).blocks).toEqual([two]);
+    const longer = [...loop, ...toolRound(dialect, 'call_three', 'nothing')];
+    expect((await ask(dialect, longer)).blocks).toEqual([one]);
+    expect((await ask(dialect, other)).blocks).toEqual([two]);
+  },
+);
+
+test('a fork that asks the same deep prompt again sends the same bytes, whatever was learned', async () => {
+  const { story, ask, provider } = await startAsking();
+  await teach(story, portFact(6431));
+  const deep = [said('user', 'Hello to you.'), said('assistant', 'Hello.'), asked];
+  await ask('anthropic_messages', deep, 'one');
+  const first = provider.seen.at(-1)?.body.toString();
+  await teach(story, portFact(7000));
+  await ask('anthropic_messages', deep, 'fork');
+  expect(provider.seen.at(-1)?.body.toString()).toBe(first);
+});
+
+test('openai_responses: the block stays where a prompt changes its form from a string to a message', async () => {
+  const { story, provider } = await startAsking();
+  await teach(story, portFact(6431));
+  const send = (input: unknown) =>
+    story.send('openai_responses', { model: 'm', input }, { 'session-id': 's' });
+  await send(QUESTION);
+  const [block = ''] = blocksIn(provider.seen.at(-1)?.body);
+  expect(block).toContain('6431');
+  const rest = [said('assistant', 'Port 6431.'), said('user', 'Thank you for that.')];
+  const part = [{ type: 'input_text', text: QUESTION }];
+  for (const first of [
+    said('user', QUESTION),
+    said('user', part),
+    { type: 'message', role: 'user', content: part },
+  ]) {
+    await send([first, ...rest]);
+    expect(blocksIn(provider.seen.at(-1)?.body)).toEqual([block]);
+  }
+});
+
+test('openai_responses: references to stored items keep the blocks that stand, and get no new one', async () => {
+  const { story, ask } = await startAsking();
+  await teach(story, portFact(6431), 'Marta owns the billing dashboard and its Grafana alerts.');
+  const [block] = (await ask('openai_responses', [asked], 's')).blocks;
+  const items = [asked, { type: 'item_reference', id: 'msg_1' }, said('user', SECOND)];
+  const second = await ask('openai_responses', items, 's');
+  expect([second.state, second.blocks]).toEqual(['recalled', [block]]);
+  expect(second.headers['x-svc-continuity-state']).toMatch(/not_needed|bypassed_provider_state/);
+});
+
+test('a refusal is off for an hour, also after a restart, and then recall is tried again', async () => {
+  const clock = manualClock();
+  const folder = tempFolder();
+  const first = await startAsking({ clock, folder });
+  await teach(first.story, portFact(6431));
+  const { provider } = first;
+  provider.reply = (request) =>
+    request.body.includes('<svc-memory')
+      ? { status: 400, headers: {}, body: '{"error":"not this"}' }
+      : answerTo(request);
+  await first.ask('anthropic_messages', [asked], 's');
+  await first.story.stop();
+  provider.reply = (request) => answerTo(request);
+  const again = await startAsking({ provider, clock, folder });
+  const longer = [...answered('I do not know.'), said('user', QUESTION)];
+  clock.goOn(HOUR_MS - 10_000);
+  expect((await again.ask('anthropic_messages', longer, 's')).state).toBe('skipped_unsupported');
+  clock.goOn(20_000);
+  expect((await again.ask('anthropic_messages', longer, 's')).state).toBe('recalled');
+});
+
+test('a conversation without a name does not inherit the refusal of one that only begins like it', async () => {
+  const { provider, story, ask } = await startAsking();
+  await teach(story, portFact(6431));
+  const opening = [said('user', 'Good morning to you.'), said('assistant', 'Good morning.')];
+  await ask('anthropic_messages', opening.slice(0, 1));
+  provider.reply = (request) =>
+    request.body.includes('<svc-memory')
+      ? { status: 400, headers: {}, body: '{"error":"not this"}' }
+      : answerTo(request);
+  const refused = [...opening, asked];
+  expect((await ask('anthropic_messages', refused)).blocks).toEqual([]);
+  provider.reply = (request) => answerTo(request);
+  const later = [...refused, said('assistant', 'I do not know.'), said('user', QUESTION)];
+  expect((await ask('anthropic_messages', later)).state).toBe('skipped_unsupported');
+  const other = [opening[0] ?? asked, said('assistant', 'Hello there.'), asked];
+  expect((await ask('anthropic_messages', other)).state).toBe('recalled');
+});
+
+test('a ledger that is late leaves the blocks that are known, and places no new one', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  let isLate = false;
+  const ledger: Ledger = {
+    generation: () => store.ledger.generation(),
+    record: (entries) => store.ledger.record(entries),
+    find: async (addresses, withinMs) => {
+      const found = await store.ledger.find(addresses, withinMs);
+      if (!isLate) return found;
+      // It knows the first prompt of this conversation, and nothing of the second.
+      const known = addresses.flatMap((address) => found.get(address) ?? []);
+      return new FoundEntries(known, 'late');
+    },
+  };
+  const { story, ask } = await startAsking({ ledger, folder });
+  await teach(story, portFact(6431), 'Marta owns the billing dashboard and its Grafana alerts.');
+  const [block] = (await ask('anthropic_messages', [asked], 's')).blocks;
+  isLate = true;
+  const longer = [...answered('Port 6431.'), said('user', SECOND)];
+  const late = await ask('anthropic_messages', longer, 's');
+  expect([late.state, late.blocks]).toEqual(['degraded_timeout', [block]]);
+  isLate = false;
+  const then = await ask('anthropic_messages', longer, 's');
+  expect([then.state, then.blocks.length]).toEqual(['recalled', 2]);
+  await store.close();
+});
+
+test('what throws while svc changes a request leaves the client’s own bytes, and a state that says so', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const broken: Ledger = {
+    generation: () => 0,
+    record: () => store.ledger.record([]),
+    find: () => Promise.reject(new RangeError('Invalid time value')),
+  };
+  const { story, provider } = await startAsking({ ledger: broken, folder });
+  const body = requestWith('anthropic_messages', [asked]);
+  const passthrough = { 'x-svc-compression-mode': 'passthrough' };
+  const { status, headers } = await story.send('anthropic_messages', body, passthrough);
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'x-svc-memory-state': 'degraded_invalid',
+    'x-svc-continuity-state': 'not_applicable',
+  });
+  const { headers: more } = await story.send('anthropic_messages', body);
+  expect(more['x-svc-continuity-state']).toBe('bypassed_recall_degraded');
+  expect(provider.seen.map((seen) => seen.body.toString())).toEqual([
+    JSON.stringify(body),
+    JSON.stringify(body),
+  ]);
+  await store.close();
+});
