@@ -73,7 +73,8 @@ test.each(DIALECTS)(
   '%s: an hour later the same words without a name are a new conversation, and the first keeps its block',
   async (dialect) => {
     const clock = manualClock();
-    const { story, ask } = await startAsking({ clock });
+    const folder = tempFolder();
+    const { provider, story, ask } = await startAsking({ clock, folder });
     await teach(story, portFact(6431));
     const [one = ''] = (await ask(dialect, [asked])).blocks;
     const loop = [asked, ...toolRound(dialect, 'call_one', 'nothing')];
@@ -84,9 +85,11 @@ test.each(DIALECTS)(
     expect(two).toContain('7000');
     const other = [asked, ...toolRound(dialect, 'call_two', 'nothing')];
     expect((await ask(dialect, other)).blocks).toEqual([two]);
+    await story.stop();
+    const again = await startAsking({ provider, clock, folder });
     const longer = [...loop, ...toolRound(dialect, 'call_three', 'nothing')];
-    expect((await ask(dialect, longer)).blocks).toEqual([one]);
-    expect((await ask(dialect, other)).blocks).toEqual([two]);
+    expect((await again.ask(dialect, longer)).blocks).toEqual([one]);
+    expect((await again.ask(dialect, other)).blocks).toEqual([two]);
   },
 );
 
@@ -117,7 +120,9 @@ test('openai_responses: the block stays where a prompt changes its form from a s
     { type: 'message', role: 'user', content: part },
   ]) {
     await send([first, ...rest]);
-    expect(blocksIn(provider.seen.at(-1)?.body)).toEqual([block]);
+    const body = provider.seen.at(-1)?.body;
+    expect(blocksIn(body)).toEqual([block]);
+    expect(body?.indexOf('<svc-memory')).toBeLessThan(body?.indexOf('Thank you') ?? 0);
   }
 });
 
