@@ -1,16 +1,8 @@
 import { keyOf, LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { batchesIn, elisionEntries, wholeEntries } from '../../src/core/shortening/elisions.ts';
+import { decide, readFacts, settle } from '../../src/core/shortening/decide.ts';
 import {
-  batchesIn,
-  elisionEntries,
-  isWholeAgain,
-  repeatedOmissions,
-  repeatedOutputs,
-  wholeEntries,
-} from '../../src/core/shortening/elisions.ts';
-import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
-import {
-  findOmissions,
   isOmitted,
   type Omission,
   readExchangeTexts,
@@ -26,11 +18,9 @@ import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import {
-  chooseOutputs,
   isElidable,
   replacementsOf,
   type ShorteningFacts,
-  wantedOutputs,
 } from '../../src/core/shortening/shortening.ts';
 import { NEWEST_FORM, type StubForm, stubTokens } from '../../src/core/shortening/stubs.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
@@ -42,7 +32,7 @@ import type { Session } from './sessions.ts';
 /** Which of the old outputs go now. The product's own rule, or one to compare it with. */
 export type Rule = (facts: ShorteningFacts) => readonly ToolOutput[];
 
-export const productRule: Rule = (facts) => wantedOutputs(facts).batch;
+export const productRule: Rule = (facts) => decide(facts).batch;
 
 /** For each elided session item the provider's tokens that the request is shorter by. */
 export type Elided = ReadonlyMap<number, number>;
@@ -130,7 +120,6 @@ export class SessionPlanner {
 
   #planCall(view: RequestView, run: Run, isCacheCold: boolean): Left {
     const toolsOf = (item: Item): ItemTools => this.#toolsOf(view, item);
-    const outputs = outputsOf(view, toolsOf);
     const place = { view, owner: BENCH, elision: 'real' } as const;
     const known = batchesIn(new FoundEntries(run.ledger.values()), place);
     const prices = cachePrices(view.dialect);
@@ -141,35 +130,33 @@ export class SessionPlanner {
     const { tokenRatio } = prices;
     const answerTokens = ANSWER_TOKENS[kind];
     const window = { model, answerTokens, isLong: false, tokens, tokenRatio };
-    const exchanges = groupExchanges(view.items);
-    const omissions = findOmissions(view, exchanges, (it) => readExchangeTexts(view, it));
-    const omitted = repeatedOmissions(omissions, known);
-    const facts: ShorteningFacts = {
-      items: view.items,
-      exchanges,
-      outputs,
-      repeated: repeatedOutputs(outputs, known),
-      omittable: omissions.filter((omission) => !omitted.has(omission)),
-      omitted: [...omitted],
+    const facts = readFacts({
+      view,
+      tokens,
+      batches: known,
+      toolsOf,
+      textsOf: (exchange) => readExchangeTexts(view, exchange),
       isStored: (digest) => run.stored.has(digest),
+      isRefused: (digest) => this.#maskedDigests.get(digest) === true,
       isCacheCold,
       keepRounds: KEEP_ROUNDS,
+      inputBudget: INPUT_BUDGET,
       prices,
       fill: leaves === 'never' ? ROOMY : fillOf({ ...window, measure }),
-      isWholeAgain: isWholeAgain(known),
       isCompaction: false,
-    };
-    const own = wantedOutputs(facts);
+      isOver: false,
+    });
+    const own = decide(facts);
     const isOwn = run.rule === productRule;
-    const wanted = isOwn ? own : { ...own, batch: run.rule(facts), omissions: [], omitted: [] };
-    const asked = [...wanted.repeated, ...wanted.batch];
-    const texts = [...wanted.omitted, ...wanted.omissions].flatMap((it) => it.texts);
+    const removal = isOwn ? own : { ...own, batch: run.rule(facts), omissions: [], omitted: [] };
+    const asked = [...removal.repeated, ...removal.batch];
+    const texts = [...removal.omitted, ...removal.omissions].flatMap((it) => it.texts);
     const proven = new Set([...asked, ...texts].map(({ digest }) => digest));
     const chosen = isOwn
-      ? chooseOutputs(facts, wanted, proven)
-      : { elided: asked, batch: wanted.batch, omitted: [], omissions: [] };
+      ? settle(facts, removal, proven)
+      : { elided: asked, batch: removal.batch, omitted: [], omissions: [] };
     const entries = [
-      ...(wanted.comesBack ? wholeEntries(place, 0) : []),
+      ...(removal.comesBack ? wholeEntries(place, 0) : []),
       ...(chosen.batch.length + chosen.omissions.length > 0
         ? elisionEntries(chosen, place, 0)
         : []),
@@ -177,7 +164,7 @@ export class SessionPlanner {
     for (const entry of entries) {
       if (!run.ledger.has(keyOf(entry))) run.ledger.set(keyOf(entry), entry);
     }
-    this.#capture(facts, run.stored);
+    this.#capture(outputsOf(view, toolsOf), run.stored);
     return { ...chosen, forms: facts.repeated };
   }
 
@@ -207,7 +194,7 @@ export class SessionPlanner {
     return { counted, estimated };
   }
 
-  #capture({ outputs }: ShorteningFacts, stored: Set<string>): void {
+  #capture(outputs: readonly ToolOutput[], stored: Set<string>): void {
     const fresh = outputs.filter(
       (output) => !stored.has(output.digest) && isElidable(output) && !this.#isMasked(output),
     );

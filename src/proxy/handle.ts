@@ -4,6 +4,7 @@ import type { Placement } from '../core/recall/injections.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
 import type { Edit } from '../core/plan/edits.ts';
 import { applyEdits } from '../core/plan/edits.ts';
+import type { Leaving } from '../core/shortening/omissions.ts';
 import { makePlan, type Plan, type Unread, untouchedPlan } from '../core/plan/plan.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
@@ -27,7 +28,7 @@ import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
 import { Slices } from './slices.ts';
-import { type KeepCall, leftOutDigests, Shortener } from './shortener.ts';
+import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
 
 /**
  * Handles one request. The gate has let it in, its body is read and decoded (steps 1 to 3); the other
@@ -196,7 +197,7 @@ class RequestHandler {
       }
       const { placements } = recalled;
       const plan = makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
-      const rereads = this.#shortener.rereads(reading, shortening);
+      const rereads = this.#shortener.rereads(reading, shortening, plan);
       const change = { recalled, plan, rereads, cacheMarks };
       if (request.body === undefined || plan.edits.length === 0) return change;
       return { ...change, body: applyEdits(request.body, plan.edits) };
@@ -214,20 +215,23 @@ class RequestHandler {
     const asked = { modes, settings, deadline };
     if (reading === undefined) {
       const call: RecallCall = { ...asked, reading, isCacheCold: false };
-      const replayed = await this.#recaller.replay(call);
-      const recalled = await this.#recaller.recall(call, replayed, NO_DIGESTS);
+      const replayed = await this.#recaller.replay(call, NOTHING_LEAVES);
+      const recalled = await this.#recaller.recall(call, replayed);
       return { recalled, shortening: undefined, cacheMarks: [] };
     }
     // Half of the time: a log that hangs must not take what a recall needs.
     const { verdict, loggedAt } = await this.#meter.look(reading, modes, deadline.msLeft / 2);
     const pause = pauseOf(reading, clock, loggedAt);
     const call = { ...asked, reading, verdict, isCacheCold: pause.isCold };
+    const finding = this.#shortener.findCandidates(call);
+    // What is wrong with it is thrown below.
+    const leaving = finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const [candidates, replayed, cacheMarks] = await Promise.all([
-      this.#shortener.findCandidates(call),
-      this.#recaller.replay(call),
+      finding,
+      this.#recaller.replay(call, leaving),
       this.#longCaches.edits({ ...call, idleMs: pause.idleMs }),
     ]);
-    const recalled = await this.#recaller.recall(call, replayed, leftOutDigests(candidates));
+    const recalled = await this.#recaller.recall(call, replayed);
     // An exchange is left out only where the request carries something recalled.
     const shortening = await this.#shortener.settle(call, candidates, recalled);
     return { recalled, shortening, cacheMarks };
@@ -295,7 +299,7 @@ interface Change {
 }
 
 const NO_BYTES = Buffer.alloc(0);
-const NO_DIGESTS: ReadonlySet<string> = new Set();
+const NOTHING_LEAVES: Promise<Leaving> = Promise.resolve({ gone: [], going: [] });
 
 function unreadOf(read: Reading | Unread): Unread {
   return typeof read === 'string' ? read : 'unparseable';

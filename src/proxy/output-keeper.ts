@@ -51,6 +51,11 @@ export class OutputKeeper {
     return this.#stored.has(textKeyOf(owner, digest));
   }
 
+  /** It will not be stored, however long one waits. */
+  isRefused(owner: SpaceOwner, digest: string): boolean {
+    return this.#refused.has(textKeyOf(owner, digest));
+  }
+
   /** Whether anything of this conversation was stored by this process. */
   knows({ state }: Reading): boolean {
     return state.storedOutputsIn === this.#generation;

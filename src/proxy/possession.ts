@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ByteCache } from '../core/bytes/byte-cache.ts';
 import type { TextRole } from '../core/memory-api/records.ts';
 import { NONCE_BYTES, proofOf, textBytes } from '../core/shortening/proofs.ts';
-import type { Wanted } from '../core/shortening/shortening.ts';
+import type { Removal } from '../core/shortening/decide.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';
@@ -34,8 +34,8 @@ export interface Proof {
 }
 
 /** All that these outputs and exchanges say. */
-export function textsOf(wanted: Wanted): readonly AskedText[] {
-  const { repeated, batch, omitted, omissions } = wanted;
+export function textsOf(removal: Removal): readonly AskedText[] {
+  const { repeated, batch, omitted, omissions } = removal;
   return [
     ...[...repeated, ...batch].map(({ digest, text }) => ({ digest, role: 'tool' as const, text })),
     ...[...omitted, ...omissions].flatMap(({ texts }) => texts),

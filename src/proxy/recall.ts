@@ -16,6 +16,8 @@ import {
   unansweredItem,
 } from '../core/recall/injections.ts';
 import type { LedgerMiss } from '../core/ledger/found-entries.ts';
+import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
+import type { Item } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
@@ -49,6 +51,7 @@ export interface RecallCall {
 
 interface ReadCall extends RecallCall {
   readonly reading: Reading;
+  readonly leaving: Promise<Leaving>;
 }
 
 /** Blocks that were placed before; and the newest prompt, where nothing was decided for it yet. */
@@ -59,6 +62,7 @@ export type Replayed =
       readonly reading: Reading;
       readonly prompt: HumanItem;
       readonly placements: readonly Placement[];
+      readonly leaving: Leaving;
       /** The ledger's, before it was asked. */
       readonly generation: number;
     };
@@ -74,8 +78,11 @@ export class Recaller {
     this.#guard = new RecallGuard(parts.memory, parts.clock);
   }
 
-  /** Finds the blocks that earlier requests of this conversation carried. */
-  async replay(call: RecallCall): Promise<Replayed> {
+  /**
+   * Finds the blocks that earlier requests of this conversation carried. `leaving`: the exchanges that
+   * leave the request. Those tell nothing, so what they were told may be recalled again.
+   */
+  async replay(call: RecallCall, leaving: Promise<Leaving>): Promise<Replayed> {
     const { reading } = call;
     const state = stateWithout(call);
     if (reading === undefined || state !== undefined) {
@@ -89,7 +96,11 @@ export class Recaller {
     if (known?.generation === generation) {
       return settled(stateOf(known.blocks.flatMap((block) => atItem(reading, block))));
     }
-    const { replayed, isLasting } = await this.#askLedger({ ...call, reading }, humans, generation);
+    const { replayed, isLasting } = await this.#askLedger(
+      { ...call, reading, leaving },
+      humans,
+      generation,
+    );
     if (isLoop && isLasting && replayed.kind === 'settled') {
       const blocks = replayed.recalled.placements.map(blockOf);
       reading.state.blocks.set(keyOf(loop), { generation, blocks });
@@ -97,23 +108,16 @@ export class Recaller {
     return replayed;
   }
 
-  /**
-   * Recalls for the newest prompt, if nothing was decided for it. `leavesOut`: digests of texts that the
-   * request may leave out; it is recalled as if it did not hold them.
-   */
-  async recall(
-    call: RecallCall,
-    replayed: Replayed,
-    leavesOut: ReadonlySet<string>,
-  ): Promise<Recalled> {
+  /** Recalls for the newest prompt, if nothing was decided for it. */
+  async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
     if (replayed.kind === 'settled') return replayed.recalled;
-    const { reading, prompt, placements, generation } = replayed;
+    const { reading, prompt, placements, generation, leaving } = replayed;
     const { recalledTokensMax } = call.settings;
     const facts = { recalledTokensMax, isCacheCold: call.isCacheCold };
     const room = roomForBlock(reading.view, placements, facts);
     if (room === undefined) return this.#settle(prompt, placements, undefined);
     const { tokensMax } = room;
-    const question = this.#question(reading, prompt, { tokensMax, placed: placements, leavesOut });
+    const question = this.#question(reading, prompt, { tokensMax, placements, leaving });
     const { passages, state } = await this.#guard.recall(question, call.deadline.msLeft);
     // What was found, or placed earlier, may be what was forgotten while the memory was asked.
     if (this.#parts.ledger.generation() !== generation) {
@@ -122,7 +126,7 @@ export class Recaller {
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const earlier = room.dropsEarlier ? NOTHING : placements;
-    const told = earlier.map((placement) => placement.block);
+    const told = toldBy(earlier, leaving);
     const written = writeRecallBlock(passages, tokensMax - MARK_TOKENS, told);
     const block = marked(written, this.#parts.blockKey);
     const form = contentForm(reading.view, prompt.item);
@@ -146,7 +150,7 @@ export class Recaller {
 
   /** `isLasting`: true of the later requests of this prompt too. */
   async #askLedger(
-    { reading, settings, deadline }: ReadCall,
+    { reading, settings, deadline, leaving: leavingLater }: ReadCall,
     humans: readonly HumanItem[],
     generation: number,
   ): Promise<{ readonly replayed: Replayed; readonly isLasting: boolean }> {
@@ -162,7 +166,9 @@ export class Recaller {
     const { isStated } = place;
     const { recalledTokensMax } = settings;
     const unanswered = unansweredItem(view);
-    const facts = { unanswered, isStated, now, recalledTokensMax };
+    const leaving = await leavingLater;
+    const isGone = (item: Item): boolean => isOmitted(item, leaving.gone);
+    const facts = { unanswered, isStated, now, recalledTokensMax, isGone };
     const { placements, isSettled, isWhole, pins } = replayBlocks(humans, found, facts);
     const prompt = isSettled ? undefined : humans.find(({ item }) => item === unanswered);
     if (found.missing !== undefined && !(isWhole && prompt === undefined)) {
@@ -177,7 +183,7 @@ export class Recaller {
       return { replayed: settled({ placements, state }), isLasting: false };
     }
     return {
-      replayed: { kind: 'open', reading, prompt, placements, generation },
+      replayed: { kind: 'open', reading, prompt, placements, leaving, generation },
       isLasting: false,
     };
   }
@@ -193,8 +199,9 @@ export class Recaller {
     return stateOf(placements);
   }
 
-  #question(reading: Reading, human: HumanItem, { tokensMax, placed, leavesOut }: Room) {
-    const blocks = placed.map(({ block }) => block);
+  #question(reading: Reading, human: HumanItem, { tokensMax, placements, leaving }: Room) {
+    const blocks = toldBy(placements, leaving);
+    const left = digestsOf(leaving);
     const { items } = reading.view;
     const exchanges = groupExchanges(items);
     const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
@@ -202,9 +209,7 @@ export class Recaller {
       space: reading.place.space,
       humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
       assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
-      excludeDigests: this.#held
-        .of(items, exchanges, blocks)
-        .filter((digest) => !leavesOut.has(digest)),
+      excludeDigests: this.#held.of(items, exchanges, blocks).filter((digest) => !left.has(digest)),
       tokensMax,
       now: this.#parts.clock.now(),
     };
@@ -223,8 +228,18 @@ function atItem({ view }: Reading, { index, ...block }: KnownBlock): readonly Pl
 interface Room {
   readonly tokensMax: number;
   /** The blocks of earlier prompts, which the request carries again. */
-  readonly placed: readonly Placement[];
-  readonly leavesOut: ReadonlySet<string>;
+  readonly placements: readonly Placement[];
+  readonly leaving: Leaving;
+}
+
+/** The blocks that the model still reads. */
+function toldBy(placements: readonly Placement[], { going }: Leaving): readonly string[] {
+  return placements.flatMap(({ item, block }) => (isOmitted(item, going) ? [] : [block]));
+}
+
+/** What the leaving exchanges say: the request is recalled for as if it did not hold them. */
+function digestsOf({ gone, going }: Leaving): ReadonlySet<string> {
+  return new Set([...gone, ...going].flatMap(({ texts }) => texts.map(({ digest }) => digest)));
 }
 
 /** The state of a request that carries no block, whatever the ledger knows. */

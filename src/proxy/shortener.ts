@@ -9,38 +9,31 @@ import {
   elisionMark,
   type ElisionPlace,
   isSameBatches,
-  isWholeAgain,
   measureAddresses,
   measureEntries,
   measureOf,
-  repeatedOmissions,
-  repeatedOutputs,
   wholeEntries,
 } from '../core/shortening/elisions.ts';
 import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
-import { findOmissions } from '../core/shortening/omissions.ts';
-import {
-  type ContinuityState,
-  type Plan,
-  type Shortening,
-  stateBefore,
-  stateWithout,
-  stateWithoutRecall,
-} from '../core/plan/plan.ts';
+import type { Leaving } from '../core/shortening/omissions.ts';
+import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
+import type { Plan, Shortening } from '../core/plan/plan.ts';
 import type { CachePrices } from '../core/dialects/descriptor.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
 import { countRereads, type Rereads } from '../core/shortening/rereads.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import {
-  chooseOutputs,
-  replacementsOf,
-  type ShorteningFacts,
-  type Wanted,
-  wantedOutputs,
-} from '../core/shortening/shortening.ts';
+  decide,
+  isShort,
+  readFacts,
+  recallObstacle,
+  type Removal,
+  settle,
+} from '../core/shortening/decide.ts';
+import { replacementsOf, type ShorteningFacts } from '../core/shortening/shortening.ts';
 import {
   type Fill,
   fillOf,
@@ -58,7 +51,7 @@ import type { Recalled } from './recall.ts';
 
 /**
  * Collects the facts for shortening a request: what was left out before, what the memory holds and
- * proves now, whether the cache is cold. The decisions are core/shortening/shortening.ts's.
+ * proves now, whether the cache is cold. The decisions are core/shortening/decide.ts's.
  */
 
 // Counting from 0: the last two are always kept.
@@ -81,22 +74,20 @@ export interface ShorteningCall {
 export type KeepCall = Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>;
 
 /** What a request may leave out, before anything is proven; or why it leaves out nothing. */
-export type Sought = { readonly state: ContinuityState } | Found;
+export type Candidates = { readonly outcome: Outcome } | Found;
 
 interface Found {
-  readonly state?: undefined;
+  readonly outcome?: undefined;
   readonly facts: ShorteningFacts;
-  readonly wanted: Wanted;
-  /** Begun, unless what is recalled has a say in what is wanted. */
+  readonly removal: Removal;
+  /** Begun, unless what is recalled has a say in what leaves. */
   readonly proof: Proof | undefined;
 }
 
-/** Digests of what is in the exchanges that may be left out. */
-export function leftOutDigests(sought: Sought): ReadonlySet<string> {
-  if (sought.state !== undefined) return new Set();
-  const { omitted, omissions } = sought.wanted;
-  const texts = [...omitted, ...omissions].flatMap((omission) => omission.texts);
-  return new Set(texts.map(({ digest }) => digest));
+/** The exchanges that recall must count as not told. */
+export function leavingOf(candidates: Candidates): Leaving {
+  if (candidates.outcome !== undefined) return { gone: [], going: [] };
+  return { gone: candidates.removal.omitted, going: candidates.removal.omissions };
 }
 
 export class Shortener {
@@ -111,36 +102,39 @@ export class Shortener {
     this.#keeper = new OutputKeeper(parts.memory, parts.clock, () => parts.ledger.generation());
   }
 
-  /** Decides what is left out. `recalled`: the blocks that this request carries. */
-  async settle(call: ShorteningCall, sought: Sought, recalled: Recalled): Promise<Shortening> {
-    if (sought.state !== undefined) return leavesNothing(sought.state);
-    const { facts, wanted } = sought;
+  /** Settles what is left out. `recalled`: the blocks that this request carries. */
+  async settle(
+    call: ShorteningCall,
+    candidates: Candidates,
+    recalled: Recalled,
+  ): Promise<Shortening> {
+    if (candidates.outcome !== undefined) return leavesNothing(candidates.outcome);
+    const { facts, removal } = candidates;
     // In shadow nothing is recalled: it measures what could be left out were something.
     const isMeasured = call.modes.compression === 'shadow';
-    if (wanted.omissions.length === 0 || isMeasured) return this.#choose(call, sought);
-    const without = stateWithoutRecall(recalled, wanted.omissions);
-    if (without === undefined) return this.#choose(call, sought);
+    if (removal.omissions.length === 0 || isMeasured) return this.#settleProven(call, candidates);
+    const obstacle = recallObstacle(call.reading.view, recalled);
+    if (obstacle === undefined) return this.#settleProven(call, candidates);
     const fewer = { ...facts, omittable: [] };
-    const rest = { facts: fewer, wanted: wantedOutputs(fewer), proof: undefined };
-    const chosen = await this.#choose(call, rest);
-    const isShorter = chosen.elided.length + chosen.omitted.length > 0;
-    return isShorter ? chosen : leavesNothing(without);
+    const rest = { facts: fewer, removal: decide(fewer), proof: undefined };
+    const settled = await this.#settleProven(call, rest);
+    const isShorter = settled.elided.length + settled.omitted.length > 0;
+    return isShorter ? settled : leavesNothing(obstacle);
   }
 
   /** Finds what may be left out, and begins its proof. */
-  async findCandidates(call: ShorteningCall): Promise<Sought> {
+  async findCandidates(call: ShorteningCall): Promise<Candidates> {
     const { reading, modes, settings } = call;
     const { view, place } = reading;
     this.#keeper.refresh();
-    const state = stateBefore({
+    const outcome = obstacleOf({
       modes,
       isOpen: isOpen(reading),
       isOverBudget: view.tokens > settings.inputBudget,
       hasProviderState: reading.hasProviderState,
-      isRefused: false,
       isElisionEnabled: settings.elisionEnabled,
     });
-    if (state !== undefined) return { state };
+    if (outcome !== undefined) return { outcome };
     const elision = kindOf(modes);
     const isReal = elision === 'real';
     const elisionPlace = { view, owner: place, elision };
@@ -150,22 +144,22 @@ export class Shortener {
     const asked = [...refusals, ...(mark === undefined ? [] : [mark]), ...measures];
     const found = await this.#parts.ledger.find(asked, call.deadline.msLeft);
     if (isReal && isRefused(refusals, found, this.#parts.clock.now())) {
-      return { state: 'bypassed_provider_refused' };
+      return { outcome: 'provider_refused' };
     }
     if (isReal && call.verdict === 'send_all') {
-      return { state: 'bypassed_not_worth_it' };
+      return { outcome: 'not_worth_it' };
     }
     const key = mark === undefined ? '' : keyOf(mark);
     const wereKnown = reading.state.batches.has(key);
     const hasBatches = wereKnown || (mark !== undefined && found.has(mark));
     // Whether something was left out before is not known: to leave out anything else would break the
     // prefix twice.
-    if (!hasBatches && found.missing !== undefined) return { state: 'bypassed_recall_degraded' };
+    if (!hasBatches && found.missing !== undefined) return { outcome: 'unanswered' };
     // At first sight nothing is stored: a long history need not be read before it is forwarded.
     // On a cold cache a batch costs nothing: then the memory is asked, whoever stored it.
     const wasSeen = this.#seesAgain(reading);
     const isKnown = hasBatches || call.isCacheCold || wasSeen || this.#keeper.knows(reading);
-    if (isReal && !isKnown) return { state: 'bypassed_not_stored' };
+    if (isReal && !isKnown) return { outcome: outcomeAtFirstSight(call) };
     const fill = fillOf(windowOf(reading, measureOf(measures, found)));
     return hasBatches
       ? this.#wantAgain(call, { ...elisionPlace, key }, fill)
@@ -177,7 +171,7 @@ export class Shortener {
     call: ShorteningCall,
     place: ElisionPlace & { readonly key: string },
     fill: Fill,
-  ): Promise<Sought> {
+  ): Promise<Candidates> {
     // Nearly always the ledger knows what it knew a request ago: the memory is asked along with it.
     const { key } = place;
     const { batches } = call.reading.state;
@@ -189,7 +183,7 @@ export class Shortener {
     if (found.missing !== undefined) {
       // This conversation's last request was told of all of them, except those that were made since.
       if (guess !== undefined && known.length <= (before?.length ?? 0)) return guess;
-      if (known.length === 0) return { state: 'bypassed_recall_degraded' };
+      if (known.length === 0) return { outcome: 'unanswered' };
       // What is known stays out. A new batch must wait until all is known.
       return this.#want({ ...call, verdict: 'no_more' }, known, fill);
     }
@@ -199,17 +193,17 @@ export class Shortener {
   }
 
   /** What may be left out when these batches were made before. Begins its proof. */
-  #want(call: ShorteningCall, known: Batches, fill: Fill): Sought {
+  #want(call: ShorteningCall, known: Batches, fill: Fill): Candidates {
     const isOver = call.verdict === 'no_more' && kindOf(call.modes) === 'real';
     // Nothing is out, and nothing may go any more: a history that fills its window need not be read.
-    if (known.length === 0 && !fill.hasRoom) return { state: stateNearWindow(call, isOver) };
-    const facts = this.#factsOf(call, known, fill);
-    const all = wantedOutputs(facts);
-    const wanted: Wanted = isOver
-      ? { ...all, batch: [], omissions: [], reason: 'not_worth_it' }
-      : all;
-    const isSettled = wanted.omissions.length === 0;
-    return { facts, wanted, proof: isSettled ? this.#prove(call, wanted) : undefined };
+    if (known.length === 0 && !fill.hasRoom) {
+      const isCompaction = call.reading.identity.kind === 'compaction';
+      return { outcome: isCompaction ? 'compaction' : isOver ? 'not_worth_it' : 'near_window' };
+    }
+    const facts = this.#factsOf(call, known, { fill, isOver });
+    const removal = decide(facts);
+    const isCertain = removal.omissions.length === 0;
+    return { facts, removal, proof: isCertain ? this.#prove(call, removal) : undefined };
   }
 
   /** Exchanges old enough to be left out, of a conversation that this process has seen before. */
@@ -245,11 +239,9 @@ export class Shortener {
   }
 
   /** How often the newest round gets again what is left out; undefined where nothing is. */
-  rereads(reading: Reading | undefined, shortening: Shortening | undefined): Rereads | undefined {
-    if (reading === undefined || !shortening?.elided.length) return undefined;
-    if (shortening.state === 'shadow_only') return undefined;
-    const { view } = reading;
-    const elided = shortening.elided.map(({ output }) => output);
+  rereads({ view }: Reading, { elided: left }: Shortening, plan: Plan): Rereads | undefined {
+    if (left.length === 0 || plan.continuityState === 'shadow_only') return undefined;
+    const elided = left.map(({ output }) => output);
     return countRereads(view, elided, (item) => this.#read.toolsOf(view, item));
   }
 
@@ -261,63 +253,51 @@ export class Shortener {
 
   #factsOf(
     { reading, modes, settings, isCacheCold }: ShorteningCall,
-    known: Batches,
-    fill: Fill,
+    batches: Batches,
+    found: Pick<ShorteningFacts, 'fill' | 'isOver'>,
   ): ShorteningFacts {
-    const { view, place } = reading;
-    const outputs = this.#read.seenOutputsOf(view);
+    const { view, place, identity } = reading;
     // Shadow stores nothing: it measures what could be left out were all of it stored.
     const isMeasured = modes.compression === 'shadow';
-    const exchanges = groupExchanges(view.items);
-    const omissions = findOmissions(view, exchanges, (exchange) =>
-      this.#read.textsOf(view, exchange),
-    );
-    const omitted = repeatedOmissions(omissions, known);
-    return {
-      items: view.items,
-      exchanges,
-      outputs,
-      repeated: repeatedOutputs(outputs, known),
-      omittable: omissions.filter((omission) => !omitted.has(omission)),
-      omitted: [...omitted],
+    return readFacts({
+      ...found,
+      view,
+      tokens: view.tokens,
+      batches,
+      toolsOf: (item) => this.#read.toolsOf(view, item),
+      textsOf: (exchange) => this.#read.textsOf(view, exchange),
       isStored: (digest) => isMeasured || isCacheCold || this.#keeper.isStored(place, digest),
+      isRefused: (digest) => this.#keeper.isRefused(place, digest),
       isCacheCold,
       keepRounds: settings.elisionKeepRounds,
+      inputBudget: settings.inputBudget,
       prices: pricesOf(reading),
-      fill,
-      isWholeAgain: isWholeAgain(known),
-      isCompaction: reading.identity.kind === 'compaction',
-    };
+      isCompaction: identity.kind === 'compaction',
+    });
   }
 
-  #prove({ reading, modes, ...call }: ShorteningCall, wanted: Wanted): Proof {
-    const texts = textsOf(wanted);
+  #prove({ reading, modes, ...call }: ShorteningCall, removal: Removal): Proof {
+    const texts = textsOf(removal);
     // Shadow leaves nothing out, and measures as if all were held.
     if (modes.compression === 'shadow') return provenUnasked(texts);
     const { space } = reading.place;
     return this.#possession.begin({ texts, space, deadlineMs: call.deadline.msLeft });
   }
 
-  async #choose(call: ShorteningCall, sought: Found): Promise<Shortening> {
-    const { facts, wanted, proof = this.#prove(call, wanted) } = sought;
-    const isMeasured = call.modes.compression === 'shadow';
+  async #settleProven(call: ShorteningCall, found: Found): Promise<Shortening> {
+    const { facts, removal, proof = this.#prove(call, removal) } = found;
     const possession = await proof.possession;
-    if (possession.kind === 'unproven') return leavesNothing('bypassed_unproven_recall');
-    if (possession.kind === 'degraded') return leavesNothing('bypassed_recall_degraded');
+    if (possession.kind === 'unproven') return leavesNothing('unproven');
+    if (possession.kind === 'degraded') return leavesNothing('unanswered');
     const { digests } = possession;
-    for (const { digest } of [...wanted.repeated, ...wanted.batch]) {
+    for (const { digest } of [...removal.repeated, ...removal.batch]) {
       if (!digests.has(digest)) this.#keeper.lost(call.reading.place, digest);
     }
-    const chosen = chooseOutputs(facts, wanted, digests);
-    await this.#record(call, chosen, wanted.comesBack);
+    const settled = settle(facts, removal, digests);
+    await this.#record(call, settled, removal.comesBack);
     const { outputFolder } = this.#parts;
-    const elided = replacementsOf(chosen.elided, { outputFolder, forms: facts.repeated });
-    const { omitted } = chosen;
-    if (isMeasured) return { elided, omitted, state: 'shadow_only' };
-    if (omitted.length > 0) return { elided, omitted, state: 'committed' };
-    if (elided.length > 0) return { elided, omitted, state: 'elided_tool_output' };
-    if (facts.isCompaction) return leavesNothing('not_needed');
-    return leavesNothing(stateWithout(proof.texts.length > 0 ? 'not_stored' : wanted.reason));
+    const elided = replacementsOf(settled.elided, { outputFolder, forms: facts.repeated });
+    return { elided, omitted: settled.omitted, outcome: settled.outcome };
   }
 
   /** Before it is forwarded, so that a restart repeats it. */
@@ -333,14 +313,15 @@ export class Shortener {
   }
 }
 
-function stateNearWindow({ reading, modes }: ShorteningCall, isOver: boolean): ContinuityState {
-  if (modes.compression === 'shadow') return 'shadow_only';
-  if (reading.identity.kind === 'compaction') return 'not_needed';
-  return stateWithout(isOver ? 'not_worth_it' : 'near_window');
+/** Of a conversation that this process has not seen: a long history is not read before it is forwarded. */
+function outcomeAtFirstSight({ reading, settings }: ShorteningCall): Outcome {
+  const exchanges = groupExchanges(reading.view.items);
+  const isNew = isShort({ exchanges, keepRounds: settings.elisionKeepRounds });
+  return isNew ? 'nothing_old' : 'not_stored';
 }
 
-function leavesNothing(state: ContinuityState): Shortening {
-  return { elided: [], omitted: [], state };
+function leavesNothing(outcome: Outcome): Shortening {
+  return { elided: [], omitted: [], outcome };
 }
 
 /** A compaction sees the whole history, except where that may be more than the model takes. */

@@ -2,13 +2,12 @@ import { dialectOf } from '../core/dialects/dialects.ts';
 import { captureAssistant, captureHuman } from '../core/memory/captures.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
 import { applyEdits } from '../core/plan/edits.ts';
-import { groupExchanges } from '../core/conversation/exchanges.ts';
-import { findOmissions, readExchangeTexts } from '../core/shortening/omissions.ts';
-import { readItemTools, seenOutputsOf } from '../core/shortening/outputs.ts';
+import { decide, readFacts, settle } from '../core/shortening/decide.ts';
+import { readExchangeTexts } from '../core/shortening/omissions.ts';
+import { readItemTools } from '../core/shortening/outputs.ts';
 import { makePlan } from '../core/plan/plan.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
-import { chooseOutputs, replacementsOf, wantedOutputs } from '../core/shortening/shortening.ts';
-import type { Item } from '../core/conversation/view.ts';
+import { replacementsOf } from '../core/shortening/shortening.ts';
 import { fillOf } from '../core/shortening/window.ts';
 import { Conversations } from './conversations.ts';
 import { type Reading, readRequest } from './read-request.ts';
@@ -58,34 +57,29 @@ function readSample(
 }
 
 function shortenSample({ view }: Reading): number {
-  const toolsOf = (item: Item) => readItemTools(view, item);
-  const exchanges = groupExchanges(view.items);
-  const prices = cachePrices(view.dialect);
-  const { tokens } = view;
   const window = { model: 'claude', answerTokens: 1024, isLong: false, tokenRatio: 1 };
-  const facts = {
-    items: view.items,
-    exchanges,
-    outputs: seenOutputsOf(view, toolsOf),
-    repeated: new Map(),
-    omittable: findOmissions(view, exchanges, (exchange) => readExchangeTexts(view, exchange)),
-    omitted: [],
+  const { tokens } = view;
+  const facts = readFacts({
+    view,
+    tokens,
+    batches: [],
+    toolsOf: (item) => readItemTools(view, item),
+    textsOf: (exchange) => readExchangeTexts(view, exchange),
     isStored: () => true,
+    isRefused: () => false,
     isCacheCold: true,
     keepRounds: 4,
-    prices,
+    inputBudget: 0,
+    prices: cachePrices(view.dialect),
     fill: fillOf({ ...window, tokens, measure: undefined }),
-    isWholeAgain: false,
     isCompaction: false,
-  };
-  const wanted = wantedOutputs(facts);
-  const digests = new Set(wanted.batch.map(({ digest }) => digest));
-  const { elided, omitted } = chooseOutputs(facts, wanted, digests);
-  const shortening = {
-    elided: replacementsOf(elided, { outputFolder: undefined, forms: facts.repeated }),
-    omitted,
-    state: 'committed',
-  } as const;
+    isOver: false,
+  });
+  const removal = decide(facts);
+  const digests = new Set(removal.batch.map(({ digest }) => digest));
+  const { elided, omitted, outcome } = settle(facts, removal, digests);
+  const style = { outputFolder: undefined, forms: facts.repeated };
+  const shortening = { elided: replacementsOf(elided, style), omitted, outcome };
   const modes = {
     memory: 'read',
     reads: true,

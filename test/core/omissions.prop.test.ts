@@ -14,19 +14,18 @@ import {
   findOmissions,
   isOmitted,
   isProven,
+  isShortText,
   omit,
   type Omission,
   readExchangeTexts,
   writeOmissionNote,
 } from '../../src/core/shortening/omissions.ts';
-import { stateWithoutRecall } from '../../src/core/plan/plan.ts';
+import { canReadMemory } from '../../src/core/shortening/reading-tools.ts';
+import type { ToolOutput } from '../../src/core/shortening/outputs.ts';
+import { decide, recallObstacle, settle } from '../../src/core/shortening/decide.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import {
-  chooseOutputs,
-  type ShorteningFacts,
-  wantedOutputs,
-} from '../../src/core/shortening/shortening.ts';
+import { type ShorteningFacts } from '../../src/core/shortening/shortening.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import type { Fill } from '../../src/core/shortening/window.ts';
 import { longOutput } from '../support/tool-session.ts';
@@ -256,7 +255,7 @@ test('the ledger knows an exchange by its place, not by its words', () => {
   expect([...repeatedOmissions([first, second], batches)]).toEqual([second]);
 });
 
-test('a recalled block stands for exchanges only where it stays, and a degraded recall never does', () => {
+test('only what the newest prompt was told stands for exchanges, and a degraded recall never does', () => {
   const view = viewOf(
     'anthropic_messages',
     [0, 1, 2, 3].flatMap((at) => plain()('anthropic_messages', at)),
@@ -270,11 +269,12 @@ test('a recalled block stands for exchanges only where it stays, and a degraded 
     view.items.map((_, at) => at < 4),
   );
   const stateOf = (at: number, state: 'recalled' | 'degraded_timeout' | 'empty' = 'recalled') =>
-    stateWithoutRecall({ placements: placed(at), state }, omissions);
+    recallObstacle(view, { placements: placed(at), state });
   expect(stateOf(6)).toBe(undefined);
-  expect(stateOf(0)).toBe('bypassed_empty_recall');
-  expect(stateOf(99, 'empty')).toBe('bypassed_empty_recall');
-  expect(stateOf(6, 'degraded_timeout')).toBe('bypassed_recall_degraded');
+  expect(stateOf(4)).toBe('recall_empty');
+  expect(stateOf(0)).toBe('recall_empty');
+  expect(stateOf(99, 'empty')).toBe('recall_empty');
+  expect(stateOf(6, 'degraded_timeout')).toBe('recall_degraded');
 });
 
 const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
@@ -294,37 +294,91 @@ function factsOf(count: number, other: Partial<ShorteningFacts> = {}): Shortenin
     omittable: omissionsOf(view),
     omitted: [],
     isStored: () => false,
+    isRefused: () => false,
     isCacheCold: true,
     keepRounds: 4,
+    tokens: view.tokens,
+    inputBudget: 0,
     prices: cachePrices('anthropic_messages'),
     fill: ROOMY,
     isWholeAgain: false,
     isCompaction: false,
+    isOver: false,
     ...other,
   };
 }
 
 test('exchanges go by the rule of batches: on a cold cache from 1,024 tokens, on a warm one when it pays', () => {
   const wantedOf = (count: number, isCacheCold: boolean) =>
-    wantedOutputs(factsOf(count, { isCacheCold })).omissions.length;
+    decide(factsOf(count, { isCacheCold })).omissions.length;
   expect(wantedOf(4, true)).toBe(0);
   expect(wantedOf(6, true)).toBe(4);
   expect(wantedOf(6, false)).toBe(0);
   expect(wantedOf(40, false)).toBe(38);
   // What is proven may be too little.
   const facts = factsOf(6);
-  const wanted = wantedOutputs(facts);
+  const wanted = decide(facts);
   const digests = wanted.omissions.flatMap(({ texts }) => texts.map(({ digest }) => digest));
-  expect(chooseOutputs(facts, wanted, new Set(digests)).omissions).toHaveLength(4);
-  const two = chooseOutputs(facts, wanted, new Set(digests.slice(0, 5)));
+  expect(settle(facts, wanted, new Set(digests)).omissions).toHaveLength(4);
+  const two = settle(facts, wanted, new Set(digests.slice(0, 5)));
   expect(two).toMatchObject({ omitted: [], omissions: [] });
+});
+
+test('on a warm cache exchanges leave a chat alone, and at least half of the budget of it', () => {
+  const chat = factsOf(40, { isCacheCold: false });
+  const { tokens } = chat;
+  const keptOf = (inputBudget: number, other: Partial<ShorteningFacts> = {}) => {
+    const wanted = decide({ ...chat, inputBudget, ...other });
+    return tokens - wanted.omissions.reduce((sum, omission) => sum + omission.tokens, 0);
+  };
+  const budget = tokens - 400;
+  expect(keptOf(budget)).toBeGreaterThanOrEqual(budget / 2);
+  expect(keptOf(budget)).toBeLessThan(budget / 2 + 600);
+  // On a cold one nothing is written anew because of them.
+  expect(keptOf(budget, { isCacheCold: true })).toBeLessThan(1_600);
+  // Those that are out already count.
+  const omitted = chat.omittable.slice(0, 20);
+  const later = { omitted, omittable: chat.omittable.slice(20) };
+  expect(keptOf(budget, later)).toBe(tokens);
+  // An agent’s request has outputs to leave out, and its exchanges wait.
+  const output = { item: 1, tokens: 1, digest: '', tool: '' } as ToolOutput;
+  expect(keptOf(budget, { outputs: [output] })).toBe(tokens);
+});
+
+test('a text that only comes back in parts is told from a short one', () => {
+  const isShort = (tokens: number) => {
+    const said = (at: number) => `${says(at)}\n${longOutput(`n${at}`, tokens)}`;
+    const items = [0, 1, 2].flatMap((at) => plain({ said })('anthropic_messages', at));
+    return omissionsOf(viewOf('anthropic_messages', items)).map(isShortText);
+  };
+  expect(isShort(1_000)).toEqual([true]);
+  expect(isShort(4_000)).toEqual([false]);
+});
+
+test.each([
+  [true, [{ name: 'Bash' }]],
+  [true, [{ name: 'Read' }, { type: 'function', function: { name: 'run_shell_command' } }]],
+  [true, [{ type: 'local_shell' }]],
+  [true, [{ type: 'bash_20250124', name: 'bash' }]],
+  [true, [{ name: 'exec_command' }]],
+  [true, [{ name: 'container.exec' }]],
+  [true, [{ name: 'executeCommand' }]],
+  [true, [{ name: 'mcp__svc__memory_get' }]],
+  [false, [{ name: 'Read' }, { name: 'WebSearch' }]],
+  [false, [{ name: 'execute_sql' }, { name: 'shellfish_lookup' }]],
+  [false, [null, 7, { function: 'Bash' }]],
+  [false, 'Bash'],
+  [false, undefined],
+])('a tool can read the memory: %s of %j', (expected, tools) => {
+  const body = { model: 'm', messages: [], ...(tools === undefined ? {} : { tools }) };
+  const view = viewRequest(Buffer.from(JSON.stringify(body)), 'anthropic_messages');
+  expect(view !== undefined && canReadMemory(view)).toBe(expected);
 });
 
 test('exchanges come back at the window’s edge, a compaction sees them, and near the window no more go', () => {
   const { omittable } = factsOf(8);
   const gone = { omittable: omittable.slice(2), omitted: omittable.slice(0, 2) };
-  const wantedOf = (other: Partial<ShorteningFacts>) =>
-    wantedOutputs(factsOf(8, { ...gone, ...other }));
+  const wantedOf = (other: Partial<ShorteningFacts>) => decide(factsOf(8, { ...gone, ...other }));
   const fill = { ...ROOMY, hasRoom: false };
   expect(wantedOf({})).toMatchObject({ omitted: gone.omitted, omissions: gone.omittable });
   expect(wantedOf({ fill })).toMatchObject({ omitted: gone.omitted, omissions: [] });

@@ -9,14 +9,13 @@ import { elisionEntries, repeatedOutputs } from '../../src/core/shortening/elisi
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
+import { decide, settle } from '../../src/core/shortening/decide.ts';
 import {
-  chooseOutputs,
   elisionEdits,
   findCandidates,
   isElidable,
   replacementsOf,
   type ShorteningFacts,
-  wantedOutputs,
 } from '../../src/core/shortening/shortening.ts';
 import {
   NEWEST_FORM,
@@ -38,12 +37,16 @@ function factsOf(view: RequestView, other: Partial<ShorteningFacts> = {}): Short
     omittable: [],
     omitted: [],
     isStored: () => true,
+    isRefused: () => false,
     isCacheCold: true,
     keepRounds: 4,
+    tokens: view.tokens,
+    inputBudget: 0,
     prices: cachePrices(view.dialect),
     fill: ROOMY,
     isWholeAgain: false,
     isCompaction: false,
+    isOver: false,
     ...other,
   };
 }
@@ -91,7 +94,7 @@ test('only the texts of chosen outputs change; pairs, ids, reasoning and all els
     fc.property(dialects, rounds, (dialect, list) => {
       const view = viewOfRounds(dialect, list);
       const facts = factsOf(view);
-      const { elided } = chooseOutputs(facts, wantedOutputs(facts), everyProven(facts.outputs));
+      const { elided } = settle(facts, decide(facts), everyProven(facts.outputs));
       const style = { outputFolder: '/data/outputs', forms: facts.repeated };
       const replacements = replacementsOf(elided, style);
       const forwarded = Buffer.concat(applyEdits(view.bytes, elisionEdits(replacements)));
@@ -118,7 +121,7 @@ test('outputs of the last rounds, small ones, unproven ones, and of late tools f
       const proven = new Set(
         facts.outputs.filter((_, at) => at % 3 > 0).map(({ digest }) => digest),
       );
-      const { elided } = chooseOutputs(facts, wantedOutputs(facts), proven);
+      const { elided } = settle(facts, decide(facts), proven);
       const last = new Set(list.slice(-keepRounds).map(({ id }) => id));
       for (const output of elided) {
         expect(last.has(output.callId)).toBe(false);
@@ -170,16 +173,11 @@ test('without a cold cache a small batch waits, and with one it goes', () => {
     return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
   });
   const view = viewOfRounds('anthropic_messages', list);
-  expect(wantedOutputs(factsOf(view, { isCacheCold: false }))).toMatchObject({
+  expect(decide(factsOf(view, { isCacheCold: false }))).toMatchObject({
     batch: [],
-    reason: 'not_worth_it',
+    otherwise: 'not_worth_it',
   });
-  expect(wantedOutputs(factsOf(view)).batch.map(({ callId }) => callId)).toEqual([
-    'c0',
-    'c1',
-    'c2',
-    'c3',
-  ]);
+  expect(decide(factsOf(view)).batch.map(({ callId }) => callId)).toEqual(['c0', 'c1', 'c2', 'c3']);
 });
 
 function sessionOf(count: number, tokens: number): RequestView {
@@ -193,7 +191,7 @@ function sessionOf(count: number, tokens: number): RequestView {
 
 test('a batch of half of the messages goes after many requests, and not after a few', () => {
   const batchOf = (view: RequestView, fill = ROOMY) =>
-    wantedOutputs(factsOf(view, { isCacheCold: false, fill })).batch;
+    decide(factsOf(view, { isCacheCold: false, fill })).batch;
   expect(batchOf(sessionOf(40, 500))).toHaveLength(36);
   expect(batchOf(sessionOf(6, 8_000))).toEqual([]);
   // Soon it would come back: what it saves until then is less than what that costs.
@@ -212,8 +210,7 @@ test('after a first batch the next one goes the sooner, the longer its outputs h
       return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, size) };
     });
     const facts = factsOf(viewOfRounds('anthropic_messages', list), { isCacheCold: false });
-    return wantedOutputs({ ...facts, repeated: asRepeated(facts.outputs.slice(0, 30)) }).batch
-      .length;
+    return decide({ ...facts, repeated: asRepeated(facts.outputs.slice(0, 30)) }).batch.length;
   };
   expect(batchAfter(0)).toBe(0);
   expect(batchAfter(60)).toBe(8);
@@ -225,13 +222,13 @@ test('above four fifths of the window nothing more is left out, and what is out 
   for (const isCacheCold of [true, false]) {
     const facts = factsOf(view, { fill, isCacheCold });
     const repeated = asRepeated(facts.outputs.slice(0, 5));
-    expect(wantedOutputs({ ...facts, repeated })).toEqual({
+    expect(decide({ ...facts, repeated })).toEqual({
       repeated: [...repeated.keys()],
       omitted: [],
       batch: [],
       omissions: [],
       comesBack: false,
-      reason: 'near_window',
+      otherwise: 'near_window',
     });
   }
 });
@@ -240,11 +237,11 @@ test('at the window’s edge all comes back once; where nothing is out there is 
   const view = sessionOf(40, 500);
   const facts = factsOf(view, { fill: { ...ROOMY, hasRoom: false, isAtEdge: true } });
   const repeated = asRepeated(facts.outputs.slice(0, 5));
-  expect(wantedOutputs({ ...facts, repeated })).toMatchObject({ repeated: [], comesBack: true });
-  expect(wantedOutputs(facts)).toMatchObject({ repeated: [], batch: [], comesBack: false });
+  expect(decide({ ...facts, repeated })).toMatchObject({ repeated: [], comesBack: true });
+  expect(decide(facts)).toMatchObject({ repeated: [], batch: [], comesBack: false });
   // From then on, also with room to spare: the model's cache holds the whole now.
   const after = { ...facts, fill: ROOMY, isWholeAgain: true, repeated };
-  expect(wantedOutputs(after)).toMatchObject({ repeated: [], batch: [], comesBack: false });
+  expect(decide(after)).toMatchObject({ repeated: [], batch: [], comesBack: false });
 });
 
 test('a compaction sees all where that fits, and what was left out stays out where it does not', () => {
@@ -252,9 +249,9 @@ test('a compaction sees all where that fits, and what was left out stays out whe
   const fill = { ...ROOMY, hasRoom: false, isAtEdge: true };
   const facts = factsOf(view, { isCompaction: true, fill });
   const repeated = asRepeated(facts.outputs.slice(0, 5));
-  expect(wantedOutputs({ ...facts, repeated })).toMatchObject({ repeated: [], comesBack: false });
+  expect(decide({ ...facts, repeated })).toMatchObject({ repeated: [], comesBack: false });
   const tooMuch = { ...fill, isAtEdge: false, mayNotFit: true };
-  const wanted = wantedOutputs({ ...facts, repeated, fill: tooMuch });
+  const wanted = decide({ ...facts, repeated, fill: tooMuch });
   expect(wanted).toMatchObject({ repeated: [...repeated.keys()], batch: [], comesBack: false });
 });
 
@@ -263,13 +260,13 @@ test('what the memory never acknowledged is not even asked for', () => {
     return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, 600) };
   });
   const facts = factsOf(viewOfRounds('openai_responses', list), { isStored: () => false });
-  expect(wantedOutputs(facts)).toEqual({
+  expect(decide(facts)).toEqual({
     repeated: [],
     omitted: [],
     batch: [],
     omissions: [],
     comesBack: false,
-    reason: 'not_stored',
+    otherwise: 'not_stored',
   });
 });
 
@@ -306,8 +303,8 @@ test.each(DIALECTS)('%s: what was read again may leave again, at most twice', (d
   expect(idsOf(findCandidates(facts))).toEqual(['r0', 'r1']);
   // What left stays out, and a third copy never does, whatever the ledger says of its text.
   const repeated = asRepeated(facts.outputs);
-  expect(idsOf(wantedOutputs({ ...facts, repeated }).repeated)).not.toContain('r2');
-  expect(idsOf(wantedOutputs({ ...facts, repeated }).repeated)).toContain('r1');
+  expect(idsOf(decide({ ...facts, repeated }).repeated)).not.toContain('r2');
+  expect(idsOf(decide({ ...facts, repeated }).repeated)).toContain('r1');
 });
 
 test('a text that comes word for word, or under the reference of its copy, is counted as one', () => {
@@ -340,5 +337,5 @@ test('what a client’s own stub refers to stays, and comes back when it was lef
   expect(findCandidates(facts).map(({ callId }) => callId)).toEqual(['c0', 'c1', 'c2', 'c3']);
   const [referred] = facts.outputs;
   const repeated = asRepeated(referred === undefined ? [] : [referred]);
-  expect(wantedOutputs({ ...facts, repeated }).repeated).toEqual([]);
+  expect(decide({ ...facts, repeated }).repeated).toEqual([]);
 });

@@ -1,3 +1,5 @@
+import { EXCHANGE_MUTANTS } from './exchanges.mjs';
+
 /**
  * Safety checks of shortening, each switched off by one change of the source, and the test file that
  * must then fail. `npm run mutants` (or `npm run mutants -- NAME`) runs them; not part of `npm test`.
@@ -11,10 +13,9 @@ import { STORE } from './store.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
-const OMISSIONS_CORE = 'test/core/omissions.prop.test.ts';
-const OMISSIONS_PROXY = 'test/proxy/omissions.test.ts';
-const OMISSIONS = 'src/core/shortening/omissions.ts';
 const SHORTENING = 'src/core/shortening/shortening.ts';
+const DECIDE = 'src/core/shortening/decide.ts';
+const CONTINUITY = 'src/core/plan/continuity.ts';
 const POSSESSION = 'src/proxy/possession.ts';
 const SHORTENER = 'src/proxy/shortener.ts';
 const REDACTION = 'test/core/redaction.test.ts';
@@ -42,7 +43,7 @@ export const MUTANTS = [
   {
     name: 'a living cache counts as cold',
     file: 'src/proxy/cache-watch.ts',
-    from: 'idleMs > cacheLifetimeMs(reading.view)',
+    from: 'idleMs > cacheLifetimeMs(view)',
     to: 'idleMs > 300_000',
     test: PROXY,
     only: 'a cache that lives',
@@ -87,7 +88,7 @@ export const MUTANTS = [
   {
     name: 'what may not be stored goes too',
     file: SHORTENING,
-    from: '    output.isStorable &&\n',
+    from: 'output.isStorable && ',
     to: '',
     test: CORE,
   },
@@ -121,9 +122,9 @@ export const MUTANTS = [
   },
   {
     name: 'what a client’s stub refers to stays out',
-    file: SHORTENING,
-    from: '(output) => facts.repeated.has(output) && mayLeave(output),',
-    to: '(output) => facts.repeated.has(output),',
+    file: DECIDE,
+    from: 'facts.repeated.has(output) && mayLeave(output)',
+    to: 'facts.repeated.has(output)',
     test: CORE,
   },
   {
@@ -149,16 +150,16 @@ export const MUTANTS = [
   },
   {
     name: 'no proof is needed for a batch',
-    file: SHORTENING,
-    from: 'wanted.batch.filter(({ digest }) => proven.has(digest))',
-    to: 'wanted.batch',
+    file: DECIDE,
+    from: 'removal.batch.filter(({ digest }) => proven.has(digest))',
+    to: 'removal.batch',
     test: CORE,
   },
   {
     name: 'no proof is needed for what was out',
-    file: SHORTENING,
-    from: 'wanted.repeated.filter(({ digest }) => proven.has(digest))',
-    to: 'wanted.repeated',
+    file: DECIDE,
+    from: 'removal.repeated.filter(({ digest }) => proven.has(digest))',
+    to: 'removal.repeated',
     test: PROXY,
     only: 'lost',
   },
@@ -171,28 +172,28 @@ export const MUTANTS = [
   },
   {
     name: 'nothing ever comes back',
-    file: SHORTENING,
+    file: DECIDE,
     from: 'fill.isAtEdge && !isCompaction && repeated.length + omitted.length > 0',
     to: 'false',
     test: CORE,
   },
   {
     name: 'what came back goes again',
-    file: SHORTENING,
+    file: DECIDE,
     from: 'facts.isWholeAgain || (',
     to: '(',
     test: CORE,
   },
   {
     name: 'batches near the window',
-    file: SHORTENING,
+    file: DECIDE,
     from: '!fill.hasRoom || isCompaction',
     to: 'isCompaction',
     test: CORE,
   },
   {
     name: 'compactions are shortened',
-    file: SHORTENING,
+    file: DECIDE,
     from: '(isCompaction && !fill.mayNotFit)',
     to: 'false',
     test: CORE,
@@ -239,8 +240,8 @@ export const MUTANTS = [
   },
   {
     name: 'the history at the provider is edited',
-    file: 'src/core/plan/plan.ts',
-    from: "if (facts.hasProviderState) return 'bypassed_provider_state';",
+    file: CONTINUITY,
+    from: "if (facts.hasProviderState) return 'provider_state';",
     to: '',
     test: PROXY,
     only: 'bypassed_provider_state',
@@ -261,62 +262,12 @@ export const MUTANTS = [
     test: 'test/adapters/store-possessions.test.ts',
     only: 'in turn',
   },
-  {
-    name: 'no proof is needed for a new exchange',
-    file: SHORTENING,
-    from: 'wanted.omissions.filter((omission) => isProven(omission, proven))',
-    to: 'wanted.omissions',
-    test: OMISSIONS_PROXY,
-    only: 'holds nothing',
-  },
-  {
-    name: 'no proof is needed for an exchange that was out',
-    file: SHORTENING,
-    from: 'wanted.omitted.filter((omission) => isProven(omission, proven))',
-    to: 'wanted.omitted',
-    test: OMISSIONS_PROXY,
-    only: 'forgotten',
-  },
-  {
-    name: 'half a proof is enough',
-    file: OMISSIONS,
-    from: 'texts.every(',
-    to: 'texts.some(',
-    test: OMISSIONS_CORE,
-  },
-  {
-    name: 'an exchange goes though nothing was recalled',
-    file: 'src/core/plan/plan.ts',
-    from: "isCovered ? undefined : 'bypassed_empty_recall'",
-    to: 'undefined',
-    test: OMISSIONS_CORE,
-  },
-  {
-    name: 'the last exchanges go',
-    file: OMISSIONS,
-    from: 'exchanges.slice(0, -KEPT_EXCHANGES)',
-    to: 'exchanges.slice(0, -1)',
-    test: OMISSIONS_CORE,
-  },
-  {
-    name: 'more than one text may stand in it',
-    file: OMISSIONS,
-    from: 'parts.length === 1 && ',
-    to: '',
-    test: OMISSIONS_CORE,
-  },
-  {
-    name: 'masked words count as kept',
-    file: OMISSIONS,
-    from: 'human?.text === question && assistant?.text === answer',
-    to: 'true',
-    test: OMISSIONS_CORE,
-  },
+  ...EXCHANGE_MUTANTS,
   {
     name: 'a batch is not remembered',
     file: SHORTENER,
-    from: 'const isNew = chosen.batch.length + chosen.omissions.length > 0;',
-    to: 'const isNew = chosen.batch.length + chosen.omissions.length < 0;',
+    from: '...(isNew ? elisionEntries(chosen, place, at) : []),',
+    to: '',
     test: PROXY,
     only: 'law 6',
   },

@@ -39,9 +39,18 @@ const question = 'Remind me: which port does the staging server falcon1 listen o
 async function fill(stage: ProxyStage, dialect: Dialect, items = exchangesOf(dialect, OLD)) {
   const last = plainItem(dialect, 'user', 'Thank you for all of these ports, I wrote them down.');
   await stage.send(dialect, bodyOf(dialect, [...items, last]));
-  const held = async (): Promise<number> =>
-    (await stage.memory.list({ limit: 100 }, AbortSignal.timeout(30_000))).length;
-  await expect.poll(held).toBeGreaterThanOrEqual(2 * OLD + 1);
+  const missing = async (): Promise<number> => {
+    const held = await stage.memory.list({ limit: 200 }, AbortSignal.timeout(30_000));
+    const texts = new Set(held.map(({ text }) => JSON.stringify(text)));
+    const isHeld = (item: PlainItem) => [...texts].some((text) => holds(item, text));
+    return [...items, last].filter((item) => !isHeld(item)).length;
+  };
+  await expect.poll(missing, { timeout: 10_000 }).toBe(0);
+}
+
+/** Whether the item says exactly this JSON string, in whichever form its dialect writes it. */
+function holds(item: PlainItem, text: string): boolean {
+  return JSON.stringify(item).includes(`:${text}`);
 }
 
 /** What stays: the exchange that the old ones end with, and the question. */
@@ -229,6 +238,101 @@ test('a question of which nothing is recalled leaves the history whole', async (
   expect(stage.rows.at(-1)?.continuityState).toBe('bypassed_empty_recall');
   expect(stage.forwarded()).toBe(JSON.stringify(body));
 });
+
+const TOLD = 'The falcon0 crew packed everything and went to Bergen in spring.';
+
+/** A conversation whose first prompt was told a fact of another one, and the provider's answer to it. */
+async function startTold(stage: ProxyStage, dialect: Dialect): Promise<PlainItem[]> {
+  const record = recordOf(TOLD, { space: 'default', conversation: 'another' });
+  await stage.memory.capture([record], AbortSignal.timeout(30_000));
+  const items = exchangesOf(dialect, OLD);
+  items[0] = plainItem(dialect, 'user', 'Where did the falcon0 crew go to when it had packed?');
+  await stage.send(dialect, bodyOf(dialect, items.slice(0, 1)));
+  expect(stage.forwarded()).toContain('went to Bergen');
+  const answered = async () => {
+    const held = await stage.memory.list({ limit: 200 }, AbortSignal.timeout(30_000));
+    return held.find(({ role, text }) => role === 'assistant' && text !== TOLD)?.text;
+  };
+  await expect.poll(answered).toBeDefined();
+  items[1] = plainItem(dialect, 'assistant', (await answered()) ?? '');
+  await fill(stage, dialect, items);
+  expect(stage.forwarded()).toContain('went to Bergen');
+  stage.setClockAhead(301_000);
+  return items;
+}
+
+test.each(DIALECTS)(
+  'in %s a fact that was recalled in an exchange is recalled again once the exchange has left',
+  async (dialect) => {
+    const stage = await openStage();
+    const items = await startTold(stage, dialect);
+    // Asked for in the very request that leaves the exchange out.
+    const first = newest(dialect, 'Where did the falcon0 crew go to in spring?');
+    await stage.send(dialect, bodyOf(dialect, [...items, ...first]));
+    expect(stage.rows.at(-1)?.continuityState).toBe('committed');
+    expect(stage.forwarded().split('went to Bergen')).toHaveLength(2);
+  },
+  60_000,
+);
+
+test('a fact whose exchange left earlier is recalled when it is asked for', async () => {
+  const dialect = 'anthropic_messages';
+  const stage = await openStage({ settings: { ...SETTINGS, recalledTokensMax: 700 } });
+  const items = await startTold(stage, dialect);
+  await stage.send(dialect, bodyOf(dialect, [...items, ...newest(dialect)]));
+  expect(stage.rows.at(-1)?.continuityState).toBe('committed');
+  const before = stage.forwarded();
+  expect(before).not.toContain('went to Bergen');
+  const longer = bodyOf(dialect, [
+    ...items,
+    ...newest(dialect),
+    plainItem(dialect, 'assistant', 'It listens on port 6401.'),
+    plainItem(dialect, 'user', 'Where did the falcon0 crew go to in spring?'),
+  ]);
+  await stage.send(dialect, longer);
+  expect(stage.rows.at(-1)?.continuityState).toBe('committed');
+  expect(stage.forwarded()).toContain('went to Bergen');
+  const kept = before.slice(0, before.lastIndexOf(question));
+  expect(stage.forwarded().startsWith(kept)).toBe(true);
+  expect(stage.rows.at(-1)?.recalledTokens).toBeLessThanOrEqual(700);
+});
+
+test.each([
+  [false, []],
+  [true, [{ name: 'Bash', input_schema: { type: 'object' } }]],
+])('a pasted document leaves only where a tool can read it again: %s', async (leaves, tools) => {
+  const dialect = 'anthropic_messages';
+  const stage = await openStage();
+  const items = exchangesOf(dialect, OLD);
+  const pasted = `Here is the manual of the falcon servers:\n${longOutput('manual', 3_000)}`;
+  items[2] = plainItem(dialect, 'user', pasted);
+  await fill(stage, dialect, items);
+  stage.setClockAhead(301_000);
+  const body = { ...bodyOf(dialect, [...items, ...newest(dialect)]), tools };
+  await stage.send(dialect, body);
+  expect(stage.rows.at(-1)?.continuityState).toBe('committed');
+  expect(stage.forwarded().includes('manual line 200 ')).toBe(!leaves);
+  expect(stage.forwarded()).not.toContain('falcon4 listens');
+});
+
+test('a chat just over its budget keeps half of it while the cache is warm', async () => {
+  const dialect = 'openai_chat_completions';
+  const stage = await openStage({ settings: { inputBudget: 8_192 } });
+  const items = exchangesOf(dialect, 40);
+  const rows: (string | undefined)[] = [];
+  for (let count = 2; count <= items.length; count += 2) {
+    // oxlint-disable no-await-in-loop -- A client waits for each answer.
+    const body = bodyOf(dialect, [...items.slice(0, count), ...newest(dialect).slice(2)]);
+    const { headers } = await stage.send(dialect, body);
+    await stage.settled();
+    // oxlint-enable no-await-in-loop
+    rows.push(headers['x-svc-continuity-state']?.toString());
+    const forwarded = Number(headers['x-svc-forwarded-input-tokens']);
+    const original = Number(headers['x-svc-original-input-tokens']);
+    expect(forwarded).toBeGreaterThanOrEqual(Math.min(original, 8_192 / 2));
+  }
+  expect(rows).toContain('committed');
+}, 60_000);
 
 test('a refused request leaves again whole, and the conversation stays so', async () => {
   const dialect = 'anthropic_messages';

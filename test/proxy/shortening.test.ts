@@ -144,6 +144,19 @@ test('a cold cache is used to leave out what does not pay on a warm one', async 
   expect(stubsIn(stage.forwarded())).toHaveLength(6);
 });
 
+test.each(DIALECTS)(
+  '%s: a client’s first request needs nothing, and a long history that nobody stored is not stored',
+  async (dialect) => {
+    const stage = await openStage({ settings: { inputBudget: 100 } });
+    await stage.send(dialect, sessionBody(dialect, roundsOf(2)));
+    expect(stateOf(stage)).toBe('not_needed');
+    expect(stage.rows.at(-1)?.compressionMode).toBe('deterministic');
+    const other = sessionBody(dialect, roundsOf(20), 'Read all of the twenty files of the parser.');
+    await stage.send(dialect, other, ['x-claude-code-session-id', 'another']);
+    expect(stateOf(stage)).toBe('bypassed_not_stored');
+  },
+);
+
 test.each([
   ['anthropic_messages', { cache_control: { type: 'ephemeral', ttl: '1h' } }],
   ['openai_responses', { prompt_cache_retention: '24h' }],

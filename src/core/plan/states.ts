@@ -1,7 +1,7 @@
 import { ERROR_ROWS, type ErrorCode } from '../errors.ts';
 import type { Verdict } from '../shortening/meter.ts';
 import type { MemoryState } from './memory-state.ts';
-import type { ContinuityState } from './plan.ts';
+import type { ContinuityState } from './continuity.ts';
 
 /**
  * What every state of a request means, in one table: `svc explain`, docs/states.md and a test read it.

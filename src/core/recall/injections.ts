@@ -67,6 +67,12 @@ export function blockAddresses(humans: readonly HumanItem[]): readonly LedgerAdd
   );
 }
 
+/** The newest message of the person, answered or not. */
+export function newestPrompt({ items }: RequestView): Item | undefined {
+  const index = items.at(-1)?.soFar.humans?.index;
+  return index === undefined ? undefined : items[index];
+}
+
 /**
  * The newest human item, when nobody answered it yet: the one place where a recall may happen.
  * Inside a tool loop there is none: a new block there would break the prefix in every round.
@@ -103,6 +109,8 @@ interface ReplayFacts {
   readonly isStated: boolean;
   readonly now: number;
   readonly recalledTokensMax: number;
+  /** The item left the request with its exchange: its block tells nothing and takes no room. */
+  readonly isGone?: ((item: Item) => boolean) | undefined;
 }
 
 /** The blocks that the ledger already knows for this conversation. */
@@ -124,6 +132,7 @@ export function replayBlocks(
     if (entry === undefined) continue;
     if (isUnanswered) isSettled = true;
     pins.push(...pinsOf(human, entry, { found, isStated: facts.isStated }));
+    if (facts.isGone?.(human.item) === true) continue;
     const { block, form } = entry;
     const tokens = block === '' ? 0 : estimateTextTokens(block);
     // The budget may have been lowered since, and a fork may join the blocks of two conversations.

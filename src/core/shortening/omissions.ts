@@ -28,11 +28,28 @@ export interface Omission {
   readonly tokens: number;
 }
 
+/** The exchanges of a request that recall must count as not told. */
+export interface Leaving {
+  /** Out since an earlier request. */
+  readonly gone: readonly Omission[];
+  /** Leave with this request, if the memory proves them and something is recalled. */
+  readonly going: readonly Omission[];
+}
+
 /** Exchanges that are always kept, the one that is under way included. */
-const KEPT_EXCHANGES = 2;
+export const KEPT_EXCHANGES = 2;
 
 /** What an exchange says, when it is nothing but plain text that memories keep word for word. */
 export type ExchangeTexts = readonly CapturedText[] | undefined;
+
+// What comes back through a recall is at most a few hundred tokens of such a text.
+const TEXT_TOKENS_MAX = 2_000;
+
+/** Whether what this exchange says comes back where the request offers no tool to read it again. */
+export function isShortText({ texts, tokens }: Omission): boolean {
+  if (tokens <= TEXT_TOKENS_MAX) return true;
+  return texts.every(({ text }) => estimateTextTokens(text) <= TEXT_TOKENS_MAX);
+}
 
 /** `textsOf` is readExchangeTexts, or something that remembers what it said. */
 export function findOmissions(

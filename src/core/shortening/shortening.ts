@@ -1,6 +1,5 @@
 /**
- * Decides which tool outputs and exchanges a request leaves out. Pure: the same request, the same ledger and the
- * same proofs give the same answer.
+ * The rules of what may leave a request, and when. `decide.ts` applies them.
  *
  * Outputs go in batches and stay gone. A window that slides by one output a request breaks the
  * provider's prompt cache each time: measured on real sessions it costs 111 to 154 % of doing nothing.
@@ -8,7 +7,7 @@
 import type { Edit } from '../plan/edits.ts';
 import type { Batch } from './elisions.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
-import { isProven, type Omission } from './omissions.ts';
+import type { Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 import { batchProfit } from './pricing.ts';
@@ -30,8 +29,13 @@ export interface ShorteningFacts {
   readonly omitted: readonly Omission[];
   /** Whether the memory once said that it holds this digest. */
   readonly isStored: (digest: string) => boolean;
+  /** The memory will never hold this digest: it has a secret, or the person has forgotten it. */
+  readonly isRefused: (digest: string) => boolean;
   readonly isCacheCold: boolean;
   readonly keepRounds: number;
+  /** Estimated tokens of the whole request, and the number above which it is shortened. */
+  readonly tokens: number;
+  readonly inputBudget: number;
   readonly prices: CachePrices;
   /** How much of the model's window the whole would fill. */
   readonly fill: Fill;
@@ -39,20 +43,8 @@ export interface ShorteningFacts {
   readonly isWholeAgain: boolean;
   /** The client compacts: its history goes whole where it fits, and is never shortened further. */
   readonly isCompaction: boolean;
-}
-
-/** What this request may leave out once the memory has proven that it holds it. */
-export interface Wanted {
-  /** Left out before: they stay out. */
-  readonly repeated: readonly ToolOutput[];
-  readonly omitted: readonly Omission[];
-  /** Left out from this request on; empty when a batch does not pay yet. */
-  readonly batch: readonly ToolOutput[];
-  readonly omissions: readonly Omission[];
-  /** What was left out comes back with this request, for good. */
-  readonly comesBack: boolean;
-  /** Why there is no batch, and nothing to repeat either. */
-  readonly reason: 'nothing_old' | 'not_stored' | 'not_worth_it' | 'near_window';
+  /** The meter has found this conversation dearer than direct: no batch is added. */
+  readonly isOver: boolean;
 }
 
 // Under this a stub saves little more than itself.
@@ -82,7 +74,7 @@ export function isElidable(output: ToolOutput): boolean {
 }
 
 /** Depends on what precedes the output and on nothing behind it: what left stays out. */
-function mayLeave({ isClients, timesRead }: ToolOutput): boolean {
+export function mayLeave({ isClients, timesRead }: ToolOutput): boolean {
   return !isClients && timesRead <= LEAVES_AGAIN_MAX;
 }
 
@@ -105,59 +97,52 @@ function isLate({ tool }: ToolOutput): boolean {
 }
 
 /** For each round that is answered, the item where its answers begin. */
-function answeredRounds({ exchanges }: ShorteningFacts): readonly number[] {
+export function answeredRounds({
+  exchanges,
+}: Pick<ShorteningFacts, 'exchanges'>): readonly number[] {
   const rounds = exchanges.flatMap((exchange) => exchange.rounds);
   return rounds.flatMap(({ results }) => (results.length > 0 ? [Math.min(...results)] : []));
 }
 
-const NOTHING = { repeated: [], omitted: [], batch: [], omissions: [] } as const;
-const NEAR_WINDOW = { ...NOTHING, comesBack: false, reason: 'near_window' } as const;
-
-/** What is worth a proof: the memory is not asked about what would not be left out anyway. */
-export function wantedOutputs(facts: ShorteningFacts): Wanted {
-  const { fill, isCompaction } = facts;
-  if (facts.isWholeAgain || (isCompaction && !fill.mayNotFit)) return NEAR_WINDOW;
-  const repeated = facts.outputs.filter((output) => facts.repeated.has(output) && mayLeave(output));
-  const { omitted, omittable } = facts;
-  if (fill.isAtEdge && !isCompaction && repeated.length + omitted.length > 0) {
-    return { ...NEAR_WINDOW, comesBack: true };
-  }
-  if (!fill.hasRoom || isCompaction) return { ...NEAR_WINDOW, repeated, omitted };
-  const old = findCandidates(facts);
+/**
+ * What may leave together now. Each batch on a warm cache writes the messages anew, so it waits until
+ * the memory holds nearly all that is old enough, and exchanges wait until the cache is cold: in real
+ * sessions one answer in five quotes an exchange that is gone. A chat without tools has nothing else
+ * to leave out, so its exchanges leave by the price of outputs, the oldest first.
+ */
+export function readyOf(facts: ShorteningFacts, old: readonly ToolOutput[]): Batch {
   const stored = old.filter(({ digest }) => facts.isStored(digest));
-  const found = { ...NOTHING, repeated, omitted, comesBack: false } as const;
-  const all = { batch: stored, omissions: omittable };
-  if (isBatch(facts, all)) return { ...found, ...all, reason: 'not_worth_it' };
-  if (stored.length + omittable.length > 0) return { ...found, reason: 'not_worth_it' };
-  return { ...found, reason: old.length > 0 ? 'not_stored' : 'nothing_old' };
+  if (facts.isCacheCold) return { batch: stored, omissions: facts.omittable };
+  if (isWaiting(facts, old)) return { batch: [], omissions: [] };
+  const hasTools = facts.outputs.length > 0;
+  return { batch: stored, omissions: hasTools ? [] : downToHalf(facts) };
 }
 
-export interface Chosen extends Batch {
-  /** All that is left out; `batch` and `omissions` are what goes for the first time. */
-  readonly elided: readonly ToolOutput[];
-  readonly omitted: readonly Omission[];
-}
+// One output that the memory cannot take does not hold up all the others.
+const PENDING_SHARE_MAX = 0.25;
 
-/** What is left out, given the digests that the memory has proven in this very request. */
-export function chooseOutputs(
-  facts: ShorteningFacts,
-  wanted: Wanted,
-  proven: ReadonlySet<string>,
-): Chosen {
-  const repeated = wanted.repeated.filter(({ digest }) => proven.has(digest));
-  const omitted = wanted.omitted.filter((omission) => isProven(omission, proven));
-  const batch = wanted.batch.filter(({ digest }) => proven.has(digest));
-  const omissions = wanted.omissions.filter((omission) => isProven(omission, proven));
-  // What is proven may be less than what was wanted, and then not be worth a batch any more.
-  if (!isBatch(facts, { batch, omissions })) {
-    return { elided: repeated, omitted, batch: [], omissions: [] };
+/** More than a share of what is old enough is still on its way into the memory. */
+function isWaiting({ isStored, isRefused }: ShorteningFacts, old: readonly ToolOutput[]): boolean {
+  let [pending, all] = [0, 0];
+  for (const output of old) {
+    if (isRefused(output.digest)) continue;
+    const saved = savedTokens(output);
+    all += saved;
+    if (!isStored(output.digest)) pending += saved;
   }
-  return {
-    elided: [...repeated, ...batch],
-    omitted: [...omitted, ...omissions],
-    batch,
-    omissions,
-  };
+  return pending > PENDING_SHARE_MAX * all;
+}
+
+/** The oldest exchanges, as many as leave the request at least half of its budget. */
+function downToHalf({ tokens, inputBudget, omitted, omittable }: ShorteningFacts): Omission[] {
+  let left = tokens - sum(omitted.map((omission) => omission.tokens));
+  const leaving: Omission[] = [];
+  for (const omission of omittable) {
+    left -= omission.tokens;
+    if (left < inputBudget / 2) break;
+    leaving.push(omission);
+  }
+  return leaving;
 }
 
 /** Tokens that leaving this output out saves in every request. */
@@ -204,7 +189,7 @@ export function elisionEdits(replacements: readonly Replacement[]): readonly Edi
   }));
 }
 
-function isBatch(facts: ShorteningFacts, { batch, omissions }: Batch): boolean {
+export function isBatch(facts: ShorteningFacts, { batch, omissions }: Batch): boolean {
   const gain =
     sum(batch.map((output) => savedTokens(output))) + sum(omissions.map(({ tokens }) => tokens));
   if (facts.isCacheCold) return gain >= COLD_BATCH_TOKENS_MIN;

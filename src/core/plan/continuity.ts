@@ -1,0 +1,99 @@
+import type { Modes } from '../http/modes.ts';
+import type { CompressionMode } from '../settings/settings.ts';
+
+/**
+ * Says what shortening came to in one request, as `x-svc-continuity-state` tells it. Every state comes
+ * from here: the rest of svc only says what happened.
+ */
+
+export type ContinuityState =
+  | 'committed'
+  | 'elided_tool_output'
+  | 'not_needed'
+  | 'shadow_only'
+  | 'not_applicable'
+  | 'bypassed_not_stored'
+  | 'bypassed_unproven_recall'
+  | 'bypassed_empty_recall'
+  | 'bypassed_recall_degraded'
+  | 'bypassed_memory_mode'
+  | 'bypassed_protected_context'
+  | 'bypassed_provider_state'
+  | 'bypassed_not_worth_it'
+  | 'bypassed_unparseable'
+  | 'bypassed_too_large'
+  | 'bypassed_provider_refused';
+
+/** The state in deterministic mode of each thing that can happen. */
+const STATES = {
+  exchanges_left: 'committed',
+  outputs_left: 'elided_tool_output',
+
+  /** Nothing is asked of svc: it is no conversation of the person's, or it is short. */
+  side_call: 'not_needed',
+  within_budget: 'not_needed',
+  nothing_old: 'not_needed',
+  /** The client summarises its history, which it must see whole. */
+  compaction: 'not_needed',
+
+  /** The body is not what its dialect says, or more than svc reads. */
+  unparseable: 'bypassed_unparseable',
+  too_large: 'bypassed_too_large',
+  memory_off: 'bypassed_memory_mode',
+  /** The provider keeps the history. */
+  provider_state: 'bypassed_provider_state',
+  /** The provider refused a shortened request of this conversation lately. */
+  provider_refused: 'bypassed_provider_refused',
+  elision_off: 'bypassed_protected_context',
+  /** All that is old is of a kind that always stays. */
+  protected: 'bypassed_protected_context',
+  near_window: 'bypassed_protected_context',
+  not_stored: 'bypassed_not_stored',
+  not_worth_it: 'bypassed_not_worth_it',
+
+  /** An answer of the memory was wrong. */
+  unproven: 'bypassed_unproven_recall',
+  /** The memory or the ledger did not answer in time. */
+  unanswered: 'bypassed_recall_degraded',
+  recall_degraded: 'bypassed_recall_degraded',
+  recall_empty: 'bypassed_empty_recall',
+} as const satisfies Readonly<Record<string, ContinuityState>>;
+
+export type Outcome = keyof typeof STATES;
+
+export function continuityState(mode: CompressionMode, outcome: Outcome): ContinuityState {
+  switch (mode) {
+    case 'passthrough':
+      return 'not_applicable';
+    case 'shadow':
+      return 'shadow_only';
+    case 'deterministic':
+      return STATES[outcome];
+  }
+}
+
+/** The mode that took effect: a bypass forwards the whole request, as passthrough does. */
+export function effectiveMode(mode: CompressionMode, outcome: Outcome): CompressionMode {
+  const isBypassed = continuityState(mode, outcome).startsWith('bypassed_');
+  return isBypassed ? 'passthrough' : mode;
+}
+
+/** What stands in the way of shortening a request, before anything of its history is looked at. */
+export interface Obstacles {
+  readonly modes: Modes;
+  /** 'main' requests alone may be shortened, and compactions that would not fit the window whole. */
+  readonly isOpen: boolean;
+  readonly isOverBudget: boolean;
+  readonly hasProviderState: boolean;
+  readonly isElisionEnabled: boolean;
+}
+
+/** Undefined when the request may be shortened, or measured. */
+export function obstacleOf(facts: Obstacles): Outcome | undefined {
+  if (!facts.isOpen || facts.modes.compression === 'passthrough') return 'side_call';
+  if (!facts.isOverBudget) return 'within_budget';
+  // Shadow asks no memory. Elsewhere its mode comes before what the request itself does not allow.
+  if (facts.modes.compression === 'deterministic' && !facts.modes.reads) return 'memory_off';
+  if (facts.hasProviderState) return 'provider_state';
+  return facts.isElisionEnabled ? undefined : 'elision_off';
+}

@@ -1,0 +1,106 @@
+/** Safety checks of leaving whole exchanges out, in the form of list.mjs. */
+
+const OMISSIONS_CORE = 'test/core/omissions.prop.test.ts';
+const OMISSIONS_PROXY = 'test/proxy/omissions.test.ts';
+const OMISSIONS = 'src/core/shortening/omissions.ts';
+const SHORTENING = 'src/core/shortening/shortening.ts';
+const DECIDE = 'src/core/shortening/decide.ts';
+
+export const EXCHANGE_MUTANTS = [
+  {
+    name: 'no proof is needed for a new exchange',
+    file: DECIDE,
+    from: 'removal.omissions.filter((omission) => isProven(omission, proven))',
+    to: 'removal.omissions',
+    test: OMISSIONS_PROXY,
+    only: 'holds nothing',
+  },
+  {
+    name: 'no proof is needed for an exchange that was out',
+    file: DECIDE,
+    from: 'removal.omitted.filter((omission) => isProven(omission, proven))',
+    to: 'removal.omitted',
+    test: OMISSIONS_PROXY,
+    only: 'forgotten',
+  },
+  {
+    name: 'half a proof is enough',
+    file: OMISSIONS,
+    from: 'texts.every(({ digest })',
+    to: 'texts.some(({ digest })',
+    test: OMISSIONS_CORE,
+  },
+  {
+    name: 'an exchange goes though nothing was recalled',
+    file: DECIDE,
+    from: ": 'recall_empty'",
+    to: ': undefined',
+    test: OMISSIONS_CORE,
+  },
+  {
+    name: 'an exchange goes for what another prompt was told',
+    file: DECIDE,
+    from: 'item === newest) ?',
+    to: 'item !== undefined) ?',
+    test: OMISSIONS_CORE,
+  },
+  {
+    name: 'what a leaving block told counts as told',
+    file: 'src/proxy/recall.ts',
+    from: 'isOmitted(item, going) ? [] : [block]',
+    to: 'isOmitted(item, going) ? [block] : [block]',
+    test: OMISSIONS_PROXY,
+    only: 'a fact',
+  },
+  {
+    name: 'what a block told that left counts as told',
+    file: 'src/proxy/recall.ts',
+    from: 'isOmitted(item, leaving.gone)',
+    to: 'isOmitted(item, [])',
+    test: OMISSIONS_PROXY,
+    only: 'a fact',
+  },
+  {
+    name: 'a long text leaves a client that cannot read it again',
+    file: DECIDE,
+    from: '(canRead || isShortText(it))',
+    to: 'true',
+    test: OMISSIONS_PROXY,
+    only: 'pasted',
+  },
+  {
+    name: 'exchanges leave an agent on a warm cache',
+    file: SHORTENING,
+    from: 'hasTools ? [] : downToHalf(facts)',
+    to: 'downToHalf(facts)',
+    test: OMISSIONS_CORE,
+  },
+  {
+    name: 'a warm chat leaves with less than half of its budget',
+    file: SHORTENING,
+    from: 'if (left < inputBudget / 2) break;',
+    to: '',
+    test: OMISSIONS_CORE,
+  },
+  {
+    name: 'the last exchanges go',
+    file: OMISSIONS,
+    from: 'exchanges.slice(0, -KEPT_EXCHANGES)',
+    to: 'exchanges.slice(0, -1)',
+    test: OMISSIONS_CORE,
+  },
+  {
+    name: 'more than one text may stand in it',
+    file: OMISSIONS,
+    from: 'parts.length === 1 && ',
+    to: '',
+    test: OMISSIONS_CORE,
+  },
+  {
+    name: 'masked words count as kept',
+    file: OMISSIONS,
+    from: 'human?.text === question && assistant?.text === answer',
+    to: 'true',
+    test: OMISSIONS_CORE,
+  },
+];
