@@ -93,7 +93,11 @@ const GIVEN = `(?:${ASSIGN}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE})`;
 
 export const NAME_RULES: readonly SecretRule[] = [
   named('A flag on a command line: --password VALUE', {
-    pattern: after(`(?<=--?[\\w-]{0,24})(?:${NAMES})${SUFFIX}[ \\t]{1,4}["']?`, '"\'`', 4),
+    pattern: after(
+      `(?<=(?<![\\w-])--?(?:\\w[\\w-]{0,24})?)(?:${NAMES})${SUFFIX}[ \\t]{1,4}["']?`,
+      '"\'`',
+      4,
+    ),
     rest: QUOTED_REST,
     accepts: isFlagValue,
   }),

@@ -69,7 +69,7 @@ const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
  * EXAMPLE at its end, as in the documents of Amazon.
  */
 export function isMadeUp(value: string): boolean {
-  if (value.length < JUDGED_CHARS_MIN || UUID.test(value)) return false;
+  if (value.length < JUDGED_CHARS_MIN || isUuid(value)) return false;
   if (/EXAMPLE(?:KEY)?$/.test(value)) return true;
   let repeated = 0;
   let ascending = 0;
@@ -80,6 +80,10 @@ export function isMadeUp(value: string): boolean {
   }
   const pairs = value.length - 1;
   return ascending / pairs >= SEQUENCE_SHARE_MIN || repeated / pairs >= REPEAT_SHARE_MIN;
+}
+
+export function isUuid(value: string): boolean {
+  return UUID.test(value);
 }
 
 /** Keys that their owners published in the samples of their own libraries: the start of their sha256. */

@@ -70,12 +70,13 @@ const STORED_HASHES: readonly SecretRule[] = [
   },
   {
     kind: 'password',
-    keywords: [':54', ':64', ':*:'],
+    keywords: [':54', ':55', ':64', ':65', ':*:'],
     pattern:
-      /(?<keep>(?<=^|\n)[^\s:[\]#]{1,128}:(?:\d{2,5}|\*):[^\s:[\]]{1,64}:[^\s:[\]]{1,64}:)[^\s:"'`\\<>[\]/]{4}/g,
+      /(?<keep>(?<=^|\n)[\w.*-]{1,128}:(?:5[45]\d\d|6[45]\d\d|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:)[^\s:"'`\\<>[\](){};=/]{4}/g,
     rest: /[^\s"'`\\<>[\]]*/y,
     accepts: ({ secret, next }) => /^\s?$/.test(next) && isSimplePassword(secret),
-    source: '.pgpass: host, port, database, user, password',
+    source:
+      '.pgpass: host, port, database, user, password. A match of grep has a file and a line there',
   },
 ];
 

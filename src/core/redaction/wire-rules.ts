@@ -1,7 +1,13 @@
 /** Secrets on the wire: headers, cookies, signed things, and addresses. */
 
 import { isUrlPassword } from './password-arguments.ts';
-import { hasMixedCharacters, isPlaceholder, isTechnical, looksRandom } from './secret-likeness.ts';
+import {
+  hasMixedCharacters,
+  isPlaceholder,
+  isTechnical,
+  isUuid,
+  looksRandom,
+} from './secret-likeness.ts';
 import { findCookies } from './secret-regions.ts';
 import { BASE64_REST, type Candidate, NO_REST, type SecretRule, URL_REST } from './secret-rule.ts';
 
@@ -138,7 +144,8 @@ const HEADERS: readonly SecretRule[] = [
     pattern:
       /(?<keep>(?:sess(?:ion)?(?:[_-]?id|[_-]?token)?|connect\.sid|auth-token)=)[\w%+/.:=-]{16}/gi,
     rest: /[\w%+/.:=-]*/y,
-    accepts: ({ secret }) => looksRandom(secret) && !isPlaceholder(secret),
+    // Agents and servers log the identifiers of their sessions, and those open nothing.
+    accepts: ({ secret }) => looksRandom(secret) && !isPlaceholder(secret) && !isUuid(secret),
     source: 'Session cookies as frameworks call them, without their header',
   },
 ];
