@@ -33,18 +33,17 @@ function fittingColumns(widths: readonly number[], columns: number): number {
   return over === -1 ? widths.length : Math.max(1, over);
 }
 
-/** Lines of at most `columns` characters that begin with `indent`, broken between words. */
+/** Lines of at most `columns` characters, broken between words; all but the first begin with `indent`. */
 export function wrapped(text: string, columns: number, indent = ''): readonly string[] {
   const lines: string[] = [];
-  let line = '';
+  let line: string | undefined;
   for (const word of text.split(' ')) {
-    const longer = line === '' ? `${indent}${word}` : `${line} ${word}`;
-    if (line !== '' && length(longer) > columns) {
-      lines.push(line);
-      line = `${indent}${word}`;
-    } else line = longer;
+    const longer: string = line === undefined ? word : `${line} ${word}`;
+    const isOver = line !== undefined && line.trim() !== '' && length(longer) > columns;
+    if (isOver) lines.push(line ?? '');
+    line = isOver ? `${indent}${word}` : longer;
   }
-  return [...lines, line];
+  return [...lines, line ?? ''];
 }
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;

@@ -1,6 +1,7 @@
 import type { Dialect } from '../core/conversation/dialect.ts';
 import type { Usage } from '../core/dialects/answer.ts';
 import type { Price, Verdict } from '../core/shortening/meter.ts';
+import type { RecallUse } from '../core/recall/recall-use.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
 
 /** One row a request: no text, no key. It is what a hosted receipt would be. */
@@ -25,12 +26,15 @@ export interface SumFilter {
   readonly since: number;
 }
 
-/** Sums over model requests of one day, client and space; what was only relayed is not in them. Tokens are svc's estimates, but for `usage`. */
+/** Sums over model requests of one day, client, space and model; what was only relayed is not in them. Tokens are svc's estimates, but for `usage`. */
 export interface RequestSum {
   /** In local time: 2026-11-20. */
   readonly day: string;
   readonly client: string;
   readonly space: string;
+  readonly model: string;
+  /** 1 where the client's own login paid. */
+  readonly isLogin: number;
   readonly requests: number;
   /** Answered with an error, cut, or given up by the client. */
   readonly failed: number;
@@ -48,6 +52,11 @@ export interface RequestSum {
   /** Of the same requests. */
   readonly price: Price;
   readonly rereads: Rereads;
+  /** Of the price direct, the part of calls in which left-out text was read again: direct has none of them. */
+  readonly againPrice: number;
+  /** Prompts that got a block, and those of them whose block the model used. */
+  readonly prompts: number;
+  readonly promptsUsed: number;
 }
 
 export interface RequestRow {
@@ -73,6 +82,12 @@ export interface RequestRow {
   readonly recalledTokens: number;
   readonly elidedItems: number;
   readonly elidedTokens: number;
+  /** References of the newest outputs that were left out. */
+  readonly elidedRefs?: readonly string[];
+  /** What was recalled for the newest prompt, and whether the model used it. */
+  readonly recall?: RecallUse;
+  /** The client's own login paid, not a key. */
+  readonly isLogin?: true;
   /** The provider's own count, where it reported one. */
   readonly usage?: Usage;
   /** Milliseconds that the provider's prompt cache lives; absent where it is the default. */

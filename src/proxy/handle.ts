@@ -113,6 +113,7 @@ class RequestHandler {
     const modes = this.#modesOf(request, live);
     record.decided(modes);
     const configured = upstreamFor(live, request.route);
+    record.sentTo(configured.settings);
 
     // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
     const read = await this.#slices.run(readSteps(this.#conversations, request));
@@ -124,7 +125,7 @@ class RequestHandler {
     const change = await this.#change({ request, read, modes, settings: live.proxy });
     const { recalled, plan } = change;
     const { placements } = recalled;
-    record.recalled(recalled.state);
+    record.recalled(recalled);
     record.planned(plan, change.rereads);
 
     // 10 and 11: headers with the credential last, one attempt at the provider.

@@ -8,12 +8,20 @@ import type { Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
+import type { Placement } from '../core/recall/injections.ts';
+import { recallUse } from '../core/recall/recall-use.ts';
+import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { CostMeter } from './cost-meter.ts';
 import type { ProxyParts } from './parts.ts';
 import type { Reading } from './read-request.ts';
 import type { RelayEnd } from './relay.ts';
+
+interface Recalled {
+  readonly state: MemoryState;
+  readonly placements: readonly Placement[];
+}
 
 /** Notes what happens to one request, for its evidence headers and its row in the request log. */
 export class RequestRecord {
@@ -31,6 +39,8 @@ export class RequestRecord {
   #status = 0;
   #end = 'INTERNAL';
   #answer: Answer | undefined;
+  #placements: readonly Placement[] = [];
+  #isLogin = false;
 
   constructor(parts: ProxyParts, meter: CostMeter, request: ClientRequest) {
     this.#parts = parts;
@@ -45,13 +55,19 @@ export class RequestRecord {
     this.#modes = modes;
   }
 
+  /** Who pays: a key, or the client's own login. */
+  sentTo({ auth }: Pick<UpstreamSettings, 'auth'>): void {
+    this.#isLogin = auth === 'client';
+  }
+
   read(reading: Reading | undefined): void {
     this.#reading = reading;
     this.#mark('read');
   }
 
-  recalled(state: MemoryState): void {
+  recalled({ state, placements }: Recalled): void {
     this.#memoryState = state;
+    this.#placements = placements;
     this.#mark('recall');
   }
 
@@ -66,6 +82,7 @@ export class RequestRecord {
     if (this.#plan === undefined) return;
     const { originalTokens } = this.#plan;
     this.#memoryState = 'skipped_unsupported';
+    this.#placements = [];
     this.#plan = {
       ...this.#plan,
       edits: [],
@@ -75,6 +92,7 @@ export class RequestRecord {
       recalledTokens: 0,
       elidedItems: 0,
       elidedTokens: 0,
+      elidedRefs: [],
     };
   }
 
@@ -116,9 +134,16 @@ export class RequestRecord {
   }
 
   close(): void {
-    const row = this.#meter.priced(this.#row(), this.#reading);
+    const row = this.#meter.priced({ ...this.#row(), ...this.#recallUse() }, this.#reading);
     this.#parts.requestLog.add(row);
     this.#parts.onRow(row);
+  }
+
+  /** Once the answer has ended: what a block came to is nothing that a client waits for. */
+  #recallUse(): Pick<RequestRow, 'recall'> {
+    if (this.#reading === undefined || this.#placements.length === 0) return {};
+    const recall = recallUse(this.#reading.view, this.#placements, this.#answer?.text ?? '');
+    return recall === undefined ? {} : { recall };
   }
 
   #row(): RequestRow {
@@ -147,6 +172,8 @@ export class RequestRecord {
       recalledTokens: plan.recalledTokens,
       elidedItems: plan.elidedItems,
       elidedTokens: plan.elidedTokens,
+      ...(plan.elidedRefs.length === 0 ? {} : { elidedRefs: plan.elidedRefs }),
+      ...(this.#isLogin ? { isLogin: true } : {}),
       ...(usage === undefined ? {} : { usage }),
       ...cacheOf(reading),
       ...(this.#rereads === undefined ? {} : { rereads: this.#rereads }),
@@ -185,4 +212,5 @@ const NOTHING_PLANNED: Plan = {
   recalledTokens: 0,
   elidedItems: 0,
   elidedTokens: 0,
+  elidedRefs: [],
 };

@@ -252,3 +252,19 @@ test('the beginning of an id is enough, and one that is not is said so', async (
   await listRequests({ id: 'req_' }, context, async () => store);
   expect(out()).toContain('Request       req_1');
 });
+
+test('one request in full quotes what was recalled for it and what was left out', async () => {
+  const { context, out } = screen();
+  const { store } = storeOf();
+  const full = {
+    ...row,
+    recall: { exchange: 0, refs: [record.ref, 'm_gone'], isUsed: false },
+    elidedRefs: [record.ref],
+  };
+  const requests = { ...store.requests, list: async () => [full] };
+  await listRequests({ id: 'req_1' }, context, async () => ({ ...store, requests }));
+  expect(out()).toContain('Recalled:\n  m_abcdefgh  one two');
+  expect(out()).toContain('m_gone  (forgotten since, or not at hand)');
+  expect(out()).toContain('Left out:\n  m_abcdefgh  one two');
+  expect(out()).not.toContain('\u001b');
+});

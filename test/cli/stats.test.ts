@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { bar, table } from '../../src/cli/text-table.ts';
+import { bar, table, wrapped } from '../../src/cli/text-table.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { type CliResult, runCli } from '../support/cli.ts';
 import { requestRow } from '../support/request-row.ts';
@@ -118,6 +118,53 @@ test('one request in full: what was changed, and the milliseconds of every step'
   const same = await runOn([row], ['requests', '--id', row.id, '--json']);
   expect(JSON.parse(same.stdout)).toEqual([row]);
   expect((await runOn([row], ['requests', 'req_none'])).code).toBe(1);
+});
+
+test('money leads for keys and tokens for logins, and what doctor asked is nobody’s', async () => {
+  const at = new Date().setHours(12, 0, 0, 0);
+  const priced = { at, model: 'claude-opus-4-8', price: { paid: 600_000, direct: 1_000_000 } };
+  const usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 40_000 };
+  const { stdout } = await runOn(
+    [
+      requestRow({ ...priced, id: 'r1', usage, recall: { exchange: 0, refs: [], isUsed: true } }),
+      requestRow({
+        ...priced,
+        id: 'r2',
+        usage: { ...usage, output: 0 },
+        price: { paid: 100_000, direct: 200_000 },
+        rereads: { outputs: 1, files: 0 },
+        recall: { exchange: 0, refs: [], isUsed: false },
+      }),
+      requestRow({
+        at,
+        id: 'r3',
+        model: 'nobody-knows',
+        recall: { exchange: 1, refs: [], isUsed: false },
+      }),
+      requestRow({ ...priced, id: 'r4', isLogin: true, usage: { ...usage, input: 60_000 } }),
+      requestRow({ ...priced, id: 'r5', space: 'svc-doctor' }),
+    ],
+    ['stats'],
+  );
+  const [head, money, logins, price] = stdout.split('\n');
+  expect(head).toMatch(/: 4 requests$/);
+  expect(money).toBe(
+    '  Money     $4.50 to providers by list prices, cache and answers included: $2.50 less than without svc; ' +
+      '1 requests to models without a list price are not in it',
+  );
+  expect(logins).toBe('  Logins    100k tokens on your plans');
+  expect(price).toContain('59 % of direct, or 65 % with every call that read something again');
+  expect(stdout).toContain('of 2 prompts that got memories, the model used those of 1 ');
+});
+
+test('no line of the sums breaks a word on a narrow screen', () => {
+  const text = `  Recall    ${'questions found something '.repeat(8)}`.trimEnd();
+  for (const columns of [40, 60, 80]) {
+    const lines = wrapped(text, columns, ' '.repeat(12));
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+    expect(lines.map((line) => line.trim()).join(' ')).toBe(text.trim());
+    expect(lines[0]).toMatch(/^ {2}Recall {4}questions/);
+  }
 });
 
 test('a table is as wide as it needs and never wider than the screen', () => {

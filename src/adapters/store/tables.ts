@@ -5,6 +5,7 @@ import type {
   RequestSum,
   SumFilter,
 } from '../../ports/request-log.ts';
+import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { LedgerRow } from '../journals/ledger-row.ts';
 import type { Database } from './database.ts';
 
@@ -182,12 +183,24 @@ export class RequestTable {
   sum({ since }: SumFilter): RequestSum[] {
     return this.#database
       .all<SumRow>(SUM_SQL, since)
-      .map(({ input, output, cacheRead, cacheWrite, paid, direct, outputs, files, ...sum }) => ({
-        ...sum,
-        usage: { input, cacheRead, cacheWrite, output },
-        price: { paid, direct },
-        rereads: { outputs, files },
-      }));
+      .map(
+        ({
+          input,
+          output,
+          cacheRead,
+          cacheWrite,
+          paid,
+          direct,
+          outputs,
+          files,
+          ...sum
+        }): RequestSum => ({
+          ...sum,
+          usage: { input, cacheRead, cacheWrite, output },
+          price: { paid, direct },
+          rereads: { outputs, files },
+        }),
+      );
   }
 
   #prune(now: number): void {
@@ -215,6 +228,8 @@ const SUM_SQL = `
 SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   coalesce(row ->> '$.client', '') AS client,
   coalesce(row ->> '$.space', '') AS space,
+  coalesce(row ->> '$.model', '') AS model,
+  coalesce(row ->> '$.isLogin', 0) AS isLogin,
   count(*) AS requests,
   sum(row ->> '$.end' <> 'complete' OR row ->> '$.status' >= 400) AS failed,
   ${total('originalInputTokens')}, ${total('forwardedInputTokens')},
@@ -226,9 +241,15 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   ${total('input', '$.usage.input')}, ${total('output', '$.usage.output')},
   ${total('cacheRead', '$.usage.cacheRead')}, ${total('cacheWrite', '$.usage.cacheWrite')},
   ${total('paid', '$.price.paid')}, ${total('direct', '$.price.direct')},
-  ${total('outputs', '$.rereads.outputs')}, ${total('files', '$.rereads.files')}
+  ${total('outputs', '$.rereads.outputs')}, ${total('files', '$.rereads.files')},
+  coalesce(sum(CASE WHEN coalesce(row ->> '$.rereads.outputs', 0) + coalesce(row ->> '$.rereads.files', 0) > 0
+    THEN row ->> '$.price.direct' END), 0) AS againPrice,
+  count(DISTINCT row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange')) AS prompts,
+  count(DISTINCT CASE WHEN row ->> '$.recall.isUsed'
+    THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS promptsUsed
 FROM requests WHERE at >= ? AND coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')
-GROUP BY 1, 2, 3 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
+  AND coalesce(row ->> '$.space', '') <> '${PROBE_SPACE}'
+GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
 
 function total(name: string, path = `$.${name}`): string {
   return `coalesce(sum(row ->> '${path}'), 0) AS ${name}`;

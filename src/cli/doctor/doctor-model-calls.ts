@@ -14,7 +14,7 @@ import {
 import type { Check } from './doctor-checks.ts';
 import { readableUpstreams } from './doctor-live.ts';
 import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
-import { PROBE_SPACE } from './memory-probe.ts';
+import { PROBE_SPACE } from '../../core/request/space.ts';
 import { findProxies, type OwnProxy } from '../proxy/own-proxies.ts';
 
 /**

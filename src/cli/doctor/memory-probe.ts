@@ -1,4 +1,5 @@
 import { captureHuman } from '../../core/memory/captures.ts';
+import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { Memory, MemoryRecord } from '../../ports/memory.ts';
 import { MemoryError } from '../../ports/memory.ts';
 
@@ -13,8 +14,6 @@ export type MemoryProbe =
       readonly step: 'write' | 'read back' | 'recall' | 'forget';
       readonly message: string;
     };
-
-export const PROBE_SPACE = 'svc-doctor';
 
 /** Of one step; a memory that needs longer is of no use to a request. */
 const STEP_MS = 10_000;

@@ -31,10 +31,7 @@ export function explainState(
   else {
     const lines = name === undefined ? listOf(found) : found.flatMap(textOf);
     const columns = terminal.columns(Infinity);
-    for (const line of lines) {
-      const indent = line.startsWith('  ') ? '  ' : '';
-      for (const part of wrapped(line.trimStart(), columns, indent)) terminal.out(part);
-    }
+    for (const line of lines.flatMap((one) => wrapped(one, columns, '  '))) terminal.out(line);
   }
 }
 

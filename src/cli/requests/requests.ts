@@ -4,13 +4,15 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import { requestDetails } from './request-details.ts';
-import type { OpenStore } from '../compose-store.ts';
+import type { CliStore, OpenStore } from '../compose-store.ts';
+import { retrieveFrom } from '../memory/memory.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
-import { table } from '../text-table.ts';
+import { table, wrapped } from '../text-table.ts';
 
 /**
  * `svc requests`: one line a request, newest first, under a line that names the columns. What a state
- * means: `svc explain`. There is no text in the log to show.
+ * means: `svc explain`. There is no text in the log: one
+ * request in full quotes the memories behind its references.
  */
 
 export interface RequestsOptions {
@@ -28,7 +30,9 @@ export async function listRequests(
 ): Promise<void> {
   const limit = limitOf(options.limit, LIMIT);
   const report = (line: string): void => terminal.warn(line);
-  const store = await openStore(dataFolder(environment), { report });
+  // One request in full quotes memories, wherever they are.
+  const where = options.id === undefined ? {} : { environment };
+  const store = await openStore(dataFolder(environment), { ...where, report });
   try {
     const filter = options.id === undefined ? { limit } : { limit, id: options.id };
     const rows = await store.requests.list(filter);
@@ -39,14 +43,43 @@ export async function listRequests(
       throw new CliError('More than one request begins so.', 'Give more of its id.');
     }
     if (options.json === true) terminal.json(rows);
-    else if (options.id !== undefined)
-      for (const line of rows.flatMap(requestDetails)) terminal.out(line);
+    else if (options.id !== undefined) for (const row of rows) await showOne(row, store, terminal);
     else if (rows.length > 0) listRows(rows, terminal);
     if (rows.length === 0) terminal.note('No request went through svc yet.');
   } finally {
     await store.close();
   }
 }
+
+async function showOne(row: RequestRow, store: CliStore, terminal: Terminal): Promise<void> {
+  const columns = terminal.columns(Infinity);
+  const wide = ' '.repeat(14);
+  for (const line of requestDetails(row)) {
+    for (const part of wrapped(line, columns, wide)) terminal.out(part);
+  }
+  await quote('Recalled', row.recall?.refs ?? [], { store, terminal });
+  await quote('Left out', row.elidedRefs ?? [], { store, terminal });
+}
+
+/** The texts behind references, each on one line. */
+async function quote(
+  title: string,
+  refs: readonly string[],
+  { store, terminal }: { readonly store: CliStore; readonly terminal: Terminal },
+): Promise<void> {
+  if (refs.length === 0) return;
+  terminal.out('');
+  terminal.out(`${title}:`);
+  const columns = Math.max(20, Math.min(terminal.columns(QUOTE_COLUMNS), QUOTE_COLUMNS) - 22);
+  for (const ref of refs) {
+    // oxlint-disable-next-line no-await-in-loop -- Some ten short reads, in the order of the block.
+    const found = await retrieveFrom(store, ref).catch(() => undefined);
+    const text = oneLine(found?.text ?? '(forgotten since, or not at hand)', columns);
+    terminal.out(`  ${ref}  ${text}`);
+  }
+}
+
+const QUOTE_COLUMNS = 160;
 
 /** As much of an id as tells it from others; any beginning of it is enough for `svc requests ID`. */
 const ID_CHARS = 12;

@@ -1,9 +1,11 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
+import type { Money } from '../../core/settings/money.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { short } from './request-lines.ts';
-import { bar, table } from '../text-table.ts';
+import { moneyOf } from '../../core/settings/money.ts';
+import { bar, table, wrapped } from '../text-table.ts';
 import type { OpenStore } from '../compose-store.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 
@@ -20,7 +22,12 @@ const DAY_MS = 24 * 3600 * 1000;
 const BAR_COLUMNS = 20;
 const ROWS_MAX = 30;
 
-type Total = Omit<RequestSum, 'day' | 'client' | 'space'>;
+interface Total extends Omit<RequestSum, 'day' | 'client' | 'space' | 'model' | 'isLogin'> {
+  /** US dollars by list prices, of requests that a key paid. */
+  readonly money: Money & { readonly unpriced: number };
+  /** Input and output tokens that a login paid. */
+  readonly loginTokens: number;
+}
 
 interface Group extends Total {
   readonly name: string;
@@ -53,6 +60,26 @@ export async function showStats(
   }
 }
 
+const INDENT = ' '.repeat(12);
+
+/** Keys first: they are paid by the token. A login is paid by the month, so its tokens are told. */
+function moneyLines({ money, loginTokens }: Total): string[][] {
+  const { paid, direct, unpriced } = money;
+  const others =
+    unpriced === 0 ? '' : `; ${unpriced} requests to models without a list price are not in it`;
+  const less = direct - paid;
+  const what = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
+  const said = `${dollars(paid)} to providers by list prices, cache and answers included: ${what} without svc${others}`;
+  return [
+    ...(direct > 0 || unpriced > 0 ? [['Money', said]] : []),
+    ...(loginTokens > 0 ? [['Logins', `${short(loginTokens)} tokens on your plans`]] : []),
+  ];
+}
+
+function dollars(amount: number): string {
+  return `$${amount.toFixed(2)}`;
+}
+
 interface Shown {
   readonly total: Total;
   readonly byDay: readonly Group[];
@@ -70,10 +97,17 @@ function show(
   const when = days === 1 ? 'Today' : `Last ${days} days`;
   terminal.out(`${when}: ${total.requests} requests${failed}`);
   const lines = [
+    ...moneyLines(total),
+    ['Price', priceText(total)],
     [
       'Recall',
       `${total.recalled} of ${total.asked} questions found something (${percent(recallRate(total))}), ` +
         `${short(total.recalledTokens)} tokens added, ${total.degraded} times memory could not help`,
+    ],
+    [
+      'Used',
+      `of ${total.prompts} prompts that got memories, the model used those of ${total.promptsUsed} ` +
+        'as far as svc can see: it read one in full, or named something that only they name',
     ],
     [
       'Requests',
@@ -85,13 +119,15 @@ function show(
       `${short(usage.input)} tokens at full price, ${short(usage.cacheRead)} from its cache ` +
         `(${percent(cacheRate(total))}), ${short(usage.cacheWrite)} written to it, ${short(usage.output)} answered`,
     ],
-    ['Price', priceText(total)],
     [
       'Again',
       `${total.rereads.outputs} left-out outputs and ${total.rereads.files} files were read again by a model`,
     ],
   ];
-  for (const [name = '', text = ''] of lines) terminal.out(`  ${name.padEnd(9)} ${text}`);
+  const columns = terminal.columns(Infinity);
+  for (const [name = '', text = ''] of lines) {
+    for (const line of wrapped(`  ${name.padEnd(9)} ${text}`, columns, INDENT)) terminal.out(line);
+  }
   showGroups('Day', byDay, terminal);
   showGroups('Client', byClient, terminal);
   showGroups('Project', byProject, terminal);
@@ -141,8 +177,16 @@ function priceText(total: Total): string {
   const what = difference < 0 ? `${short(-difference)} more` : `${short(difference)} kept`;
   return (
     `that of ${short(paid)} input tokens at full price; direct about ${short(direct)}: ` +
-    `${what} (${percent(Math.abs(difference) / direct)})`
+    `${what} (${percent(Math.abs(difference) / direct)}). ${rangeText(total)}`
   );
+}
+
+/** Direct has none of the calls in which left-out text was read again: the upper end counts them. */
+function rangeText({ price: { paid, direct }, againPrice }: Total): string {
+  const [low, high] = [paid / direct, paid / Math.max(1, direct - againPrice)];
+  return low.toFixed(2) === high.toFixed(2)
+    ? `${percent(low)} of direct`
+    : `${percent(low)} of direct, or ${percent(high)} with every call that read something again`;
 }
 
 /** Of direct's price; with a minus when svc cost more. */
@@ -233,5 +277,25 @@ function totalOf(sums: readonly RequestSum[]): Total {
       outputs: add(({ rereads }) => rereads.outputs),
       files: add(({ rereads }) => rereads.files),
     },
+    againPrice: add(({ againPrice }) => againPrice),
+    prompts: add(({ prompts }) => prompts),
+    promptsUsed: add(({ promptsUsed }) => promptsUsed),
+    money: moneyIn(sums.filter(({ isLogin }) => isLogin === 0)),
+    loginTokens: add(({ isLogin, usage }) => (isLogin === 0 ? 0 : tokensOf(usage))),
   };
+}
+
+function tokensOf({ input, cacheRead, cacheWrite, output }: RequestSum['usage']): number {
+  return input + cacheRead + cacheWrite + output;
+}
+
+function moneyIn(sums: readonly RequestSum[]): Total['money'] {
+  let [paid, direct, unpriced] = [0, 0, 0];
+  for (const { model, price, usage, requests } of sums) {
+    const money = moneyOf(model, price, usage);
+    if (money === undefined) unpriced += requests;
+    paid += money?.paid ?? 0;
+    direct += money?.direct ?? 0;
+  }
+  return { paid, direct, unpriced };
 }

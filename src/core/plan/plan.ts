@@ -6,6 +6,7 @@ import {
   type Outcome,
 } from './continuity.ts';
 import type { Placement } from '../recall/injections.ts';
+import { referenceOf } from '../memory/reference.ts';
 import { insertBlock } from './item-edits.ts';
 import type { Modes } from '../http/modes.ts';
 import { isOmitted, omit, type Omission } from '../shortening/omissions.ts';
@@ -47,7 +48,12 @@ export interface Plan {
   readonly recalledTokens: number;
   readonly elidedItems: number;
   readonly elidedTokens: number;
+  /** References of the newest left-out outputs, for whoever asks later what they were. */
+  readonly elidedRefs: readonly string[];
 }
+
+// A row of the request log stays short.
+const REFS_MAX = 10;
 
 export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan {
   const { shortening, cacheMarks } = facts;
@@ -59,6 +65,7 @@ export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan
     originalTokens: view.tokens,
     elidedItems: shortening.elided.length + omitting.items,
     elidedTokens,
+    elidedRefs: shortening.elided.slice(-REFS_MAX).map(({ output }) => referenceOf(output.digest)),
   };
   // Measured and forwarded unchanged: not even a recalled block is added.
   if (modes.compression === 'shadow') {
@@ -99,5 +106,6 @@ export function untouchedPlan(
     recalledTokens: 0,
     elidedItems: 0,
     elidedTokens: 0,
+    elidedRefs: [],
   };
 }

@@ -1,0 +1,62 @@
+import { REFERENCES } from '../memory/reference.ts';
+import type { RequestView } from '../conversation/view.ts';
+import type { Placement } from './injections.ts';
+
+/**
+ * Says whether the model used what was recalled, as far as that can be seen: it read a recalled
+ * reference, or its answer has a word of the block that the client's request has nowhere. Such a word
+ * looks like a name of code, a number or a path. What a model only keeps in mind stays unseen, so the
+ * count is a lower bound.
+ */
+export interface RecallUse {
+  /** The exchange that the block belongs to; with the conversation it names one prompt. */
+  readonly exchange: number;
+  /** References of the recalled memories, at most REFS_MAX. */
+  readonly refs: readonly string[];
+  readonly isUsed: boolean;
+}
+
+// A block of 512 tokens holds about eight.
+const REFS_MAX = 20;
+// Each that the answer has is looked for in the whole request.
+const WORDS_MAX = 50;
+
+/** Undefined where the newest prompt carries no block. */
+export function recallUse(
+  view: RequestView,
+  placements: readonly Placement[],
+  answer: string,
+): RecallUse | undefined {
+  const newest = view.items.at(-1)?.soFar;
+  const prompt = newest?.humans === undefined ? undefined : view.items[newest.humans.index];
+  const placed = placements.find(({ item }) => item === prompt);
+  if (newest === undefined || prompt === undefined || placed === undefined) return undefined;
+  const refs = [...new Set(placed.block.match(REFERENCES) ?? [])].slice(0, REFS_MAX);
+  const isUsed = readsOneOf(view, refs) || saysOneOf(view, rareWords(placed.block), answer);
+  return { exchange: newest.exchange.number, refs, isUsed };
+}
+
+/** In the newest thing that the model did: earlier ones were looked at with their own requests. */
+function readsOneOf({ items, bytes }: RequestView, refs: readonly string[]): boolean {
+  const last = items.findLast(
+    ({ role, toolCalls }) => role === 'assistant' || toolCalls.length > 0,
+  );
+  if (last === undefined || last.toolCalls.length === 0) return false;
+  const said = bytes.subarray(last.start, last.end);
+  return refs.some((ref) => said.includes(ref));
+}
+
+function saysOneOf({ bytes }: RequestView, words: readonly string[], answer: string): boolean {
+  return words.filter((word) => answer.includes(word)).some((word) => !bytes.includes(word));
+}
+
+const WORD = /[\p{L}\p{N}_][\p{L}\p{N}_./-]{3,60}[\p{L}\p{N}_]/gu;
+const DATE = /^\d{4}-\d\d-\d\d/;
+const CODE_LIKE = /\d|_|[a-z][A-Z]|[./-]/;
+
+function rareWords(block: string): readonly string[] {
+  const words = (block.replaceAll(REFERENCES, ' ').match(WORD) ?? []).filter(
+    (word) => CODE_LIKE.test(word) && !DATE.test(word),
+  );
+  return [...new Set(words)].slice(0, WORDS_MAX);
+}

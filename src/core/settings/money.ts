@@ -1,0 +1,30 @@
+import type { Usage } from '../dialects/answer.ts';
+import type { Price } from '../shortening/meter.ts';
+import { factsOfModel } from './model-windows.ts';
+
+/**
+ * Turns metered prices into US dollars, by the published list price of a model: what input cost with
+ * the provider's cache counted, and what answers cost. No bill: discounts, tiers and taxes are not in it.
+ */
+export interface Money {
+  readonly paid: number;
+  /** What the same requests would have cost without svc, by the meter's model. */
+  readonly direct: number;
+}
+
+const MILLION = 1_000_000;
+
+/** Undefined for a model without a list price. `price` is in input tokens at full price. */
+export function moneyOf(
+  model: string,
+  price: Price,
+  { output }: Pick<Usage, 'output'>,
+): Money | undefined {
+  const list = factsOfModel(model)?.price;
+  if (list === undefined) return undefined;
+  const answers = (output * list.output) / MILLION;
+  return {
+    paid: (price.paid * list.input) / MILLION + answers,
+    direct: (price.direct * list.input) / MILLION + answers,
+  };
+}
