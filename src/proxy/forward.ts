@@ -2,7 +2,7 @@ import type { Dialect } from '../core/conversation/dialect.ts';
 import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Encoding } from '../core/http/gate.ts';
-import { forwardHeaders } from '../core/http/header-rules.ts';
+import { answerHeaders, forwardHeaders, withoutRetry } from '../core/http/header-rules.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -88,6 +88,18 @@ async function send(
   const headers = forwardHeaders(request.headers, configured.settings);
   if (encoding !== 'identity') headers.push('content-encoding', encoding);
   return configured.upstream.send({ method, target, headers, body }, signal);
+}
+
+const UNAUTHORIZED = 401;
+
+/** The provider's headers for the client. A refused key of svc's own is not worth another try. */
+export function headersForClient(
+  { status, headers }: UpstreamAnswer,
+  { settings }: ConfiguredUpstream,
+): string[] {
+  const answered = answerHeaders(headers, status);
+  const hasOwnKey = settings.auth !== 'client' && settings.auth !== 'none';
+  return status === UNAUTHORIZED && hasOwnKey ? withoutRetry(answered) : answered;
 }
 
 function fateOf(answer: UpstreamAnswer): OwnBytes {

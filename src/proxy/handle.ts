@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { answerHeaders } from '../core/http/header-rules.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
 import type { Edit } from '../core/plan/edits.ts';
@@ -16,7 +15,13 @@ import { pauseOf } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
 import { CostMeter } from './cost-meter.ts';
 import { LongCacheWatch } from './long-cache-watch.ts';
-import { findUpstream, forwardPlanned, type OwnBytes, upstreamFor } from './forward.ts';
+import {
+  findUpstream,
+  forwardPlanned,
+  headersForClient,
+  type OwnBytes,
+  upstreamFor,
+} from './forward.ts';
 import type { LiveSettings, ProxyParts } from './parts.ts';
 import { type Reading, readSteps } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
@@ -165,7 +170,7 @@ class RequestHandler {
       watcher: watch,
       head: {
         status: answer.status,
-        headers: [...answerHeaders(answer.headers, answer.status), ...record.evidence()],
+        headers: [...headersForClient(answer, configured), ...record.evidence()],
       },
     });
     record.ended(end);

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { ProxyError } from '../core/errors.ts';
-import { answerHeaders } from '../core/http/header-rules.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
-import { forwardUntouched, upstreamFor } from './forward.ts';
+import { forwardUntouched, headersForClient, upstreamFor } from './forward.ts';
 import type { ProxyParts } from './parts.ts';
 import { relay, type RelayEnd } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -32,7 +31,7 @@ export async function relayUntouched(
     head: {
       status: answer.status,
       headers: [
-        ...answerHeaders(answer.headers, answer.status),
+        ...headersForClient(answer, configured),
         'x-svc-local-proxy',
         parts.version,
         'x-svc-request-id',

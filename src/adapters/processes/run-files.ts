@@ -1,6 +1,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
 import { ensurePrivateFolder } from '../files/private-folder.ts';
 import { isAlive } from './processes.ts';
@@ -18,10 +18,15 @@ export interface RunFile {
   readonly version: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** Names of upstreams that refused svc's key last. */
+  readonly refusedKeys?: readonly string[];
 }
 
+/** The names that a configuration may give to upstreams. */
+const UPSTREAM = /^[a-z0-9][a-z0-9_-]{0,39}$/;
+
 const NAME = /^proxy-(\d{1,10})\.json$/;
-/** A file is 120 bytes. */
+/** A file is 120 bytes, and up to 40 more for each refused key. */
 const BYTES_MAX = 4096;
 /** More proxies than this on one folder are files that nobody removed. */
 const FILES_MAX = 100;
@@ -67,13 +72,21 @@ async function readRunFile(path: string): Promise<RunFile | undefined> {
 }
 
 function parseRunFile(value: unknown): RunFile | undefined {
-  const { pid, host, port, version, startedAt } = asRecord(value);
+  const { pid, host, port, version, startedAt, refusedKeys } = asRecord(value);
   const isHost = host === '127.0.0.1' || host === '::1';
   const isPort = Number.isInteger(port) && Number(port) > 0 && Number(port) <= 65_535;
   const isVersion = typeof version === 'string' && /^[\w.+-]{1,40}$/.test(version);
   if (!isHost || !isPort || !isVersion) return undefined;
   if (!Number.isInteger(pid) || !Number.isFinite(startedAt)) return undefined;
-  return { pid: Number(pid), host, port: Number(port), version, startedAt: Number(startedAt) };
+  const names = asList(refusedKeys).filter((name) => typeof name === 'string');
+  return {
+    pid: Number(pid),
+    host,
+    port: Number(port),
+    version,
+    startedAt: Number(startedAt),
+    ...(names.length === 0 ? {} : { refusedKeys: names.filter((name) => UPSTREAM.test(name)) }),
+  };
 }
 
 function pathOf(folder: string, pid: number): string {

@@ -14,6 +14,8 @@ export interface OwnProxy {
   readonly version?: string;
   /** Milliseconds since 1970. */
   readonly startedAt?: number;
+  /** Names of upstreams that refused svc's key last. */
+  readonly refusedKeys?: readonly string[];
 }
 
 export interface Proxies {

@@ -14,6 +14,7 @@ import type { CommandContext } from '../context.ts';
 import { listenError } from './listen-error.ts';
 import { requireConfigFile, settingsOf, warnOf } from '../setup/load-config.ts';
 import { rowPrinter } from '../requests/request-lines.ts';
+import { RefusedKeys, refusedKeyText } from './refused-keys.ts';
 import { type SignalSource, waitForStop } from './stop-signals.ts';
 
 /** `svc start`: from the configuration to a proxy that serves until it is told to stop. */
@@ -43,19 +44,29 @@ export async function start(
   const { settings, warnings } = settingsOf(file, environment, options.flags);
   warnOf(warnings, terminal);
   const folder = dataFolder(environment);
-  const onRow = rowPrinter(options, terminal);
+  const print = rowPrinter(options, terminal);
+  const refused = new RefusedKeys(settings);
+  let noteRefused = (): void => {};
   const proxy = await open({
     settings,
     dataFolder: folder,
     terminal,
-    ...(onRow === undefined ? {} : { onRow }),
+    onRow: (row) => {
+      print?.(row);
+      if (refused.note(row)) noteRefused();
+    },
   }).catch((error: unknown) => {
     const { host, port } = settings.proxy;
     throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? error;
   });
-  const watch = followConfig({ file, settings, options, proxy }, context);
+  const watch = followConfig({ file, settings, options, proxy, refused }, context);
   const { host, port } = proxy;
   const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
+  noteRefused = () => {
+    for (const name of refused.names) terminal.warn(refusedKeyText(name));
+    // `svc status` reads it there. It is a hint, so a folder that cannot be written is no failure.
+    void writeRunFile(folder, { ...run, refusedKeys: refused.names }).catch(() => undefined);
+  };
   // Before the address is told: whoever reads it may stop svc, or ask for its status, at once.
   const stopped = waitForStop(proxy, { signals, terminal });
   try {
@@ -116,17 +127,19 @@ interface Followed {
   readonly settings: Settings;
   readonly options: StartOptions;
   readonly proxy: RunningProxy;
+  readonly refused: RefusedKeys;
 }
 
 // R31: a changed file is taken whole and valid, or the old one stays and that is said.
 function followConfig(
-  { file, settings, options, proxy }: Followed,
+  { file, settings, options, proxy, refused }: Followed,
   { environment, terminal }: CommandContext,
 ): { close(): void } {
   const reload = async (): Promise<void> => {
     const changed = await requireConfigFile(environment);
     const next = settingsOf(changed, environment, options.flags).settings;
     proxy.apply(next);
+    refused.use(next);
     terminal.note('The configuration has changed and is in use.');
     if (next.proxy.host !== settings.proxy.host || next.proxy.port !== settings.proxy.port) {
       terminal.warn('The address changes when svc is started again.');

@@ -9,6 +9,7 @@ import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { replacedText } from '../memory/replaced-store.ts';
 import { loadAccess } from '../setup/load-config.ts';
+import { refusedKeyText } from './refused-keys.ts';
 import { findProxies, type OwnProxy, type Proxies } from './own-proxies.ts';
 
 /** `svc status` and `svc stop`: the proxies of this configuration, each asked before it is named. */
@@ -35,6 +36,9 @@ export async function status(options: StatusOptions, context: CommandContext): P
     terminal.warn(
       `Process ${pid} (port ${port}) does not answer as a proxy of this configuration.`,
     );
+  }
+  for (const name of own.flatMap(({ refusedKeys = [] }) => refusedKeys)) {
+    terminal.warn(refusedKeyText(name));
   }
   const replaced = replacedText(dataFolder(context.environment), Date.now());
   if (replaced !== undefined) terminal.warn(replaced);

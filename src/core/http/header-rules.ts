@@ -281,6 +281,19 @@ export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   return answered;
 }
 
+/**
+ * The provider refused a key of svc's own. Clients would ask again for minutes and then send the person
+ * to a login that does not help, so the same request must not be repeated.
+ */
+export function withoutRetry(answered: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < answered.length; at += 2) {
+    if (isNamed(answered[at], 'x-should-retry')) continue;
+    kept.push(answered[at] ?? '', answered[at + 1] ?? '');
+  }
+  return [...kept, 'x-should-retry', 'false'];
+}
+
 function isNamed(header: string | undefined, name: string): boolean {
   return header?.length === name.length && header.toLowerCase() === name;
 }
