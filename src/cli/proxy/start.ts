@@ -46,14 +46,14 @@ export async function start(
   const folder = dataFolder(environment);
   const print = rowPrinter(options, terminal);
   const refused = new RefusedKeys(settings);
-  let noteRefused = (): void => {};
+  let noteRefused: (() => void) | undefined;
   const proxy = await open({
     settings,
     dataFolder: folder,
     terminal,
     onRow: (row) => {
       print?.(row);
-      if (refused.note(row)) noteRefused();
+      if (refused.note(row)) noteRefused?.();
     },
   }).catch((error: unknown) => {
     const { host, port } = settings.proxy;
