@@ -91,6 +91,13 @@ test('commands know the ports of a store: only the composition roots import what
   expect(wrong).toEqual([]);
 });
 
+test('one module computes the digests of what is remembered', () => {
+  const byHand =
+    /createHash\('sha256'\)\.update\((?:`(?:\$\{\w*role\}|tool|user|assistant)\\n|'(?:tool|user|assistant)\\n)/;
+  const wrong = sources.filter((path) => byHand.test(read(path)));
+  expect(wrong).toEqual(['src/core/memory/reference.ts']);
+});
+
 test('the core is pure: no clock, no randomness, no process, no waiting', () => {
   const wrong = sources.filter((path) => floorOf(path) === 'core' && IMPURE.test(read(path)));
   expect(wrong).toEqual([]);

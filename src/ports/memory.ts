@@ -1,4 +1,4 @@
-import type { TextRole } from '../core/memory-api/records.ts';
+import type { TextRole } from '../core/memory/reference.ts';
 
 /**
  * Where memories live. One contract for the embedded store, the hosted service and the fake; the

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { textDigest } from '../../src/core/memory-api/records.ts';
+import { textDigest } from '../../src/core/memory/reference.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { applyEdits } from '../../src/core/plan/edits.ts';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
-import { contentDigest, recordBytes } from '../../src/core/memory-api/records.ts';
+import { recordBytes } from '../../src/core/memory-api/records.ts';
+import { contentDigest } from '../../src/core/memory/reference.ts';
 import { proofOf } from '../../src/core/shortening/proofs.ts';
 import { MemoryError } from '../../src/ports/memory.ts';
 import { manualClock } from '../support/manual-clock.ts';

@@ -10,17 +10,19 @@ import {
 } from '../../src/core/memory-api/contract.ts';
 import type { FaultCode } from '../../src/core/memory-api/faults.ts';
 import {
-  contentDigest,
-  contentReference,
   type ContentRecord,
   recordBytes,
   recordOfText,
-  textDigest,
   textOfRecord,
 } from '../../src/core/memory-api/records.ts';
+import {
+  contentDigest,
+  contentReference,
+  textDigest,
+  referenceOf,
+} from '../../src/core/memory/reference.ts';
 import { parseShape } from '../../src/core/memory-api/shape.ts';
 import { proofOf } from '../../src/core/shortening/proofs.ts';
-import { referenceOf } from '../../src/core/memory/reference.ts';
 import type { StoredRecord } from '../../src/ports/memory.ts';
 import { FakeMemory } from './fake-memory.ts';
 

@@ -3,14 +3,13 @@ import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { parse } from 'yaml';
+import { recordBytes, recordOfText } from '../../src/core/memory-api/records.ts';
 import {
   contentDigest,
   contentReference,
-  recordBytes,
-  recordOfText,
   textDigest,
-} from '../../src/core/memory-api/records.ts';
-import { referenceOf } from '../../src/core/memory/reference.ts';
+  referenceOf,
+} from '../../src/core/memory/reference.ts';
 
 /** The contract as it is published, and values that use every member of it. */
 

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import type { TextRole } from '../../src/core/memory-api/records.ts';
+import { type TextRole, textDigest } from '../../src/core/memory/reference.ts';
 import type { MemoryRecord, RecallQuestion, SpeakerRole } from '../../src/ports/memory.ts';
 
 /** A record as capture makes it; only the text needs to be said. */
@@ -20,7 +19,7 @@ export function outputRecordOf(
 
 function madeOf<Role extends TextRole>(role: Role, text: string) {
   return {
-    digest: createHash('sha256').update(`${role}\n${text}`).digest('base64url'),
+    digest: textDigest(role, text),
     space: 'project',
     role,
     text,

@@ -1,11 +1,10 @@
+import { recordBytes, recordOfText } from '../../src/core/memory-api/records.ts';
 import {
   contentDigest,
   contentReference,
-  recordBytes,
-  recordOfText,
   type TextRole,
   textDigest,
-} from '../../src/core/memory-api/records.ts';
+} from '../../src/core/memory/reference.ts';
 import type { ItemFilter, NewObject, ServiceQuestion } from '../../src/ports/service-store.ts';
 
 /** What a service's store is given, with everything that a test does not care about filled in. */

@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { lstat, readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { REFERENCES, referenceOf } from '../../core/memory/reference.ts';
+import { REFERENCES, referenceOf, textDigest } from '../../core/memory/reference.ts';
 import { makePrivateFolder } from './private-files.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -59,7 +59,7 @@ export function readOutputFile(dataFolder: string, ref: string): string | undefi
       const stat = fstatSync(file);
       if (!stat.isFile() || stat.size > FILE_BYTES_MAX) return undefined;
       const bytes = readFileSync(file);
-      const digest = createHash('sha256').update('tool\n').update(bytes).digest('base64url');
+      const digest = textDigest('tool', bytes);
       return referenceOf(digest) === ref ? bytes.toString('utf8') : undefined;
     } finally {
       closeSync(file);

@@ -5,17 +5,19 @@ import type {
   StoredObject,
 } from '../../core/memory-api/contract.ts';
 import {
-  contentDigest,
-  contentReference,
   type ContentRecord,
   RECORD_BYTES_MAX,
   recordBytes,
   recordOfText,
-  type TextRole,
-  textDigest,
   textOfRecord,
 } from '../../core/memory-api/records.ts';
-import { referenceOf } from '../../core/memory/reference.ts';
+import {
+  contentDigest,
+  contentReference,
+  type TextRole,
+  textDigest,
+  referenceOf,
+} from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type {
   MemoryRecord,

@@ -5,7 +5,8 @@ import type { OpenHostedMemory } from '../../adapters/memory-client/open-hosted-
 import { parseMemory } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { PROOF_FEATURE, type WhoAmI } from '../../core/memory-api/contract.ts';
-import { OUTPUT_PLACE, textDigest } from '../../core/memory-api/records.ts';
+import { OUTPUT_PLACE } from '../../core/memory-api/records.ts';
+import { textDigest } from '../../core/memory/reference.ts';
 import { outputProof } from '../../core/shortening/proofs.ts';
 import type { MemoryMode } from '../../core/settings/settings.ts';
 import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';

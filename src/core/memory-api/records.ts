@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createHash } from 'node:crypto';
-import { base32Of } from '../memory/reference.ts';
+import type { TextRole } from '../memory/reference.ts';
 import { canonicalJson } from './canonical.ts';
 import { eitherOf, type Infer, listOf, members, oneOf, text } from './shape.ts';
 
@@ -54,8 +53,6 @@ export type ToolOutputRecord = Infer<typeof toolOutputRecord>;
 export type NoteRecord = Infer<typeof noteRecord>;
 export type ContentRecord = ExchangeRecord | ToolOutputRecord | NoteRecord;
 
-export type TextRole = 'user' | 'assistant' | 'tool';
-
 /** An output belongs to its call, and has no place of its own in a conversation. */
 export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
 
@@ -85,27 +82,4 @@ export function textOfRecord(record: ContentRecord): { role: TextRole; said: str
 export function recordBytes(record: ContentRecord): Buffer | undefined {
   const json = canonicalJson(record);
   return json === undefined ? undefined : Buffer.from(json, 'utf8');
-}
-
-const DIGEST_START = 'sha256:';
-
-/** `sha256:` and base64url of the SHA-256 over a record's canonical bytes. */
-export function contentDigest(bytes: Uint8Array): string {
-  return DIGEST_START + createHash('sha256').update(bytes).digest('base64url');
-}
-
-const REFERENCE_STARTS: Readonly<Record<ContentRecord['k'], string>> = {
-  exchange: 'ex_',
-  tool_output: 'to_',
-  note: 'nt_',
-};
-
-/** The record's kind and the first 80 bits of its digest, in lower-case base32. */
-export function contentReference(kind: ContentRecord['k'], digest: string): string {
-  return REFERENCE_STARTS[kind] + base32Of(digest.slice(DIGEST_START.length));
-}
-
-/** Names a text wherever it is kept: base64url SHA-256 over the role, a line feed and the text. */
-export function textDigest(role: TextRole, said: string): string {
-  return createHash('sha256').update(`${role}\n${said}`).digest('base64url');
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { textDigest } from './reference.ts';
 import type { Answer } from '../dialects/answer.ts';
 import { lastingPart, withoutAnnouncements } from './announcements.ts';
 import { type Heard, withoutEchoes } from './echoes.ts';
@@ -87,8 +87,8 @@ export function cleanExchange({
   assistantText,
 }: Pick<Exchange, 'humanText' | 'assistantText'>): CleanExchange {
   const said = cleanAnswer(assistantText);
-  const humanDigest = digestOf('user', cleanText(humanText));
-  return { humanText, humanDigest, said, saidDigest: digestOf('assistant', said) };
+  const humanDigest = textDigest('user', cleanText(humanText));
+  return { humanText, humanDigest, said, saidDigest: textDigest('assistant', said) };
 }
 
 /** The digests that an exchange has as memories: what a request already holds is not recalled. */
@@ -97,17 +97,13 @@ export function heldDigests(
   blocks: readonly string[],
 ): readonly string[] {
   const own = withoutEchoes(said, { blocks, key: '', question: humanText });
-  return [humanDigest, saidDigest, ...(own === said ? [] : [digestOf('assistant', own)])];
+  return [humanDigest, saidDigest, ...(own === said ? [] : [textDigest('assistant', own)])];
 }
 
 const NOTHING_HEARD: Heard = { ...NO_BLOCKS, question: '' };
 
 function captured(role: 'user' | 'assistant', text: string): CapturedText {
-  return { digest: digestOf(role, text), role, text };
-}
-
-function digestOf(role: 'user' | 'assistant', text: string): string {
-  return createHash('sha256').update(`${role}\n${text}`).digest('base64url');
+  return { digest: textDigest(role, text), role, text };
 }
 
 function cleanText(text: string, own: OwnBlocks = NO_BLOCKS): string {

@@ -1,6 +1,19 @@
 import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
 
-/** Names a record in a shell, a stub and a block: short, stable, typed by people. */
+/**
+ * All digests and references of what is remembered. A text has one digest wherever it is kept, and a
+ * reference (`m_…`) that names it in a shell, a stub and a block. The memory API names a record, which
+ * may hold several texts, by the digest of its canonical bytes. Both stand in stored rows, in files and
+ * in conversations of years ago, so neither may ever be computed in another way.
+ */
+
+export type TextRole = 'user' | 'assistant' | 'tool';
+
+/** Names a text: base64url SHA-256 over the role, a line feed and the text. */
+export function textDigest(role: TextRole, said: string | Uint8Array): string {
+  return createHash('sha256').update(`${role}\n`).update(said).digest('base64url');
+}
 
 /** 80 bits: two records of one store share a reference with a chance of 1 in 10^12 at 10^6 records. */
 const REFERENCE_BYTES = 10;
@@ -29,4 +42,25 @@ export function base32Of(digest: string): string {
   let text = '';
   for (let shift = 75n; shift >= 0n; shift -= 5n) text += ALPHABET[Number((bits >> shift) & 31n)];
   return text;
+}
+
+const DIGEST_START = 'sha256:';
+
+/** `sha256:` and base64url of the SHA-256 over a record's canonical bytes. */
+export function contentDigest(bytes: Uint8Array): string {
+  return DIGEST_START + createHash('sha256').update(bytes).digest('base64url');
+}
+
+/** What a record of the memory API is. */
+export type ContentKind = 'exchange' | 'tool_output' | 'note';
+
+const REFERENCE_STARTS: Readonly<Record<ContentKind, string>> = {
+  exchange: 'ex_',
+  tool_output: 'to_',
+  note: 'nt_',
+};
+
+/** The record's kind and the first 80 bits of its digest, in lower-case base32. */
+export function contentReference(kind: ContentKind, digest: string): string {
+  return REFERENCE_STARTS[kind] + base32Of(digest.slice(DIGEST_START.length));
 }

@@ -5,7 +5,6 @@
  * An output that is not exactly one text (pictures, several parts, parts with fields of their own)
  * has no text here and is therefore never touched.
  */
-import { createHash } from 'node:crypto';
 import { dialectOf } from '../dialects/dialects.ts';
 import {
   asList,
@@ -27,7 +26,7 @@ import {
   valueEnd,
 } from '../bytes/json-scan.ts';
 import { hasPrivate } from '../redaction/redaction.ts';
-import { REFERENCES } from '../memory/reference.ts';
+import { REFERENCES, textDigest } from '../memory/reference.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
 import { ReadCounts } from './read-counts.ts';
 import { filesPrinted } from './shell-reads.ts';
@@ -244,7 +243,7 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
     const said = whole.slice(0, toolTextLength(whole));
     const content = bytesOf(bytes, text, { said, isWhole: said.length === whole.length });
     if (content === undefined) return [];
-    const digest = createHash('sha256').update(`tool\n${said}`).digest('base64url');
+    const digest = textDigest('tool', said);
     const tokens = estimateTokens(bytes, content.start, content.end);
     const isClientStub = CLIENT_STUBS.some((start) => said.startsWith(start));
     const output = { callId, content, text: said, digest, tokens, isClientStub };

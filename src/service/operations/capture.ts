@@ -9,13 +9,11 @@ import {
 } from '../../core/memory-api/contract.ts';
 import {
   type ContentRecord,
-  contentDigest,
-  contentReference,
   recordBytes,
   RECORD_BYTES_MAX,
-  textDigest,
   textOfRecord,
 } from '../../core/memory-api/records.ts';
+import { contentDigest, contentReference, textDigest } from '../../core/memory/reference.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { NewObject, ObjectState, SpaceState, SpokenText } from '../../ports/service-store.ts';
 import {

@@ -3,14 +3,12 @@ import { assert, constantFrom, jsonValue, nat, property, tuple, uint8Array } fro
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 import {
-  contentDigest,
   contentRecord,
-  contentReference,
   recordBytes,
   recordOfText,
-  textDigest,
   textOfRecord,
 } from '../../../src/core/memory-api/records.ts';
+import { contentDigest, contentReference, textDigest } from '../../../src/core/memory/reference.ts';
 import {
   formatServiceKey,
   parseServiceKey,
