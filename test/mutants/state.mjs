@@ -1,6 +1,7 @@
 /** Rules of ledger and state, each switched off by one change, and the test file that must then fail. */
 
 const IDENTITY = 'test/proxy/conversation-identity.test.ts';
+const LATE = 'test/proxy/late-ledger.test.ts';
 const LEDGER = 'test/adapters/ledger.test.ts';
 const INJECTIONS = 'src/core/recall/injections.ts';
 
@@ -85,6 +86,22 @@ export const STATE = [
     to: 'if (found.missing !== undefined && isWhole && prompt === undefined) {',
     test: IDENTITY,
     only: 'late',
+  },
+  {
+    name: 'what is out comes back while the ledger is late',
+    file: 'src/proxy/shortener.ts',
+    from: 'if (guess !== undefined && known.length <= (before?.length ?? 0)) return guess;',
+    to: '',
+    test: LATE,
+    only: 'stays as it was',
+  },
+  {
+    name: 'a batch is made while the ledger is late',
+    file: 'src/proxy/shortener.ts',
+    from: "this.#want({ ...call, verdict: 'no_more' }, known, fill)",
+    to: 'this.#want(call, known, fill)',
+    test: LATE,
+    only: 'no new one',
   },
   {
     name: 'references to stored items take the blocks away',

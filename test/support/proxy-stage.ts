@@ -4,6 +4,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import type { ProxySettings, UpstreamSettings } from '../../src/core/settings/settings.ts';
+import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { Outbox } from '../../src/ports/outbox.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
@@ -39,6 +40,8 @@ export interface StageOptions {
   readonly provider?: ProviderOptions;
   /** Stands between the proxy and its store. */
   readonly wrap?: (memory: Memory) => Memory;
+  /** Stands between the proxy and its ledger. */
+  readonly wrapLedger?: (ledger: Ledger) => Ledger;
   /** In place of the store's own. */
   readonly outbox?: () => Outbox;
 }
@@ -54,6 +57,7 @@ export async function openProxyStage({
   settings,
   provider: options = {},
   wrap,
+  wrapLedger,
   outbox,
 }: StageOptions): Promise<ProxyStage> {
   const provider = await startScriptedProvider(options);
@@ -70,7 +74,7 @@ export async function openProxyStage({
     version: '0.1.2',
     live: () => ({ proxy, upstreams }),
     memory,
-    ledger: store.ledger,
+    ledger: wrapLedger?.(store.ledger) ?? store.ledger,
     outbox: outbox?.() ?? store.outbox,
     requestLog: store.requestLog,
     clock: { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs },
