@@ -19,7 +19,7 @@ import type { RequestRow } from '../ports/request-log.ts';
 import { createHandler } from '../proxy/handle.ts';
 import { findUpstream } from '../proxy/forward.ts';
 import { InFlight } from '../proxy/in-flight.ts';
-import type { ConfiguredUpstream, LiveSettings } from '../proxy/parts.ts';
+import type { ConfiguredUpstream, LiveSettings } from '../proxy/dependencies.ts';
 import { warmUp } from '../proxy/warm-up.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { Terminal } from './terminal.ts';

@@ -11,7 +11,7 @@ import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
 import type { ConversationState } from './conversation-state.ts';
-import type { ProxyParts } from './parts.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
 // Nobody waits for history; a ledger that takes longer is asked again with the next request.
@@ -19,13 +19,13 @@ const LEDGER_MS = 1000;
 
 const NOWHERE = { start: 0, number: 0 };
 
-type KeeperParts = Pick<ProxyParts, 'clock' | 'outbox' | 'ledger' | 'blockKey'>;
+type KeeperDependencies = Pick<ProxyDependencies, 'clock' | 'outbox' | 'ledger' | 'blockKey'>;
 
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
-  readonly #parts: KeeperParts;
-  constructor(parts: KeeperParts) {
-    this.#parts = parts;
+  readonly #dependencies: KeeperDependencies;
+  constructor(dependencies: KeeperDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /**
@@ -74,7 +74,7 @@ export class CaptureKeeper {
     const answer = isWhole ? exchange.assistantText : '';
     const heard = this.#heardBy(exchange, placements);
     const texts = [captureHuman(exchange.humanText, heard), captureAssistant(answer, heard)];
-    this.#outbox(recordsOf(reading, place, { texts, at: this.#parts.clock.now() }));
+    this.#outbox(recordsOf(reading, place, { texts, at: this.#dependencies.clock.now() }));
   }
 
   /** Called with a whole answer before the client has its last byte. */
@@ -123,15 +123,15 @@ export class CaptureKeeper {
     const start = placeOf(reading)?.exchange.start;
     const fingerprint = start === undefined ? undefined : reading.view.items[start]?.fingerprint;
     if (fingerprint === undefined) return;
-    const at = this.#parts.clock.now();
+    const at = this.#dependencies.clock.now();
     // Nothing that is sent depends on it, so nobody waits for it.
-    void this.#parts.ledger.record([{ ...cutAddress(reading, fingerprint), at }]);
+    void this.#dependencies.ledger.record([{ ...cutAddress(reading, fingerprint), at }]);
   }
 
   /** Undefined when it could not be found out. */
   async #wasCut(reading: Reading, fingerprint: string): Promise<boolean | undefined> {
     const address = cutAddress(reading, fingerprint);
-    const found = await this.#parts.ledger.find([address], LEDGER_MS);
+    const found = await this.#dependencies.ledger.find([address], LEDGER_MS);
     if (found.has(address)) return true;
     return found.missing === undefined ? false : undefined;
   }
@@ -142,23 +142,23 @@ export class CaptureKeeper {
     place: ExchangePlace,
     texts: readonly (CapturedText | undefined)[],
   ): void {
-    const at = this.#parts.clock.now();
+    const at = this.#dependencies.clock.now();
     const records = recordsOf(reading, place, { texts, at });
     this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
   }
 
   #heardBy({ humanText }: Exchange, placements: readonly Placement[]): Heard {
     const blocks = placements.map(({ block }) => block);
-    return { blocks, key: this.#parts.blockKey, question: humanText };
+    return { blocks, key: this.#dependencies.blockKey, question: humanText };
   }
 
   #outbox(records: readonly MemoryRecord<SpeakerRole>[]): void {
-    if (records.length > 0) this.#parts.outbox.keep(records);
+    if (records.length > 0) this.#dependencies.outbox.keep(records);
   }
 
   /** After something was forgotten, or the store became another one, what was kept may be gone. */
   #keptOf({ state }: Reading): ConversationState {
-    const generation = this.#parts.ledger.generation();
+    const generation = this.#dependencies.ledger.generation();
     if (state.keptIn !== generation) {
       state.keptExchanges.clear();
       state.keptHistories.clear();

@@ -6,7 +6,7 @@ import { cachePrices } from '../core/shortening/pricing.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { TrackedCost } from './conversation-state.ts';
 import { withinDeadline } from './memory-deadline.ts';
-import type { ProxyParts } from './parts.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
 /**
@@ -25,10 +25,10 @@ export interface KnownCost {
 }
 
 export class CostMeter {
-  readonly #parts: Pick<ProxyParts, 'requestLog' | 'ledger' | 'clock'>;
+  readonly #dependencies: Pick<ProxyDependencies, 'requestLog' | 'ledger' | 'clock'>;
 
-  constructor(parts: Pick<ProxyParts, 'requestLog' | 'ledger' | 'clock'>) {
-    this.#parts = parts;
+  constructor(dependencies: Pick<ProxyDependencies, 'requestLog' | 'ledger' | 'clock'>) {
+    this.#dependencies = dependencies;
   }
 
   /** Asks log and ledger once a conversation, within `ms` milliseconds. Never throws. */
@@ -58,9 +58,9 @@ export class CostMeter {
     const metered = meter(known.state, requestOf(row, usage));
     const verdict = known.verdict === 'goes_on' ? metered.state.verdict : known.verdict;
     if (verdict !== known.verdict && verdict !== 'goes_on') {
-      const at = this.#parts.clock.now();
+      const at = this.#dependencies.clock.now();
       // The next request is still to come, and this process knows the verdict by heart.
-      void this.#parts.ledger.record([{ ...verdictAddress(reading.place), verdict, at }]);
+      void this.#dependencies.ledger.record([{ ...verdictAddress(reading.place), verdict, at }]);
     }
     reading.state.cost = { ...known, state: metered.state, verdict };
     const { price } = metered;
@@ -72,8 +72,10 @@ export class CostMeter {
     const filter = { conversation, limit: ROWS_MAX };
     const address = verdictAddress(place);
     const [rows, found] = await Promise.all([
-      withinDeadline(ms, () => this.#parts.requestLog.conversation(filter)).catch(() => undefined),
-      this.#parts.ledger.find([address], ms),
+      withinDeadline(ms, () => this.#dependencies.requestLog.conversation(filter)).catch(
+        () => undefined,
+      ),
+      this.#dependencies.ledger.find([address], ms),
     ]);
     const written = found.get(address)?.verdict;
     if (rows === undefined || (written === undefined && found.missing !== undefined))

@@ -6,7 +6,7 @@ import { answerHeaders, forwardHeaders, withoutRetry } from '../core/http/header
 import type { Route } from '../core/http/routes.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { ConfiguredUpstream, LiveSettings } from './parts.ts';
+import type { ConfiguredUpstream, LiveSettings } from './dependencies.ts';
 
 /** The upstream of a route's dialect; undefined where none is configured. */
 export function findUpstream(live: LiveSettings, route: Route): ConfiguredUpstream | undefined {

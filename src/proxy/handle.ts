@@ -22,7 +22,7 @@ import {
   type OwnBytes,
   upstreamFor,
 } from './forward.ts';
-import type { LiveSettings, ProxyParts } from './parts.ts';
+import type { LiveSettings, ProxyDependencies } from './dependencies.ts';
 import { type Reading, readSteps } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { isTriedAgain } from './refusal-watch.ts';
@@ -40,8 +40,8 @@ import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
  * steps are here in order. Memory may fail at every step and then only its state changes: nothing but
  * a mode that does not exist, a missing upstream or a dead provider stops a request.
  */
-export function createHandler(parts: ProxyParts): ProxyHandler {
-  const requests = new RequestHandler(parts);
+export function createHandler(dependencies: ProxyDependencies): ProxyHandler {
+  const requests = new RequestHandler(dependencies);
   const handler: Handler = (request, outgoing) => requests.handle(request, outgoing);
   return Object.assign(handler, { drain: (withinMs: number) => requests.drain(withinMs) });
 }
@@ -63,7 +63,7 @@ const HISTORY_MS = 100;
 const AHEAD_MS = 20;
 
 class RequestHandler {
-  readonly #parts: ProxyParts;
+  readonly #dependencies: ProxyDependencies;
   readonly #conversations = new Conversations();
   readonly #slices: Slices;
   readonly #recaller: Recaller;
@@ -75,14 +75,14 @@ class RequestHandler {
   readonly #meter: CostMeter;
   readonly #longCaches: LongCacheWatch;
 
-  constructor(parts: ProxyParts) {
-    this.#parts = parts;
-    this.#slices = new Slices(parts.clock);
-    this.#recaller = new Recaller(parts);
-    this.#shortener = new Shortener(parts);
-    this.#keeper = new CaptureKeeper(parts);
-    this.#meter = new CostMeter(parts);
-    this.#longCaches = new LongCacheWatch(parts);
+  constructor(dependencies: ProxyDependencies) {
+    this.#dependencies = dependencies;
+    this.#slices = new Slices(dependencies.clock);
+    this.#recaller = new Recaller(dependencies);
+    this.#shortener = new Shortener(dependencies);
+    this.#keeper = new CaptureKeeper(dependencies);
+    this.#meter = new CostMeter(dependencies);
+    this.#longCaches = new LongCacheWatch(dependencies);
   }
 
   async drain(withinMs: number): Promise<void> {
@@ -90,14 +90,14 @@ class RequestHandler {
   }
 
   async handle(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
-    const record = new RequestRecord(this.#parts, this.#meter, request);
+    const record = new RequestRecord(this.#dependencies, this.#meter, request);
     const gone = goneSignal(outgoing);
-    this.#parts.inFlight?.add(record);
+    this.#dependencies.inFlight?.add(record);
     const held = this.#busy.hold();
     try {
       const context = { request, outgoing, record, gone, held };
       if (request.route.kind === 'model') await this.#answer(context);
-      else record.ended(await relayUntouched(this.#parts, context));
+      else record.ended(await relayUntouched(this.#dependencies, context));
     } catch (error) {
       if (gone.aborted) record.ended('client-gone');
       else record.failed(error);
@@ -105,14 +105,14 @@ class RequestHandler {
       if (!outgoing.headersSent) setHeaders(outgoing, record.evidence());
       throw error;
     } finally {
-      this.#parts.inFlight?.delete(record);
+      this.#dependencies.inFlight?.delete(record);
       held.release();
       record.close();
     }
   }
 
   async #answer({ request, outgoing, record, gone, held }: RequestContext): Promise<void> {
-    const live = this.#parts.live();
+    const live = this.#dependencies.live();
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
     const modes = this.#modesOf(request, live);
@@ -140,7 +140,7 @@ class RequestHandler {
       request,
       changed: change.body,
       signal: gone,
-      isTriedAgain: reading === undefined || isTriedAgain(reading.state, this.#parts.clock),
+      isTriedAgain: reading === undefined || isTriedAgain(reading.state, this.#dependencies.clock),
       onRefused: async (own) => {
         record.refused();
         if (reading !== undefined) await this.#noteRefusal(reading, change, own);
@@ -185,7 +185,7 @@ class RequestHandler {
       memoryMode: live.proxy.memoryMode,
       compressionMode:
         findUpstream(live, request.route)?.settings.compressionMode ?? live.proxy.compressionMode,
-      supports: this.#parts.memory.supports,
+      supports: this.#dependencies.memory.supports,
     });
   }
 
@@ -216,7 +216,7 @@ class RequestHandler {
 
   /** Finds what may be left out and what was recalled before, recalls, and settles what goes. */
   async #askMemory({ modes, settings }: ChangeCall, reading: Reading | undefined) {
-    const { clock } = this.#parts;
+    const { clock } = this.#dependencies;
     const deadline = new Deadline(clock, settings.recallMs);
     const asked = { modes, settings, deadline };
     if (reading === undefined) {
@@ -249,7 +249,7 @@ class RequestHandler {
     { plan, cacheMarks = [] }: Change,
     own: OwnBytes,
   ): Promise<void> {
-    if (own === 'refused') reading.state.refusedBothAt = this.#parts.clock.monotonic();
+    if (own === 'refused') reading.state.refusedBothAt = this.#dependencies.clock.monotonic();
     if (own !== 'accepted') return;
     if (plan.recalledTokens > 0) await this.#recaller.refused(reading);
     if (plan.elidedItems > 0) await this.#shortener.refused(reading);

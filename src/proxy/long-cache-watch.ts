@@ -6,7 +6,7 @@ import { afterPause, longCacheEdits, wasServed } from '../core/shortening/long-c
 import type { Modes } from '../core/http/modes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { Deadline } from './deadline.ts';
-import type { ProxyParts } from './parts.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
 /**
@@ -25,10 +25,10 @@ export interface LongCacheCall {
 }
 
 export class LongCacheWatch {
-  readonly #parts: Pick<ProxyParts, 'ledger' | 'clock'>;
+  readonly #dependencies: Pick<ProxyDependencies, 'ledger' | 'clock'>;
 
-  constructor(parts: Pick<ProxyParts, 'ledger' | 'clock'>) {
-    this.#parts = parts;
+  constructor(dependencies: Pick<ProxyDependencies, 'ledger' | 'clock'>) {
+    this.#dependencies = dependencies;
   }
 
   /** What is written into this request's cache marks. Never throws. */
@@ -82,7 +82,9 @@ export class LongCacheWatch {
     if (known !== undefined) return known.state;
     // Nothing was answered yet: nobody has seen this conversation before.
     const isNew = !view.items.some(({ role }) => role === 'assistant');
-    const found = isNew ? undefined : await this.#parts.ledger.find([addressOf(place)], withinMs);
+    const found = isNew
+      ? undefined
+      : await this.#dependencies.ledger.find([addressOf(place)], withinMs);
     const entry = found?.get(addressOf(place));
     if (entry === undefined && found?.missing !== undefined) return 'unknown';
     const state =
@@ -94,8 +96,8 @@ export class LongCacheWatch {
   }
 
   async #record({ place }: Reading, state: LongCache): Promise<void> {
-    await this.#parts.ledger.record([
-      { ...addressOf(place), ...state, at: this.#parts.clock.now() },
+    await this.#dependencies.ledger.record([
+      { ...addressOf(place), ...state, at: this.#dependencies.clock.now() },
     ]);
   }
 }

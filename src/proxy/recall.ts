@@ -26,7 +26,7 @@ import type { ProxySettings } from '../core/settings/settings.ts';
 import type { KnownBlock } from './conversation-state.ts';
 import type { Deadline } from './deadline.ts';
 import { HeldDigests } from './held-digests.ts';
-import type { ProxyParts } from './parts.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 import { RecallGuard } from './recall-guard.ts';
 
@@ -69,13 +69,13 @@ export type Replayed =
 
 /** Replays the blocks that the ledger knows, recalls for a new prompt, and records what it placed. */
 export class Recaller {
-  readonly #parts: ProxyParts;
+  readonly #dependencies: ProxyDependencies;
   readonly #guard: RecallGuard;
   readonly #held = new HeldDigests();
 
-  constructor(parts: ProxyParts) {
-    this.#parts = parts;
-    this.#guard = new RecallGuard(parts.memory, parts.clock);
+  constructor(dependencies: ProxyDependencies) {
+    this.#dependencies = dependencies;
+    this.#guard = new RecallGuard(dependencies.memory, dependencies.clock);
   }
 
   /**
@@ -88,7 +88,7 @@ export class Recaller {
     if (reading === undefined || state !== undefined) {
       return settled({ placements: NOTHING, state: state ?? 'skipped_unsupported' });
     }
-    const generation = this.#parts.ledger.generation();
+    const generation = this.#dependencies.ledger.generation();
     const humans = humanItems(reading.view, reading.place);
     const loop = humans.at(-1)?.answered;
     const isLoop = loop !== undefined && unansweredItem(reading.view) === undefined;
@@ -120,7 +120,7 @@ export class Recaller {
     const question = this.#question(reading, prompt, { tokensMax, placements, leaving });
     const { passages, state } = await this.#guard.recall(question, call.deadline.msLeft);
     // What was found, or placed earlier, may be what was forgotten while the memory was asked.
-    if (this.#parts.ledger.generation() !== generation) {
+    if (this.#dependencies.ledger.generation() !== generation) {
       return { placements: NOTHING, state: 'degraded_unavailable' };
     }
     // A degraded recall is not recorded: the next request of this prompt asks again.
@@ -128,7 +128,7 @@ export class Recaller {
     const earlier = room.dropsEarlier ? NOTHING : placements;
     const told = toldBy(earlier, leaving);
     const written = writeRecallBlock(passages, tokensMax - MARK_TOKENS, told);
-    const block = marked(written, this.#parts.blockKey);
+    const block = marked(written, this.#dependencies.blockKey);
     const form = contentForm(reading.view, prompt.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(prompt, placements, undefined);
@@ -145,7 +145,9 @@ export class Recaller {
   async refused({ view, place, state }: Reading): Promise<void> {
     state.blocks.clear();
     const addresses = refusalAddresses(view, place, 'recall');
-    await this.#parts.ledger.record(refusalEntries(addresses, this.#parts.clock.now()));
+    await this.#dependencies.ledger.record(
+      refusalEntries(addresses, this.#dependencies.clock.now()),
+    );
   }
 
   /** `isLasting`: true of the later requests of this prompt too. */
@@ -157,8 +159,8 @@ export class Recaller {
     const { view, place } = reading;
     const refusals = refusalAddresses(view, place, 'recall');
     const asked = [...refusals, ...blockAddresses(humans)];
-    const found = await this.#parts.ledger.find(asked, deadline.msLeft);
-    const now = this.#parts.clock.now();
+    const found = await this.#dependencies.ledger.find(asked, deadline.msLeft);
+    const now = this.#dependencies.clock.now();
     if (isRefused(refusals, found, now)) {
       const recalled = { placements: NOTHING, state: 'skipped_unsupported' } as const;
       return { replayed: settled(recalled), isLasting: false };
@@ -176,7 +178,7 @@ export class Recaller {
       const recalled = { placements, state: stateOfMiss(found.missing) };
       return { replayed: settled(recalled), isLasting: false };
     }
-    if (found.missing === undefined) await this.#parts.ledger.record(pins);
+    if (found.missing === undefined) await this.#dependencies.ledger.record(pins);
     if (prompt === undefined) return { replayed: settled(stateOf(placements)), isLasting: true };
     if (reading.hasProviderState) {
       const state = placements.length === 0 ? 'skipped_unsupported' : 'recalled';
@@ -195,7 +197,9 @@ export class Recaller {
     decided: BlockFact | undefined,
   ): Promise<Recalled> {
     const fact = decided ?? ({ block: '', form: 'text', dropsEarlier: false } as const);
-    await this.#parts.ledger.record(entriesFor(prompt, { ...fact, at: this.#parts.clock.now() }));
+    await this.#dependencies.ledger.record(
+      entriesFor(prompt, { ...fact, at: this.#dependencies.clock.now() }),
+    );
     return stateOf(placements);
   }
 
@@ -211,7 +215,7 @@ export class Recaller {
       assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
       excludeDigests: this.#held.of(items, exchanges, blocks).filter((digest) => !left.has(digest)),
       tokensMax,
-      now: this.#parts.clock.now(),
+      now: this.#dependencies.clock.now(),
     };
   }
 }

@@ -3,7 +3,7 @@ import { ProxyError } from '../core/errors.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import { forwardUntouched, headersForClient, upstreamFor } from './forward.ts';
-import type { ProxyParts } from './parts.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 import { relay, type RelayEnd } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
 
@@ -13,10 +13,10 @@ const LIST_HEADERS_MS = 3_000;
 
 /** Relays a request that memory has no business with: the client's bytes, the provider's bytes. */
 export async function relayUntouched(
-  parts: ProxyParts,
+  dependencies: ProxyDependencies,
   { request, outgoing, record, gone }: RelayedScene,
 ): Promise<RelayEnd> {
-  const configured = upstreamFor(parts.live(), request.route);
+  const configured = upstreamFor(dependencies.live(), request.route);
   const answer = await withinDeadline(request.method === 'POST', (late) =>
     forwardUntouched({
       configured,
@@ -33,7 +33,7 @@ export async function relayUntouched(
       headers: [
         ...headersForClient(answer, configured),
         'x-svc-local-proxy',
-        parts.version,
+        dependencies.version,
         'x-svc-request-id',
         request.id,
       ],

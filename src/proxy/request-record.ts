@@ -14,7 +14,7 @@ import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { CostMeter } from './cost-meter.ts';
-import type { ProxyParts } from './parts.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 import type { RelayEnd } from './relay.ts';
 
@@ -25,7 +25,7 @@ interface Recalled {
 
 /** Notes what happens to one request, for its evidence headers and its row in the request log. */
 export class RequestRecord {
-  readonly #parts: ProxyParts;
+  readonly #dependencies: ProxyDependencies;
   readonly #meter: CostMeter;
   readonly #request: ClientRequest;
   readonly #at: number;
@@ -42,11 +42,11 @@ export class RequestRecord {
   #placements: readonly Placement[] = [];
   #isLogin = false;
 
-  constructor(parts: ProxyParts, meter: CostMeter, request: ClientRequest) {
-    this.#parts = parts;
+  constructor(dependencies: ProxyDependencies, meter: CostMeter, request: ClientRequest) {
+    this.#dependencies = dependencies;
     this.#meter = meter;
     this.#request = request;
-    this.#at = parts.clock.now();
+    this.#at = dependencies.clock.now();
     this.#lastMark = request.startedAt;
     this.#mark('body');
   }
@@ -120,7 +120,7 @@ export class RequestRecord {
   evidence(): string[] {
     if (this.#modes === undefined) return [];
     return evidenceHeaders({
-      version: this.#parts.version,
+      version: this.#dependencies.version,
       requestId: this.#request.id,
       modes: this.#modes,
       memoryState: this.#memoryState,
@@ -135,8 +135,8 @@ export class RequestRecord {
 
   close(): void {
     const row = this.#meter.priced({ ...this.#row(), ...this.#recallUse() }, this.#reading);
-    this.#parts.requestLog.add(row);
-    this.#parts.onRow(row);
+    this.#dependencies.requestLog.add(row);
+    this.#dependencies.onRow(row);
   }
 
   /** Once the answer has ended: what a block came to is nothing that a client waits for. */
@@ -182,7 +182,7 @@ export class RequestRecord {
   }
 
   #mark(step: string): void {
-    const now = this.#parts.clock.monotonic();
+    const now = this.#dependencies.clock.monotonic();
     // Microseconds are noise in a log that a person reads.
     this.#ms[step] = Math.round((now - this.#lastMark) * 100) / 100;
     this.#lastMark = now;

@@ -43,7 +43,7 @@ import {
 } from '../core/shortening/window.ts';
 import type { Deadline } from './deadline.ts';
 import { OutputKeeper } from './output-keeper.ts';
-import type { ProxyParts } from './parts.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
 import { ReadItems } from './read-items.ts';
 import type { Reading } from './read-request.ts';
@@ -91,15 +91,17 @@ export function leavingOf(candidates: Candidates): Leaving {
 }
 
 export class Shortener {
-  readonly #parts: ProxyParts;
+  readonly #dependencies: ProxyDependencies;
   readonly #possession: PossessionCheck;
   readonly #keeper: OutputKeeper;
   readonly #read = new ReadItems();
 
-  constructor(parts: ProxyParts) {
-    this.#parts = parts;
-    this.#possession = new PossessionCheck(parts.memory, parts.clock);
-    this.#keeper = new OutputKeeper(parts.memory, parts.clock, () => parts.ledger.generation());
+  constructor(dependencies: ProxyDependencies) {
+    this.#dependencies = dependencies;
+    this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
+    this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
+      dependencies.ledger.generation(),
+    );
   }
 
   /** Settles what is left out. `recalled`: the blocks that this request carries. */
@@ -142,8 +144,8 @@ export class Shortener {
     const mark = elisionMark(elisionPlace);
     const measures = isHalfFull(windowOf(reading)) ? measureAddresses(view, place) : [];
     const asked = [...refusals, ...(mark === undefined ? [] : [mark]), ...measures];
-    const found = await this.#parts.ledger.find(asked, call.deadline.msLeft);
-    if (isReal && isRefused(refusals, found, this.#parts.clock.now())) {
+    const found = await this.#dependencies.ledger.find(asked, call.deadline.msLeft);
+    if (isReal && isRefused(refusals, found, this.#dependencies.clock.now())) {
       return { outcome: 'provider_refused' };
     }
     if (isReal && call.verdict === 'send_all') {
@@ -176,7 +178,7 @@ export class Shortener {
     const { key } = place;
     const { batches } = call.reading.state;
     const before = batches.get(key);
-    const asking = this.#parts.ledger.find(elisionAddresses(place), call.deadline.msLeft);
+    const asking = this.#dependencies.ledger.find(elisionAddresses(place), call.deadline.msLeft);
     const guess = before === undefined ? undefined : this.#want(call, before, fill);
     const found = await asking;
     const known = batchesIn(found, place);
@@ -223,7 +225,9 @@ export class Shortener {
     const place = { view: reading.view, owner: reading.place };
     if (counted === 0 || plan.forwardedTokens === 0) return;
     // The answer to this request waits for nobody, and this process knows the count by heart.
-    void this.#parts.ledger.record(measureEntries(measure, place, this.#parts.clock.now()));
+    void this.#dependencies.ledger.record(
+      measureEntries(measure, place, this.#dependencies.clock.now()),
+    );
   }
 
   /** Gives the memory what may be left out later. Never rejects; nobody waits for it. */
@@ -248,7 +252,9 @@ export class Shortener {
   /** The provider refused the shortened request: this conversation is not shortened for an hour. */
   async refused({ view, place }: Reading): Promise<void> {
     const addresses = refusalAddresses(view, place, 'shortening');
-    await this.#parts.ledger.record(refusalEntries(addresses, this.#parts.clock.now()));
+    await this.#dependencies.ledger.record(
+      refusalEntries(addresses, this.#dependencies.clock.now()),
+    );
   }
 
   #factsOf(
@@ -295,7 +301,7 @@ export class Shortener {
     }
     const settled = settle(facts, removal, digests);
     await this.#record(call, settled, removal.comesBack);
-    const { outputFolder } = this.#parts;
+    const { outputFolder } = this.#dependencies;
     const elided = replacementsOf(settled.elided, { outputFolder, forms: facts.repeated });
     return { elided, omitted: settled.omitted, outcome: settled.outcome };
   }
@@ -304,9 +310,9 @@ export class Shortener {
   async #record({ reading, modes }: ShorteningCall, chosen: Batch, comesBack: boolean) {
     const { view, place: owner } = reading;
     const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
-    const at = this.#parts.clock.now();
+    const at = this.#dependencies.clock.now();
     const isNew = chosen.batch.length + chosen.omissions.length > 0;
-    await this.#parts.ledger.record([
+    await this.#dependencies.ledger.record([
       ...(comesBack ? wholeEntries(place, at) : []),
       ...(isNew ? elisionEntries(chosen, place, at) : []),
     ]);

@@ -8,7 +8,7 @@ import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { Outbox } from '../../src/ports/outbox.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
-import type { ConfiguredUpstream } from '../../src/proxy/parts.ts';
+import type { ConfiguredUpstream } from '../../src/proxy/dependencies.ts';
 import { PROXY_SETTINGS, startServer, TOKEN } from './local-server.ts';
 import { ask, type ClientAnswer } from './sockets.ts';
 import {

@@ -14,7 +14,7 @@ import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
-import type { ConfiguredUpstream, ProxyParts } from '../../src/proxy/parts.ts';
+import type { ConfiguredUpstream, ProxyDependencies } from '../../src/proxy/dependencies.ts';
 import { answerTo, PATHS } from './dialect-wire.ts';
 import { PROXY_SETTINGS, startServer, TOKEN } from './local-server.ts';
 import { ask, type ClientAnswer } from './sockets.ts';
@@ -165,7 +165,7 @@ export function bytesOf(body: object | string | Buffer): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-type StoreParts = Pick<ProxyParts, 'memory' | 'ledger' | 'outbox' | 'requestLog'>;
+type StoreParts = Pick<ProxyDependencies, 'memory' | 'ledger' | 'outbox' | 'requestLog'>;
 
 function openParts(
   { memory, ledger }: StoryOptions,

@@ -21,7 +21,7 @@ export interface LiveSettings {
 }
 
 /** Everything that one request needs, joined once by the edge that starts the proxy. */
-export interface ProxyParts {
+export interface ProxyDependencies {
   readonly version: string;
   readonly live: () => LiveSettings;
   readonly memory: Memory;
