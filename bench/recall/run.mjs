@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { drawTable } from '../lib/statistics.mjs';
+import { measureCoding } from './coding.mjs';
 import { measureEvidence } from './evidence.mjs';
 import { DATA_FILE, readConversations } from './locomo.mjs';
 import { buildProduct } from '../lib/product.mjs';
@@ -12,15 +13,23 @@ import { measureSpeed } from './speed.mjs';
 
 const { values: options } = parseArgs({
   options: {
-    suite: { type: 'string', default: 'evidence,dialogues,silence,speed' },
+    suite: { type: 'string', default: 'coding,evidence,dialogues,silence,speed' },
     half: { type: 'string', default: 'test' },
-    data: { type: 'string', default: DATA_FILE },
+    data: { type: 'string' },
+    labels: { type: 'string', multiple: true },
+    facts: { type: 'string' },
+    /** Where the blocks, briefs and silences go that a person is to read. */
+    read: { type: 'string' },
+    quiet: { type: 'string' },
+    brief: { type: 'string' },
     sizes: { type: 'string', default: '1000,10000,100000' },
     questions: { type: 'string', default: '300' },
     json: { type: 'string' },
     gate: { type: 'boolean', default: false },
   },
 });
+
+const dataFile = options.data ?? DATA_FILE;
 
 const MODULES = {
   store: 'src/adapters/store/embedded-store.ts',
@@ -29,6 +38,12 @@ const MODULES = {
   passages: 'src/core/recall/passages.ts',
   standing: 'src/core/recall/standing.ts',
   terms: 'src/core/recall/terms.ts',
+  transcripts: 'src/core/memory/transcripts.ts',
+  settings: 'src/core/settings/config-proxy.ts',
+  recall: 'src/proxy/recall.ts',
+  found: 'src/core/ledger/found-entries.ts',
+  reading: 'src/proxy/read-request.ts',
+  conversations: 'src/proxy/conversations.ts',
 };
 
 process.exitCode = await run();
@@ -38,6 +53,7 @@ async function run() {
   const { modules, remove } = await buildProduct(MODULES);
   const results = {};
   try {
+    if (suites.includes('coding')) results.coding = await runCoding(modules);
     if (suites.includes('evidence')) results.evidence = await runEvidence(modules);
     if (suites.includes('dialogues')) results.dialogues = await runDialogues(modules);
     if (suites.includes('silence')) results.silence = await runSilence(modules);
@@ -48,13 +64,22 @@ async function run() {
   return report(results);
 }
 
+function runCoding(modules) {
+  const { data, labels, facts, read: blocks, quiet, brief } = options;
+  const settings = {
+    ...(quiet !== undefined && { recallQuietPercent: Number(quiet) }),
+    ...(brief !== undefined && { sessionBrief: brief === 'true' }),
+  };
+  return measureCoding(modules, { data, labels, facts, blocks, settings });
+}
+
 async function runEvidence(modules) {
-  const told = readConversations({ half: options.half, areRolesTold: true, file: options.data });
+  const told = readConversations({ half: options.half, areRolesTold: true, file: dataFile });
   if (told === undefined) {
-    process.stdout.write(`\nEvidence: skipped, ${options.data} is not there.\n`);
+    process.stdout.write(`\nEvidence: skipped, ${dataFile} is not there.\n`);
     return undefined;
   }
-  const untold = readConversations({ half: options.half, areRolesTold: false, file: options.data });
+  const untold = readConversations({ half: options.half, areRolesTold: false, file: dataFile });
   // Neither speaker is an assistant: with one role for both, what the person said outranks nothing.
   const { product, plain } = await measureEvidence(modules, untold);
   const { product: withRoles } = await measureEvidence(modules, told);
@@ -88,7 +113,7 @@ async function runDialogues(modules) {
 
 async function runSilence(modules) {
   const sets = { dialogues: readDialogues() };
-  const found = readConversations({ ...options, areRolesTold: false, file: options.data });
+  const found = readConversations({ ...options, areRolesTold: false, file: dataFile });
   if (found !== undefined) sets[`LoCoMo, ${options.half} half`] = found;
   const results = {};
   for (const [name, set] of Object.entries(sets))
@@ -200,10 +225,19 @@ function rowOf({ what, value, bar, isMet }) {
   return [what, value, bar, isMet ? 'met' : 'MISSED'];
 }
 
-function judge({ evidence, dialogues, silence, speed }) {
+function judge({ coding, evidence, dialogues, silence, speed }) {
   const atLeast = (what, value, bar) => ({ what, value, bar: `>= ${bar}`, isMet: value >= bar });
   const atMost = (what, value, bar) => ({ what, value, bar: `<= ${bar}`, isMet: value <= bar });
   const bars = [];
+  if (coding !== undefined) {
+    const { needless, byLines, byEither, useful, fact, tokens } = coding.svc;
+    bars.push(atMost('coding, needless lines, %', 100 * needless, 22));
+    bars.push(atLeast('coding, needs met by lines, %', 100 * byLines, 45));
+    bars.push(atLeast('coding, needs met by lines or brief, %', 100 * byEither, 75));
+    bars.push(atLeast('coding, blocks with anything useful, %', 100 * useful, 62));
+    if (coding.hasFacts) bars.push(atLeast('coding, fact in block, %', 100 * fact, 36));
+    bars.push(atMost('coding, tokens a prompt', tokens, 120));
+  }
   if (evidence !== undefined) {
     bars.push(atLeast('LoCoMo evidence in 512 tokens, %', 100 * evidence.svc.share, 76));
     // As it is published: all categories.

@@ -105,6 +105,23 @@ export interface RecallQuestion {
   readonly tokensMax: number;
   /** Milliseconds since 1970, for "yesterday" in a question; not for ranking by age. */
   readonly now: number;
+  /**
+   * Given where an agent asks: it has tools and looks things up itself, so it gets few short lines of
+   * whole exchanges, and only now and then. A chat without tools gets passages: it has nothing else. A
+   * memory that knows no exchanges ignores this and answers with passages.
+   */
+  readonly agent?: AgentFacts;
+}
+
+export interface AgentFacts {
+  /** The key of the session that asks. */
+  readonly conversation: string;
+  /** The branch of the work, '' when unknown. */
+  readonly branch: string;
+  /** From 0 to 1: recall speaks when the prompt's signal is above this share of the project's last. */
+  readonly quietShare: number;
+  /** What a list of earlier sessions may take; 0 for none. */
+  readonly briefTokensMax: number;
 }
 
 /** A passage of a record that answers the question. */
@@ -122,6 +139,27 @@ export interface RecalledPassage {
 
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
+  /** For an agent's question: lines of exchanges, best first; `passages` then are standing instructions. */
+  readonly exchanges?: readonly RecalledExchange[];
+  /** For an agent's question that asks for a brief: sessions that most likely matter, best first. */
+  readonly sessions?: readonly RecalledSession[];
+}
+
+/** What is quoted of one earlier exchange. */
+export interface RecalledExchange {
+  /** Of the answer, or of the request where no answer is held. */
+  readonly ref: string;
+  readonly space: string;
+  readonly client: string;
+  readonly at: number;
+  /** In their order: the sentence of the request, then runs of lines of the answer. */
+  readonly quotes: readonly { readonly role: SpeakerRole; readonly text: string }[];
+}
+
+/** An earlier session in one line. */
+export interface RecalledSession {
+  readonly at: number;
+  readonly title: string;
 }
 
 /** 'forgotten': a tombstone keeps it out. */

@@ -4,8 +4,8 @@ import {
   type Memory,
   MemoryError,
   type MemoryFailure,
+  type RecallAnswer,
   type RecallQuestion,
-  type RecalledPassage,
 } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';
 
@@ -15,9 +15,11 @@ import { withinDeadline } from './memory-deadline.ts';
  */
 
 export interface Recalled {
-  readonly passages: readonly RecalledPassage[];
+  readonly answer: RecallAnswer;
   readonly state: MemoryState;
 }
+
+const NOTHING: RecallAnswer = { passages: [] };
 
 // R23: after three failures in a row the memory is presumed down, and asked again after two seconds.
 const FAILURES_MAX = 3;
@@ -45,15 +47,15 @@ export class RecallGuard {
 
   /** Never throws. Resolves within `deadlineMs`. */
   async recall(question: RecallQuestion, deadlineMs: number): Promise<Recalled> {
-    if (this.#isPaused()) return { passages: [], state: this.#pausedState };
+    if (this.#isPaused()) return { answer: NOTHING, state: this.#pausedState };
     try {
-      const { passages } = await withinDeadline(deadlineMs, (signal) =>
+      const answer = await withinDeadline(deadlineMs, (signal) =>
         this.#memory.recall(question, signal),
       );
       this.#failures = 0;
-      return { passages, state: passages.length === 0 ? 'empty' : 'recalled' };
+      return { answer, state: isEmpty(answer) ? 'empty' : 'recalled' };
     } catch (error) {
-      return { passages: [], state: this.#failed(error) };
+      return { answer: NOTHING, state: this.#failed(error) };
     }
   }
 
@@ -70,4 +72,8 @@ export class RecallGuard {
     this.#pausedState = STATE_OF_FAILURE[reason === 'denied' ? reason : 'unavailable'];
     return STATE_OF_FAILURE[reason];
   }
+}
+
+function isEmpty({ passages, exchanges = [], sessions = [] }: RecallAnswer): boolean {
+  return passages.length + exchanges.length + sessions.length === 0;
 }

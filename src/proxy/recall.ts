@@ -2,7 +2,7 @@ import { isUnplaced } from '../core/request/space.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import { questionText } from '../core/memory/captures.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
-import { groupExchanges } from '../core/conversation/exchanges.ts';
+import { type Exchange, groupExchanges } from '../core/conversation/exchanges.ts';
 import { type BlockFact, keyOf } from '../core/ledger/entries.ts';
 import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
@@ -21,8 +21,11 @@ import type { Item } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
+import { writeAgentBlock } from '../core/recall/agent-block.ts';
+import { isOpening, offersTools } from '../core/recall/openings.ts';
 import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
+import type { AgentFacts, RecallAnswer, RecallQuestion } from '../ports/memory.ts';
 import type { KnownBlock } from './conversation-state.ts';
 import type { Deadline } from './deadline.ts';
 import { HeldDigests } from './held-digests.ts';
@@ -38,6 +41,11 @@ export interface Recalled {
 
 // BM25 over more words than this finds the common ones: a question is a few sentences.
 const QUESTION_CHARS_MAX = 4_096;
+// The end of the agent's last answer and its last prompts say what a short prompt is about.
+const AROUND_CHARS = 1_500;
+const PROMPTS_AROUND = 2;
+// Fence included: four earlier sessions.
+const BRIEF_TOKENS_MAX = 125;
 
 const NOTHING: readonly Placement[] = [];
 
@@ -117,8 +125,9 @@ export class Recaller {
     const room = roomForBlock(reading.view, placements, facts);
     if (room === undefined) return this.#settle(prompt, placements, undefined);
     const { tokensMax } = room;
-    const question = this.#question(reading, prompt, { tokensMax, placements, leaving });
-    const { passages, state } = await this.#guard.recall(question, call.deadline.msLeft);
+    const agent = agentFactsOf(reading, call.settings);
+    const question = this.#question(reading, prompt, { tokensMax, placements, leaving, agent });
+    const { answer, state } = await this.#guard.recall(question, call.deadline.msLeft);
     // What was found, or placed earlier, may be what was forgotten while the memory was asked.
     if (this.#dependencies.ledger.generation() !== generation) {
       return { placements: NOTHING, state: 'degraded_unavailable' };
@@ -127,7 +136,7 @@ export class Recaller {
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const earlier = room.dropsEarlier ? NOTHING : placements;
     const told = toldBy(earlier, leaving);
-    const written = writeRecallBlock(passages, tokensMax - MARK_TOKENS, told);
+    const written = blockFor(answer, tokensMax - MARK_TOKENS, told);
     const block = marked(written, this.#dependencies.blockKey);
     const form = contentForm(reading.view, prompt.item);
     if (block.text === '' || form === undefined) {
@@ -203,7 +212,8 @@ export class Recaller {
     return stateOf(placements);
   }
 
-  #question(reading: Reading, human: HumanItem, { tokensMax, placements, leaving }: Room) {
+  #question(reading: Reading, human: HumanItem, asked: Asked): RecallQuestion {
+    const { tokensMax, placements, leaving, agent } = asked;
     const blocks = toldBy(placements, leaving);
     const left = digestsOf(leaving);
     const { items } = reading.view;
@@ -212,12 +222,49 @@ export class Recaller {
     return {
       space: reading.place.space,
       humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
-      assistantText: questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX),
+      assistantText:
+        agent === undefined
+          ? questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX)
+          : aroundPrompt(previous?.assistantText ?? '', exchanges),
       excludeDigests: this.#held.of(items, exchanges, blocks).filter((digest) => !left.has(digest)),
       tokensMax,
       now: this.#dependencies.clock.now(),
+      ...(agent !== undefined && { agent }),
     };
   }
+}
+
+/**
+ * Undefined for a chat without tools. A client that svc knows is an agent always: for some models
+ * Codex lists its tools elsewhere.
+ */
+function agentFactsOf(
+  { view, identity, place, branch = '' }: Reading,
+  { sessionBrief, recallQuietPercent }: ProxySettings,
+): AgentFacts | undefined {
+  if (identity.client === 'unknown' && !offersTools(view)) return undefined;
+  const briefTokensMax = sessionBrief && isOpening(view) ? BRIEF_TOKENS_MAX : 0;
+  const { conversation } = place;
+  return { conversation, branch, quietShare: recallQuietPercent / 100, briefTokensMax };
+}
+
+function aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {
+  const prompts = exchanges
+    .filter(({ humanText }) => humanText !== '')
+    .slice(-1 - PROMPTS_AROUND, -1)
+    .map(({ humanText }) => questionText(humanText, AROUND_CHARS));
+  return [questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...prompts].join('\n');
+}
+
+function blockFor(
+  { passages, exchanges, sessions = [] }: RecallAnswer,
+  tokensMax: number,
+  told: readonly string[],
+): RecallBlock {
+  if (exchanges === undefined) return writeRecallBlock(passages, tokensMax, told);
+  const standing = passages.map(({ text }) => text);
+  const limits = { tokensMax, briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS };
+  return writeAgentBlock({ standing, exchanges, sessions }, limits, told);
 }
 
 function blockOf({ item, ...block }: Placement): KnownBlock {
@@ -229,7 +276,8 @@ function atItem({ view }: Reading, { index, ...block }: KnownBlock): readonly Pl
   return item === undefined ? [] : [{ ...block, item }];
 }
 
-interface Room {
+interface Asked {
+  readonly agent: AgentFacts | undefined;
   readonly tokensMax: number;
   /** The blocks of earlier prompts, which the request carries again. */
   readonly placements: readonly Placement[];

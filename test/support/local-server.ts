@@ -15,6 +15,8 @@ export const PROXY_SETTINGS: ProxySettings = {
   compressionMode: 'deterministic',
   inputBudget: 8_192,
   recalledTokensMax: 512,
+  sessionBrief: true,
+  recallQuietPercent: 67,
   elisionEnabled: true,
   elisionKeepRounds: 4,
   elisionCaptureLimit: 8,

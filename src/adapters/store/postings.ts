@@ -23,6 +23,7 @@ const GROWTH_MAX = 0.1;
 
 export interface Space {
   readonly id: number;
+  readonly name: string;
   readonly passages: number;
   readonly terms: number;
   readonly next: number;

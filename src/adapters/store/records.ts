@@ -1,7 +1,13 @@
 import { textBytes } from '../../core/shortening/proofs.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
+import { titlesFrom } from '../../core/recall/session-brief.ts';
 import { standingIn } from '../../core/recall/standing.ts';
-import { isDigest, referenceOf } from '../../core/memory/reference.ts';
+import {
+  isDigest,
+  isShortReference,
+  referenceOf,
+  shortReference,
+} from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type {
   CaptureState,
@@ -45,16 +51,21 @@ export class Records implements Holder {
   readonly #database: Database;
   readonly #index: PassageIndex;
 
-  constructor(database: Database) {
+  readonly #beside: () => void;
+
+  /** `beside`: what else is written in the transaction of a capture. */
+  constructor(database: Database, beside: () => void = () => undefined) {
     this.#database = database;
     this.#index = new PassageIndex(database);
+    this.#beside = beside;
   }
 
   capture(records: readonly MemoryRecord<SpeakerRole>[]): CaptureState[] {
     const prepared = records.map((record) => this.#prepare(record));
-    return this.#database.transaction(() =>
-      this.#index.adding((add) => prepared.map((one) => this.#captureOne(one, add))),
-    );
+    return this.#database.transaction(() => {
+      this.#beside();
+      return this.#index.adding((add) => prepared.map((one) => this.#captureOne(one, add)));
+    });
   }
 
   /** Does the work that needs no lock. */
@@ -84,16 +95,25 @@ export class Records implements Holder {
   retrieve(key: RecordKey): SpokenRecord | undefined {
     const row =
       'ref' in key
-        ? this.#database.get<RecordRow>(
-            `SELECT ${RECORD_COLUMNS} ${RECORDS} WHERE r.ref = ? ORDER BY r.id LIMIT 1`,
-            key.ref,
-          )
+        ? this.#byReference(key.ref)
         : this.#database.get<RecordRow>(
             `SELECT ${RECORD_COLUMNS} ${RECORDS} WHERE s.name = ? AND r.digest = ?`,
             key.space,
             key.digest,
           );
     return row === undefined ? undefined : storedRecord(row);
+  }
+
+  /** Whole, or as blocks have it: then the one record that it begins; none where it begins several. */
+  #byReference(ref: string): RecordRow | undefined {
+    const isShort = isShortReference(ref);
+    // No character of a reference comes after the brace.
+    const [first, second] = this.#database.all<RecordRow>(
+      `SELECT ${RECORD_COLUMNS} ${RECORDS} WHERE r.ref >= ? AND r.ref <= ? ORDER BY r.ref, r.id LIMIT 2`,
+      ref,
+      isShort ? `${ref}{` : ref,
+    );
+    return second === undefined || second.ref === first?.ref ? first : undefined;
   }
 
   /** Every word must occur in the record; with words best first, without them newest first. */
@@ -215,6 +235,12 @@ export class Records implements Holder {
       // Of what the person wants always or never, the sentence alone is placed.
       for (const part of [passage, ...standingIn(passage)]) quotes.add(quoteOf(part));
     }
+    // A block for an agent quotes lines of an exchange under the reference of one of its records, and
+    // names sessions by a sentence.
+    for (const { ref } of this.#database.all<{ ref: string }>(REFERENCES_BESIDE, row.id)) {
+      quotes.add(shortReference(ref));
+    }
+    for (const title of titlesFrom(text)) quotes.add(quoteOf(title));
     this.#database.run('DELETE FROM records WHERE id = ?', row.id);
     this.#database.run(
       'INSERT OR IGNORE INTO tombstones (space, digest, at) VALUES (?, ?, ?)',
@@ -224,6 +250,9 @@ export class Records implements Holder {
     );
   }
 }
+
+const REFERENCES_BESIDE = `SELECT o.ref FROM records r JOIN records o
+  ON o.space = r.space AND o.conversation = r.conversation AND o.exchange = r.exchange WHERE r.id = ?`;
 
 interface Prepared {
   readonly record: MemoryRecord<SpeakerRole>;

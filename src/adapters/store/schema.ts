@@ -127,7 +127,19 @@ const VERSION_4 = `
 ALTER TABLE records ADD COLUMN source TEXT;
 `;
 
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+// How much the last prompts of a space shared with its memory (signals.ts), and the newest records of
+// a space, of which the sessions of a brief are made (session-search.ts).
+const VERSION_5 = `
+CREATE TABLE signals (
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  number INTEGER NOT NULL,
+  signal REAL NOT NULL,
+  PRIMARY KEY (space, number)
+) WITHOUT ROWID;
+CREATE INDEX records_by_space_time ON records(space, at);
+`;
+
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 /** A file of a later svc is left alone: what it means is not known here. */
 export class SchemaTooNewError extends Error {

@@ -10,7 +10,9 @@ import { Tally } from '../../core/bytes/tally.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { Postings, POSTINGS_MAX, rangeOf, type Space, type SpacePostings } from './postings.ts';
+import { ExchangeSearch, type Looked } from './exchange-search.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
+import type { Signals } from './signals.ts';
 import { standingInstructions } from './standing.ts';
 import { type StoredText, textOf } from './text.ts';
 import { type Found, UnitReader } from './units.ts';
@@ -25,6 +27,8 @@ import { type Found, UnitReader } from './units.ts';
 const CANDIDATES_MAX = 24;
 /** What the assistant said counts less than what the person asks: measured best at 0.6. */
 const ASSISTANT_WEIGHT = 0.6;
+/** What stands around an agent's prompt finds candidates with less weight still. */
+const AROUND_WEIGHT = 0.35;
 /** With so many telling words of the person's own, the assistant's words are not needed. */
 const HUMAN_RARITY_ENOUGH = 1.5;
 /** Passages whose texts are read together; 512 tokens hold about 14. */
@@ -62,11 +66,14 @@ export class Search {
   readonly #database: Database;
   readonly #postings: Postings;
   readonly #units: UnitReader;
+  readonly #exchanges: ExchangeSearch | undefined;
 
-  constructor(database: Database) {
+  /** Without `signals` an agent's question is answered with passages, as a chat's is. */
+  constructor(database: Database, signals?: Signals) {
     this.#database = database;
     this.#postings = new Postings(database);
     this.#units = new UnitReader(database);
+    this.#exchanges = signals === undefined ? undefined : new ExchangeSearch(database, signals);
   }
 
   /** Looks in the question's space and in `others`, nowhere else. */
@@ -76,6 +83,16 @@ export class Search {
     const asked = readQuestion(question.humanText, question.assistantText, question.now);
     if (passages === 0) return { passages: [] };
     const postings = spaces.map((space) => this.#postings.in(space));
+    const { agent } = question;
+    if (agent !== undefined && this.#exchanges !== undefined) {
+      const standing =
+        agent.briefTokensMax === 0 ? [] : this.#standing(asked, spaces, question.excludeDigests);
+      const looked = this.#look(postings, question.excludeDigests, passages);
+      return {
+        passages: standing,
+        ...this.#exchanges.recall({ ...question, agent }, { ...looked, spaces, postings }),
+      };
+    }
     const terms = weigh(asked, postings, passages);
     const given = { terms, passages, excluded: question.excludeDigests };
     const found = postings.map((space) => this.#candidates(space, given));
@@ -99,6 +116,32 @@ export class Search {
     const isTold = ({ digest, text }: RecalledPassage): boolean =>
       standing.some((one) => one.digest === digest && one.text === text);
     return { passages: [...standing, ...packed.filter((one) => !isTold(one))] };
+  }
+
+  /** What an agent's question needs of the index. */
+  #look(
+    postings: readonly SpacePostings[],
+    digests: readonly string[],
+    passages: number,
+  ): Pick<Looked, 'passagesWith' | 'excluded'> {
+    const held = postings.map(({ space }) => this.#excluded(space, digests));
+    return {
+      excluded: new Set(held.flatMap(({ records }) => [...records])),
+      passagesWith: (terms, most) =>
+        postings.flatMap((space, place) => {
+          const weighed = terms.map(({ term, isOwn }) => ({
+            term,
+            weight: isOwn ? 1 : AROUND_WEIGHT,
+            frequency: space.frequency(term),
+            rarity: 0,
+          }));
+          return this.#best(space, weighed, {
+            passages,
+            places: held[place]?.places ?? new Set(),
+            most,
+          });
+        }),
+    };
   }
 
   /** For whoever gives an order: a question is answered by what it asks about. */
@@ -129,7 +172,7 @@ export class Search {
 
   #spaces(names: readonly string[]): Space[] {
     return this.#database.all<Space>(
-      `SELECT id, passages, terms, next FROM spaces
+      `SELECT id, name, passages, terms, next FROM spaces
        WHERE name IN (SELECT value FROM json_each(?))`,
       JSON.stringify(names),
     );
@@ -137,16 +180,30 @@ export class Search {
 
   /** The passages that hold most of the question, by what its terms are worth. */
   #candidates(postings: SpacePostings, given: Given): Found {
-    const { chosen, count, newest } = affordable(postings, given.terms);
+    const { records, places } = this.#excluded(postings.space, given.excluded);
+    const { passages } = given;
+    const ids = this.#best(postings, given.terms, { passages, places, most: CANDIDATES_MAX });
+    return { ids, excluded: records };
+  }
+
+  /** Ids of passages, best first; none at one of the `places`. */
+  #best(
+    postings: SpacePostings,
+    terms: readonly QuestionTerm[],
+    given: {
+      readonly passages: number;
+      readonly places: ReadonlySet<number>;
+      readonly most: number;
+    },
+  ): number[] {
+    const { chosen, count, newest } = affordable(postings, terms);
     const tally = new Tally(Math.min(count, newest));
     for (const term of chosen) {
       tally.addAll(postings.places(term.term, newest), valueOf(term, given.passages));
     }
-    const { records, places } = this.#excluded(postings.space, given.excluded);
-    if (tally.size === 0) return { ids: [], excluded: records };
+    if (tally.size === 0) return [];
     const { first } = rangeOf(postings.space);
-    const best = tally.highest(CANDIDATES_MAX, places);
-    return { ids: best.map((place) => first + place), excluded: records };
+    return tally.highest(given.most, given.places).map((place) => first + place);
   }
 
   /** The newest of what the person said in that time. */

@@ -26,6 +26,7 @@ import { Possessions } from './possessions.ts';
 import { Records } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { Search } from './search.ts';
+import { Signals } from './signals.ts';
 import { LedgerTable, RequestTable } from './tables.ts';
 
 /**
@@ -100,10 +101,11 @@ export class Store {
   }
 
   #callsOn(database: Database): StoreCalls {
-    const records = new Records(database);
     const outputs = new Outputs(database);
+    const signals = new Signals(database);
+    const records = new Records(database, () => signals.write());
     const possessions = new Possessions(database, [outputs, records]);
-    const search = new Search(database);
+    const search = new Search(database, signals);
     const ledger = new LedgerTable(database);
     const requests = new RequestTable(database);
     return {

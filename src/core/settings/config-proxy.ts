@@ -56,6 +56,9 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   inputBudget: whole(8192, { min: 0, max: 10_000_000 }),
   // Above this a recalled block would be most of a common window.
   recalledTokensMax: whole(512, { min: 0, max: 32_768 }),
+  sessionBrief: flag(true),
+  // Found on labelled prompts of two projects; npm run bench:recall has the figures.
+  recallQuietPercent: whole(67, { min: 0, max: 100 }),
   elisionEnabled: flag(true),
   elisionKeepRounds: whole(4, { min: 0, max: 1000 }),
   elisionCaptureLimit: whole(8, { min: 0, max: 1000 }),
@@ -111,6 +114,8 @@ export function readProxySettings(
     compressionMode: read('compressionMode'),
     inputBudget: read('inputBudget'),
     recalledTokensMax: read('recalledTokensMax'),
+    sessionBrief: read('sessionBrief'),
+    recallQuietPercent: read('recallQuietPercent'),
     elisionEnabled: read('elisionEnabled'),
     elisionKeepRounds: read('elisionKeepRounds'),
     elisionCaptureLimit: read('elisionCaptureLimit'),

@@ -22,6 +22,10 @@ export interface ProxySettings {
   readonly inputBudget: number;
   /** Estimated tokens of all recalled blocks in one request together. */
   readonly recalledTokensMax: number;
+  /** A list of earlier sessions at an agent's first prompt. */
+  readonly sessionBrief: boolean;
+  /** Of 100 prompts of a project, as many as recall keeps quiet for, when an agent asks. */
+  readonly recallQuietPercent: number;
   readonly elisionEnabled: boolean;
   readonly elisionKeepRounds: number;
   readonly elisionCaptureLimit: number;

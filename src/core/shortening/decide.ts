@@ -3,6 +3,7 @@
  * share: the facts are read from the request, `decide` names what is worth a proof, and `settle` takes
  * what the memory has proven. The same request, ledger and proofs give the same answer.
  */
+import { tellsExchanges } from '../recall/agent-block.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 import type { LeftOut } from '../ledger/entries.ts';
@@ -166,5 +167,9 @@ export function recallObstacle(
 ): Outcome | undefined {
   if (recalled.state.startsWith('degraded_')) return 'recall_degraded';
   const newest = newestPrompt(view);
-  return recalled.placements.some(({ item }) => item === newest) ? undefined : 'recall_empty';
+  // A brief names sessions and says nothing of what was said in them.
+  const hasRecall = recalled.placements.some(
+    ({ item, block }) => item === newest && tellsExchanges(block),
+  );
+  return hasRecall ? undefined : 'recall_empty';
 }

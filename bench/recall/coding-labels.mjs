@@ -1,0 +1,112 @@
+/** Labelled data of the coding suite, and where the lines of a block come from. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+
+const SHARED = join(import.meta.dirname, '..', '..', '..', 'shared');
+const DATA = join(SHARED, 'data', 'coding-dev.json.gz');
+const LABELS = join(SHARED, 'bench', 'coding-recall', 'labels-dev.json');
+const FACTS = join(SHARED, 'bench', 'coding-recall', 'facts-dev.json');
+
+/** Undefined with the reason when the data are not there. */
+export function readCoding({ data = DATA, labels, facts }) {
+  const isOwn = data === DATA;
+  const labelFiles = labels ?? (isOwn ? [LABELS] : []);
+  const factFile = facts ?? (isOwn ? FACTS : undefined);
+  const missing = [data, ...labelFiles].find((file) => !existsSync(file));
+  if (missing !== undefined) return { missing };
+  const set = readJson(data);
+  return {
+    set,
+    labels: readLabels(set, labelFiles),
+    facts: factFile === undefined || !existsSync(factFile) ? undefined : readFacts(factFile),
+  };
+}
+
+function readJson(file) {
+  const bytes = readFileSync(file);
+  return JSON.parse(file.endsWith('.gz') ? gunzipSync(bytes) : bytes);
+}
+
+/** Several files are joined. Throws on an id that the data do not know: a typing error would be a silent miss. */
+function readLabels({ prompts }, files) {
+  const pools = new Map(prompts.map(({ id, pool }) => [id, new Set(pool)]));
+  const found = new Map();
+  for (const file of files) {
+    for (const [id, label] of Object.entries(readJson(file))) {
+      const pool = pools.get(id);
+      if (pool === undefined) throw new Error(`${file}: ${id} is no prompt of the data`);
+      const { need, relevant = [], helpful = [] } = label;
+      if (need !== 'yes' && need !== 'no') throw new Error(`${file}: ${id}: need is yes or no`);
+      const stray = [...relevant, ...helpful].find((one) => !pool.has(one));
+      if (stray !== undefined) throw new Error(`${file}: ${id}: ${stray} is not in its pool`);
+      found.set(id, { need, relevant: new Set(relevant), helpful: new Set(helpful) });
+    }
+  }
+  return found;
+}
+
+/** By prompt: the patterns that must all stand in a block that says what was needed. */
+function readFacts(file) {
+  return new Map(
+    Object.entries(readJson(file)).map(([id, { all }]) => [
+      id,
+      all.map(({ source, flags }) => new RegExp(source, flags)),
+    ]),
+  );
+}
+
+const BRIEF_HEAD = 'Earlier sessions here:';
+
+/** What a block quotes, without fence, days, references and marks: lines of exchanges, and of the brief. */
+export function entriesOf(block) {
+  const entries = { lines: [], brief: [] };
+  let list = entries.lines;
+  for (const line of block.split('\n')) {
+    if (line.startsWith('- ')) {
+      list.push(line.slice(2).replace(/^(?:(?:user|assistant)|\d{4}-\d\d-\d\d): /, ''));
+    } else if (line.startsWith('  ') && list.length > 0) {
+      list.push(`${list.pop()}\n${line.slice(2)}`);
+    } else list = line === BRIEF_HEAD ? entries.brief : entries.lines;
+  }
+  return entries;
+}
+
+// Letters and digits. A shorter entry stands in many texts: it counts where it is a whole prompt, or in few.
+const SHORT = 25;
+const PROBE = 60;
+
+/** Which earlier exchanges an entry may come from: by its words, so that any writer of blocks will do. */
+export function sourcesIn(prior) {
+  const texts = prior.map((exchange) => ({
+    exchange,
+    human: bare(exchange.human),
+    all: bare(`${exchange.human}\n${answerOf(exchange)}`),
+  }));
+  return (entry) => {
+    const said = bare(entry);
+    if (said.length < SHORT) {
+      const whole = texts.filter(({ human }) => human === said);
+      const within = said.length < 8 ? [] : texts.filter(({ all }) => all.includes(said));
+      const found = whole.length > 0 ? whole : within.length <= 3 ? within : [];
+      return found.map(({ exchange }) => exchange);
+    }
+    const head = said.slice(0, PROBE);
+    const tail = said.slice(-PROBE);
+    const both = texts.filter(({ all }) => all.includes(head) && all.includes(tail));
+    const found =
+      both.length > 0 ? both : texts.filter(({ all }) => all.includes(head) || all.includes(tail));
+    return found.map(({ exchange }) => exchange);
+  };
+}
+
+function answerOf({ items }) {
+  return items.flatMap(({ t }) => (t === undefined ? [] : [t])).join('\n\n');
+}
+
+function bare(text) {
+  return text
+    .replaceAll('&lt;', '')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '');
+}

@@ -1,0 +1,119 @@
+/**
+ * Replays the sessions of one project in time order through the product: its capture rules, store,
+ * ranking and blocks, asked as the proxy asks. Every prompt is asked, labelled or not, because recall
+ * compares a prompt with those before it. The ledger is empty each time, so no earlier block of the
+ * session takes room.
+ */
+import { createHash } from 'node:crypto';
+import { withStore } from '../lib/product.mjs';
+import { indexLines } from './bm25.mjs';
+import { linesOf, requestOf } from './coding-transcript.mjs';
+
+const BLOCK_TOKENS_MAX = 512;
+const BASELINE_CANDIDATES = 40;
+
+const never = new AbortController().signal;
+
+/** Calls `look` at each prompt that has something earlier in another session, in time order. */
+export async function replay(modules, exchanges, { settings, isBaselineAsked, look }) {
+  await withStore(modules, async ({ memory }) => {
+    const space = exchanges[0].repo;
+    const capture = capturing(modules, memory, space);
+    const waiting = exchanges.toSorted((a, b) => a.end - b.end);
+    const passages = [];
+    const { cutPassages } = modules.passages;
+    for (const prompt of exchanges.toSorted((a, b) => a.at - b.at)) {
+      while (waiting.length > 0 && waiting[0].end <= prompt.at) {
+        const exchange = waiting.shift();
+        const records = await capture(exchange);
+        passages.push(...records.flatMap((record) => passagesOf(record, exchange, cutPassages)));
+      }
+      const prior = exchanges.filter(
+        ({ session, end }) => session !== prompt.session && end <= prompt.at,
+      );
+      if (prior.length === 0) continue;
+      const own = exchanges.filter(
+        ({ session, at }) => session === prompt.session && at < prompt.at,
+      );
+      const block = await ask(modules, memory, { space, settings, own, prompt });
+      const plainBlock = () => baseline(modules, passages, prompt);
+      await look({
+        prompt,
+        prior,
+        isFirst: own.length === 0,
+        block,
+        plain: isBaselineAsked(prompt) ? plainBlock() : '',
+      });
+    }
+  });
+}
+
+function passagesOf(record, { session }, cutPassages) {
+  return cutPassages(record.text).map(({ start, end }) => {
+    const text = record.text.slice(start, end);
+    return { ...record, text, client: 'claude-code', session };
+  });
+}
+
+/** What the product remembers of a finished exchange. */
+function capturing({ transcripts }, memory, space) {
+  const fingerprints = new Map();
+  return async (exchange) => {
+    const reader = new transcripts.TranscriptReader('claude-code');
+    for (const line of linesOf(exchange)) reader.push(line);
+    const before = fingerprints.get(exchange.session) ?? '';
+    const hash = createHash('sha256').update(`${before}\n${exchange.human}`);
+    const fingerprint = hash.digest('base64url');
+    fingerprints.set(exchange.session, fingerprint);
+    const { session: conversation, index } = exchange;
+    const records = reader
+      .finish(exchange.session)
+      .map((record) => ({ ...record, space, conversation, exchange: index, fingerprint }));
+    if (records.length > 0) await memory.capture(records, never);
+    return records;
+  };
+}
+
+/** The block that a request with this prompt would carry; '' for none. */
+async function ask(modules, memory, { space, settings, own, prompt }) {
+  const clock = { now: () => prompt.at, monotonic: () => performance.now() };
+  const ledger = {
+    find: async () => new modules.found.FoundEntries([]),
+    generation: () => 0,
+    record: async () => undefined,
+  };
+  const recaller = new modules.recall.Recaller({ memory, ledger, clock, blockKey: 'bench' });
+  const reading = modules.reading.readRequest(new modules.conversations.Conversations(), {
+    id: 'req_bench',
+    route: { kind: 'model', dialect: 'anthropic_messages' },
+    method: 'POST',
+    target: '/v1/messages',
+    headers: ['user-agent', 'claude-cli/2.1.0', 'x-svc-memory-space', space],
+    body: Buffer.from(JSON.stringify(requestOf(own, prompt))),
+    startedAt: 0,
+  });
+  const modes = { memory: 'read-write', reads: true, writes: true, compression: 'deterministic' };
+  const deadline = { msLeft: 60_000 };
+  const call = { reading, modes, settings, isCacheCold: false, deadline };
+  const replayed = await recaller.replay(call, Promise.resolve({ gone: [], going: [] }));
+  const { placements, state } = await recaller.recall(call, replayed);
+  if (state !== 'recalled' && state !== 'empty') {
+    throw new Error(`${prompt.id}: the recall ended as ${state}`);
+  }
+  return placements.at(-1)?.block ?? '';
+}
+
+/** Plain BM25 over passages of other sessions, by the prompt alone, without a threshold. */
+function baseline({ block, terms }, passages, prompt) {
+  const others = passages.filter(({ session }) => session !== prompt.session);
+  const kept = [];
+  let text = '';
+  const ranked = indexLines(others, terms.termsOf)(prompt.human.slice(0, 4096));
+  for (const passage of ranked.slice(0, BASELINE_CANDIDATES)) {
+    const next = block.writeRecallBlock([...kept, passage], BLOCK_TOKENS_MAX).text;
+    if (next === text) continue;
+    kept.push(passage);
+    text = next;
+  }
+  return text;
+}

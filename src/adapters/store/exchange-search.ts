@@ -1,0 +1,147 @@
+import { shortReference } from '../../core/memory/reference.ts';
+import { quoteExchange } from '../../core/recall/conclusions.ts';
+import {
+  type ExchangeTerm,
+  type RankedExchange,
+  rankExchanges,
+} from '../../core/recall/exchange-ranking.ts';
+import { isReply, ownWordsOf } from '../../core/recall/own-words.ts';
+import { speaks } from '../../core/recall/running-share.ts';
+import { inverseFrequency } from '../../core/recall/term-value.ts';
+import { termsOf } from '../../core/recall/terms.ts';
+import type {
+  AgentFacts,
+  RecallAnswer,
+  RecalledExchange,
+  RecallQuestion,
+} from '../../ports/memory.ts';
+import type { Database } from './database.ts';
+import { type Exchange, ExchangeReader } from './exchanges.ts';
+import type { Space, SpacePostings } from './postings.ts';
+import { SessionSearch } from './session-search.ts';
+import type { Signals } from './signals.ts';
+
+/** Recall for an agent: lines of whole exchanges, now and then, and a brief at a session's start. */
+
+/** Terms of the prompt; what stands around it gives as many. */
+const TERMS_MAX = 48;
+/** Exchanges that are read whole and ranked; the index finds them by their passages. */
+const EXCHANGES_MAX = 32;
+const PASSAGES_MAX = 64;
+/** Tokens for the best exchange and for those after it: half of the time the best one is it. */
+const QUOTE_TOKENS = [75, 60, 45, 40, 35];
+
+export interface AgentQuestion extends RecallQuestion {
+  readonly agent: AgentFacts;
+}
+
+/** What the index has to say to the question. */
+export interface Looked {
+  readonly spaces: readonly Space[];
+  readonly postings: readonly SpacePostings[];
+  /** Ids of the passages that hold most of these terms, best first, without those of the request. */
+  passagesWith(terms: readonly ExchangeTerm[], most: number): readonly number[];
+  /** Ids of the records that the request holds. */
+  readonly excluded: ReadonlySet<number>;
+}
+
+export class ExchangeSearch {
+  readonly #signals: Signals;
+  readonly #reader: ExchangeReader;
+  readonly #sessions: SessionSearch;
+
+  constructor(database: Database, signals: Signals) {
+    this.#signals = signals;
+    this.#reader = new ExchangeReader(database);
+    this.#sessions = new SessionSearch(database, this.#reader);
+  }
+
+  recall(question: AgentQuestion, looked: Looked): Required<Omit<RecallAnswer, 'passages'>> {
+    const { spaces, excluded } = looked;
+    const own = ownWordsOf(question.humanText);
+    const terms = weigh({ own, around: question.assistantText }, looked);
+    const candidates = this.#reader
+      .ofPassages(looked.passagesWith(terms, PASSAGES_MAX), EXCHANGES_MAX)
+      .filter(({ records }) => !records.some((record) => excluded.has(record)));
+    const sizes = sizesOf(spaces, candidates);
+    const { ranked, signal } = rankExchanges({ terms, now: question.now, ...sizes }, candidates);
+    const home = spaces.find(({ name }) => name === question.space);
+    const isHeard = this.#isHeard({ question, own, signal, home });
+    const quoted = isHeard ? this.#quote(ranked, terms) : [];
+    const sessions =
+      home === undefined || question.agent.briefTokensMax === 0
+        ? []
+        : this.#sessions.recall({
+            space: home,
+            agent: question.agent,
+            now: question.now,
+            terms: terms.filter(({ isOwn }) => isOwn).map(({ term }) => term),
+            ranked: ranked.map(({ exchange }) => exchange),
+            quoted: new Set(quoted.map(({ conversation }) => conversation)),
+          });
+    return { exchanges: quoted.map(({ found }) => found), sessions };
+  }
+
+  #isHeard(asked: {
+    readonly question: AgentQuestion;
+    readonly own: string;
+    readonly signal: number;
+    readonly home: Space | undefined;
+  }): boolean {
+    const { question, own, signal, home } = asked;
+    if (home === undefined || signal === 0 || isReply(own)) return false;
+    const earlier = [...this.#signals.of(home.id)];
+    this.#signals.add(home.id, question.humanText, signal);
+    return speaks(signal, earlier, question.agent.quietShare);
+  }
+
+  #quote(
+    ranked: readonly RankedExchange<Exchange>[],
+    terms: readonly ExchangeTerm[],
+  ): { readonly conversation: number; readonly found: RecalledExchange }[] {
+    const best = ranked.slice(0, QUOTE_TOKENS.length).map(({ exchange }) => exchange);
+    const values = valuesOf(terms);
+    return this.#reader.texts(best).flatMap((texts, place) => {
+      if (texts === undefined) return [];
+      const quotes = quoteExchange(texts, values, QUOTE_TOKENS[place] ?? 0);
+      if (quotes.length === 0) return [];
+      const { ref, space, client, at } = texts;
+      const conversation = best[place]?.conversation ?? 0;
+      return [{ conversation, found: { ref: shortReference(ref), space, client, at, quotes } }];
+    });
+  }
+}
+
+function valuesOf(terms: readonly ExchangeTerm[]): ReadonlyMap<string, number> {
+  return new Map(terms.filter(({ isOwn }) => isOwn).map(({ term, value }) => [term, value]));
+}
+
+function weigh(
+  { own, around }: { readonly own: string; readonly around: string },
+  { spaces, postings }: Looked,
+): ExchangeTerm[] {
+  const said = [...new Set(termsOf(own))].slice(0, TERMS_MAX);
+  const known = new Set(said);
+  const beside = [...new Set(termsOf(around))].filter((term) => !known.has(term));
+  const terms = [...said, ...beside.slice(-TERMS_MAX)];
+  const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
+  for (const space of postings) space.count(terms);
+  return terms.map((term, place) => {
+    const frequency = postings.reduce((sum, space) => sum + space.frequency(term), 0);
+    return { term, value: inverseFrequency(frequency, passages), isOwn: place < said.length };
+  });
+}
+
+/** Means are taken from the candidates: the index knows passages, not exchanges. */
+function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
+  const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
+  return {
+    exchanges: passages,
+    averageTerms: mean(candidates.map(({ asked, answered }) => 2 * asked.length + answered.length)),
+    averageAsked: mean(candidates.map(({ asked }) => asked.length)),
+  };
+}
+
+function mean(sizes: readonly number[]): number {
+  return sizes.reduce((sum, size) => sum + size, 0) / Math.max(1, sizes.length);
+}

@@ -1,0 +1,130 @@
+import type { RememberedExchange } from '../../core/recall/exchange-ranking.ts';
+import type { SpeakerRole } from '../../ports/memory.ts';
+import type { Database } from './database.ts';
+import { POSITIONS_PER_EXCHANGE } from './schema.ts';
+import { type StoredText, textOf } from './text.ts';
+
+/** Reads whole exchanges: their terms for ranking, their texts for quoting. */
+
+/** Passages of each half that are read: 3,000 words. A longer text is a pasted file or a document. */
+const PASSAGES_PER_RECORD = 64;
+
+export interface Exchange extends RememberedExchange {
+  /** The conversation's id and the number of the exchange in it. */
+  readonly conversation: number;
+  readonly number: number;
+  /** Ids of its records. */
+  readonly records: readonly number[];
+}
+
+export interface ExchangeTexts {
+  readonly asked: string;
+  readonly answered: string;
+  /** Of the answer, or of the request where no answer is held. */
+  readonly ref: string;
+  readonly space: string;
+  readonly client: string;
+  readonly at: number;
+}
+
+export class ExchangeReader {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** The exchanges of these passages, at most `most` of them, in the passages' order. */
+  ofPassages(ids: readonly number[], most: number): Exchange[] {
+    const rows = this.#database.all<ExchangeRow>(EXCHANGES, JSON.stringify(ids), most);
+    return rows.map(exchangeOf);
+  }
+
+  /** By the exchange's place in `exchanges`; one whose records are gone has no texts. */
+  texts(exchanges: readonly Pick<Exchange, 'records'>[]): (ExchangeTexts | undefined)[] {
+    const ids = exchanges.flatMap(({ records }) => records);
+    const rows = this.#database.all<TextRow>(TEXTS, JSON.stringify(ids));
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return exchanges.map(({ records }) => textsOf(records.flatMap((id) => byId.get(id) ?? [])));
+  }
+}
+
+interface ExchangeRow {
+  readonly conversation: number;
+  readonly exchange: number;
+  readonly at: number;
+  readonly lines: string;
+}
+
+interface TextRow extends StoredText {
+  readonly id: number;
+  readonly role: SpeakerRole;
+  readonly ref: string;
+  readonly space: string;
+  readonly client: string;
+  readonly at: number;
+}
+
+/** A passage's lines as one text: a row of columns costs 5 us, a line 1. Terms hold no line end. */
+const LINES = (first: string, last: string): string => `SELECT
+  (p.position % ${POSITIONS_PER_EXCHANGE} >= ${POSITIONS_PER_EXCHANGE / 2}) || ' ' || p.record || ' ' ||
+  (p.end - p.start) || ' ' || p.terms AS line
+  FROM passages p WHERE p.conversation = c.conversation AND p.position >= ${first}
+  AND p.position < ${last} ORDER BY p.position LIMIT ${PASSAGES_PER_RECORD}`;
+
+const BEGIN = `c.exchange * ${POSITIONS_PER_EXCHANGE}`;
+const MIDDLE = `${BEGIN} + ${POSITIONS_PER_EXCHANGE / 2}`;
+const END = `${BEGIN} + ${POSITIONS_PER_EXCHANGE}`;
+
+const EXCHANGES = `SELECT c.conversation, c.exchange,
+    (SELECT max(r.at) FROM records r WHERE r.id = c.record) AS at,
+    (SELECT group_concat(line, char(10)) FROM (SELECT * FROM (${LINES(BEGIN, MIDDLE)})
+      UNION ALL SELECT * FROM (${LINES(MIDDLE, END)}))) AS lines
+  FROM (SELECT p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} AS exchange,
+      max(p.record) AS record, min(e.key) AS place
+    FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
+    GROUP BY p.conversation, p.position / ${POSITIONS_PER_EXCHANGE}
+    ORDER BY place LIMIT ?) c`;
+
+const TEXTS = `SELECT r.id, r.role, r.ref, s.name AS space, r.client, r.at, r.text, r.is_utf16
+  FROM json_each(?) e CROSS JOIN records r ON r.id = e.value JOIN spaces s ON s.id = r.space`;
+
+function exchangeOf({ conversation, exchange, at, lines }: ExchangeRow): Exchange {
+  const asked: string[] = [];
+  const answered: string[] = [];
+  const records = new Set<number>();
+  let answerChars = 0;
+  for (const line of lines.split('\n')) {
+    const [half, record, chars, ...terms] = line.split(' ');
+    records.add(Number(record));
+    const isAnswer = half === '1';
+    if (isAnswer) answerChars += Number(chars);
+    const list = isAnswer ? answered : asked;
+    for (const term of terms) if (term !== '') list.push(term);
+  }
+  return {
+    conversation,
+    number: exchange,
+    at,
+    asked,
+    answered,
+    answerChars,
+    records: [...records],
+  };
+}
+
+function textsOf(rows: readonly TextRow[]): ExchangeTexts | undefined {
+  const request = rows.find(({ role }) => role === 'user');
+  const answer = rows.find(({ role }) => role === 'assistant');
+  const main = answer ?? request;
+  if (main === undefined) return undefined;
+  const { ref, space, client, at } = main;
+  return {
+    asked: request === undefined ? '' : textOf(request),
+    answered: answer === undefined ? '' : textOf(answer),
+    ref,
+    space,
+    client,
+    at,
+  };
+}

@@ -1,0 +1,129 @@
+import type { TermValues } from '../../core/recall/conclusions.ts';
+import {
+  type EarlierSession,
+  likeliestSessions,
+  titleOf,
+} from '../../core/recall/session-brief.ts';
+import type { AgentFacts, RecalledSession } from '../../ports/memory.ts';
+import type { Database } from './database.ts';
+import type { Exchange, ExchangeReader } from './exchanges.ts';
+import { rangeOf, type Space } from './postings.ts';
+
+/** Which earlier sessions of a space deserve a line at the first prompt of a new one. */
+
+/** The newest records of a space that are looked at: some 150 sessions. */
+const RECORDS_MAX = 2000;
+const SESSIONS_READ_MAX = 128;
+/** A session's opening request says what it was about; the first may be "hi". */
+const OPENING_MAX = 4;
+const LIKE_MAX = 2;
+/** Passages that are looked at for each word of the prompt, the newest. */
+const HOLDERS_MAX = 500;
+
+interface SessionRow {
+  readonly conversation: number;
+  readonly key: string;
+  readonly at: number;
+  readonly branches: string;
+}
+
+interface Found extends EarlierSession {
+  readonly conversation: number;
+}
+
+export interface SessionQuestion {
+  readonly space: Space;
+  readonly agent: AgentFacts;
+  readonly now: number;
+  /** Of the prompt's own words. */
+  readonly terms: readonly string[];
+  /** Best first. */
+  readonly ranked: readonly Exchange[];
+  /** Conversations that the block quotes anyway. */
+  readonly quoted: ReadonlySet<number>;
+}
+
+/** Branches on which everything happens say nothing about a session. */
+const COMMON_BRANCHES: ReadonlySet<string> = new Set(['main', 'master', 'develop', 'trunk', '']);
+
+export class SessionSearch {
+  readonly #database: Database;
+  readonly #reader: ExchangeReader;
+
+  constructor(database: Database, reader: ExchangeReader) {
+    this.#database = database;
+    this.#reader = reader;
+  }
+
+  /** Best first. */
+  recall(question: SessionQuestion): RecalledSession[] {
+    const { agent, now, quoted, space } = question;
+    const rows = this.#database
+      .all<SessionRow>(SESSIONS, space.id)
+      .filter(({ conversation, key }) => key !== agent.conversation && !quoted.has(conversation));
+    const holders = this.#holders(space, question.terms);
+    const values = new Map(
+      [...holders].map(([term, found]) => [term, valueIn(rows.length, found.size)]),
+    );
+    const sessions = rows.map(({ conversation, at, branches }): Found => {
+      let sharedWords = 0;
+      for (const [term, found] of holders) {
+        if (found.has(conversation)) sharedWords += values.get(term) ?? 0;
+      }
+      const isSameBranch =
+        !COMMON_BRANCHES.has(agent.branch) && branches.split(',').includes(agent.branch);
+      return { conversation, at, isSameBranch, sharedWords };
+    });
+    return likeliestSessions(sessions, now).flatMap(({ conversation, at }) => {
+      const title = this.#titleOf(conversation, question.ranked, values);
+      return title === '' ? [] : [{ at, title }];
+    });
+  }
+
+  /** By term: the conversations that hold it, as far as its newest passages tell. */
+  #holders(space: Space, terms: readonly string[]): Map<string, ReadonlySet<number>> {
+    const { first, last } = rangeOf(space);
+    const quoted = JSON.stringify(terms.map((term) => `"${term}"`));
+    const rows = this.#database.all<{ key: number; held: string | null }>(
+      HOLDERS,
+      first,
+      last,
+      quoted,
+    );
+    return new Map(
+      rows.map(({ key, held }) => [terms[key] ?? '', new Set((held ?? '').split(',').map(Number))]),
+    );
+  }
+
+  /** From its first exchanges, and from those that share most with the prompt. */
+  #titleOf(conversation: number, ranked: readonly Exchange[], values: TermValues): string {
+    const ids = this.#database.all<{ id: number }>(OPENING, conversation).map(({ id }) => id);
+    const opening = this.#reader.ofPassages(ids, OPENING_MAX);
+    const like = ranked.filter((one) => one.conversation === conversation).slice(0, LIKE_MAX);
+    const texts = this.#reader.texts([...like, ...opening]);
+    return titleOf(
+      texts.flatMap((one) => one ?? []),
+      values,
+    );
+  }
+}
+
+/** How telling it is that a session holds a word, by how many do. */
+function valueIn(sessions: number, holders: number): number {
+  return Math.log(1 + (sessions + 0.5) / (holders + 0.5));
+}
+
+const HOLDERS = `SELECT e.key, (SELECT group_concat(DISTINCT p.conversation)
+    FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH e.value
+      AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC LIMIT ${HOLDERS_MAX}) f
+    CROSS JOIN passages p ON p.id = f.rowid) AS held
+  FROM json_each(?3) e`;
+
+const SESSIONS = `SELECT c.id AS conversation, c.key, max(r.at) AS at,
+    coalesce(group_concat(DISTINCT r.branch), '') AS branches
+  FROM (SELECT space, conversation, at, branch FROM records INDEXED BY records_by_space_time
+    WHERE space = ? ORDER BY at DESC LIMIT ${RECORDS_MAX}) r
+  CROSS JOIN conversations c ON c.space = r.space AND c.key = r.conversation
+  GROUP BY c.id ORDER BY at DESC LIMIT ${SESSIONS_READ_MAX}`;
+
+const OPENING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position LIMIT 24`;

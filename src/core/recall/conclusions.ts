@@ -1,0 +1,219 @@
+import { estimateTextTokens } from '../bytes/tokens.ts';
+import { isReply, isTelling, ownWordsOf } from './own-words.ts';
+import { termsOf } from './terms.ts';
+
+/**
+ * The lines of an exchange that are worth a place in an agent's prompt: the sentence of the request,
+ * and those lines of the answer's end that fit the question. In 23 of 25 cases of a study the answer's
+ * end held what was needed, mostly in one line; the best-matching passage held it half as often.
+ */
+
+export interface Quote {
+  readonly role: 'user' | 'assistant';
+  /** Whole lines of the text that follow each other, without marks of emphasis and headings. */
+  readonly text: string;
+}
+
+/** By term: what a line gains that holds it. */
+export type TermValues = ReadonlyMap<string, number>;
+
+/** The end of an answer: what was said before it was said on the way. */
+const CONCLUSION_CHARS = 4000;
+const CONCLUSION_CHARS_MIN = 200;
+const LINES_MAX = 80;
+const TOKEN_CHARS_MAX = 12;
+const REQUEST_TOKENS_MAX = 13;
+/** Under so many tokens a line says nothing, whatever room is left. */
+const ROOM_MIN = 8;
+
+const ON_THE_WAY =
+  /\b(?:let me (?!know)|i['’]ll (?:now|first|start|also|check|look|add|update|run|fix)|now i (?:need|will)|i need to (?:check|look|see|find|update|fix))/i;
+const CONCLUDES =
+  /root cause|because|decid|instead|never\b|must\b|fix(?:ed)?:|design|note:|turns out|caused by|reason/i;
+const ANNOUNCES =
+  /^(?:(?:ok(?:ay)?|now|next|first|then|so)\b[,.!]? )?(?:let me|let's|i['’]ll|i will|i need to|i should|now i|good\b|great\b|perfect\b|excellent\b|pushed\W*$|committed\W*$|all (?:done|clean|clear|green)|all tests pass|done\b\W|here['’]?s|summary|want me to|would you like|shall i|should i)/i;
+/** Names of files, functions, branches, numbers: what cannot be guessed. */
+const SPECIFIC = /`[^`]+`|\b\w+\.\w{1,4}\b|\b\w+[._/]\w+|[a-z][A-Z]|#\d+|\b\d{2,}\b/;
+
+/** A line of code without its file says little; the agent reads the file. */
+const CODE =
+  /[{;}]\s*(?:\/\/.*)?$|^[$>]\s|^(?:const|let|var|func|return|import|if|for|git)\b.*[({=]/;
+
+const VALUE = {
+  concludes: 1.5,
+  announces: -3,
+  heading: -1.5,
+  specific: 0.5,
+  code: -1.5,
+  position: -0.03,
+};
+
+/** At most `tokensMax` tokens of the request and the conclusion; empty when nothing is worth it. */
+export function quoteExchange(
+  exchange: { readonly asked: string; readonly answered: string },
+  values: TermValues,
+  tokensMax: number,
+): readonly Quote[] {
+  const request = requestSentence(exchange.asked, values, REQUEST_TOKENS_MAX);
+  const left = tokensMax - estimateTextTokens(request);
+  const said = linesFor(conclusionLines(exchange.answered), values, left);
+  return [
+    ...(request === '' ? [] : [{ role: 'user' as const, text: request }]),
+    ...said.map((text) => ({ role: 'assistant' as const, text })),
+  ];
+}
+
+/** The lines of the end of an answer, as they are quoted. */
+export function conclusionLines(answer: string): string[] {
+  const lines = conclusionOf(answer).split('\n').map(plainLine);
+  return [...new Set(lines)].filter((line) => /[\p{L}\p{N}]{2}/u.test(line)).slice(-LINES_MAX);
+}
+
+/**
+ * An agent says between its calls what it does next ("Good. Now let me look at the caller."). The
+ * conclusion is what follows the last such remark, or the one before where little follows.
+ */
+function conclusionOf(answer: string): string {
+  const paragraphs = endOf(answer, CONCLUSION_CHARS).split(/\n\s*\n/);
+  const kept: string[] = [];
+  let chars = 0;
+  for (const paragraph of paragraphs.toReversed()) {
+    const isRemark = ON_THE_WAY.test(paragraph);
+    if (isRemark && chars >= CONCLUSION_CHARS_MIN) break;
+    if (isRemark) continue;
+    kept.push(paragraph);
+    chars += paragraph.length;
+  }
+  return kept.toReversed().join('\n\n');
+}
+
+/** From the beginning of a line on. */
+function endOf(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  const end = text.slice(-chars);
+  const line = end.indexOf('\n');
+  return end.slice(1 + (line === -1 ? end.indexOf(' ') : line));
+}
+
+function plainLine(line: string): string {
+  return line
+    .replace(/^\s*(?:#{1,6}\s+|[-*•]\s+|>\s+|```.*$)/, '')
+    .replaceAll('**', '')
+    .replace(/^\|\s*/, '')
+    .replace(/\s*\|\s*$/, '')
+    .trim();
+}
+
+interface Line {
+  readonly text: string;
+  readonly at: number;
+  readonly score: number;
+  readonly tokens: number;
+}
+
+/** Runs of lines that follow each other, in their order. */
+function linesFor(lines: readonly string[], values: TermValues, tokensMax: number): string[] {
+  const ranked = lines
+    .map((line, at) => lineOf(beginningOf(line, tokensMax), at, values))
+    .toSorted((a, b) => b.score - a.score);
+  const kept: Line[] = [];
+  let left = tokensMax;
+  for (const line of ranked) {
+    if (left < ROOM_MIN || line.score < 0) break;
+    if (line.tokens > left) continue;
+    kept.push(line);
+    left -= line.tokens;
+  }
+  const [best] = ranked;
+  if (kept.length === 0 && best !== undefined && tokensMax >= ROOM_MIN) {
+    return [clip(best.text, tokensMax)];
+  }
+  const runs: string[] = [];
+  let last = -2;
+  for (const { text, at } of kept.toSorted((a, b) => a.at - b.at)) {
+    if (at === last + 1) runs.push(`${runs.pop() ?? ''}\n${text}`);
+    else runs.push(text);
+    last = at;
+  }
+  return runs;
+}
+
+/** As many of the first sentences as fit: a paragraph begins with its point. */
+function beginningOf(line: string, tokensMax: number): string {
+  if (estimateTextTokens(line) <= tokensMax) return line;
+  const [first = '', ...others] = line.split(SENTENCE_END);
+  let text = first;
+  for (const other of others) {
+    const longer = `${text} ${other}`;
+    if (estimateTextTokens(longer) > tokensMax) break;
+    text = longer;
+  }
+  return text.length < BEGINNING_CHARS_MIN ? clip(line, tokensMax) : text;
+}
+
+/** A shorter beginning ("Pushed.") is no point. */
+const BEGINNING_CHARS_MIN = 40;
+const SENTENCE_END = /(?<=[.?!])\s+/;
+
+function lineOf(text: string, at: number, values: TermValues): Line {
+  let score = VALUE.position * at + matchOf(text, values);
+  if (CONCLUDES.test(text)) score += VALUE.concludes;
+  if (ANNOUNCES.test(text)) score += VALUE.announces;
+  if (isHeading(text)) score += VALUE.heading;
+  if (SPECIFIC.test(text)) score += VALUE.specific;
+  if (CODE.test(text)) score += VALUE.code;
+  return { text, at, score, tokens: estimateTextTokens(text) + 3 };
+}
+
+function isHeading(line: string): boolean {
+  const words = line.split(' ').length;
+  return line.endsWith(':') || words <= 2 || (words <= 4 && !/[.!?`]/.test(line));
+}
+
+function matchOf(text: string, values: TermValues): number {
+  let sum = 0;
+  for (const term of new Set(termsOf(text))) if (isTelling(term)) sum += values.get(term) ?? 0;
+  return sum;
+}
+
+/** The sentence of the request that says most about the question; '' when it only steers. */
+export function requestSentence(asked: string, values: TermValues, tokensMax: number): string {
+  const own = ownWordsOf(asked);
+  if (isReply(own)) return '';
+  let best = '';
+  let bestScore = -Infinity;
+  for (const [at, sentence] of sentencesOf(own).entries()) {
+    if (isReply(sentence) || sentence.endsWith(':')) continue;
+    const score = matchOf(sentence, values) - 0.1 * at;
+    if (score <= bestScore) continue;
+    best = sentence;
+    bestScore = score;
+  }
+  return clip(withoutPoliteness(best), tokensMax);
+}
+
+export function withoutPoliteness(sentence: string): string {
+  return sentence.replace(POLITE, '');
+}
+
+const POLITE =
+  /^(?:(?:ok(?:ay)?|hmm+|so|and|but|then|now|also|yeah|yes|well|please|(?:can|could) (?:you|we)|let['’]s|i (?:think|want to|wonder)|we need to|right now)[\s,.!:-]+)+/i;
+
+export function sentencesOf(text: string): string[] {
+  return text
+    .split(/\n+|(?<=[.?!])\s+/)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => sentence !== '');
+}
+
+/** The text, or its first words and an ellipsis. */
+export function clip(text: string, tokensMax: number): string {
+  // No token has more characters, blanks apart; a line of a megabyte is not counted.
+  const start = text.slice(0, tokensMax * TOKEN_CHARS_MAX);
+  if (start === text && estimateTextTokens(text) <= tokensMax) return text;
+  const words = start.split(' ');
+  while (words.length > 1 && estimateTextTokens(`${words.join(' ')}…`) > tokensMax) words.pop();
+  const [word = ''] = words;
+  // A word of hundreds of letters is data.
+  return words.length === 1 ? `${word.slice(0, 2 * tokensMax)}…` : `${words.join(' ')}…`;
+}

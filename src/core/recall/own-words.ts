@@ -1,0 +1,62 @@
+import { EVERYDAY_WORDS } from './relevance.ts';
+import { termsOf } from './terms.ts';
+
+/**
+ * The words of a prompt that ask something of a memory. A prompt to an agent is often half pasted
+ * output, and often only an answer to what the agent asked ("yes", "9", "option 2 seems best").
+ */
+
+/** Blocks that are compared with their first characters: an edited prompt repeats its beginning. */
+const REPEAT_CHARS = 40;
+const REPEAT_CHARS_MIN = 20;
+
+// Lines that people paste: quotes, prompts of a shell, frames of a terminal, diffs, stack traces,
+// compiler messages and indented code.
+const PASTED_LINE = /^\s*(?:[>⏺⎿│╰❯$|]|at \S|[+-]{1,3}\s|[\w./-]+:\d+:)|^\s{2,}\S/;
+const ADDRESS_OR_PATH = /https?:\/\/\S+|(?:\/[\w.-]+){2,}/g;
+
+/** Without pasted lines, addresses, absolute paths and the repeat of an edited prompt. */
+export function ownWordsOf(prompt: string): string {
+  const kept: string[] = [];
+  for (const block of prompt.split(/\n{2,}/)) {
+    const isRepeat = kept.some(
+      (other) => other.length >= REPEAT_CHARS_MIN && block.startsWith(other.slice(0, REPEAT_CHARS)),
+    );
+    if (!isRepeat) kept.push(block);
+  }
+  return kept
+    .join('\n')
+    .split('\n')
+    .filter((line) => !PASTED_LINE.test(line))
+    .join('\n')
+    .replaceAll(ADDRESS_OR_PATH, ' ');
+}
+
+/** Stems that steer a session and name no subject, beside those of everyday work. */
+const STEERING_WORDS: ReadonlySet<string> = new Set(
+  `agre ahead approv button choic choos commit confirm correct done draft els enter exact finish fine
+  got guess hmm lgtm mayb merg never perfect pick prefer proceed pr push readi recommend respons right
+  second seem send ship skip sound stage suggest sur third thx trust won wrong yea yup`.split(
+    /\s+/,
+  ),
+);
+
+/** With fewer telling words nobody can say what a prompt is about. */
+const TELLING_WORDS_MIN = 2;
+/** A number alone answers a menu; one of three digits and more names a ticket, a port or an error. */
+const MENU_NUMBER = /^\d{1,2}$/;
+
+/** Whether a prompt only answers or steers: "yes", "commit", "9", "option 2 seems best". */
+export function isReply(ownWords: string): boolean {
+  const telling = new Set<string>();
+  for (const term of termsOf(ownWords)) {
+    if (isTelling(term)) telling.add(term);
+    if (telling.size >= TELLING_WORDS_MIN) return false;
+  }
+  return true;
+}
+
+/** Whether a term names something: neither everyday work nor steering. */
+export function isTelling(term: string): boolean {
+  return !EVERYDAY_WORDS.has(term) && !STEERING_WORDS.has(term) && !MENU_NUMBER.test(term);
+}

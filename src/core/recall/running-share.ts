@@ -1,0 +1,22 @@
+/**
+ * When recall speaks to an agent: for a prompt that shares more with the memory than most prompts of
+ * its project do. A fixed floor that fits one project lets twice as many needless blocks through in
+ * another; a share keeps its rate in each.
+ */
+
+/** Prompts of a project that a new one is compared with. */
+export const SIGNALS_MAX = 200;
+/** A project with fewer prompts is young: its own share says little yet. */
+const YOUNG = 20;
+/**
+ * The signal above which recall speaks in a young project: what the share came to in two projects
+ * after their first 20 prompts, the higher of the two. Young memories are small: silence costs little.
+ */
+const YOUNG_SIGNAL_MIN = 4.5;
+
+/** `earlier`: signals of the project's last prompts with words of their own, in any order. */
+export function speaks(signal: number, earlier: readonly number[], share: number): boolean {
+  if (signal <= 0) return false;
+  if (earlier.length < YOUNG) return signal >= YOUNG_SIGNAL_MIN;
+  return earlier.filter((one) => one < signal).length >= share * earlier.length;
+}

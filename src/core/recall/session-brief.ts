@@ -1,0 +1,95 @@
+import {
+  clip,
+  conclusionLines,
+  sentencesOf,
+  type TermValues,
+  withoutPoliteness,
+} from './conclusions.ts';
+import { isReply, isTelling, ownWordsOf } from './own-words.ts';
+import { termsOf } from './terms.ts';
+
+/**
+ * The brief that opens an agent's session: one line for each of the few earlier sessions that most
+ * likely matter. Hardly anything tells which first prompt needs memory, so each gets this little.
+ */
+
+/** As many as fit into the brief. */
+export const SESSIONS_MAX = 4;
+/** Date, dash and title of one of them. */
+const TITLE_TOKENS_MAX = 14;
+
+export interface EarlierSession {
+  /** When it was worked on last, in milliseconds since 1970. */
+  readonly at: number;
+  readonly isSameBranch: boolean;
+  /** Sum of the inverse frequencies of the prompt's words that were found in it. */
+  readonly sharedWords: number;
+}
+
+const SCORE = { branch: 3, wordsShare: 0.25, wordsMost: 6, newest: 4 };
+const DAY_MS = 86_400_000;
+
+/** Branch first, then shared rare words, then how new. */
+export function likeliestSessions<Kind extends EarlierSession>(
+  sessions: readonly Kind[],
+  now: number,
+): Kind[] {
+  return sessions
+    .map((session) => ({ session, score: scoreOf(session, now) }))
+    .toSorted((a, b) => b.score - a.score || b.session.at - a.session.at)
+    .slice(0, SESSIONS_MAX)
+    .map(({ session }) => session);
+}
+
+function scoreOf({ at, isSameBranch, sharedWords }: EarlierSession, now: number): number {
+  const days = Math.max(0, now - at) / DAY_MS;
+  const words = Math.min(SCORE.wordsMost, sharedWords * SCORE.wordsShare);
+  return (isSameBranch ? SCORE.branch : 0) + words + SCORE.newest / (1 + days);
+}
+
+/**
+ * What a session was about, in one line: the sentence of its requests that says most of what the
+ * prompt asks about, or that says most at all. Where the person only steered ("9", "commit"), what
+ * the answers concluded.
+ */
+export function titleOf(
+  exchanges: readonly { readonly asked: string; readonly answered: string }[],
+  values: TermValues,
+): string {
+  const requests = exchanges.flatMap(({ asked }) => sentencesOf(ownWordsOf(asked)));
+  const said = requests.filter((sentence) => !isReply(sentence));
+  const found =
+    said.length > 0
+      ? said
+      : exchanges.flatMap(({ answered }) => conclusionLines(answered).slice(0, LINES_MAX));
+  return titleFrom(mostTelling(found, values));
+}
+
+/** Every title that a session's text may have given. */
+export function titlesFrom(text: string): string[] {
+  return [...sentencesOf(ownWordsOf(text)), ...conclusionLines(text)].map(titleFrom);
+}
+
+function titleFrom(sentence: string): string {
+  return clip(withoutPoliteness(sentence), TITLE_TOKENS_MAX);
+}
+
+/** Lines of an answer among which a title is looked for. */
+const LINES_MAX = 4;
+/** A word that names something, beside one of the prompt's. */
+const WORD_VALUE = 0.5;
+const WORDS_MAX = 8;
+
+function mostTelling(sentences: readonly string[], values: TermValues): string {
+  let best = '';
+  let bestScore = 0;
+  for (const sentence of sentences) {
+    const terms = new Set(termsOf(sentence));
+    let score = WORD_VALUE * Math.min(WORDS_MAX, [...terms].filter(isTelling).length);
+    for (const term of terms) score += values.get(term) ?? 0;
+    if (score <= bestScore) continue;
+    best = sentence;
+    bestScore = score;
+  }
+  return best;
+}

@@ -1,0 +1,168 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { writeAgentBlock } from '../../src/core/recall/agent-block.ts';
+import type { AgentFacts, RecallAnswer } from '../../src/ports/memory.ts';
+import { referenceOf, shortReference } from '../../src/core/memory/reference.ts';
+import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
+import { recordOf, questionOf, FACTS } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
+
+function openStore(folder: string) {
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const agent: AgentFacts = {
+  conversation: 'now',
+  branch: 'feat/x',
+  quietShare: 0,
+  briefTokensMax: 125,
+};
+
+function exchangeOf(conversation: string, asked: string, answered: string) {
+  const place = { conversation, exchange: 0, branch: 'feat/x' };
+  return [recordOf(asked, place), recordOf<'assistant'>(answered, { ...place, role: 'assistant' })];
+}
+
+const parser = exchangeOf(
+  'c1',
+  'why does the parser drop the last token of a slow stream?',
+  'Now let me look.\n\nRoot cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',
+);
+
+async function storeWith(folder = tempFolder()) {
+  const store = openStore(folder);
+  await store.memory.capture(
+    FACTS.map((text, at) => recordOf(text, { exchange: at, conversation: `f${at % 7}` })),
+    patience(),
+  );
+  await store.memory.capture(parser, patience());
+  return store;
+}
+
+function quotesOf({ exchanges = [] }: RecallAnswer): string[] {
+  return exchanges.flatMap(({ quotes }) => quotes.map(({ text }) => text));
+}
+
+const asked = 'the parser still drops a token of the stream, tail or head?';
+
+test("an agent's prompt gets the request and the conclusion of an exchange, under a reference that is found", async () => {
+  const { memory } = await storeWith();
+  const young = Array.from({ length: 25 }, (_, at) => `parser stream token ${at} of LaunchDarkly`);
+  for (const text of young) await memory.recall(questionOf(text, { agent }), patience());
+  const answer = await memory.recall(questionOf(asked, { agent }), patience());
+  const [found] = answer.exchanges ?? [];
+  expect(found?.quotes).toEqual([
+    { role: 'user', text: 'why does the parser drop the last token of a slow stream?' },
+    {
+      role: 'assistant',
+      text: 'Root cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',
+    },
+  ]);
+  const held = await memory.retrieve({ ref: found?.ref ?? '' }, patience());
+  expect(held?.text).toBe(parser[1]?.text);
+  expect(await memory.retrieve({ ref: 'm_aaaaaaaa' }, patience())).toBeUndefined();
+});
+
+test('what the request holds is not quoted, nor its exchange', async () => {
+  const { memory } = await storeWith();
+  const excludeDigests = [parser[0]?.digest ?? ''];
+  const answer = await memory.recall(questionOf(asked, { agent, excludeDigests }), patience());
+  expect(quotesOf(answer).join('\n')).not.toContain('flushTail');
+});
+
+test('recall keeps quiet for replies, and for prompts below the share of their project', async () => {
+  const { memory } = await storeWith();
+  const loud = Array.from({ length: 30 }, (_, at) => `${asked} ${at}`);
+  for (const text of loud) await memory.recall(questionOf(text, { agent }), patience());
+  const quiet = { ...agent, quietShare: 0.7, briefTokensMax: 0 };
+  for (const text of ['yes', '9', 'commit', 'Grafana and Vault and a tail']) {
+    const answer = await memory.recall(questionOf(text, { agent: quiet }), patience());
+    expect(answer, text).toEqual({ passages: [], exchanges: [], sessions: [] });
+  }
+});
+
+test('the share of a project survives a restart', async () => {
+  const folder = tempFolder();
+  const first = await storeWith(folder);
+  const loud = Array.from({ length: 30 }, (_, at) => `${asked} flushTail ${at}`);
+  for (const text of loud) await first.memory.recall(questionOf(text, { agent }), patience());
+  await first.memory.capture([recordOf('one more')], patience());
+  await first.close();
+  const { memory } = openStore(folder);
+  const quiet = { ...agent, quietShare: 0.7 };
+  const answer = await memory.recall(
+    questionOf('LaunchDarkly stream', { agent: quiet }),
+    patience(),
+  );
+  expect(answer.exchanges).toEqual([]);
+});
+
+test('a brief names other sessions of the branch by their subject, not the one that asks', async () => {
+  const { memory } = await storeWith();
+  await memory.capture(
+    exchangeOf('now', 'yes', 'Pushed to the remote branch of the parser.'),
+    patience(),
+  );
+  await memory.capture(
+    exchangeOf(
+      'c2',
+      'ok. please move the invoice exporter to streams',
+      'Done, the exporter streams.',
+    ),
+    patience(),
+  );
+  const { sessions = [] } = await memory.recall(questionOf('hello there', { agent }), patience());
+  const titles = sessions.map(({ title }) => title);
+  expect(titles.slice(0, 2).toSorted()).toEqual([
+    'move the invoice exporter to streams',
+    'why does the parser drop the last token of a slow stream?',
+  ]);
+  expect(titles.join('\n')).not.toContain('Pushed');
+  const without = { ...agent, briefTokensMax: 0 };
+  expect(
+    (await memory.recall(questionOf('hello there', { agent: without }), patience())).sessions,
+  ).toEqual([]);
+});
+
+test('R26: a block that quotes a forgotten exchange, or names its session, is emptied', async () => {
+  const folder = tempFolder();
+  const { memory, ledger } = await storeWith(folder);
+  const answer = await memory.recall(questionOf('hello there', { agent }), patience());
+  const limits = { tokensMax: 512, briefTokensMax: 118 };
+  const at = Date.UTC(2026, 4, 1);
+  const exchanges = [
+    {
+      ref: shortReference(referenceOf(parser[1]?.digest ?? '')),
+      space: 'project',
+      at,
+      quotes: [{ role: 'assistant' as const, text: 'anything' }],
+    },
+  ];
+  const blocks = {
+    lines: writeAgentBlock({ standing: [], exchanges, sessions: [] }, limits).text,
+    brief: writeAgentBlock({ standing: [], exchanges: [], sessions: answer.sessions ?? [] }, limits)
+      .text,
+    other: writeAgentBlock(
+      { standing: [], exchanges: [], sessions: [{ at, title: 'Pin undici 7' }] },
+      limits,
+    ).text,
+  };
+  expect(blocks.brief).toContain('why does the parser drop');
+  await ledger.record(Object.entries(blocks).map(([name, block]) => blockEntry(name, { block })));
+  const journals = (): string[] =>
+    readdirSync(folder).filter(
+      (name) =>
+        name.startsWith('ledger-') && readFileSync(join(folder, name)).includes('svc-memory'),
+    );
+  await expect.poll(journals).toEqual([]);
+  await memory.forget({ refs: [referenceOf(parser[0]?.digest ?? '')] }, patience());
+  expect(await foundBlock(ledger, 'lines')).toBe('');
+  expect(await foundBlock(ledger, 'brief')).toBe('');
+  expect(await foundBlock(ledger, 'other')).toBe(blocks.other);
+});

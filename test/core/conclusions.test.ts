@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
+import {
+  conclusionLines,
+  quoteExchange,
+  requestSentence,
+} from '../../src/core/recall/conclusions.ts';
+import { termsOf } from '../../src/core/recall/terms.ts';
+
+function valuesOf(prompt: string): Map<string, number> {
+  return new Map(termsOf(prompt).map((term) => [term, 3]));
+}
+
+const answered = [
+  'Let me look at the parser first.',
+  'Good, the tail is lost. Now let me check the caller:',
+  '## Summary',
+  'All tests pass.',
+  '- **Root cause:** `flushTail()` returned before the last chunk of the stream was decoded.',
+  '- Renamed the helper.',
+  'Want me to push?',
+].join('\n\n');
+
+test('what was said on the way is no conclusion', () => {
+  const lines = conclusionLines(answered);
+  expect(lines.join('\n')).not.toMatch(/let me/i);
+  expect(lines).toContain(
+    'Root cause: `flushTail()` returned before the last chunk of the stream was decoded.',
+  );
+});
+
+test('the lines that fit the prompt are quoted whole, after the sentence of the request', () => {
+  const asked = 'ok. can you find out why the parser drops the last chunk? thanks';
+  const quotes = quoteExchange({ asked, answered }, valuesOf('last chunk of a stream'), 50);
+  expect(quotes).toEqual([
+    { role: 'user', text: 'find out why the parser drops the last chunk?' },
+    {
+      role: 'assistant',
+      text: 'Root cause: `flushTail()` returned before the last chunk of the stream was decoded.',
+    },
+  ]);
+});
+
+test('a request of one word leaves the conclusion its place', () => {
+  const quotes = quoteExchange({ asked: 'yes', answered }, valuesOf('stream chunk'), 40);
+  expect(quotes.map(({ role }) => role)).toEqual(['assistant']);
+});
+
+test('an exchange without a conclusion gives its request, and an empty one nothing', () => {
+  expect(
+    quoteExchange({ asked: 'why does OAuth fail in CI?', answered: '' }, new Map(), 60),
+  ).toEqual([{ role: 'user', text: 'why does OAuth fail in CI?' }]);
+  expect(quoteExchange({ asked: 'ok', answered: '' }, new Map(), 60)).toEqual([]);
+});
+
+test('an answer or a request of one line of a megabyte stays within its tokens and time', () => {
+  const long = 'decoder stream '.repeat(70_000);
+  const unbroken = 'x'.repeat(1_000_000);
+  const started = performance.now();
+  for (const text of [long, unbroken]) {
+    const quotes = quoteExchange({ asked: text, answered: text }, valuesOf('decoder'), 60);
+    for (const quote of quotes) expect(estimateTextTokens(quote.text)).toBeLessThan(260);
+    expect(requestSentence(long, valuesOf('decoder'), 13).length).toBeLessThan(200);
+  }
+  expect(performance.now() - started).toBeLessThan(20_000);
+});

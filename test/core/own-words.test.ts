@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { isReply, ownWordsOf } from '../../src/core/recall/own-words.ts';
+
+test('replies, menu answers and approvals ask nothing of a memory', () => {
+  const replies = [
+    'yes',
+    '9',
+    'commit',
+    '8 6',
+    'Option 2 seems best',
+    'ok, push it',
+    'lgtm, merge',
+  ];
+  const asking = ['continue', 'let me give it to you', 'can you fix this?', 'do it', ''];
+  for (const text of [...replies, ...asking]) expect(isReply(ownWordsOf(text)), text).toBe(true);
+});
+
+test('a short prompt that names its subject is no reply', () => {
+  for (const text of [
+    'still failing e2e',
+    'why is the migration of shares missing?',
+    'PR 185 fails',
+  ]) {
+    expect(isReply(ownWordsOf(text)), text).toBe(false);
+  }
+});
+
+test('pasted output, paths and the repeat of an edited prompt are not own words', () => {
+  const pasted = 'why?\n$ npm test\n  at run (a.js:1)\nsrc/a.ts:3: wrong\n/home/dev/project/a.ts';
+  expect(ownWordsOf(pasted).trim()).toBe('why?');
+  const edited = 'fix all critical and high issues\n\nfix all critical and high issues, please';
+  expect(ownWordsOf(edited)).toBe('fix all critical and high issues');
+});
