@@ -312,7 +312,8 @@ test.each([
   await stage.send(dialect, body);
   expect(stage.rows.at(-1)?.continuityState).toBe('committed');
   expect(stage.forwarded().includes('manual line 200 ')).toBe(!leaves);
-  expect(stage.forwarded()).not.toContain('falcon4 listens');
+  // A block for an agent may quote the answer's first line, not what followed it.
+  expect(stage.forwarded()).not.toContain('f4 line 2 of');
 });
 
 test('a chat just over its budget keeps half of it while the cache is warm', async () => {
