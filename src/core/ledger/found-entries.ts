@@ -14,21 +14,36 @@ export class FoundEntries {
   /** Why there may be more entries than were found; undefined when all are known. */
   readonly missing: LedgerMiss | undefined;
   readonly #entries: ReadonlyMap<string, LedgerEntry>;
+  /**
+   * Of the items that have entries. Thousands of items are asked about and few have any, and a
+   * fingerprint is compared much faster than a key is built.
+   */
+  readonly #fingerprints = new Set<string>();
 
   constructor(entries: Iterable<LedgerEntry>, missing?: LedgerMiss) {
-    this.#entries = new Map(Array.from(entries, (entry) => [keyOf(entry), entry]));
     this.missing = missing;
+    const byKey = new Map<string, LedgerEntry>();
+    for (const entry of entries) {
+      byKey.set(keyOf(entry), entry);
+      if ('fingerprint' in entry) this.#fingerprints.add(entry.fingerprint);
+    }
+    this.#entries = byKey;
   }
 
   get<Kind extends LedgerKind>(
     address: LedgerAddress & { readonly kind: Kind },
   ): EntryOf<Kind> | undefined {
-    const entry = this.#entries.get(keyOf(address));
+    const entry = this.#at(address);
     return entry !== undefined && isOfKind(entry, address.kind) ? entry : undefined;
   }
 
   has(address: LedgerAddress): boolean {
-    return this.#entries.has(keyOf(address));
+    return this.#at(address) !== undefined;
+  }
+
+  #at(address: LedgerAddress): LedgerEntry | undefined {
+    const isAbsent = 'fingerprint' in address && !this.#fingerprints.has(address.fingerprint);
+    return isAbsent ? undefined : this.#entries.get(keyOf(address));
   }
 }
 
