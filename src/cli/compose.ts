@@ -12,6 +12,7 @@ import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { createLocalServer, type LocalServer } from '../local/server.ts';
 import { blockKeyOf } from '../core/recall/own-blocks.ts';
+import { GitProjects } from '../adapters/projects/git-projects.ts';
 import { outputFolder } from '../adapters/files/output-files.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
@@ -83,6 +84,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     requestLog: store.requestLog,
     clock: systemClock,
     // What a service holds is no file here.
+    projects: new GitProjects(options.dataFolder),
     blockKey: blockKeyOf(settings.localToken),
     outputFolder:
       settings.memory.kind === 'embedded' ? outputFolder(options.dataFolder) : undefined,

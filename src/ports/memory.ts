@@ -95,6 +95,8 @@ export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
 
 export interface RecallQuestion {
   readonly space: string;
+  /** Spaces in which the same project was kept before; a memory service does not look there. */
+  readonly olderSpaces?: readonly string[];
   /** What the person asks. Secrets are masked already. */
   readonly humanText: string;
   /** The last visible assistant text, with less weight: "ok, do it" says nothing alone. */

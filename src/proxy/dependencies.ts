@@ -3,6 +3,7 @@ import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { Memory } from '../ports/memory.ts';
+import type { Projects } from '../ports/projects.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestLog, RequestRow } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
@@ -29,6 +30,7 @@ export interface ProxyDependencies {
   readonly outbox: Outbox;
   readonly requestLog: RequestLog;
   readonly clock: Clock;
+  readonly projects: Projects;
   /** The secret with which recalled blocks are marked. */
   readonly blockKey: string;
   /** Where what is left out is also a file; undefined where it is none. */

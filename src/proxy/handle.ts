@@ -23,7 +23,7 @@ import {
   upstreamFor,
 } from './forward.ts';
 import type { LiveSettings, ProxyDependencies } from './dependencies.ts';
-import { type Reading, readSteps } from './read-request.ts';
+import { type Reading, readSteps, settleProject } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { isTriedAgain } from './refusal-watch.ts';
 import { Deadline } from './deadline.ts';
@@ -121,7 +121,10 @@ class RequestHandler {
     record.sentTo(configured.settings);
 
     // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
-    const read = await this.#slices.run(readSteps(this.#conversations, request));
+    const projects = this.#dependencies.projects;
+    const conversations = this.#conversations;
+    const parsed = await this.#slices.run(readSteps(conversations, request, projects));
+    const read = await settleProject(parsed, { conversations, projects });
     const reading = typeof read === 'string' ? undefined : read;
     if (reading !== undefined) held.belongsTo(reading.place);
     record.read(reading);

@@ -14,6 +14,7 @@ import type { Unread } from '../core/plan/plan.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import { spaceOf } from '../core/request/space.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
+import type { Projects } from '../ports/projects.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ConversationState } from './conversation-state.ts';
 import type { Conversations } from './conversations.ts';
@@ -23,6 +24,10 @@ export interface Reading {
   readonly view: RequestView;
   readonly identity: RequestIdentity;
   readonly place: ConversationPlace;
+  /** Spaces in which the same project was kept before. */
+  readonly olderSpaces: readonly string[];
+  /** The folder that the client states, where it decides the space and its project is not known yet. */
+  readonly unknownFolder: string | undefined;
   /** What this process remembers of the conversation. */
   readonly state: ConversationState;
   readonly branch: string | undefined;
@@ -55,6 +60,7 @@ export function readRequest(
 export function* readSteps(
   conversations: Conversations,
   request: ClientRequest,
+  projects?: Pick<Projects, 'known'>,
 ): Steps<Reading | Unread> {
   const { route, headers, body } = request;
   if (route.kind !== 'model' || body === undefined) return 'unparseable';
@@ -65,10 +71,12 @@ export function* readSteps(
   const { client } = identity;
   const project = projectOf(headers, view, client);
   const stated = { folder: project.folder, client, statesFolder: clientFacts(client).statesFolder };
+  const folder = placeFolder(headers, project.folder);
+  const known = folder === undefined ? undefined : projects?.known(folder);
   const { key, isStated } = conversationKey(identity, view);
   const place = {
     tenant: LOCAL_TENANT,
-    space: spaceOf(headers, stated),
+    space: known?.space ?? spaceOf(headers, stated),
     conversation: bounded(key),
     isStated,
   };
@@ -76,12 +84,43 @@ export function* readSteps(
     view,
     identity,
     place,
+    olderSpaces: known?.olderSpaces ?? [],
+    unknownFolder: known === undefined ? folder : undefined,
     state: conversations.states.of(place),
     branch: project.branch,
     hasProviderState: hasProviderState(view),
     hasProviderHistory: hasProviderHistory(view),
     asksForLongWindow: LONG_WINDOW.test(headerOf(headers, 'anthropic-beta') ?? ''),
   };
+}
+
+/**
+ * The reading with the space of its project. Waits only for a folder that was not looked at since the
+ * start, and then not long.
+ */
+export async function settleProject(
+  read: Reading | Unread,
+  { conversations, projects }: { conversations: Conversations; projects: Projects },
+): Promise<Reading | Unread> {
+  if (typeof read === 'string' || read.unknownFolder === undefined) return read;
+  const { space, olderSpaces } = await projects.find(read.unknownFolder);
+  const place = { ...read.place, space };
+  return {
+    ...read,
+    place,
+    olderSpaces,
+    unknownFolder: undefined,
+    state: conversations.states.of(place),
+  };
+}
+
+/** The folder that decides the space; undefined where a header does, or nothing. */
+function placeFolder(
+  headers: ClientRequest['headers'],
+  folder: string | undefined,
+): string | undefined {
+  const isStated = headerOf(headers, 'x-svc-memory-space') !== undefined;
+  return isStated || folder === '' ? undefined : folder;
 }
 
 function bounded(key: string): string {

@@ -221,6 +221,7 @@ export class Recaller {
     const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
     return {
       space: reading.place.space,
+      olderSpaces: reading.olderSpaces,
       humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
       assistantText:
         agent === undefined

@@ -96,4 +96,28 @@ export const ORIGINS = [
     test: 'test/cli/mcp.test.ts',
     only: 'R42',
   },
+  {
+    name: 'a copied configuration claims a project',
+    file: 'src/adapters/projects/git-projects.ts',
+    from: 'const isProven = known !== undefined && (await holdsAny(common, known.commits));',
+    to: 'const isProven = known !== undefined;',
+    test: 'test/adapters/git-projects.test.ts',
+    only: 'R43',
+  },
+  {
+    name: 'any .git file names its repository',
+    file: 'src/adapters/projects/repository.ts',
+    from: "return pointed === top && basename(back) === '.git' ? common : undefined;",
+    to: 'return common;',
+    test: 'test/adapters/git-projects.test.ts',
+    only: 'R43',
+  },
+  {
+    name: 'a forged worktree folder names a repository',
+    file: 'src/adapters/projects/repository.ts',
+    from: 'const common = dirname(dirname(own));',
+    to: "const common = (await readBounded(join(own, 'commondir'), POINTER_BYTES_MAX)).trim() || dirname(dirname(own));",
+    test: 'test/adapters/git-projects.test.ts',
+    only: 'points back',
+  },
 ];

@@ -1,3 +1,4 @@
+import { FOLDER_PROJECTS } from './folder-projects.ts';
 import type { Handler } from '../../src/proxy/client-request.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
@@ -78,6 +79,7 @@ export async function openProxyStage({
     outbox: outbox?.() ?? store.outbox,
     requestLog: store.requestLog,
     clock: { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs },
+    projects: FOLDER_PROJECTS,
     blockKey: 'a secret of these tests',
     outputFolder: undefined,
     onRow: (row) => rows.push(row),

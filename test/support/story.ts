@@ -1,3 +1,4 @@
+import { FOLDER_PROJECTS } from './folder-projects.ts';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -125,6 +126,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     version: '0.1.2',
     live: () => ({ proxy, upstreams }),
     clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
+    projects: FOLDER_PROJECTS,
     blockKey: 'a secret of these tests',
     outputFolder: undefined,
     onRow: (row) => rows.push(row),

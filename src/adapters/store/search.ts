@@ -76,9 +76,9 @@ export class Search {
     this.#exchanges = signals === undefined ? undefined : new ExchangeSearch(database, signals);
   }
 
-  /** Looks in the question's space and in `others`, nowhere else. */
+  /** Looks in the question's spaces and in `others`, nowhere else. */
   recall(question: RecallQuestion, others: readonly string[] = [GLOBAL_SPACE]): RecallAnswer {
-    const spaces = this.#spaces([question.space, ...others]);
+    const spaces = this.#spaces([question.space, ...(question.olderSpaces ?? []), ...others]);
     const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
     const asked = readQuestion(question.humanText, question.assistantText, question.now);
     if (passages === 0) return { passages: [] };

@@ -3,12 +3,14 @@ import type { Readable } from 'node:stream';
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
+import { GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { PATTERN_CHARS_MAX } from '../../core/bytes/line-pattern.ts';
 import { CONTEXT_MAX, EXCERPT_TOKENS_MAX } from '../../core/memory/excerpt.ts';
 import { REFERENCES } from '../../core/memory/reference.ts';
-import { folderSpace, GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
+import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
 import { VERSION } from '../../core/version.ts';
+import type { Projects } from '../../ports/projects.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -75,20 +77,25 @@ export async function serveMcp(
   const transport = new StdioServerTransport(messages, process.stdout, {
     maxBufferSize: 2 * MESSAGE_BYTES_MAX,
   });
-  const handle = serveStdio(() => buildServer(open, reachOf(options)), { transport });
+  const reach = await reachOf(options, new GitProjects(dataFolder(environment)));
+  const handle = serveStdio(() => buildServer(open, reach), { transport });
   await ended;
   await handle.close();
   await (await store)?.close();
 }
 
 /** R42: a model reads its own project and what belongs to all, unless the person allowed more. */
-function reachOf({ folder, spaces, allSpaces }: McpOptions): Reach {
+async function reachOf(
+  { folder, spaces, allSpaces }: McpOptions,
+  projects: Projects,
+): Promise<Reach> {
   const wrong = spaces.find((name) => !isSpace(name));
   if (wrong !== undefined) {
     throw new CliError('--space names no space.', 'List them with: svc memory spaces', 2);
   }
-  const project = folderSpace(folder);
-  return { project, allowed: allSpaces ? undefined : [project, GLOBAL_SPACE, ...spaces] };
+  const { space: project, olderSpaces } = await projects.find(folder);
+  const own = [project, ...olderSpaces, GLOBAL_SPACE];
+  return { project, allowed: allSpaces ? undefined : [...own, ...spaces] };
 }
 
 function buildServer(open: () => Promise<CliStore>, { project, allowed }: Reach): McpServer {

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { captureHuman } from '../../core/memory/captures.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
-import { folderSpace, isSpace } from '../../core/request/space.ts';
+import { isSpace } from '../../core/request/space.ts';
+import { GitProjects } from '../../adapters/projects/git-projects.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { MemoryRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -33,7 +35,8 @@ export async function addMemory(
   openStore: OpenStore,
 ): Promise<void> {
   const { folder, options } = request;
-  const space = options.space ?? folderSpace(folder);
+  const space =
+    options.space ?? (await new GitProjects(dataFolder(context.environment)).find(folder)).space;
   if (!isSpace(space)) throw wrongSpace();
   const record = recordOf(request.text, space);
   const [state] = await withStore(context, openStore, ({ memory }) =>

@@ -1,0 +1,55 @@
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open } from 'node:fs/promises';
+
+/** Reads small files of a repository that somebody else may have made: no links, no devices, bounded. */
+
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+// Windows knows neither flag.
+const FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
+
+/** The file's beginning, and its end where it is longer; '' for what is no plain file. */
+export async function readBounded(path: string, bytesMax: number): Promise<string> {
+  return (
+    (await withFile(path, async (file, size) => {
+      const half = size > bytesMax ? bytesMax >> 1 : size;
+      const head = await bytesAt(file, 0, half);
+      const tail = size > bytesMax ? await bytesAt(file, size - half, half) : Buffer.alloc(0);
+      return `${head.toString('utf8')}\n${tail.toString('utf8')}`;
+    })) ?? ''
+  );
+}
+
+/** Runs `use` with a plain file; undefined where there is none. */
+export async function withFile<T>(
+  path: string,
+  use: (file: FileHandle, size: number) => Promise<T>,
+): Promise<T | undefined> {
+  const file = await open(path, FLAGS).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    const stat = await file.stat();
+    return stat.isFile() ? await use(file, stat.size) : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    await file.close().catch(() => undefined);
+  }
+}
+
+export async function bytesAt(file: FileHandle, start: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  const { bytesRead } = await file.read(bytes, 0, length, start);
+  return bytes.subarray(0, bytesRead);
+}
+
+export type Kind = 'folder' | 'file' | 'none' | 'foreign';
+
+/** 'foreign': a link, a device, or another user's. */
+export async function kindOf(path: string): Promise<Kind> {
+  const stat = await lstat(path).catch(() => undefined);
+  if (stat === undefined) return 'none';
+  const isOwn = process.getuid === undefined || stat.uid === process.getuid();
+  if (!isOwn || stat.isSymbolicLink()) return 'foreign';
+  if (stat.isDirectory()) return 'folder';
+  return stat.isFile() ? 'file' : 'foreign';
+}

@@ -1,0 +1,185 @@
+import { stat } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
+import { folderSpace } from '../../core/request/space.ts';
+import type { Project, Projects } from '../../ports/projects.ts';
+import { commitsOf, holdsAny } from './commits.ts';
+import { changeRegistry, type KnownProject, readRegistry, type Registry } from './registry.ts';
+import { findRepository, type Repository } from './repository.ts';
+
+/**
+ * Projects by their git repository: subfolders, worktrees, clones and renamed folders share one
+ * memory. An address in a configuration proves nothing, because anybody can copy it: a folder joins a
+ * project that svc knows only when it holds a commit that svc saw there, or when the person says so.
+ */
+
+/** A local disk answers in a few; on a network drive the folder is its own project. */
+const FIND_MS = 300;
+/** A folder that a client works in is looked at again at most so often, while nobody waits. */
+const RECHECK_MS = 3_000;
+const FOLDERS_MAX = 1_000;
+
+interface Cached {
+  readonly project: Project;
+  /** Of the files that say which project it is. */
+  readonly stamp: string;
+  checkedAt: number;
+}
+
+export class GitProjects implements Projects {
+  readonly #dataFolder: string;
+  readonly #cache = new Map<string, Cached>();
+
+  constructor(dataFolder: string) {
+    this.#dataFolder = dataFolder;
+  }
+
+  known(folder: string): Project | undefined {
+    const cached = this.#cache.get(folder);
+    if (cached === undefined) return undefined;
+    const now = performance.now();
+    if (now - cached.checkedAt > RECHECK_MS) {
+      cached.checkedAt = now;
+      void this.#recheck(folder, cached.stamp);
+    }
+    return cached.project;
+  }
+
+  async find(folder: string): Promise<Project> {
+    const alone = { space: folderSpace(folder), olderSpaces: [] };
+    if (!isAbsolute(folder) || folder.includes('\0')) return this.#keep(folder, alone, '');
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((done) => {
+      timer = setTimeout(() => done(undefined), FIND_MS);
+    });
+    const found = await Promise.race([this.#resolve(folder).catch(() => undefined), late]);
+    clearTimeout(timer);
+    // Kept, so that a conversation does not move to another space in its middle.
+    return found === undefined
+      ? this.#keep(folder, alone, '')
+      : this.#keep(folder, found.project, found.stamp);
+  }
+
+  #keep(folder: string, project: Project, stamp: string): Project {
+    this.#cache.set(folder, { project, stamp, checkedAt: performance.now() });
+    forgetOldest(this.#cache, FOLDERS_MAX);
+    return project;
+  }
+
+  async #recheck(folder: string, stamp: string): Promise<void> {
+    const repository = await findRepository(folder).catch(() => undefined);
+    if ((await stampOf(repository, this.#dataFolder)) !== stamp) await this.find(folder);
+  }
+
+  async #resolve(folder: string) {
+    const repository = await findRepository(folder);
+    const registry = await readRegistry(this.#dataFolder);
+    const stated = registry.joined[repository?.root ?? folder] ?? registry.joined[folder];
+    const project =
+      stated === undefined && repository !== undefined
+        ? await this.#inRepository(folder, repository, registry)
+        : projectIn(stated ?? folderSpace(folder), folder, registry);
+    return { project, stamp: await stampOf(repository, this.#dataFolder) };
+  }
+
+  async #inRepository(
+    folder: string,
+    repository: Repository,
+    registry: Registry,
+  ): Promise<Project> {
+    const { root, common, origin } = repository;
+    const commits = await commitsOf(common);
+    const head = commits.at(-1) ?? '';
+    const identity = originIdentity(origin);
+    const known = await knownAs(repository, { identity, commits }, registry);
+    const derived = identity === undefined ? folderSpace(root) : projectSpace(identity);
+    const isTaken = registry.projects.some((one) => one.identity === identity);
+    // Without a commit nothing could ever prove that another folder is the same project.
+    const isNew = known === undefined && (identity === undefined || !isTaken) && head !== '';
+    if (known === undefined && !isNew) return projectIn(folderSpace(root), folder, registry);
+    const before = known ?? { ...NOTHING_KNOWN, space: derived, identity: identity ?? '' };
+    const after: KnownProject = {
+      ...before,
+      head: head === '' ? before.head : head,
+      commits: union(before.commits, commits),
+      folders: union(before.folders, [root, folder]),
+    };
+    if (!isSame(before, after)) await this.#record(before.space, after);
+    return projectIn(after.space, folder, { ...registry, projects: [after] });
+  }
+
+  async #record(space: string, project: KnownProject): Promise<void> {
+    await changeRegistry(this.#dataFolder, ({ projects, joined }) => ({
+      joined,
+      projects: [...projects.filter((one) => one.space !== space), project],
+    })).catch(() => undefined);
+  }
+}
+
+/** The project that svc knows and that this repository proves to be. */
+async function knownAs(
+  { root, common, origin }: Repository,
+  {
+    identity,
+    commits,
+  }: { readonly identity: string | undefined; readonly commits: readonly string[] },
+  { projects }: Registry,
+): Promise<KnownProject | undefined> {
+  if (identity !== undefined) {
+    const known = projects.find((one) => one.identity === identity);
+    const isProven = known !== undefined && (await holdsAny(common, known.commits));
+    return isProven ? known : undefined;
+  }
+  // Without an address: the same folder, the one that it was cloned from, or one that was moved.
+  const local = projects.filter((one) => one.identity === '' && one.head !== '');
+  const named = local.filter((one) => one.folders.some((it) => it === root || it === origin));
+  const held = new Set(commits);
+  const moved = local.find(({ head }) => held.has(head));
+  if (moved !== undefined) return moved;
+  for (const known of named) if (await holdsAny(common, [known.head])) return known;
+  return undefined;
+}
+
+const NOTHING_KNOWN = { head: '', commits: [], folders: [], formerSpaces: [] };
+
+/** Before it was one project, each of its folders had a space of its own. */
+function projectIn(space: string, folder: string, { projects }: Registry): Project {
+  const known = projects.find((one) => one.space === space);
+  const folders = [folder, ...(known?.folders ?? [])].map(folderSpace);
+  const older = new Set([...folders, ...(known?.formerSpaces ?? [])]);
+  older.delete(space);
+  return { space, olderSpaces: [...older] };
+}
+
+/** The newest last, as in the second list. */
+function union(before: readonly string[], now: readonly string[]): readonly string[] {
+  const fresh = new Set(now);
+  return [...before.filter((one) => !fresh.has(one)), ...fresh];
+}
+
+function isSame(before: KnownProject, after: KnownProject): boolean {
+  const known = new Set(before.folders);
+  return (
+    before.head === after.head &&
+    before.identity === after.identity &&
+    after.folders.every((folder) => known.has(folder))
+  );
+}
+
+async function stampOf(repository: Repository | undefined, dataFolder: string): Promise<string> {
+  const own = repository === undefined ? [] : ['config', 'HEAD', join('logs', 'HEAD')];
+  const paths = [
+    ...own.map((name) => join(repository?.common ?? '', name)),
+    join(dataFolder, 'projects.json'),
+  ];
+  const times = await Promise.all(
+    paths.map((path) =>
+      stat(path).then(
+        ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
+        () => '',
+      ),
+    ),
+  );
+  return [repository?.common ?? '', ...times].join('\n');
+}

@@ -1,0 +1,12 @@
+/** Which project a folder belongs to. Nothing here ever rejects: a folder is its own project then. */
+export interface Projects {
+  /** What is known without waiting; undefined for a folder that was not looked at yet. */
+  known(folder: string): Project | undefined;
+  find(folder: string): Promise<Project>;
+}
+
+export interface Project {
+  readonly space: string;
+  /** Spaces in which the same project was kept before, such as one for each of its folders. */
+  readonly olderSpaces: readonly string[];
+}

@@ -1,0 +1,204 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
+import { folderSpace } from '../../src/core/request/space.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const ORIGIN = 'https://github.com/walrus/shop.git';
+
+function git(folder: string, ...words: readonly string[]): string {
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_AUTHOR_NAME: 'a',
+    GIT_AUTHOR_EMAIL: 'a@b.c',
+    GIT_COMMITTER_NAME: 'a',
+    GIT_COMMITTER_EMAIL: 'a@b.c',
+  };
+  const options = { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' } as const;
+  return execFileSync('git', ['-c', 'protocol.file.allow=always', ...words], options);
+}
+
+function commit(folder: string, words: string): void {
+  writeFileSync(join(folder, 'file.txt'), words);
+  git(folder, 'add', '.');
+  git(folder, 'commit', '-q', '-m', words);
+}
+
+function newRepository(folder: string, origin = ''): string {
+  mkdirSync(folder, { recursive: true });
+  git(folder, 'init', '-q', '-b', 'main');
+  commit(folder, `first of ${folder}`);
+  if (origin !== '') git(folder, 'remote', 'add', 'origin', origin);
+  return folder;
+}
+
+/** A data folder and a place for repositories; each look is a process of its own. */
+function stage() {
+  const base = realpathSync(tempFolder());
+  const data = join(base, 'data');
+  const look = (folder: string) => new GitProjects(data).find(folder);
+  const spaceOf = async (folder: string): Promise<string> => (await look(folder)).space;
+  return { base, data, look, spaceOf };
+}
+
+test.each([ORIGIN, ''])(
+  'root, subfolder, worktree and renamed folder of a repository are one project (origin %j)',
+  async (origin) => {
+    const { base, spaceOf, look } = stage();
+    const root = newRepository(join(base, 'shop'), origin);
+    const sub = join(root, 'packages', 'api');
+    mkdirSync(sub, { recursive: true });
+    git(root, 'worktree', 'add', '-q', join(base, 'elsewhere'));
+    const space = await spaceOf(root);
+    expect(space).toMatch(/^project\/shop-[0-9a-f]{10}$/);
+    expect(await spaceOf(sub)).toBe(space);
+    expect(await spaceOf(join(base, 'elsewhere'))).toBe(space);
+    // What was stored under a path is found under the project.
+    expect((await look(root)).olderSpaces).toContain(folderSpace(sub));
+    git(root, 'worktree', 'remove', join(base, 'elsewhere'));
+    renameSync(root, join(base, 'store'));
+    expect(await spaceOf(join(base, 'store', 'packages'))).toBe(space);
+  },
+);
+
+test('two clones are one project, packed or not, and two with the same name are two', async () => {
+  const { base, spaceOf } = stage();
+  const root = newRepository(join(base, 'one', 'shop'), ORIGIN);
+  const space = await spaceOf(root);
+  const clone = join(base, 'two', 'shop');
+  mkdirSync(join(base, 'two'));
+  git(base, 'clone', '-q', '--no-local', root, clone);
+  git(clone, 'remote', 'set-url', 'origin', 'git@github.com:Walrus/Shop');
+  commit(clone, 'second');
+  git(clone, 'repack', '-q', '-a', '-d');
+  git(clone, 'pack-refs', '--all');
+  rmSync(join(clone, '.git', 'logs'), { recursive: true });
+  expect(await spaceOf(clone)).toBe(space);
+  const other = newRepository(join(base, 'three', 'shop'), 'https://gitlab.com/otter/shop.git');
+  expect(await spaceOf(other)).not.toBe(space);
+  const local = newRepository(join(base, 'four', 'shop'));
+  expect(await spaceOf(local)).toBe(folderSpace(local));
+});
+
+test('a clone of a repository on this machine is the same project', async () => {
+  const { base, spaceOf } = stage();
+  const root = newRepository(join(base, 'shop'));
+  const space = await spaceOf(root);
+  git(base, 'clone', '-q', root, join(base, 'copy'));
+  expect(await spaceOf(join(base, 'copy'))).toBe(space);
+});
+
+test('R43: a copied configuration claims nothing, before a commit or with another history', async () => {
+  const { base, spaceOf } = stage();
+  const victim = newRepository(join(base, 'victim'), ORIGIN);
+  const space = await spaceOf(victim);
+  const empty = join(base, 'empty');
+  mkdirSync(empty);
+  git(empty, 'init', '-q');
+  cpSync(join(victim, '.git', 'config'), join(empty, '.git', 'config'));
+  expect(await spaceOf(empty)).toBe(folderSpace(empty));
+  const strange = newRepository(join(base, 'strange'), ORIGIN);
+  expect(await spaceOf(strange)).toBe(folderSpace(strange));
+  expect(await spaceOf(victim)).toBe(space);
+  // Nor does a folder without a commit take a project that svc does not know yet.
+  const first = join(base, 'first');
+  mkdirSync(first);
+  git(first, 'init', '-q');
+  git(first, 'remote', 'add', 'origin', 'https://github.com/otter/new.git');
+  expect(await spaceOf(first)).toBe(folderSpace(first));
+});
+
+test('R43: a .git file counts only where the worktree points back to this folder', async () => {
+  const { base, spaceOf } = stage();
+  const victim = newRepository(join(base, 'victim'), ORIGIN);
+  git(victim, 'worktree', 'add', '-q', join(base, 'tree'));
+  const space = await spaceOf(victim);
+  const pointer = readFileSync(join(base, 'tree', '.git'), 'utf8');
+  const copied = join(base, 'copied');
+  mkdirSync(copied);
+  writeFileSync(join(copied, '.git'), pointer);
+  const direct = join(base, 'direct');
+  mkdirSync(direct);
+  writeFileSync(join(direct, '.git'), `gitdir: ${join(victim, '.git')}\n`);
+  // A folder of its own that looks like git's and names the victim's repository.
+  const forged = join(base, 'forged');
+  const own = join(forged, 'x', 'worktrees', 'tree');
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(forged, '.git'), `gitdir: ${own}\n`);
+  writeFileSync(join(own, 'gitdir'), `${join(forged, '.git')}\n`);
+  writeFileSync(join(own, 'commondir'), join(victim, '.git'));
+  const linked = join(base, 'linked');
+  mkdirSync(linked);
+  symlinkSync(join(victim, '.git'), join(linked, '.git'));
+  for (const folder of [copied, direct, forged, linked]) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect([folder, await spaceOf(folder)]).toEqual([folder, folderSpace(folder)]);
+  }
+  expect(await spaceOf(join(base, 'tree'))).toBe(space);
+});
+
+test('no repository, a submodule, a bare folder, a broken .git and odd paths: the folder as today', async () => {
+  const { base, spaceOf } = stage();
+  const library = newRepository(join(base, 'library'));
+  const root = newRepository(join(base, 'shop'), ORIGIN);
+  git(root, 'submodule', '--quiet', 'add', library, 'lib');
+  git(base, 'clone', '-q', '--bare', library, join(base, 'bare.git'));
+  git(join(base, 'bare.git'), 'worktree', 'add', '-q', join(base, 'bare-tree'));
+  const broken = join(base, 'broken');
+  mkdirSync(join(broken, '.git'), { recursive: true });
+  const garbage = join(base, 'garbage');
+  mkdirSync(garbage);
+  writeFileSync(join(garbage, '.git'), Buffer.alloc(1_000_000, 0xff));
+  const plain = join(base, 'plain');
+  mkdirSync(plain);
+  const odd = [
+    join(root, 'lib'),
+    join(base, 'bare.git'),
+    join(base, 'bare-tree'),
+    broken,
+    garbage,
+    plain,
+    join(base, 'not', 'there'),
+    'C:\\Users\\walrus\\shop',
+    '~/shop',
+    `${base}/a\0b`,
+  ];
+  for (const folder of odd) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect([folder, await spaceOf(folder)]).toEqual([folder, folderSpace(folder)]);
+  }
+});
+
+test('a folder that may not be read is its own project', async (context) => {
+  if (process.getuid?.() === 0) context.skip('root may read everything');
+  const { base, spaceOf } = stage();
+  const root = newRepository(join(base, 'shop'), ORIGIN);
+  chmodSync(join(root, '.git'), 0);
+  expect(await spaceOf(root)).toBe(folderSpace(root));
+  chmodSync(join(root, '.git'), 0o700);
+});
+
+test('what is known is known without waiting, and looked at again when git has changed it', async () => {
+  const { base, data } = stage();
+  const root = newRepository(join(base, 'shop'));
+  const projects = new GitProjects(data);
+  expect(projects.known(root)).toBeUndefined();
+  const { space } = await projects.find(root);
+  expect(projects.known(root)?.space).toBe(space);
+  const file = readFileSync(join(data, 'projects.json'), 'utf8');
+  expect(file).not.toContain('first of');
+});
