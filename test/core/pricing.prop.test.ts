@@ -12,14 +12,13 @@ const batches = fc.record({
   comingBack: fc.constant(0),
 });
 
-function profit(batch: Omit<BatchPrice, 'prices' | 'waited'>, waited?: number): number {
+function profit(batch: Omit<BatchPrice, 'prices' | 'waited'>, waited = 0): number {
   return batchProfit({ ...batch, waited, prices });
 }
 
-test('a later batch counts on no more than a first one, and the longer it waited the more it pays', () => {
+test('the longer a batch has waited, the more it pays', () => {
   fc.assert(
     fc.property(batches, fc.nat(1e7), fc.nat(1e7), (batch, waited, more) => {
-      expect(profit(batch, 0)).toBeLessThanOrEqual(profit(batch));
       expect(profit(batch, waited + more)).toBeGreaterThanOrEqual(profit(batch, waited));
     }),
   );
@@ -36,12 +35,11 @@ test('waiting makes no batch pay more than a share of what it has cost', () => {
 
 test('with more to leave out, or less to write again, a batch pays more', () => {
   fc.assert(
-    fc.property(batches, fc.nat(50_000), fc.option(fc.nat(1e7)), (batch, more, waited) => {
-      const given = waited ?? undefined;
+    fc.property(batches, fc.nat(50_000), fc.nat(1e7), (batch, more, waited) => {
       const larger = { ...batch, gain: batch.gain + more };
       const longer = { ...batch, messages: batch.messages + more };
-      expect(profit(larger, given)).toBeGreaterThanOrEqual(profit(batch, given));
-      expect(profit(longer, given)).toBeLessThanOrEqual(profit(batch, given));
+      expect(profit(larger, waited)).toBeGreaterThanOrEqual(profit(batch, waited));
+      expect(profit(longer, waited)).toBeLessThanOrEqual(profit(batch, waited));
     }),
   );
 });

@@ -21,10 +21,10 @@ export interface BatchPrice {
   /** Estimated tokens that are written anew at the window's edge because of this batch alone. */
   readonly comingBack: number;
   /**
-   * Estimated tokens times the requests that have read them since they could have been left out;
-   * undefined for a conversation's first batch.
+   * Estimated tokens times the requests that have read them since they could have been left out; 0 for
+   * a conversation's first batch.
    */
-  readonly waited: number | undefined;
+  readonly waited: number;
   readonly prices: CachePrices;
 }
 
@@ -36,9 +36,6 @@ const LASTS_ON = 0.75;
 // Real conversations grow in leaps: one whose edge is further than this share of what it is expected
 // to last ends or is compacted before it.
 const EDGE_IS_NEAR = 0.5;
-// Of `requestsAhead`, what a batch may count on that is not its conversation's first: another follows it
-// as it followed one, and writes the messages anew again.
-const LATER_SHARE = 0.8;
 // Of what waiting has cost, as with renting and buying: it tells that the conversation lasts. From a
 // quarter to a half 96 real sessions cost the same; above, more of what is left out is needed again.
 const WAITED_SHARE = 0.25;
@@ -48,16 +45,15 @@ const WAITED_SHARE = 0.25;
  * of being read, and every later request reads less. A conversation is expected to go on for three
  * quarters of the time that it has lasted, and no longer than `requestsAhead`: a batch right at its
  * beginning would leave out what the model is about to work with. One that is expected to reach the
- * window's edge has everything written anew there. Batches after the first count on less time, and on
- * a share of what it has cost to wait for them.
+ * window's edge has everything written anew there. Batches after the first also count on a share of what
+ * it has cost to wait for them.
  */
 export function batchProfit(batch: BatchPrice): number {
   const { gain, messages, requests, prices, waited } = batch;
-  const ahead = prices.requestsAhead * (waited === undefined ? 1 : LATER_SHARE);
-  const lastsOn = Math.min(LASTS_ON * (requests - REQUESTS_TO_START), ahead);
+  const lastsOn = Math.min(LASTS_ON * (requests - REQUESTS_TO_START), prices.requestsAhead);
   const untilEdge = requests * batch.growthLeft;
   const requestsSaved = Math.max(0, Math.min(lastsOn, untilEdge));
-  const saved = prices.read * (requestsSaved * gain + WAITED_SHARE * (waited ?? 0));
+  const saved = prices.read * (requestsSaved * gain + WAITED_SHARE * waited);
   const rewritten =
     Math.max(0, messages - gain) + (untilEdge < EDGE_IS_NEAR * lastsOn ? batch.comingBack : 0);
   return saved - (prices.write - prices.read) * rewritten;

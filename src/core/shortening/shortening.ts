@@ -204,7 +204,7 @@ export function isBatch(facts: ShorteningFacts, { batch, omissions }: Batch): bo
   const { growthLeft } = fill;
   const isFirst = facts.repeated.size + facts.omitted.length === 0;
   const comingBack = isFirst ? whole : 0;
-  const waited = isFirst ? undefined : waitedTokens(facts, batch);
+  const waited = isFirst ? 0 : waitedTokens(facts, batch);
   return batchProfit({ gain, messages, requests, growthLeft, comingBack, waited, prices }) > 0;
 }
 

@@ -11,7 +11,7 @@ const CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
   writeHour: 2,
-  requestsAhead: 15,
+  requestsAhead: 10,
   tokenRatio: 1.265,
 };
 
