@@ -21,6 +21,7 @@ export const BODIES = {
   '9,000 calls, their results last': () => callsIn(9_000, 9_000),
   '8,000 calls in one message': () => callsIn(8_000, 1),
   '19,999 messages': () => chatOf(19_999, 20),
+  '7,999 messages': () => chatOf(7_999, 200),
   '4,000 long messages': () => chatOf(4_000, 3_000),
   'a string of 14 MB': () => bodyOf(`[{"role":"user","content":"${'word and '.repeat(1.6e6)}"}]`),
   'a string of 14 MB of escaped quotes': () =>

@@ -78,8 +78,8 @@ class RequestHandler {
   constructor(dependencies: ProxyDependencies) {
     this.#dependencies = dependencies;
     this.#slices = new Slices(dependencies.clock);
-    this.#recaller = new Recaller(dependencies);
-    this.#shortener = new Shortener(dependencies);
+    this.#recaller = new Recaller(dependencies, this.#slices);
+    this.#shortener = new Shortener(dependencies, this.#slices);
     this.#keeper = new CaptureKeeper(dependencies);
     this.#meter = new CostMeter(dependencies);
     this.#longCaches = new LongCacheWatch(dependencies);

@@ -1,6 +1,10 @@
 import { cleanExchange, type CleanExchange, heldDigests } from '../core/memory/captures.ts';
+import { finish, Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Exchange } from '../core/conversation/exchanges.ts';
 import type { Item } from '../core/conversation/view.ts';
+
+// To mask a text takes some ten times as long as to read it.
+const MASKING = 10;
 
 /**
  * The digests of what a request holds. An exchange is masked and compared once, as long as its
@@ -18,16 +22,32 @@ export class HeldDigests {
     exchanges: readonly Exchange[],
     blocks: readonly string[],
   ): readonly string[] {
+    return finish(this.steps(items, exchanges, blocks));
+  }
+
+  /** The same in steps, between which other requests may be served. */
+  *steps(
+    items: readonly Item[],
+    exchanges: readonly Exchange[],
+    blocks: readonly string[],
+  ): Steps<readonly string[]> {
     const heard = blocks.join('\0');
-    return exchanges.flatMap((exchange) => {
+    const pace = new Pace();
+    const all: string[] = [];
+    for (const exchange of exchanges) {
       const last = items[exchange.end - 1];
-      if (last === undefined) return heldDigests(cleanExchange(exchange), blocks);
-      const known = this.#held.get(last);
-      if (known?.heard === heard) return known.digests;
-      const digests = heldDigests(this.#cleanOf(exchange, last), blocks);
-      this.#held.set(last, { heard, digests });
-      return digests;
-    });
+      const known = last === undefined ? undefined : this.#held.get(last);
+      if (last !== undefined && known?.heard === heard) {
+        all.push(...known.digests);
+        continue;
+      }
+      const clean = last === undefined ? cleanExchange(exchange) : this.#cleanOf(exchange, last);
+      const digests = heldDigests(clean, blocks);
+      if (last !== undefined) this.#held.set(last, { heard, digests });
+      all.push(...digests);
+      if (pace.isDue(MASKING * (exchange.humanText.length + exchange.assistantText.length))) yield;
+    }
+    return all;
   }
 
   #cleanOf(exchange: Exchange, last: Item): CleanExchange {

@@ -1,3 +1,4 @@
+import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Exchange } from '../core/conversation/exchanges.ts';
 import { type ExchangeTexts, readExchangeTexts } from '../core/shortening/omissions.ts';
 import {
@@ -9,6 +10,9 @@ import {
 } from '../core/shortening/outputs.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
 
+// To mask a text takes some ten times as long as to read it.
+const MASKING = 10;
+
 /**
  * Remembers what was read of items and views beyond their traits, as long as their conversation is
  * remembered itself: the next request of it has the same items.
@@ -17,6 +21,28 @@ export class ReadItems {
   readonly #tools = new WeakMap<Item, ItemTools>();
   /** By the last item of an exchange: masking its texts is most of the work. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
+
+  /** Reads in steps what the other calls then have at hand: for a long history that is a second of work. */
+  *readSteps(view: RequestView): Steps<void> {
+    const pace = new Pace();
+    for (const item of view.items) {
+      if (item.toolCalls.length + item.toolResultIds.length === 0 || this.#tools.has(item))
+        continue;
+      this.toolsOf(view, item);
+      if (pace.isDue(item.end - item.start)) yield;
+    }
+  }
+
+  /** The same for the texts of exchanges that may be left out whole. */
+  *textSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
+    const pace = new Pace();
+    for (const exchange of exchanges) {
+      const last = view.items[exchange.end - 1];
+      if (exchange.hasToolState || last === undefined || this.#texts.has(last)) continue;
+      this.textsOf(view, exchange);
+      if (pace.isDue(MASKING * (exchange.humanText.length + exchange.assistantText.length))) yield;
+    }
+  }
 
   outputsOf(view: RequestView): readonly ToolOutput[] {
     return outputsOf(view, (item) => this.toolsOf(view, item));

@@ -30,6 +30,7 @@ import type { KnownBlock } from './conversation-state.ts';
 import type { Deadline } from './deadline.ts';
 import { HeldDigests } from './held-digests.ts';
 import type { ProxyDependencies } from './dependencies.ts';
+import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
 import { RecallGuard } from './recall-guard.ts';
 
@@ -80,9 +81,11 @@ export class Recaller {
   readonly #dependencies: ProxyDependencies;
   readonly #guard: RecallGuard;
   readonly #held = new HeldDigests();
+  readonly #slices: Slices;
 
-  constructor(dependencies: ProxyDependencies) {
+  constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
+    this.#slices = slices;
     this.#guard = new RecallGuard(dependencies.memory, dependencies.clock);
   }
 
@@ -126,7 +129,12 @@ export class Recaller {
     if (room === undefined) return this.#settle(prompt, placements, undefined);
     const { tokensMax } = room;
     const agent = agentFactsOf(reading, call.settings);
-    const question = this.#question(reading, prompt, { tokensMax, placements, leaving, agent });
+    const question = await this.#question(reading, prompt, {
+      tokensMax,
+      placements,
+      leaving,
+      agent,
+    });
     const { answer, state } = await this.#guard.recall(question, call.deadline.msLeft);
     // What was found, or placed earlier, may be what was forgotten while the memory was asked.
     if (this.#dependencies.ledger.generation() !== generation) {
@@ -212,13 +220,14 @@ export class Recaller {
     return stateOf(placements);
   }
 
-  #question(reading: Reading, human: HumanItem, asked: Asked): RecallQuestion {
+  async #question(reading: Reading, human: HumanItem, asked: Asked): Promise<RecallQuestion> {
     const { tokensMax, placements, leaving, agent } = asked;
     const blocks = toldBy(placements, leaving);
     const left = digestsOf(leaving);
     const { items } = reading.view;
     const exchanges = groupExchanges(items);
     const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
+    const held = await this.#slices.run(this.#held.steps(items, exchanges, blocks));
     return {
       space: reading.place.space,
       olderSpaces: reading.olderSpaces,
@@ -227,7 +236,7 @@ export class Recaller {
         agent === undefined
           ? questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX)
           : aroundPrompt(previous?.assistantText ?? '', exchanges),
-      excludeDigests: this.#held.of(items, exchanges, blocks).filter((digest) => !left.has(digest)),
+      excludeDigests: held.filter((digest) => !left.has(digest)),
       tokensMax,
       now: this.#dependencies.clock.now(),
       ...(agent !== undefined && { agent }),

@@ -46,6 +46,7 @@ import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
 import { ReadItems } from './read-items.ts';
+import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
 import type { Recalled } from './recall.ts';
 
@@ -95,9 +96,11 @@ export class Shortener {
   readonly #possession: PossessionCheck;
   readonly #keeper: OutputKeeper;
   readonly #read = new ReadItems();
+  readonly #slices: Slices;
 
-  constructor(dependencies: ProxyDependencies) {
+  constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
+    this.#slices = slices;
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
     this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
       dependencies.ledger.generation(),
@@ -163,6 +166,10 @@ export class Shortener {
     const isKnown = hasBatches || call.isCacheCold || wasSeen || this.#keeper.knows(reading);
     if (isReal && !isKnown) return { outcome: outcomeAtFirstSight(call) };
     const fill = fillOf(windowOf(reading, measureOf(measures, found)));
+    if (hasBatches || fill.hasRoom) {
+      await this.#slices.run(this.#read.readSteps(view));
+      await this.#slices.run(this.#read.textSteps(view, groupExchanges(view.items)));
+    }
     return hasBatches
       ? this.#wantAgain(call, { ...elisionPlace, key }, fill)
       : this.#want(call, NO_BATCHES, fill);
@@ -235,6 +242,7 @@ export class Shortener {
     const isWanted = modes.compression === 'deterministic' && modes.writes && modes.reads;
     const isMain = reading.identity.kind === 'main' && !reading.hasProviderState;
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
+    await this.#slices.run(this.#read.readSteps(reading.view));
     await this.#keeper.keep(
       reading,
       this.#read.outputsOf(reading.view),

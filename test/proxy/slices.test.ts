@@ -93,6 +93,16 @@ describe('R39: the limits', () => {
     expect(finish(viewSteps(itemsOf(READ_LIMITS.items + 1), dialect, undefined))).toBe('too_large');
   });
 
+  test('as many prompts as the limit are read, one more is not', () => {
+    const promptsOf = (count: number) => bodyOf(JSON.stringify(Array(count).fill(user('hello'))));
+    const { humans } = READ_LIMITS;
+    expect(viewRequest(promptsOf(humans), dialect)?.items.length).toBe(humans);
+    const more = promptsOf(humans + 1);
+    expect(finish(viewSteps(more, dialect, undefined))).toBe('too_large');
+    // As many also where the first ones are known already.
+    expect(viewRequest(more, dialect, viewRequest(promptsOf(humans), dialect))).toBeUndefined();
+  });
+
   test('an item as long as the limit is read, one byte more is not', () => {
     const itemOf = (bytes: number) => bodyOf(`["${'x'.repeat(bytes - 2)}",1]`);
     expect(viewRequest(itemOf(READ_LIMITS.itemBytes), dialect)?.items.length).toBe(2);

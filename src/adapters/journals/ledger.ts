@@ -133,6 +133,7 @@ export class JournalLedger implements Ledger {
       this.#suspect.delete(row.key);
       this.#undrained.set(row.key, this.#use(row));
     }
+    forgetOldest(this.#rows, ENTRIES_MAX);
   }
 
   #undrainedRow(key: string): LedgerRow | undefined {
@@ -142,7 +143,6 @@ export class JournalLedger implements Ledger {
   #use(row: LedgerRow): LedgerRow {
     this.#rows.delete(row.key);
     this.#rows.set(row.key, row);
-    forgetOldest(this.#rows, ENTRIES_MAX);
     return row;
   }
 
@@ -166,8 +166,10 @@ export class JournalLedger implements Ledger {
       if (found.has(key) || this.#rows.has(key)) continue;
       this.#absent.delete(key);
       this.#absent.set(key, until);
-      forgetOldest(this.#absent, ENTRIES_MAX);
     }
+    // Once and not for each key: to look for the oldest entry passes all that were deleted before it.
+    forgetOldest(this.#absent, ENTRIES_MAX);
+    forgetOldest(this.#rows, ENTRIES_MAX);
     return true;
   }
 

@@ -76,6 +76,9 @@ function projectInShell(shell: Shell): StatedProject {
   return known;
 }
 
+/** What comes later of a first prompt that holds a pasted file tells no conversations apart. */
+const OPENING_CHARS_MAX = 1 << 16;
+
 /**
  * Names the conversation. `isStated`: the client named it. Otherwise the name follows from how the
  * conversation begins, so two that begin alike share it: use it to group, never to tell apart.
@@ -91,7 +94,8 @@ export function conversationKey(
     const key = identity.agent === '' ? identity.session : `${identity.session}/${identity.agent}`;
     return { key, isStated: true };
   }
-  const opening = [identity.session, systemHead(view), firstHumanText(view)];
+  const typed = firstHumanText(view).slice(0, OPENING_CHARS_MAX);
+  const opening = [identity.session, systemHead(view), typed];
   const hash = createHash('sha256').update(JSON.stringify(opening)).digest('base64url');
   return { key: `d_${hash}`, isStated: false };
 }

@@ -40,6 +40,8 @@ import type { Item, ItemTraits, RequestView, Shell, SoFar } from '../conversatio
 export const READ_LIMITS = {
   /** A window of a million tokens holds some 10,000 messages and tool results. */
   items: 20_000,
+  /** Of these, messages that a person typed: each is looked up in the ledger. */
+  humans: 4_000,
   /** Bytes of one item: the largest picture that a provider takes has 5 MB, 7 MB in base64. */
   itemBytes: 8 << 20,
   /** Bytes around the list: instructions and tools. */
@@ -147,6 +149,7 @@ function* readList(
   const all = [...items];
   const pace = new Pace();
   let textChars = all.reduce((sum, item) => sum + textCharsOf(item), 0);
+  let humans = all.reduce((sum, item) => sum + (item.humanText === '' ? 0 : 1), 0);
   let last = all.at(-1);
   let at = last === undefined ? firstElement(bytes, start) : nextElement(bytes, last.end);
   while (at !== -1) {
@@ -155,7 +158,9 @@ function* readList(
     if (read === undefined || read === 'too_large') return read;
     last = read;
     textChars += textCharsOf(last);
-    if (textChars > READ_LIMITS.textChars) return 'too_large';
+    if (last.humanText !== '') humans += 1;
+    const isOver = textChars > READ_LIMITS.textChars || humans > READ_LIMITS.humans;
+    if (isOver) return 'too_large';
     all.push(last);
     if (pace.isDue(last.end - at)) yield;
     at = nextElement(bytes, last.end);

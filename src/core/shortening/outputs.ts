@@ -239,6 +239,7 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
     const text = value === undefined ? undefined : onlyText(bytes, value);
     const callId = id === undefined ? '' : asText(parseJson(bytes, id)?.value);
     if (text === undefined || callId === '') return [];
+    if (text.end - text.start > WRITTEN_BYTES_MAX) return [];
     const whole = asText(parseJson(bytes, text)?.value);
     const said = whole.slice(0, toolTextLength(whole));
     const content = bytesOf(bytes, text, { said, isWhole: said.length === whole.length });
@@ -268,6 +269,9 @@ function bytesOf(
 // Clients cut outputs at 30,000 to 100,000 characters; looking for secrets in more would hold up every
 // stream for too long.
 const TEXT_CHARS_MAX = 128 * 1024;
+
+// Six bytes a character at most, as an escape: what is longer need not be read to know that it stays.
+const WRITTEN_BYTES_MAX = 6 * TEXT_CHARS_MAX + 2;
 
 function isStorable(text: string): boolean {
   if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
