@@ -68,6 +68,7 @@ export default defineConfig([
     entry: {
       quick: 'src/cli/program/quick.ts',
       start: 'src/cli/program/quick-start.ts',
+      statusline: 'src/cli/program/quick-statusline.ts',
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/worker.ts',
       'service-store-worker': 'src/adapters/service-store/worker.ts',

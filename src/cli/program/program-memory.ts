@@ -35,6 +35,22 @@ function addRequests(program: Command, context: CommandContext): void {
       await listRequests(chosen, context, openStoreForCli);
     });
   program
+    .command('statusline')
+    .description('Print one line for the status line of Claude Code, which says what svc did')
+    .addHelpText(
+      'after',
+      `
+In ~/.claude/settings.json:
+  "statusLine": { "type": "command", "command": "svc statusline" }
+
+It reads the session from the JSON that Claude Code writes to its stdin. It shows how many prompts got
+memories, the tokens that were kept (at full price), and their list price where a key pays.`,
+    )
+    .action(async () => {
+      const { printStatusLine } = await import('../requests/statusline.ts');
+      await printStatusLine({ ...context, stdin: process.stdin });
+    });
+  program
     .command('explain')
     .description('Say what a state or an error of svc means, and what to do')
     .argument('[name]', 'its name, or how it begins; without one all are listed')

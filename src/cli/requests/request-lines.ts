@@ -1,6 +1,7 @@
 import type { RequestRow } from '../../ports/request-log.ts';
 import { lineForm } from '../line-form.ts';
 import { clockText } from '../listing.ts';
+import { short } from './short-number.ts';
 import { type Colors, oneLine, type Terminal } from '../terminal.ts';
 
 /** What `svc start` shows of each request that has ended: one line, no text and no key. */
@@ -87,13 +88,6 @@ export const VERDICTS = {
 
 function verdictCells({ verdict }: RequestRow, colors: Colors): [string, Colors['dim']][] {
   return verdict === undefined ? [] : [[VERDICTS[verdict], colors.yellow]];
-}
-
-/** 950, 1.2k, 85k, 1.3M */
-export function short(tokens: number): string {
-  if (tokens < 1000) return String(Math.round(tokens));
-  const [value, unit] = tokens < 999_500 ? [tokens / 1000, 'k'] : [tokens / 1_000_000, 'M'];
-  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)}${unit}`;
 }
 
 function totalMs({ ms }: RequestRow): number {

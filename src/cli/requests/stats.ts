@@ -3,7 +3,7 @@ import type { Money } from '../../core/settings/money.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
-import { short } from './request-lines.ts';
+import { short } from './short-number.ts';
 import { moneyOf } from '../../core/settings/money.ts';
 import { bar, table, wrapped } from '../text-table.ts';
 import type { OpenStore } from '../compose-store.ts';

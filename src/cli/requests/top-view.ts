@@ -1,5 +1,6 @@
 import type { RequestRow } from '../../ports/request-log.ts';
-import { type LineStyle, rowLine, short } from './request-lines.ts';
+import { type LineStyle, rowLine } from './request-lines.ts';
+import { short } from './short-number.ts';
 import { oneLine } from '../terminal.ts';
 import { table } from '../text-table.ts';
 

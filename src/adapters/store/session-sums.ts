@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Connection, loadDriver } from './driver.ts';
+
+/**
+ * Sums the request log of one session, in this very thread: a status line is asked for several times
+ * a second, and must not pay for a worker. It reads and never writes, and makes no file.
+ */
+export interface SessionSum {
+  readonly model: string;
+  /** 1 where the client's own login paid. */
+  readonly isLogin: number;
+  /** Prompts that got memories. */
+  readonly prompts: number;
+  /** In input tokens at full price. */
+  readonly paid: number;
+  readonly direct: number;
+}
+
+/** A writer holds the file for some milliseconds; a status line cannot wait for longer. */
+const BUSY_MS = 100;
+
+// As the index has the expression: written otherwise, every row would be read. Sub-agents are named
+// behind the session and a slash.
+const CONVERSATION = `row ->> '$.conversation'`;
+const SQL = `
+SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0) AS isLogin,
+  count(DISTINCT row ->> '$.recall.exchange') AS prompts,
+  coalesce(sum(row ->> '$.price.paid'), 0) AS paid,
+  coalesce(sum(row ->> '$.price.direct'), 0) AS direct
+FROM requests WHERE ${CONVERSATION} = ?1 OR (${CONVERSATION} > ?1 || '/' AND ${CONVERSATION} < ?1 || '0')
+GROUP BY 1, 2`;
+
+/** Undefined where there is no store yet. Throws what SQLite throws. */
+export async function sessionSums(
+  folder: string,
+  session: string,
+): Promise<readonly SessionSum[] | undefined> {
+  const file = join(folder, 'memory.db');
+  if (!existsSync(file)) return undefined;
+  const connection: Connection = (await loadDriver()).open(file);
+  try {
+    connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA query_only = ON`);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
+    return connection.prepare(SQL).all(session) as SessionSum[];
+  } finally {
+    connection.close();
+  }
+}

@@ -1,0 +1,79 @@
+import type { Readable } from 'node:stream';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { sessionSums, type SessionSum } from '../../adapters/store/session-sums.ts';
+import { moneyOf } from '../../core/settings/money.ts';
+import type { CommandContext } from '../context.ts';
+import { short } from './short-number.ts';
+
+/**
+ * `svc statusline`: one short text for the status line of Claude Code, which runs this command again and
+ * again and writes JSON about the session to its stdin. What goes wrong is an empty line: a status line
+ * is no place for errors.
+ */
+
+/** What Claude Code writes is 2 kB. */
+const INPUT_BYTES_MAX = 256 * 1024;
+/** It writes at once; a terminal never does. */
+const INPUT_MS = 1_000;
+/** A UUID; anything else would be looked up in vain. */
+const SESSION = /^[\w.:-]{1,200}$/;
+
+export async function printStatusLine({
+  environment,
+  stdin,
+  terminal,
+}: Pick<CommandContext, 'environment' | 'terminal'> & { readonly stdin: Readable }): Promise<void> {
+  terminal.out(await statusText(environment, stdin).catch(() => ''));
+}
+
+async function statusText(
+  environment: CommandContext['environment'],
+  stdin: Readable,
+): Promise<string> {
+  const session = sessionIn(await readInput(stdin));
+  if (session === undefined) return '';
+  const sums = await sessionSums(dataFolder(environment), session);
+  return sums === undefined || sums.length === 0 ? '' : lineOf(sums);
+}
+
+/** `3 recalled · 41k tokens kept · $0.12`: what svc added, and what it saved at full and at list price. */
+function lineOf(sums: readonly SessionSum[]): string {
+  const total = (valueOf: (sum: SessionSum) => number): number =>
+    sums.reduce((sum, one) => sum + valueOf(one), 0);
+  const kept = Math.round(total(({ direct, paid }) => direct - paid));
+  const dollars = total((sum) => {
+    const money = sum.isLogin === 1 ? undefined : moneyOf(sum.model, sum, { output: 0 });
+    return money === undefined ? 0 : money.direct - money.paid;
+  });
+  const sign = kept < 0 ? '-' : '';
+  return [
+    `${total(({ prompts }) => prompts)} recalled`,
+    `${sign}${short(Math.abs(kept))} tokens kept`,
+    ...(Math.abs(dollars) < 0.005
+      ? []
+      : [`${dollars < 0 ? '-' : ''}$${Math.abs(dollars).toFixed(2)}`]),
+  ].join(' · ');
+}
+
+function sessionIn(text: string): string | undefined {
+  const value: unknown = JSON.parse(text);
+  const session: unknown =
+    typeof value === 'object' && value !== null ? Reflect.get(value, 'session_id') : undefined;
+  return typeof session === 'string' && SESSION.test(session) ? session : undefined;
+}
+
+async function readInput(stdin: Readable): Promise<string> {
+  const deadline = setTimeout(() => stdin.destroy(new Error('Nothing was written.')), INPUT_MS);
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const piece of stdin as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      if (bytes > INPUT_BYTES_MAX) return '';
+      pieces.push(piece);
+    }
+  } finally {
+    clearTimeout(deadline);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
