@@ -24,11 +24,12 @@ export function run(argv: readonly string[]): Promise<number> {
   });
 }
 
-function addCompletion(program: Command, { terminal }: CommandContext): void {
+function addCompletion(program: Command, context: CommandContext): void {
   program
     .command('completion')
     .description('Print a script with which your shell completes svc')
-    .argument('<shell>', 'bash, zsh or fish')
+    .argument('[shell]', 'bash, zsh or fish')
+    .option('--values <kind>', 'list values instead, as the scripts ask: spaces or upstreams')
     .addHelpText(
       'after',
       `
@@ -37,8 +38,14 @@ Examples:
   $ echo 'eval "$(svc completion zsh)"' >> ~/.zshrc
   $ svc completion fish > ~/.config/fish/completions/svc.fish`,
     )
-    .action(async (shell: string) => {
+    .action(async (shell: string | undefined, { values }: { values?: string }) => {
+      if (values !== undefined) {
+        const { printValues } = await import('./program/completion-values.ts');
+        const { openStoreForCli } = await import('./compose-store.ts');
+        await printValues(values, context, openStoreForCli);
+        return;
+      }
       const { printCompletion } = await import('./program/completion.ts');
-      printCompletion(shell, program, terminal);
+      printCompletion(shell, program, context.terminal);
     });
 }

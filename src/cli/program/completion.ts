@@ -1,10 +1,14 @@
 import type { Command } from 'commander';
+import { DIALECTS } from '../../core/conversation/dialect.ts';
+import { STATE_TEXTS } from '../../core/plan/states.ts';
+import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
  * `svc completion`: what a shell may propose after `svc`, made from the commands as they are
- * declared, so that it is never out of date. The names are svc's own: nothing needs quoting.
+ * declared, so that it is never out of date. The names are svc's own: nothing needs quoting. Values
+ * that only this machine knows are asked from svc itself (`svc completion --values KIND`).
  */
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -12,11 +16,25 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 interface Place {
   /** The words before: '' for svc itself, 'memory list' for that command. */
   readonly path: string;
-  readonly commands: readonly string[];
+  /** Commands, and what the command takes as its argument. */
+  readonly words: readonly string[];
   readonly options: readonly string[];
 }
 
-export function printCompletion(shell: string, program: Command, terminal: Terminal): void {
+/** Options that take a value; `values` where svc knows them. */
+interface Valued {
+  readonly option: string;
+  readonly values: readonly string[] | AskedValues;
+}
+
+export const ASKED_VALUES = ['spaces', 'upstreams'] as const;
+export type AskedValues = (typeof ASKED_VALUES)[number];
+
+export function printCompletion(
+  shell: string | undefined,
+  program: Command,
+  terminal: Terminal,
+): void {
   const known = SHELLS.find((one) => one === shell);
   if (known === undefined) {
     throw new CliError(
@@ -26,8 +44,15 @@ export function printCompletion(shell: string, program: Command, terminal: Termi
     );
   }
   const places = placesOf(program, '');
-  terminal.out(known === 'fish' ? fishScript(places) : bashScript(places, known));
+  terminal.out(SCRIPTS[known](places, valuedOf(program)));
 }
+
+/** What a command takes beside commands of svc's. */
+const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
+  run: ['claude', 'codex'],
+  completion: SHELLS,
+  explain: STATE_TEXTS.map(({ name }) => name),
+};
 
 function placesOf(command: Command, path: string): readonly Place[] {
   const commands = command.commands.map((child) => child.name());
@@ -35,54 +60,149 @@ function placesOf(command: Command, path: string): readonly Place[] {
   const below = command.commands.flatMap((child) =>
     placesOf(child, `${path} ${child.name()}`.trim()),
   );
-  return [{ path, commands, options: [...options, '--help'] }, ...below];
+  const words = [...commands, ...(ARGUMENTS[path] ?? [])];
+  return [{ path, words, options: [...options, '--help'] }, ...below];
 }
 
-/** `svc run` takes a client, which is no command of svc's. */
-const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
-  run: ['claude', 'codex'],
-  completion: SHELLS,
+const VALUES: Readonly<Record<string, readonly string[] | AskedValues>> = {
+  '--memory-mode': MEMORY_MODES,
+  '--compression-mode': COMPRESSION_MODES,
+  '--api-style': DIALECTS,
+  '--auth': ['x-api-key', 'bearer', 'none'],
+  '--memory': ['embedded', 'hosted'],
+  '--login': ['claude', 'codex'],
+  '--host': ['127.0.0.1', '::1'],
+  '--log': ['text', 'json', 'off'],
+  '--shell': ['sh', 'fish', 'powershell', 'cmd'],
+  '--values': ASKED_VALUES,
+  '--space': 'spaces',
+  '--to': 'spaces',
+  '--upstream': 'upstreams',
+  '--remove': 'upstreams',
 };
 
-function wordsAt({ path, commands }: Place): readonly string[] {
-  return [...commands, ...(ARGUMENTS[path] ?? [])];
+function valuedOf(program: Command): readonly Valued[] {
+  const all = [
+    program,
+    ...program.commands.flatMap(function below(one): Command[] {
+      return [one, ...one.commands.flatMap(below)];
+    }),
+  ];
+  const longs = all.flatMap(({ options }) =>
+    options.flatMap(({ long, required, optional }) =>
+      typeof long === 'string' && (required || optional) ? [long] : [],
+    ),
+  );
+  return [...new Set(longs)].map((option) => ({ option, values: VALUES[option] ?? [] }));
 }
 
-function bashScript(places: readonly Place[], shell: 'bash' | 'zsh'): string {
-  const cases = places.map((place) => {
-    const words = [...wordsAt(place), ...place.options].join(' ');
-    return `    '${place.path}') words='${words}' ;;`;
-  });
+const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
+
+/** bash and zsh differ in how words are given and proposed, and in nothing between. */
+function bashScript(places: readonly Place[], valued: readonly Valued[]): string {
   return [
-    ...(shell === 'zsh' ? ['autoload -U +X bashcompinit && bashcompinit'] : []),
     '_svc() {',
-    "  local place='' words='' word",
-    '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
-    '    case "$word" in -*) ;; *) place="${place:+$place }$word" ;; esac',
+    '  local place="" words="" word="" skip="" at=1 previous="${COMP_WORDS[COMP_CWORD-1]}"',
+    '  while [ "$at" -lt "$COMP_CWORD" ]; do',
+    '    word="${COMP_WORDS[at]}"; at=$((at + 1))',
+    ...placeLines(places, valued),
     '  done',
-    '  case "$place" in',
-    ...cases,
-    '  esac',
+    ...valueLines(places, valued),
     '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
     '}',
     'complete -o default -F _svc svc svc-local-proxy',
   ].join('\n');
 }
 
-function fishScript(places: readonly Place[]): string {
-  const lines = places.flatMap((place) => {
-    const test = `test (__svc_place) = '${place.path}'`;
-    const words = wordsAt(place).map((word) => `complete -c svc -f -n "${test}" -a '${word}'`);
-    const options = place.options.map(
-      (option) => `complete -c svc -n "${test}" -l '${option.replace(/^--/, '')}'`,
-    );
-    return [...words, ...options];
+// Also without compinit in ~/.zshrc, and as a file of fpath, which zsh runs at the first question.
+function zshScript(places: readonly Place[], valued: readonly Valued[]): string {
+  return [
+    '#compdef svc svc-local-proxy',
+    '_svc() {',
+    '  local place="" proposed="" word="" skip="" previous="${words[CURRENT-1]}"',
+    '  for word in "${(@)words[2,CURRENT-1]}"; do',
+    ...placeLines(places, valued),
+    '  done',
+    ...valueLines(places, valued).map((line) => line.replaceAll('words=', 'proposed=')),
+    '  if [ -n "$proposed" ]; then compadd -- ${=proposed}; else _files; fi',
+    '}',
+    'if [ "$funcstack[1]" = _svc ]; then _svc "$@"; else',
+    '  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i -D; }',
+    '  compdef _svc svc svc-local-proxy',
+    'fi',
+  ].join('\n');
+}
+
+/** In a loop over `word`: follows the names of commands into `place`, past options and their values. */
+function placeLines(places: readonly Place[], valued: readonly Valued[]): readonly string[] {
+  const known = places.map(({ path }) => path).join('|');
+  return [
+    '    if [ -n "$skip" ]; then skip=""; continue; fi',
+    '    case "$word" in',
+    `      ${valued.map(({ option }) => option).join('|')}) skip=1 ;;`,
+    '      -*) ;;',
+    `      *) case "|${known}|" in *"|\${place:+$place }$word|"*) place="\${place:+$place }$word" ;; esac ;;`,
+    '    esac',
+  ];
+}
+
+function valueLines(places: readonly Place[], valued: readonly Valued[]): readonly string[] {
+  const ofPlace = places.map(
+    ({ path, words, options }) => `      '${path}') words='${[...words, ...options].join(' ')}' ;;`,
+  );
+  return [
+    '  case "$previous" in',
+    ...valued.map(({ option, values }) => `    ${option}) words=${shellValues(values)} ;;`),
+    '    *) case "$place" in',
+    ...ofPlace,
+    '    esac ;;',
+    '  esac',
+  ];
+}
+
+function shellValues(values: Valued['values']): string {
+  return typeof values === 'string' ? `"$(${asking(values)})"` : `'${values.join(' ')}'`;
+}
+
+function asking(kind: AskedValues): string {
+  return `svc completion --values ${kind} 2>/dev/null`;
+}
+
+function fishScript(places: readonly Place[], valued: readonly Valued[]): string {
+  const valuesOf = new Map(valued.map(({ option, values }) => [option, values]));
+  const lines = places.flatMap(({ path, words, options }) => {
+    const test = `test (__svc_place) = '${path}'`;
+    return [
+      ...words.map((word) => `complete -c svc -f -n "${test}" -a '${word}'`),
+      ...options.map((option) => {
+        const values = valuesOf.get(option);
+        return `complete -c svc -n "${test}" -l '${option.replace(/^--/, '')}'${fishValues(values)}`;
+      }),
+    ];
   });
   return [
     'function __svc_place',
-    "  set -l words (commandline -opc | string match -v -- '-*')",
-    '  echo "$words[2..-1]"',
+    '  set -l place',
+    '  set -l skip',
+    '  for word in (commandline -opc)[2..-1]',
+    '    if set -q skip[1]; set -e skip; set -l skip; continue; end',
+    '    switch $word',
+    `      case ${valued.map(({ option }) => option).join(' ')}`,
+    '        set skip 1',
+    "      case '-*'",
+    "      case '*'",
+    '        set -l next (string join " " $place $word)',
+    `        contains -- $next ${places.flatMap(({ path }) => (path === '' ? [] : [`'${path}'`])).join(' ')}; and set place $place $word`,
+    '    end',
+    '  end',
+    '  echo "$place"',
     'end',
     ...lines,
   ].join('\n');
+}
+
+function fishValues(values: Valued['values'] | undefined): string {
+  if (values === undefined) return '';
+  if (typeof values === 'string') return ` -x -a '(${asking(values)})'`;
+  return values.length === 0 ? ' -r' : ` -x -a '${values.join(' ')}'`;
 }
