@@ -57,6 +57,7 @@ const ENTRIES = [
   'src/adapters/service-store/worker.ts',
   'src/cli/program/quick.ts',
   'src/cli/program/quick-start.ts',
+  'src/cli/program/quick-statusline.ts',
   'src/adapters/store/worker.ts',
   'src/adapters/encoding/zstd-worker.ts',
 ];

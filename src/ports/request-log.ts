@@ -59,6 +59,18 @@ export interface RequestSum {
   readonly promptsUsed: number;
 }
 
+/** What one session came to with one model. */
+export interface SessionSum {
+  readonly model: string;
+  /** 1 where the client's own login paid. */
+  readonly isLogin: number;
+  /** Prompts that got memories. */
+  readonly prompts: number;
+  /** In input tokens at full price. */
+  readonly paid: number;
+  readonly direct: number;
+}
+
 export interface RequestRow {
   readonly id: string;
   /** Milliseconds since 1970. */

@@ -73,9 +73,9 @@ export const MUTANTS = [
   },
   {
     name: 'cache marks change unasked',
-    file: 'src/proxy/handle.ts',
-    from: "settings.cacheTtl === 'auto' && modes",
-    to: 'modes',
+    file: 'src/proxy/long-cache-watch.ts',
+    from: "call.settings.cacheTtl === 'auto' && call.modes",
+    to: 'call.modes',
     test: 'test/proxy/long-cache.test.ts',
   },
   {

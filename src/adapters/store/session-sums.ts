@@ -1,21 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SessionSum } from '../../ports/request-log.ts';
 import { type Connection, loadDriver } from './driver.ts';
 
 /**
  * Sums the request log of one session, in this very thread: a status line is asked for several times
  * a second, and must not pay for a worker. It reads and never writes, and makes no file.
  */
-export interface SessionSum {
-  readonly model: string;
-  /** 1 where the client's own login paid. */
-  readonly isLogin: number;
-  /** Prompts that got memories. */
-  readonly prompts: number;
-  /** In input tokens at full price. */
-  readonly paid: number;
-  readonly direct: number;
-}
 
 /** A writer holds the file for some milliseconds; a status line cannot wait for longer. */
 const BUSY_MS = 100;

@@ -48,7 +48,8 @@ memories, the tokens that were kept (at full price), and their list price where 
     )
     .action(async () => {
       const { printStatusLine } = await import('../requests/statusline.ts');
-      await printStatusLine({ ...context, stdin: process.stdin });
+      const { sumsOfSession } = await import('../compose-statusline.ts');
+      await printStatusLine({ ...context, stdin: process.stdin }, sumsOfSession);
     });
   program
     .command('explain')

@@ -1,3 +1,4 @@
+import { sumsOfSession } from '../compose-statusline.ts';
 import { printStatusLine } from '../requests/statusline.ts';
 import { Terminal } from '../terminal.ts';
 
@@ -8,6 +9,6 @@ import { Terminal } from '../terminal.ts';
 export async function run(): Promise<number> {
   const { env: environment, stdin, stdout, stderr } = process;
   const terminal = new Terminal({ stdout, stderr, environment });
-  await printStatusLine({ environment, stdin, terminal });
+  await printStatusLine({ environment, stdin, terminal }, sumsOfSession);
   return 0;
 }

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { sessionSums, type SessionSum } from '../../adapters/store/session-sums.ts';
 import { moneyOf } from '../../core/settings/money.ts';
+import type { SessionSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { short } from './short-number.ts';
 
@@ -18,21 +18,24 @@ const INPUT_MS = 1_000;
 /** A UUID; anything else would be looked up in vain. */
 const SESSION = /^[\w.:-]{1,200}$/;
 
-export async function printStatusLine({
-  environment,
-  stdin,
-  terminal,
-}: Pick<CommandContext, 'environment' | 'terminal'> & { readonly stdin: Readable }): Promise<void> {
-  terminal.out(await statusText(environment, stdin).catch(() => ''));
+/** Sums one session's requests; undefined where there is no store. */
+export type SumsOf = (
+  dataFolder: string,
+  session: string,
+) => Promise<readonly SessionSum[] | undefined>;
+
+type StatusContext = Pick<CommandContext, 'environment' | 'terminal'> & {
+  readonly stdin: Readable;
+};
+
+export async function printStatusLine(context: StatusContext, sumsOf: SumsOf): Promise<void> {
+  context.terminal.out(await statusText(context, sumsOf).catch(() => ''));
 }
 
-async function statusText(
-  environment: CommandContext['environment'],
-  stdin: Readable,
-): Promise<string> {
+async function statusText({ environment, stdin }: StatusContext, sumsOf: SumsOf): Promise<string> {
   const session = sessionIn(await readInput(stdin));
   if (session === undefined) return '';
-  const sums = await sessionSums(dataFolder(environment), session);
+  const sums = await sumsOf(dataFolder(environment), session);
   return sums === undefined || sums.length === 0 ? '' : lineOf(sums);
 }
 
