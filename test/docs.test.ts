@@ -1,0 +1,45 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Findings } from '../src/core/settings/config-values.ts';
+import { readProxySettings } from '../src/core/settings/config-proxy.ts';
+
+/** What the pages for users say must be true of the tree: links, settings, commands. */
+
+const root = join(import.meta.dirname, '..');
+const docs = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
+const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...docs.map((it) => `docs/${it}`)];
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+test.each(PAGES)('every link of %s leads to a file', (page) => {
+  const targets = [...read(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, to]) => to);
+  const missing = targets.filter((to) => !existsSync(join(root, dirname(page), to ?? '')));
+  expect(missing).toEqual([]);
+});
+
+test('every page of docs is linked from another page', () => {
+  const all = PAGES.map(read).join('\n');
+  const alone = docs.filter((name) => !all.includes(`${name})`));
+  expect(alone).toEqual([]);
+});
+
+test('the README says in its first lines how shortening is switched off', () => {
+  const head = read('README.md').split('\n').slice(0, 20).join('\n');
+  expect(head).toContain('svc setup --yes --compression-mode passthrough');
+});
+
+test('docs/configuration.md names every setting of the proxy with its default', () => {
+  const page = read('docs/configuration.md');
+  const defaults = readProxySettings({}, { environment: {}, flags: {} }, new Findings());
+  for (const [name, value] of Object.entries(defaults)) {
+    const row = page
+      .split('\n')
+      .find((line) => line.startsWith('|') && line.includes(`\`${name}\``));
+    expect([name, row]).toEqual([name, expect.any(String)]);
+    const said = row?.split('|')[2] ?? '';
+    const isBytes = typeof value === 'number' && name.endsWith('BytesMax');
+    const wanted = isBytes ? `${value / 1024 / 1024} MiB` : String(value);
+    if (!Array.isArray(value))
+      expect([name, said]).toEqual([name, expect.stringContaining(wanted)]);
+  }
+});
