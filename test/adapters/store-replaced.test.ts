@@ -159,6 +159,7 @@ test('law 2: a backup copied over the open file is what proofs are made from', a
   writeFileSync(path, bytes);
   await expect(store.held()).rejects.toMatchObject({ reason: 'unavailable' });
   await expect.poll(() => store.held().catch(() => undefined)).toEqual([EARLIER.digest]);
+  await expect.poll(() => store.held().then(() => store.lines.join())).toContain('replaced while');
   expectToldOnce(store, folder);
   // What was in the log of the earlier file is in no file that is used.
   expect(await store.memory.capture([LATER], patience())).toEqual(['stored']);

@@ -35,6 +35,13 @@ export const STORE = [
     test: REPLACED,
   },
   {
+    name: 'logs of a deleted database stay beside a new one',
+    file: 'src/adapters/store/replaced-file.ts',
+    from: "  if (state === 'replaced' && !database.isAtPath()) database.leaveMoved();\n",
+    to: '',
+    test: REPLACED,
+  },
+  {
     name: 'half of a backup is taken for the whole',
     file: OPENED_FILE,
     from: "isOlder(stat.ctimeNs, COPIED_MS) ? 'overwritten' : 'overwriting'",
@@ -79,8 +86,8 @@ export const STORE = [
   {
     name: 'history of a replaced store counts as kept',
     file: 'src/proxy/capture-keeper.ts',
-    from: '    this.#refresh();\n',
-    to: '',
+    from: 'if (state.keptIn !== generation) {',
+    to: 'if (false) {',
     test: 'test/proxy/replaced-store.test.ts',
   },
   {

@@ -10,7 +10,7 @@ import {
   sqliteCode,
   type Statement,
 } from './driver.ts';
-import { type FileState, OpenedFile, removeLogsOf } from './opened-file.ts';
+import { type FileState, OpenedFile, removeStaleLogs } from './opened-file.ts';
 import { migrate } from './schema.ts';
 
 /**
@@ -240,7 +240,7 @@ function openPatiently(options: OpenOptions): Database {
 
 function openChecked(options: OpenOptions): Database {
   const path = databaseFile(options.folder);
-  if (!existsSync(path)) removeLogsOf(path);
+  removeStaleLogs(path);
   const { ino, size } = ensurePrivateFile(path);
   const isAtPath = (): boolean => existsSync(path) && lstatSync(path).ino === ino;
   const connection = options.driver.open(path);

@@ -102,7 +102,7 @@ export class OpenedFile {
     copyFileSync(this.#path, copy);
     syncFile(copy);
     if (!this.isAtPath()) return rmSync(copy);
-    removeLogsOf(this.#path);
+    for (const suffix of LOG_SUFFIXES) rmSync(this.#path + suffix, { force: true });
     renameSync(copy, this.#path);
   }
 
@@ -130,9 +130,22 @@ export class OpenedFile {
   }
 }
 
-/** A database that is not there has no log: one that lies there is of a file that was deleted. */
-export function removeLogsOf(path: string): void {
-  for (const suffix of LOG_SUFFIXES) rmSync(path + suffix, { force: true });
+/**
+ * A database that is not there has no log, so one that lies there is of a file that was deleted. Only
+ * logs that were there before the look for the database go: another process may make both just now.
+ */
+export function removeStaleLogs(path: string): void {
+  const logs = LOG_SUFFIXES.map((suffix) => ({ log: path + suffix, born: birthOf(path + suffix) }));
+  if (identityOf(path) !== undefined) return;
+  for (const { log, born } of logs) {
+    if (born !== undefined && born === birthOf(log)) rmSync(log, { force: true });
+  }
+}
+
+/** A file that is made anew may get the number of the one before it, but not its time. */
+function birthOf(path: string): string | undefined {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat === undefined ? undefined : `${stat.ino} ${stat.birthtimeNs}`;
 }
 
 /** svc never shrinks a database, and SQLite never counts backwards. */

@@ -1,6 +1,8 @@
 import { MemoryError } from '../../ports/memory.ts';
+import { lstatSync } from 'node:fs';
 import { databaseFile } from '../files/database-file.ts';
 import { markForgotten, markReplaced, replacedAt } from '../files/marks.ts';
+import { isPrivate } from '../files/private-folder.ts';
 import { makePrivateFolder } from '../files/private-files.ts';
 import type { Database } from './database.ts';
 
@@ -40,7 +42,9 @@ export function leaveReplaced(
 /** The other processes on the folder, and the person who looks with `svc status` or `svc doctor`. */
 function tellOthers(folder: string): void {
   try {
-    makePrivateFolder(folder);
+    // It was svc's own a moment ago. An open one in its place is judged when it is opened.
+    const stat = lstatSync(folder, { throwIfNoEntry: false });
+    makePrivateFolder(folder, { inside: stat !== undefined && isPrivate(stat.mode) });
     markForgotten(folder);
     markReplaced(folder);
   } catch {

@@ -1,3 +1,4 @@
+import { MemoryError } from '../../ports/memory.ts';
 import { StoreClient, type StoreClientOptions } from './client.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 
@@ -44,11 +45,18 @@ export class SteadyClient {
     signal?: AbortSignal,
   ): Promise<ReturnType<StoreCalls[Name]>> {
     const isHelped = this.#isOpen && READS.has(name);
-    const answer = this.#first.call(name, input, signal).then((value) => {
-      this.#isLate = false;
-      this.#isOpen = true;
-      return value;
-    });
+    const answer = this.#first.call(name, input, signal).then(
+      (value) => {
+        this.#isLate = false;
+        this.#isOpen = true;
+        return value;
+      },
+      (error: unknown) => {
+        // A worker that says no is not late: the other one would look at the same file.
+        if (!isTimeout(error)) this.#isLate = false;
+        throw error;
+      },
+    );
     if (!isHelped || (!this.#isLate && (await isSettledWithin(LATE_MS, answer)))) return answer;
     if (this.#isClosed) return answer;
     this.#isLate = true;
@@ -75,6 +83,10 @@ export class SteadyClient {
     this.#second = undefined;
     await ended?.close();
   }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof MemoryError && error.reason === 'timeout';
 }
 
 async function isSettledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
