@@ -339,3 +339,28 @@ test('what a client’s own stub refers to stays, and comes back when it was lef
   const repeated = asRepeated(referred === undefined ? [] : [referred]);
   expect(decide({ ...facts, repeated }).repeated).toEqual([]);
 });
+
+test('140,000 outputs are judged in one go: the work grows as the conversation does', () => {
+  const view = viewOfRounds('anthropic_messages', [
+    { id: 'a', tool: 'Bash', args: { command: 'ls' }, output: longOutput('x', 400) },
+    { id: 'b', tool: 'Bash', args: { command: 'ls' }, output: longOutput('y', 400) },
+  ]);
+  const { items, exchanges, outputs } = factsOf(view);
+  const [item, exchange, output] = [items[1], exchanges[0], outputs[0]];
+  if (item === undefined || exchange === undefined || output === undefined) throw new Error('No.');
+  const count = 140_000;
+  const many = Array.from({ length: count }, (_, at) => ({ ...output, item: 2 * at + 1 }));
+  const answered = many.map((one) => ({ calls: [one.item - 1], results: [one.item] }));
+  const facts = factsOf(view, {
+    items: Array.from({ length: 2 * count }, () => item),
+    exchanges: [{ ...exchange, rounds: answered }],
+    outputs: many,
+    repeated: asRepeated(many.slice(0, count / 2)),
+    isCacheCold: false,
+  });
+  const startedAt = performance.now();
+  const removal = decide(facts);
+  expect(settle(facts, removal, new Set([output.digest])).elided.length).toBe(count - 4);
+  // It takes under a second; work with the square of the calls would take minutes.
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+});

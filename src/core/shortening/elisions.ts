@@ -118,7 +118,7 @@ export function elisionEntries(
   at: number,
 ): readonly LedgerEntry[] {
   // Two outputs may say the same: those behind the last one of the batch are not in it.
-  const before = Math.max(-1, ...batch.map(({ item }) => item)) + 1;
+  const before = batch.reduce((last, { item }) => Math.max(last, item), -1) + 1;
   const marks = [...batch.map(shortDigest), ...omissions.map(exchangeMark)];
   const mark = elisionMark(place);
   return [

@@ -154,7 +154,7 @@ export interface Omitting {
 
 /** Items go whole; the first message of the person that stays says at its end that they are gone. */
 export function omit(view: RequestView, omissions: readonly Omission[]): Omitting {
-  const place = view.items.find((item) => item.humanText !== '' && !isOmitted(item, omissions));
+  const place = firstStaying(view, omissions);
   const form = place === undefined ? undefined : contentForm(view, place);
   if (omissions.length === 0 || place === undefined || form === undefined) return NOTHING;
   const note = writeOmissionNote(omissions.length);
@@ -167,6 +167,17 @@ export function omit(view: RequestView, omissions: readonly Omission[]): Omittin
       omissions.reduce((sum, { tokens }) => sum + tokens, 0) - estimateTextTokens(note),
     ),
   };
+}
+
+/** The first message of the person that stays. */
+function firstStaying(view: RequestView, omissions: readonly Omission[]): Item | undefined {
+  const inOrder = omissions.toSorted((one, other) => one.span.start - other.span.start);
+  let at = 0;
+  return view.items.find((item) => {
+    while ((inOrder[at]?.span.end ?? Infinity) <= item.start) at += 1;
+    const isGone = (inOrder[at]?.span.start ?? Infinity) <= item.start;
+    return item.humanText !== '' && !isGone;
+  });
 }
 
 const NO_BYTES = new Uint8Array();

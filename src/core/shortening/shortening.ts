@@ -101,7 +101,7 @@ export function answeredRounds({
   exchanges,
 }: Pick<ShorteningFacts, 'exchanges'>): readonly number[] {
   const rounds = exchanges.flatMap((exchange) => exchange.rounds);
-  return rounds.flatMap(({ results }) => (results.length > 0 ? [Math.min(...results)] : []));
+  return rounds.flatMap(({ results: [first] }) => (first === undefined ? [] : [first]));
 }
 
 /**
@@ -210,13 +210,15 @@ export function isBatch(facts: ShorteningFacts, { batch, omissions }: Batch): bo
 
 /** Tokens times rounds for which these outputs could have been left out, and were sent. */
 function waitedTokens(facts: ShorteningFacts, batch: readonly ToolOutput[]): number {
-  const answered = answeredRounds(facts);
-  const roundsWaited = (output: ToolOutput): number => {
-    const since = answered.filter((item) => item > output.item).length;
+  const answered = answeredRounds(facts).toSorted((one, other) => one - other);
+  const inOrder = batch.toSorted((one, other) => one.item - other.item);
+  let [before, waited] = [0, 0];
+  for (const output of inOrder) {
+    while ((answered[before] ?? Infinity) <= output.item) before += 1;
     const kept = isLate(output) ? Math.max(facts.keepRounds, LATE_ROUNDS) : facts.keepRounds;
-    return Math.max(0, since - kept);
-  };
-  return sum(batch.map((output) => savedTokens(output) * roundsWaited(output)));
+    waited += savedTokens(output) * Math.max(0, answered.length - before - kept);
+  }
+  return waited;
 }
 
 function sum(numbers: readonly number[]): number {
