@@ -268,3 +268,21 @@ test('one request in full quotes what was recalled for it and what was left out'
   expect(out()).toContain('Left out:\n  m_abcdefgh  one two');
   expect(out()).not.toContain('\u001b');
 });
+
+test('on a screen memories are grouped by project, each in a line that fits', async () => {
+  const { terminal, stdout } = screenOf(60);
+  const other = { ...record, ref: 'm_bcdefghi', space: 'project/other', text: 'x '.repeat(90) };
+  const { open } = storeOf([record, other, { ...record, ref: 'm_cdefghij' }]);
+  await listMemories({ options: {} }, { terminal, environment: { SVC_DATA_HOME: '/no' } }, open);
+  const lines = stripVTControlCharacters(stdout()).split('\n');
+  expect(lines.map((line) => line.slice(0, 13))).toEqual([
+    '/home/a',
+    '  m_abcdefgh ',
+    '  m_cdefghij ',
+    '',
+    'project/other',
+    '  m_bcdefghi ',
+    '',
+  ]);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
+});

@@ -5,7 +5,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
-import { oneLine } from '../terminal.ts';
+import { oneLine, type Terminal } from '../terminal.ts';
 
 /** `svc memory`: what svc remembers, to be read, found and forgotten. */
 
@@ -53,6 +53,7 @@ export async function listMemories(
   );
   const { terminal } = context;
   if (options.json === true) terminal.json(records);
+  else if (terminal.isWatched && words === undefined) showByProject(records, terminal);
   else for (const record of records) terminal.out(recordText(record));
   if (records.length === 0) terminal.note('Nothing found.');
 }
@@ -187,6 +188,26 @@ export function wrongSpace(flag = '--space'): CliError {
     2,
   );
 }
+
+/** For a person: each project once, that of the newest memory first. */
+function showByProject(records: readonly StoredRecord[], terminal: Terminal): void {
+  const columns = terminal.columns(160);
+  const spaces = [...new Set(records.map(({ space }) => space))];
+  for (const [at, space] of spaces.entries()) {
+    if (at > 0) terminal.out('');
+    terminal.out(terminal.colors.bold(oneLine(space, columns)));
+    for (const record of records.filter((one) => one.space === space)) {
+      const head = `  ${record.ref}  ${timeText(record.at).slice(0, DAY_CHARS)}  `;
+      terminal.out(
+        `${head}${oneLine(record.text, Math.max(TEXT_CHARS_MIN, columns - head.length))}`,
+      );
+    }
+  }
+}
+
+/** `2026-11-20` */
+const DAY_CHARS = 10;
+const TEXT_CHARS_MIN = 20;
 
 function recordText({ ref, at, space, role, client, text }: StoredRecord): string {
   const source = oneLine(`${space} ${role} ${client}`, 80);
