@@ -105,14 +105,18 @@ export class GitProjects implements Projects {
       commits: union(before.commits, commits),
       folders: union(before.folders, [root, folder]),
     };
-    if (!isSame(before, after)) await this.#record(before.space, after);
+    if (!isSame(before, after)) await this.#record(before, after);
     return projectIn(after.space, folder, { ...registry, projects: [after] });
   }
 
-  async #record(space: string, project: KnownProject): Promise<void> {
+  async #record(before: KnownProject, project: KnownProject): Promise<void> {
+    const isIt = ({ space, identity, head }: KnownProject): boolean =>
+      space === before.space &&
+      identity === before.identity &&
+      (identity !== '' || head === before.head);
     await changeRegistry(this.#dataFolder, ({ projects, joined }) => ({
       joined,
-      projects: [...projects.filter((one) => one.space !== space), project],
+      projects: [...projects.filter((one) => !isIt(one)), project],
     })).catch(() => undefined);
   }
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { addSpaces } from './program-spaces.ts';
 import type { CommandContext } from '../context.ts';
 import type { ForgetOptions, GetOptions, ListOptions } from '../memory/memory.ts';
 import { addOwningCommands } from './program-owning.ts';
@@ -16,6 +17,7 @@ export function addMemoryCommands(program: Command, context: CommandContext): vo
   addGet(memory, context);
   addForget(memory, context);
   addOwningCommands(memory, context);
+  addSpaces(memory, context);
   addMcp(program, context);
 }
 

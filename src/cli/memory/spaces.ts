@@ -1,0 +1,114 @@
+import { realpath } from 'node:fs/promises';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { changeRegistry, readRegistry } from '../../adapters/projects/registry.ts';
+import { findRepository } from '../../adapters/projects/repository.ts';
+import { isSpace } from '../../core/request/space.ts';
+import type { Memory } from '../../ports/memory.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { deadline, withStore, wrongSpace } from './memory.ts';
+import { isKept } from './record-writer.ts';
+import type { OpenStore } from '../compose-store.ts';
+
+/** `svc memory spaces`: which spaces there are, and which project belongs to which. */
+
+const PAGE = 500;
+/** Half a million memories: more than anybody has. */
+const PAGES_MAX = 1000;
+
+export async function listSpaces(
+  { json }: { readonly json?: boolean },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const counts = await withStore(context, openStore, ({ memory }) => countSpaces(memory));
+  const { projects, joined } = await readRegistry(dataFolder(context.environment));
+  const names = new Set([...counts.keys(), ...projects.map(({ space }) => space)]);
+  const rows = [...names].toSorted().map((space) => ({
+    space,
+    memories: counts.get(space) ?? 0,
+    folders: [
+      ...projects.filter((one) => one.space === space).flatMap(({ folders }) => folders),
+      ...Object.keys(joined).filter((folder) => joined[folder] === space),
+    ],
+  }));
+  if (json === true) {
+    context.terminal.json(rows);
+    return;
+  }
+  for (const { space, memories, folders } of rows) {
+    context.terminal.out([space, String(memories), folders.at(-1) ?? ''].join('  ').trimEnd());
+  }
+  if (rows.length === 0) context.terminal.note('No space holds a memory yet.');
+}
+
+/** The folder's project belongs to the space from now on: the person vouches for it. */
+export async function joinSpace(
+  { space, folder }: { readonly space: string; readonly folder: string },
+  context: CommandContext,
+): Promise<void> {
+  if (!isSpace(space)) throw wrongSpace();
+  const root = (await findRepository(folder))?.root ?? (await realpath(folder));
+  await changeRegistry(dataFolder(context.environment), ({ projects, joined }) => ({
+    projects,
+    joined: { ...joined, [root]: space },
+  }));
+  context.terminal.note(`${root} belongs to ${space} now.`);
+}
+
+export interface SpaceMove {
+  readonly from: string;
+  readonly to: string;
+  /** The other space may hold memories already. */
+  readonly isMerge: boolean;
+}
+
+/** Each batch is kept in the other space before it leaves its own: nothing is lost in between. */
+export async function moveSpace(
+  { from, to, isMerge }: SpaceMove,
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace();
+  const moved = await withStore(context, openStore, async ({ memory }) => {
+    const [there] = await memory.list({ space: to, limit: 1 }, deadline());
+    if (there !== undefined && !isMerge) {
+      throw new CliError(`${to} holds memories already.`, `svc memory spaces merge ${from} ${to}`);
+    }
+    return moveAll(memory, from, to);
+  });
+  await changeRegistry(dataFolder(context.environment), ({ projects, joined }) => ({
+    projects: projects.map((one) =>
+      one.space === from ? { ...one, space: to, formerSpaces: [...one.formerSpaces, from] } : one,
+    ),
+    joined: Object.fromEntries(
+      Object.entries(joined).map(([folder, space]) => [folder, space === from ? to : space]),
+    ),
+  }));
+  context.terminal.note(`Moved to ${to}: ${moved}.`);
+}
+
+async function moveAll(memory: Memory, from: string, to: string): Promise<number> {
+  let moved = 0;
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const records = await memory.list({ space: from, limit: PAGE }, deadline());
+    if (records.length === 0) break;
+    const kept = records.map((record) => ({ ...record, space: to }));
+    const states = await memory.capture(kept, deadline());
+    if (states.some((state) => state !== 'forgotten' && !isKept(state))) {
+      throw new CliError('The memory refused some of them.', 'Look with: svc doctor');
+    }
+    moved += await memory.forget({ refs: records.map(({ ref }) => ref), space: from }, deadline());
+  }
+  return moved;
+}
+
+async function countSpaces(memory: Memory): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const found = await memory.list({ limit: PAGE, offset: page * PAGE }, deadline());
+    for (const { space } of found) counts.set(space, (counts.get(space) ?? 0) + 1);
+    if (found.length < PAGE) break;
+  }
+  return counts;
+}

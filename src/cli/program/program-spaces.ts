@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+
+/** `svc memory spaces` and what it does to them. */
+export function addSpaces(memory: Command, context: CommandContext): void {
+  const spaces = memory
+    .command('spaces')
+    .description('List the spaces of the memory, with the folders of their projects')
+    .option('--json', 'print a JSON list')
+    .action(async (options: { readonly json?: boolean }) => {
+      const { listSpaces } = await import('../memory/spaces.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
+      await listSpaces(options, context, openStoreForCli);
+    });
+  const move = (isMerge: boolean) => async (from: string, to: string) => {
+    const { moveSpace } = await import('../memory/spaces.ts');
+    const { openStoreForCli } = await import('../compose-store.ts');
+    await moveSpace({ from, to, isMerge }, context, openStoreForCli);
+  };
+  spaces
+    .command('rename')
+    .description('Give a space another name; its project follows')
+    .argument('<from>')
+    .argument('<to>')
+    .action(move(false));
+  spaces
+    .command('merge')
+    .description('Put the memories of one space into another; its project follows')
+    .argument('<from>')
+    .argument('<to>')
+    .action(move(true));
+  spaces
+    .command('join')
+    .description('Let a folder share a space, where svc cannot prove that it is the same project')
+    .argument('<space>')
+    .argument('[folder]', 'the folder; the current one unless named')
+    .action(async (space: string, folder: string | undefined) => {
+      const { joinSpace } = await import('../memory/spaces.ts');
+      await joinSpace({ space, folder: folder ?? process.cwd() }, context);
+    });
+}

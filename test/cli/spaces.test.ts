@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
+import { runCli } from '../support/cli.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+interface Row {
+  readonly space: string;
+  readonly memories: number;
+}
+
+test('spaces are listed, renamed, merged and joined, and the project of a folder follows', async () => {
+  const home = realpathSync(tempFolder());
+  const data = join(home, 'data');
+  const shop = join(home, 'shop');
+  const other = join(home, 'other');
+  mkdirSync(other);
+  mkdirSync(shop);
+  const env = { SVC_DATA_HOME: data };
+  const who = ['-c', 'user.name=a', '-c', 'user.email=a@b.c'];
+  execFileSync('git', ['init', '-q'], { cwd: shop });
+  execFileSync('git', [...who, 'commit', '-q', '--allow-empty', '-m', 'x'], { cwd: shop });
+  const svc = (...words: string[]) => runCli(['memory', ...words], { home, env });
+  const spaces = async (): Promise<readonly Row[]> =>
+    JSON.parse((await svc('spaces', '--json')).stdout) as Row[];
+  const spaceOf = async (folder: string) => (await new GitProjects(data).find(folder)).space;
+  const space = await spaceOf(shop);
+  expect(
+    (await svc('add', 'The gateway of the walrus shop listens on port 6431.', '--space', space))
+      .stderr,
+  ).toContain('Kept');
+  await svc('add', 'We deploy the walrus shop on Tuesdays.', '--space', 'team/b');
+  expect(await spaces()).toMatchObject([
+    { space, memories: 1, folders: [shop] },
+    { space: 'team/b', memories: 1 },
+  ]);
+  expect((await svc('spaces', 'rename', space, 'team/b')).code).toBe(1);
+  expect((await svc('spaces', 'rename', space, 'team/a')).code).toBe(0);
+  expect(await spaceOf(shop)).toBe('team/a');
+  expect((await svc('spaces', 'merge', 'team/b', 'team/a')).code).toBe(0);
+  expect(await spaces()).toMatchObject([{ space: 'team/a', memories: 2 }]);
+  expect((await svc('spaces', 'join', 'team/a', other)).code).toBe(0);
+  expect(await spaceOf(other)).toBe('team/a');
+});
