@@ -37,7 +37,7 @@ test('the defaults are those of the interface', () => {
     inputBudget: 8192,
     recalledTokensMax: 512,
     sessionBrief: true,
-    recallQuietPercent: 67,
+    recallQuietPercent: 65,
     elisionEnabled: true,
     elisionKeepRounds: 4,
     elisionCaptureLimit: 8,

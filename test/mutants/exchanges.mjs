@@ -40,8 +40,8 @@ export const EXCHANGE_MUTANTS = [
   {
     name: 'an exchange goes for what another prompt was told',
     file: DECIDE,
-    from: 'item === newest) ?',
-    to: 'item !== undefined) ?',
+    from: 'item === newest && tellsExchanges',
+    to: 'item !== undefined && tellsExchanges',
     test: OMISSIONS_CORE,
   },
   {

@@ -26,6 +26,20 @@ export const MUTANTS = [
   ...ORIGINS,
   ...STATE,
   {
+    name: 'a brief alone permits exchanges to leave',
+    file: DECIDE,
+    from: '({ item, block }) => item === newest && tellsExchanges(block)',
+    to: '({ item }) => item === newest',
+    test: 'test/core/recall-obstacle.test.ts',
+  },
+  {
+    name: 'a block that quotes a forgotten exchange stays placed',
+    file: 'src/adapters/store/records.ts',
+    from: '      quotes.add(shortReference(ref));',
+    to: '      void ref;',
+    test: 'test/adapters/store-agent.test.ts',
+  },
+  {
     name: 'a stub replaces what stands behind the output too',
     file: 'src/core/shortening/outputs.ts',
     from: 'isWhole: said.length === whole.length',

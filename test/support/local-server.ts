@@ -16,7 +16,7 @@ export const PROXY_SETTINGS: ProxySettings = {
   inputBudget: 8_192,
   recalledTokensMax: 512,
   sessionBrief: true,
-  recallQuietPercent: 67,
+  recallQuietPercent: 65,
   elisionEnabled: true,
   elisionKeepRounds: 4,
   elisionCaptureLimit: 8,

@@ -28,6 +28,8 @@ const TERMS_MAX = 48;
 /** Exchanges that are read whole and ranked; the index finds them by their passages. */
 const EXCHANGES_MAX = 32;
 const PASSAGES_MAX = 64;
+/** Words of the prompt by which sessions are told apart. */
+const RAREST_MAX = 20;
 /** Tokens for the best exchange and for those after it: half of the time the best one is it. */
 const QUOTE_TOKENS = [75, 60, 45, 40, 35];
 
@@ -75,7 +77,7 @@ export class ExchangeSearch {
             space: home,
             agent: question.agent,
             now: question.now,
-            terms: terms.filter(({ isOwn }) => isOwn).map(({ term }) => term),
+            terms: rarest(terms),
             ranked: ranked.map(({ exchange }) => exchange),
             quoted: new Set(quoted.map(({ conversation }) => conversation)),
           });
@@ -110,6 +112,15 @@ export class ExchangeSearch {
       return [{ conversation, found: { ref: shortReference(ref), space, client, at, quotes } }];
     });
   }
+}
+
+/** Each costs a look-up in the index; the rare ones tell sessions apart. */
+function rarest(terms: readonly ExchangeTerm[]): string[] {
+  return terms
+    .filter(({ isOwn }) => isOwn)
+    .toSorted((a, b) => b.value - a.value)
+    .slice(0, RAREST_MAX)
+    .map(({ term }) => term);
 }
 
 function valuesOf(terms: readonly ExchangeTerm[]): ReadonlyMap<string, number> {

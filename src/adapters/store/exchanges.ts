@@ -27,8 +27,14 @@ export interface ExchangeTexts {
   readonly at: number;
 }
 
+/** Exchanges that are remembered: some 10 kB each. A project's prompts find the same ones again. */
+const REMEMBERED_MAX = 512;
+
 export class ExchangeReader {
   readonly #database: Database;
+  #generation = '';
+  /** By conversation and number; only those that have their answer, since nothing is added to them. */
+  readonly #known = new Map<string, Exchange>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -36,8 +42,31 @@ export class ExchangeReader {
 
   /** The exchanges of these passages, at most `most` of them, in the passages' order. */
   ofPassages(ids: readonly number[], most: number): Exchange[] {
-    const rows = this.#database.all<ExchangeRow>(EXCHANGES, JSON.stringify(ids), most);
-    return rows.map(exchangeOf);
+    this.#dropStale();
+    const places = this.#database.all<PlaceRow>(PLACES, JSON.stringify(ids), most);
+    const unknown = places.filter((place) => !this.#known.has(keyOf(place)));
+    const read = new Map<string, Exchange>();
+    if (unknown.length > 0) {
+      const rows = this.#database.all<ExchangeRow>(
+        EXCHANGES,
+        JSON.stringify(
+          unknown.map(({ conversation, exchange, record }) => [conversation, exchange, record]),
+        ),
+      );
+      for (const row of rows) {
+        const one = exchangeOf(row);
+        read.set(keyOf(row), one);
+        if (one.asked.length > 0 && one.answered.length > 0) this.#known.set(keyOf(row), one);
+      }
+    }
+    return places.flatMap((place) => this.#known.get(keyOf(place)) ?? read.get(keyOf(place)) ?? []);
+  }
+
+  #dropStale(): void {
+    const generation = this.#database.generation();
+    if (generation === this.#generation && this.#known.size <= REMEMBERED_MAX) return;
+    this.#generation = generation;
+    this.#known.clear();
   }
 
   /** By the exchange's place in `exchanges`; one whose records are gone has no texts. */
@@ -49,9 +78,14 @@ export class ExchangeReader {
   }
 }
 
-interface ExchangeRow {
+interface PlaceRow {
   readonly conversation: number;
   readonly exchange: number;
+  /** One of its records. */
+  readonly record: number;
+}
+
+interface ExchangeRow extends Omit<PlaceRow, 'record'> {
   readonly at: number;
   readonly lines: string;
 }
@@ -80,14 +114,20 @@ const EXCHANGES = `SELECT c.conversation, c.exchange,
     (SELECT max(r.at) FROM records r WHERE r.id = c.record) AS at,
     (SELECT group_concat(line, char(10)) FROM (SELECT * FROM (${LINES(BEGIN, MIDDLE)})
       UNION ALL SELECT * FROM (${LINES(MIDDLE, END)}))) AS lines
-  FROM (SELECT p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} AS exchange,
-      max(p.record) AS record, min(e.key) AS place
-    FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
-    GROUP BY p.conversation, p.position / ${POSITIONS_PER_EXCHANGE}
-    ORDER BY place LIMIT ?) c`;
+  FROM (SELECT value ->> 0 AS conversation, value ->> 1 AS exchange, value ->> 2 AS record
+    FROM json_each(?)) c`;
+
+const PLACES = `SELECT p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} AS exchange,
+    max(p.record) AS record, min(e.key) AS place
+  FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
+  GROUP BY p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} ORDER BY place LIMIT ?`;
 
 const TEXTS = `SELECT r.id, r.role, r.ref, s.name AS space, r.client, r.at, r.text, r.is_utf16
   FROM json_each(?) e CROSS JOIN records r ON r.id = e.value JOIN spaces s ON s.id = r.space`;
+
+function keyOf({ conversation, exchange }: Omit<PlaceRow, 'record'>): string {
+  return `${conversation} ${exchange}`;
+}
 
 function exchangeOf({ conversation, exchange, at, lines }: ExchangeRow): Exchange {
   const asked: string[] = [];

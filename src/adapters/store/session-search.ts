@@ -11,14 +11,14 @@ import { rangeOf, type Space } from './postings.ts';
 
 /** Which earlier sessions of a space deserve a line at the first prompt of a new one. */
 
-/** The newest records of a space that are looked at: some 150 sessions. */
-const RECORDS_MAX = 2000;
+/** The newest records of a space that are looked at: some 100 sessions. */
+const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
 /** A session's opening request says what it was about; the first may be "hi". */
 const OPENING_MAX = 4;
 const LIKE_MAX = 2;
 /** Passages that are looked at for each word of the prompt, the newest. */
-const HOLDERS_MAX = 500;
+const HOLDERS_MAX = 200;
 
 interface SessionRow {
   readonly conversation: number;

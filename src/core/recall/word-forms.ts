@@ -114,14 +114,6 @@ color colour
 favorite favourite
 gray grey
 license licence
-mother mom moms mum mums mommy
-father dad dads daddy
-grandmother grandma
-grandfather grandpa
-photo photos photograph photographs pic pics
-film films movie movies
-bicycle bike bikes
-television tv
 math maths mathematics
 optimize optimise
 organize organise
