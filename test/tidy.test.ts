@@ -196,6 +196,17 @@ test('every file of this house that a comment names exists', () => {
   expect(broken).toEqual([]);
 });
 
+test('every mutant changes one place of a file that exists, and names a test that exists', async () => {
+  const { MUTANTS } = (await import(join(root, 'test/mutants/list.mjs'))) as {
+    MUTANTS: readonly Record<'name' | 'file' | 'from' | 'test', string>[];
+  };
+  const stale = MUTANTS.filter(({ file, from, test: path }) => {
+    const exists = existsSync(join(root, file)) && existsSync(join(root, path));
+    return !exists || read(file).split(from).length !== 2;
+  });
+  expect(stale.map(({ name }) => name)).toEqual([]);
+});
+
 test.each(['cli', 'adapters', 'core'])(
   'every room of src/%s, and every file beside them, is on the map',
   (room) => {

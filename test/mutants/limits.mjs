@@ -22,8 +22,8 @@ export const LIMITS = [
   {
     name: 'the room of a body never comes back',
     file: 'src/local/request-bodies.ts',
-    from: 'return { body, release: () => lease.release() };\n      });\n    } finally {',
-    to: 'return { body, release: () => {} };\n      });\n    } finally {',
+    from: 'return { body, ...asSent, release: () => lease.release() };',
+    to: 'return { body, ...asSent, release: () => {} };',
     test: 'test/local/body-budget.test.ts',
   },
   {

@@ -47,9 +47,9 @@ export const ORIGINS = [
   },
   {
     name: 'a client without a folder shares the space of strangers',
-    file: 'src/proxy/recall-placer.ts',
-    from: 'reading.hasProviderState || isUnplaced(reading.place.space)',
-    to: 'reading.hasProviderState',
+    file: 'src/proxy/recall.ts',
+    from: 'reading.hasProviderHistory || isUnplaced(reading.place.space)',
+    to: 'reading.hasProviderHistory',
     test: 'test/proxy/memory-states.test.ts',
     only: 'always states its folder',
   },

@@ -323,11 +323,15 @@ test('passthrough, shadow and deterministic each say so, for that request only',
 // spec: 3.2-effective, 3.3-bypassed, 7-bypass-no-error
 test('over the budget a bypass is told, and the whole request goes on', async () => {
   const { provider, story } = await startKnowing({ settings: { inputBudget: 10 } });
-  const items = [
-    said('user', 'Hello there, old friend.'),
-    said('assistant', 'Hi.'),
-    said('user', 'And now?'),
-  ];
+  // Two exchanges are always kept: the two before them could go, and nobody has stored them yet.
+  const items = ['walrus', 'heron', 'otter'].flatMap((animal) => [
+    said('user', `Tell me how the ${animal} shop keeps its stock, and why it does so.`),
+    said(
+      'assistant',
+      `The ${animal} shop counts its stock every Friday, because Marta asked for it.`,
+    ),
+  ]);
+  items.push(said('user', 'And now?'));
   const body = requestWith('openai_responses', items);
   const whole = await story.send('openai_responses', body);
   expect(whole.status).toBe(200);
