@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { captureHuman } from '../../core/memory/captures.ts';
+import { captureStored } from '../../core/memory/captures.ts';
+import { isFiller } from '../../core/memory/orders.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import { GitProjects } from '../../adapters/projects/git-projects.ts';
@@ -94,7 +95,8 @@ function recordOf(text: string, space: string): MemoryRecord {
       2,
     );
   }
-  const captured = captureHuman(text);
+  // A statement made by hand is wanted as it is: it is refused only where it has no words of its own.
+  const captured = isFiller(text) ? undefined : captureStored('user', text);
   if (captured === undefined) {
     throw new CliError('This says nothing to remember.', 'For example: svc memory add "…"', 2);
   }

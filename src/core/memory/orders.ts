@@ -55,6 +55,10 @@ const POINTS_AT_SOMETHING = /\b(?:this|that|these|those|it|again|them)\b/i;
 const SAYS_SOMETHING =
   /\b(?:never|always|do not|don'?t|must|only|because|since|prefer|rather|no longer|remember|every time|from now on|called|named|means|by default|should (?:be|stay|still|not|have|use)|use(?= \w)|without|avoid)\b|(?:[`"@/\\_=]|#(?!\d))|\bno (?!problem|worries|need|thanks|idea|more|its?\b|lets?\b|just|we\b|you|the|that|this|please|go\b)\p{L}{4}|\w\.\w|\d{3}|\p{Ll}\p{Lu}|[^\p{scx=Latin}\p{scx=Common}]/u;
 
+/** A subject with its verb: "we deploy on Tuesdays", "tests need Docker", "the key expires in May". */
+const STATEMENT =
+  /^(?:(?:we|they|he|she)(?! (?:will|should|can|could|need|want|must|have|might|may|also)\b|['’]ll)\b|(?!(?:that|this|it|what|which|who|how|where|here|there|i)\b)\p{L}[\p{L} -]{0,40} (?:needs?|is|are|was|were|has|have|runs?|uses?|belongs?|lives?|owns?|expires?|closes?|opens?|starts?|ends?)\b)/iu;
+
 /** "5 seems like a great one to tackle". */
 const MENU_ANSWER =
   /^#?\d{1,2}(?:(?:,| and| &) ?#?\d{1,2}){0,8}(?=[\s,.!-]|$)(?!\s?(?:%|ms|s\b|kb|mb|gb|min|hours?|days?|x\b))/i;
@@ -71,7 +75,7 @@ export function isOrder(text: string): boolean {
   // One word alone is the answer to a question: "postgres".
   // A question stays with its answer, which may not repeat what was asked about.
   const isQuestion = text.includes('?') && !POLITE_ORDER.test(text);
-  if (isQuestion) return others.length === 0;
+  if (isQuestion || STATEMENT.test(text)) return others.length === 0;
   const othersMax = POINTS_AT_SOMETHING.test(text) ? OTHER_WORDS_MAX + 1 : OTHER_WORDS_MAX;
   return (
     others.length < words.length &&
