@@ -69,10 +69,9 @@ export const BROKEN_NETWORKS: readonly Setup[] = [
     make: () => ({
       home: homeWith(upstream({ baseUrl: 'http://169.254.169.254', allowPrivate: true })),
     }),
-    subject: 'Network',
-    found: /169\.254\.169\.254: its address is never allowed/,
-    fix: /Give its public address: svc setup/,
-    isOnline: true,
+    subject: 'Setting',
+    found: /upstreams\[0\]\.baseUrl: expected a host that svc may dial/,
+    fix: /svc setup .*--base-url/,
   },
   {
     name: 'a base URL where the dialect is not spoken',
