@@ -14,7 +14,7 @@ import { decodeLines, findOrphans, Journal } from '../../src/adapters/journals/j
 import { tempFolder } from '../support/temp-folder.ts';
 
 function options(folder: string, bytesMax = 1_000_000) {
-  return { folder, name: 'box', bytesMax };
+  return { folder, name: 'outbox', bytesMax };
 }
 
 function onlyFile(folder: string): string {
@@ -139,7 +139,7 @@ test('a journal from another machine is read, and kept while its owner may live'
   journal.append(['"from afar"']);
   journal.close();
   const path = onlyFile(folder);
-  renameSync(path, path.replace(/box-[0-9a-f]{8}-/, 'box-00000000-'));
+  renameSync(path, path.replace(/outbox-[0-9a-f]{8}-/, 'outbox-00000000-'));
   const [found] = findOrphans(options(folder));
   expect(found?.values).toEqual(['from afar']);
   found?.remove();
