@@ -1,6 +1,6 @@
 /**
  * Decides what a request leaves out. Pure, in three steps that the proxy, its warm-up and the bench
- * share: the facts are read from the request, `decide` names what is worth a proof, and `settle` takes
+ * share. `readFacts` reads the request, `decide` names what is worth a proof, and `settle` takes
  * what the memory has proven. The same request, ledger and proofs give the same answer.
  */
 import { tellsExchanges } from '../recall/agent-block.ts';
@@ -30,7 +30,10 @@ import {
   type ShorteningFacts,
 } from './shortening.ts';
 
-/** What is read from the request itself is read here; the rest is known to whoever asks. */
+/**
+ * The facts that the request itself does not show; the caller knows them. `readFacts` reads the
+ * rest.
+ */
 export interface FactsRequest extends Pick<
   ShorteningFacts,
   | 'isStored'
@@ -46,7 +49,7 @@ export interface FactsRequest extends Pick<
   readonly view: RequestView;
   /** Estimated tokens of the whole request. */
   readonly tokens: number;
-  /** What the ledger knows of earlier batches. */
+  /** Earlier batches of this conversation, from the ledger. */
   readonly batches: readonly LeftOut[];
   readonly toolsOf: (item: Item) => ItemTools;
   readonly textsOf: (exchange: Exchange) => ExchangeTexts;
@@ -80,14 +83,14 @@ export function readFacts(request: FactsRequest): ShorteningFacts {
   };
 }
 
-/** What this request may leave out once the memory has proven that it holds it. */
+/** The texts that this request may leave out once the memory has proven that it holds them. */
 export interface Removal extends Batch {
   /** Left out before: they stay out. `batch` and `omissions` leave from this request on. */
   readonly repeated: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
-  /** What was left out comes back with this request, for good. */
+  /** Every text left out before comes back with this request, for good. */
   readonly comesBack: boolean;
-  /** What happened when in the end nothing is left out. */
+  /** The outcome to report when in the end nothing is left out. */
   readonly otherwise: Outcome;
 }
 
@@ -119,7 +122,7 @@ export function isShort(facts: Pick<ShorteningFacts, 'exchanges' | 'keepRounds'>
   return isRecent && answeredRounds(facts).length <= facts.keepRounds;
 }
 
-/** What is left out, and what that came to. */
+/** The texts that are left out, and the outcome to report. */
 export interface Settled extends Batch {
   /** All that is left out; `batch` and `omissions` are what leaves for the first time. */
   readonly elided: readonly ToolOutput[];
@@ -137,7 +140,7 @@ export function settle(
   const gone = removal.omitted.filter((omission) => isProven(omission, proven));
   const batch = removal.batch.filter(({ digest }) => proven.has(digest));
   const omissions = removal.omissions.filter((omission) => isProven(omission, proven));
-  // What is proven may be less than what was wanted, and then not be worth a batch any more.
+  // The memory may prove less than was wanted, and the rest may not be worth a batch any more.
   const added = isBatch(facts, { batch, omissions }) ? { batch, omissions } : NOTHING;
   const elided = [...repeated, ...added.batch];
   const omitted = [...gone, ...added.omissions];
@@ -158,8 +161,8 @@ function outcomeOf(
 }
 
 /**
- * Why exchanges may not leave a request whose recall came to this; undefined when they may. Only what
- * the newest prompt was told can stand for them: a block of an earlier prompt answers another question.
+ * Says why exchanges may not leave a request with this recall; undefined when they may. Only blocks
+ * at the newest prompt can replace them: an earlier prompt's block answers another question.
  */
 export function recallObstacle(
   view: RequestView,

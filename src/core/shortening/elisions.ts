@@ -16,17 +16,17 @@ import type { Item, RequestView } from '../conversation/view.ts';
 import type { Measure } from './window.ts';
 
 /**
- * Remembers batches, so that what was left out once stays left out: in the next request, after a
+ * Remembers batches, so that a text once left out stays left out: in the next request, after a
  * restart, in a fork, in a resumed session. A batch belongs to the conversation up to the item at
- * which it was made. A request that does not hold this item, because the person went back before it,
- * is as it was before the batch.
+ * which it was made. When the person goes back before that item, the request no longer holds it,
+ * and the batch does not apply.
  */
 
 // The conversation at the newest item; and at the one before, in case the client rewrites its last
 // message in the next request.
 const ANCHORS = 2;
-// The request before this one ended at one of the last anchors: an assistant may call a few tools at
-// once, and each of their answers is one.
+// The request before this one ended at one of the last anchors. An assistant may call several tools
+// at once, and each of their answers is an anchor.
 const MEASURE_ANCHORS = 16;
 // 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
 const DIGEST_CHARS = 12;
@@ -39,8 +39,8 @@ export interface ElisionPlace {
 }
 
 /**
- * The address that says whether conversations that begin like this one have batches at all: most have
- * none, and are not looked up item by item. Undefined when nobody said anything yet.
+ * The address that says whether conversations that begin like this one have batches at all. Most
+ * have none, so svc need not look them up item by item. Undefined before the first anchor.
  */
 export function elisionMark({ view, owner, elision }: ElisionPlace) {
   const first = view.items.find(isAnchor);
@@ -105,13 +105,13 @@ export function repeatedOmissions(
   return new Set(omissions.filter((omission) => known.has(exchangeMark(omission))));
 }
 
-/** What is left out for the first time. */
+/** The outputs and exchanges that are left out for the first time. */
 export interface Batch {
   readonly batch: readonly ToolOutput[];
   readonly omissions: readonly Omission[];
 }
 
-/** What the ledger keeps of a batch. */
+/** The ledger entries of a batch. */
 export function elisionEntries(
   { batch, omissions }: Batch,
   place: ElisionPlace,
@@ -127,7 +127,7 @@ export function elisionEntries(
   ];
 }
 
-/** What the ledger keeps of the request in which all came back. */
+/** The ledger entries of the request in which everything left out came back. */
 export function wholeEntries(place: ElisionPlace, at: number): readonly LedgerEntry[] {
   return entriesAtEnd('nothing', place, at);
 }
@@ -155,7 +155,7 @@ export function measureAddresses(
   return anchorsOf(view, MEASURE_ANCHORS).map((fingerprint) => measureAddress(fingerprint, owner));
 }
 
-/** What the ledger keeps of the provider's count of a request. */
+/** The ledger entries of the provider's token count of a request. */
 export function measureEntries(
   { counted, estimated }: Measure,
   { view, owner }: Omit<ElisionPlace, 'elision'>,
@@ -185,7 +185,10 @@ function measureAddress(
   return { kind: 'provider-count', tenant, space, fingerprint };
 }
 
-/** What ends a request: a person's message or a tool's answer. Never a mark or note of the client. */
+/**
+ * Whether a request can end at this item: a person's message or a tool's answer, never a client's
+ * mark or note.
+ */
 function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }
@@ -200,7 +203,7 @@ function anchorsOf({ items }: RequestView, count = Infinity): readonly string[] 
   return fingerprints.toReversed();
 }
 
-/** No digest begins so; a fingerprint stands for one place in one conversation. */
+/** No digest begins with `~`; a fingerprint names one place in one conversation. */
 function exchangeMark({ fingerprint }: Omission): string {
   return `~${fingerprint.slice(0, DIGEST_CHARS)}`;
 }

@@ -31,10 +31,11 @@ const HOUR_MS = 3_600_000;
 const NOT_YET: LongCache = { isLong: false, bridged: 0, isOver: false };
 
 /**
- * `idleMs`: since the conversation's last request. Undefined when nothing changes. The first pause that
- * an hour would have bridged begins it, as the prefix is written anyway then: of 64 real sessions with
- * one, three in four have another before a longer one. A pause of more than an hour writes all anew, and the long lifetime
- * goes on only where it has paid for its last write.
+ * `idleMs`: since the conversation's last request. Returns undefined when nothing changes. The
+ * first pause that an hour would have bridged turns the long lifetime on, as the prefix must be
+ * written then anyway. Three in four of 64 real sessions with such a pause have another one before
+ * a longer one. After a pause of more than an hour everything is written anew: the long lifetime
+ * goes on only if it has paid for its last write.
  */
 export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefined {
   if (before.isOver || idleMs <= CACHE_DEFAULT_MS) return undefined;
@@ -45,7 +46,7 @@ export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefi
   return isLong ? { isLong: bridged > 0, bridged: 0, isOver: false } : undefined;
 }
 
-/** The least that tells a cache that was served from one that was not: the prefix is half of it. */
+/** The smallest read that counts as served by the cache: half of the prefix. */
 const SERVED_SHARE = 0.5;
 
 /** After a bridged pause: whether the provider has read what it was paid to keep. */

@@ -3,11 +3,11 @@ import type { CachePrices } from '../dialects/descriptor.ts';
 
 /**
  * Compares what a conversation cost, by the provider's own counts, with what it would have cost
- * direct. Pure: the same requests give the same verdict, so a restart that reads them again from the
- * request log goes on where the last process was.
+ * direct. Pure: the same requests give the same verdict. So a restarted svc reads them from the
+ * request log and continues where the last process was.
  *
- * A price is in units of one input token at full price. Direct cannot be seen, so it is modelled: the
- * provider's cache works for it as it did here, and would not have been broken by a batch.
+ * A price is in units of one input token at full price. Direct requests cannot be observed, so they
+ * are modelled: the provider's cache works for them as it did here, and no batch breaks it.
  */
 
 /** One request of a conversation as the request log has it. */
@@ -16,7 +16,7 @@ export interface MeteredRequest {
   readonly at: number;
   readonly originalTokens: number;
   readonly forwardedTokens: number;
-  /** Of what was left out; when it changes, so does the prefix. */
+  /** Tokens of all left-out texts; when the number changes, the prefix has changed too. */
   readonly elidedTokens: number;
   readonly usage: Usage;
   readonly prices: CachePrices;
@@ -42,7 +42,7 @@ export interface Metered {
 }
 
 interface Batch {
-  /** What it cost more than direct would have, at the request that made it. */
+  /** How much more than direct the request that made the batch cost. */
   readonly extra: number;
   /** Requests since. */
   readonly age: number;
@@ -54,7 +54,9 @@ export interface MeterState {
   readonly total: number;
   readonly directTotal: number;
   readonly elidedTokens: number;
-  /** The provider has served something from a cache. Some have none, or do not tell. */
+  /**
+   * The provider has served something from a cache. Some providers have none or do not report it.
+   */
   readonly hasCache: boolean;
   /** Requests that the cache should have served, and those that it did not, before anything was left out. */
   readonly before: { readonly warm: number; readonly missed: number };
@@ -64,7 +66,7 @@ export interface MeterState {
   readonly direct: number;
   /** Those that had not the requests yet that the price model counted on. */
   readonly batches: readonly Batch[];
-  /** What a request cost more than direct lately: negative when shortening pays. */
+  /** How much more than direct a request cost lately: negative when shortening pays. */
   readonly lossPerRequest: number;
   /** Requests in a row at which the conversation was too dear. */
   readonly dear: number;
@@ -87,7 +89,9 @@ const REWRITTEN_TOKENS = 2_048;
 const REWRITTEN_SHARE = 0.1;
 /** A request that is shorter than this share of the last one: the client compacted, or went back. */
 const CUT_SHARE = 0.8;
-/** Of some 450 real requests that came later than the cache lives after its last use, so many missed it. */
+/**
+ * Share of some 450 real requests sent after the cache's lifetime had passed that missed the cache.
+ */
 const COLD_SHARE = 0.57;
 const RECENT_WEIGHT = 0.2;
 
@@ -122,7 +126,7 @@ export function meter(before: MeterState | undefined, request: MeteredRequest): 
   return { price, state: { ...state, before: { warm: warm + isWarm, missed: misses + missed } } };
 }
 
-/** What the provider charges for a request's input. */
+/** The price of a request's input at this provider. */
 export function paidFor(
   { input, cacheRead, cacheWrite, cacheWriteHour = 0 }: Usage,
   prices: CachePrices,
@@ -131,7 +135,7 @@ export function paidFor(
   return input + prices.read * cacheRead + prices.write * usual + prices.writeHour * cacheWriteHour;
 }
 
-/** 'rested': a batch after a pause. Nobody can tell whether the cache was still there. */
+/** 'rested': a batch after a pause, when it is unknown whether the cache was still there. */
 type Kind = 'cold' | 'served' | 'missed' | 'batch' | 'rested';
 
 interface Here {
@@ -173,7 +177,7 @@ function directPrice(
   before: MeterState,
   { request: { usage, prices }, total, directTotal, paid }: Here,
 ): number {
-  // What misses for us misses for direct, and is as much more as direct is longer.
+  // A cache miss here would be a miss direct too; direct pays more in proportion to its length.
   const written = total === 0 ? 0 : (paid * directTotal) / total;
   if (kind === 'cold') return written;
   const fresh = usage.input + usage.cacheWrite;

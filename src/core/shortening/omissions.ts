@@ -1,9 +1,10 @@
 /**
- * Finds whole exchanges that a request may leave out, and says how. An exchange goes only when two
- * memories hold everything that it says: one plain text of the person and one plain answer.
+ * Finds whole exchanges that a request may leave out, and makes the edits. An exchange leaves only
+ * when two memories hold everything that it says: one plain text of the person and one plain
+ * answer.
  *
- * Whatever else it holds (a call, a result, reasoning, a picture, an instruction, a client's wrapper,
- * a field that svc does not know, a secret, a private passage) keeps it in the request for good.
+ * Anything else in it keeps it in the request for good: a call, a result, reasoning, a picture, an
+ * instruction, a client's wrapper, a field that svc does not know, a secret, a private passage.
  */
 import { captureAssistant, type CapturedText, captureHuman } from '../memory/captures.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
@@ -15,11 +16,11 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { Span } from '../bytes/span.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
-/** An exchange that memories may stand for. */
+/** An exchange that memories may replace. */
 export interface Omission {
   /** Bytes of its items and of the separators behind them, up to the next item. */
   readonly span: Span;
-  /** What the memory must prove that it holds: all that the exchange says. */
+  /** All texts of the exchange: the memory must prove that it holds each of them. */
   readonly texts: readonly CapturedText[];
   /** Fingerprint of the conversation up to its end: the same words elsewhere are another exchange. */
   readonly fingerprint: string;
@@ -28,7 +29,7 @@ export interface Omission {
   readonly tokens: number;
 }
 
-/** The exchanges of a request that recall must count as not told. */
+/** Exchanges that recall must treat as absent from the request. */
 export interface Leaving {
   /** Out since an earlier request. */
   readonly gone: readonly Omission[];
@@ -39,10 +40,13 @@ export interface Leaving {
 /** Exchanges that are always kept, the one that is under way included. */
 export const KEPT_EXCHANGES = 2;
 
-/** What an exchange says, when it is nothing but plain text that memories keep word for word. */
+/**
+ * The texts of an exchange; undefined unless it is only plain text that memories keep word for
+ * word.
+ */
 export type ExchangeTexts = readonly CapturedText[] | undefined;
 
-// What comes back through a recall is at most a few hundred tokens of such a text.
+// A recall brings back at most a few hundred tokens of such a text.
 const TEXT_TOKENS_MAX = 2_000;
 
 /** Whether what this exchange says comes back where the request offers no tool to read it again. */
@@ -60,8 +64,8 @@ export function findOmissions(
   return exchanges.slice(0, -KEPT_EXCHANGES).flatMap((exchange): Omission[] => {
     const items = view.items.slice(exchange.start, exchange.end);
     const [first, last, next] = [items[0], items.at(-1), view.items[exchange.end]];
-    // What stood between two neighbours is followed by a person's message as it began with one, so
-    // roles take turns as before.
+    // The exchange began with a person's message. The next item must be one too, so that roles
+    // still alternate once the exchange is gone.
     if (first === undefined || last === undefined || next?.role !== 'user') return [];
     // Whether an answer was cut short is said by what follows it.
     if (exchange.isOpen || exchange.wasInterrupted) return [];
@@ -74,7 +78,10 @@ export function findOmissions(
   });
 }
 
-/** Of an exchange without tools and reasoning. Masks both texts: worth remembering by its items. */
+/**
+ * The texts of an exchange without tools and reasoning. It masks both texts, which is slow: callers
+ * cache the result by the items.
+ */
 export function readExchangeTexts(view: RequestView, exchange: Exchange): ExchangeTexts {
   const [asked, said, ...more] = view.items.slice(exchange.start, exchange.end);
   if (asked === undefined || said === undefined || more.length > 0 || view.isTextInput) return;
@@ -89,7 +96,7 @@ export function readExchangeTexts(view: RequestView, exchange: Exchange): Exchan
   return isWhole && human !== undefined && assistant !== undefined ? [human, assistant] : undefined;
 }
 
-/** The item states where the client works, gives an order, or stands for something else. */
+/** The item states where the client works, gives an order, or only refers to something else. */
 function saysMore(item: Item): boolean {
   const { clientOrder, workingFolder, branch } = item;
   const isPlain = clientOrder === undefined && workingFolder === undefined && branch === undefined;
@@ -143,7 +150,7 @@ export function writeOmissionNote(count: number): string {
   );
 }
 
-/** What leaving exchanges out changes in the body, and what it saves. */
+/** The edits that leave exchanges out, and what they save. */
 export interface Omitting {
   readonly edits: readonly Edit[];
   /** Items that are gone. */

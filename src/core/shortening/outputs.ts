@@ -1,6 +1,6 @@
 /**
- * Finds the tool outputs of a request: what each says, which call it answers, and where its text
- * stands in the body, so that the text alone can be replaced and the pair of call and result stays.
+ * Finds the tool outputs of a request: the text of each, the call that it answers, and the place of
+ * its text in the body. So the text alone can be replaced, and the pair of call and result stays.
  *
  * An output that is not exactly one text (pictures, several parts, parts with fields of their own)
  * has no text here and is therefore never touched.
@@ -35,7 +35,7 @@ import { estimateTokens } from '../bytes/tokens.ts';
 import type { Span } from '../bytes/span.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
-/** One output, as far as its own item tells. */
+/** The facts about one output that its own item shows. */
 export interface ItemOutput {
   readonly callId: string;
   /**
@@ -43,21 +43,24 @@ export interface ItemOutput {
    * quotes of a JSON string.
    */
   readonly content: Span;
-  /** What the tool said. Reminders that the client glued to its end stay where they are. */
+  /** The tool's text. Reminders that the client appended to it stay in the request. */
   readonly text: string;
   /** base64url sha256 of `tool`, a line end and the text: the key under which the memory holds it. */
   readonly digest: string;
   /** Estimated tokens of the content. */
   readonly tokens: number;
-  /** What a stub says of the text. */
+  /** The facts about the text that a stub states. */
   readonly gist: Gist;
-  /** The text may be stored as it is: nothing private in it, and every character has UTF-8 bytes. */
+  /**
+   * The memory may store the text unchanged: it holds nothing private, and every character has
+   * UTF-8 bytes.
+   */
   readonly isStorable: boolean;
   /** The client put this in the place of what the tool said. */
   readonly isClientStub: boolean;
 }
 
-/** What a call asks for, as far as shortening must know. */
+/** The facts about a call that shortening needs. */
 export interface ItemCall {
   readonly id: string;
   /** The tool's name; '' for what is no call. */
@@ -90,11 +93,12 @@ export interface ToolOutput extends ItemOutput {
 
 const NO_TOOLS: ItemTools = { calls: [], outputs: [] };
 
-/** What one item calls and answers. */
+/** Reads the calls and outputs of one item. */
 export function readItemTools(view: RequestView, item: Item): ItemTools {
   if (view.isTextInput || !opensObject(view.bytes, item.start)) return NO_TOOLS;
   const callsTools = item.toolCalls.length > 0;
-  // What the provider ran by itself stands with its call in one item, and is the provider's.
+  // A tool that the provider ran itself has call and result in one assistant item: svc leaves it
+  // alone.
   const answers = item.toolResultIds.length > 0 && item.role !== 'assistant';
   if (!callsTools && !answers) return NO_TOOLS;
   return {
@@ -135,8 +139,8 @@ export function outputsOf(
 }
 
 /**
- * The outputs without those of the newest item, which the model has not seen yet: they are never left
- * out, and reading them can wait until the request is on its way.
+ * All outputs but those of the newest item. The model has not seen those yet, so they are never
+ * left out, and svc can read them after the request is sent.
  */
 export function seenOutputsOf(
   view: RequestView,
@@ -178,14 +182,20 @@ function hasTools({ toolCalls, toolResultIds }: Item): boolean {
 
 const UNCHANGED = 'File unchanged since last read';
 
-/** What clients put in the place of an output. The first refers to an earlier output that must stay. */
+/**
+ * Texts that clients write in the place of an output. The first refers to an earlier output, which
+ * must stay.
+ */
 const CLIENT_STUBS: readonly string[] = [
   UNCHANGED,
   '[Old tool result content cleared',
   'Old tool result content cleared',
 ];
 
-/** An earlier output of the same file is what the client's "unchanged" tells the model to look at. */
+/**
+ * When the client says "unchanged", the model looks at an earlier output of the same file: that
+ * output must stay.
+ */
 function markReferred(
   outputs: readonly ToolOutput[],
   paths: readonly string[],
@@ -220,7 +230,10 @@ function pathIn(fields: Fields): string {
   return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
 }
 
-/** What a shell is asked to run: one text, or words of which the last is what a shell within runs. */
+/**
+ * The command that a shell is asked to run: one text, or words of which the last is run by an inner
+ * shell.
+ */
 function commandIn(fields: Fields): string {
   const command = fields['command'] ?? fields['cmd'];
   if (typeof command === 'string') return command;

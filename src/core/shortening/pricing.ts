@@ -30,23 +30,25 @@ export interface BatchPrice {
 
 // The rounds in which a conversation gets going say nothing of how long it will last.
 const REQUESTS_TO_START = 4;
-// Of 96 real sessions, at any request, three in four last for as long again as they have lasted, or
-// for `requestsAhead` more. From 0.65 to 0.9 the measured cost is the same.
+// At any request of 96 real sessions, three in four last as long again as they have lasted, or for
+// `requestsAhead` more. From 0.65 to 0.9 the measured cost is the same.
 const LASTS_ON = 0.75;
-// Real conversations grow in leaps: one whose edge is further than this share of what it is expected
-// to last ends or is compacted before it.
+// Real conversations grow in leaps. One whose edge is further than this share of its expected
+// length ends, or is compacted, before it gets there.
 const EDGE_IS_NEAR = 0.5;
-// Of what waiting has cost, as with renting and buying: it tells that the conversation lasts. From a
-// quarter to a half 96 real sessions cost the same; above, more of what is left out is needed again.
+// The share of the cost of waiting that counts for a batch, as in renting and buying: having waited
+// shows that the conversation lasts. From a quarter to a half, 96 real sessions cost the same;
+// above that, more of the left-out text is needed again.
 const WAITED_SHARE = 0.25;
 
 /**
- * What a batch saves, less what it costs: what is left of the messages is written once more instead
- * of being read, and every later request reads less. A conversation is expected to go on for three
- * quarters of the time that it has lasted, and no longer than `requestsAhead`: a batch right at its
- * beginning would leave out what the model is about to work with. One that is expected to reach the
- * window's edge has everything written anew there. Batches after the first also count on a share of what
- * it has cost to wait for them.
+ * The savings of a batch less its costs. The batch makes the provider write the remaining messages
+ * once more instead of reading them; then every later request reads less.
+ *
+ * A conversation is expected to go on for three quarters of its length so far, and for
+ * `requestsAhead` at most. A batch right at the beginning would leave out texts that the model is
+ * about to work with. If the conversation is expected to reach the window's edge, everything is
+ * written anew there. Later batches also count on a share of the cost of having waited for them.
  */
 export function batchProfit(batch: BatchPrice): number {
   const { gain, messages, requests, prices, waited } = batch;

@@ -6,9 +6,9 @@ import { type TextRole } from '../memory/reference.ts';
 export const NONCE_BYTES = 32;
 
 /**
- * Proves to whoever knows the text that its UTF-8 bytes are at hand now: an HMAC-SHA256 with the
- * asker's fresh nonce as its key, base64url. The nonce comes first, so nothing short of the text
- * itself, no hash and no half-finished hash, can answer.
+ * Proves to a caller that knows the text that svc has its UTF-8 bytes now. The proof is an
+ * HMAC-SHA256 with the caller's fresh nonce as its key, base64url. The nonce comes first, so only
+ * the text itself can answer: no stored hash and no half-finished hash can.
  */
 export function proofOf(nonce: Uint8Array, text: string | Uint8Array): string {
   return createHmac('sha256', nonce).update(text).digest('base64url');

@@ -1,7 +1,7 @@
 import { asList, asRecord, asText } from '../bytes/json-fields.ts';
 import type { RequestView, Shell } from '../conversation/view.ts';
 
-/** Tells whether a request offers the model a tool with which it can read the memory. */
+/** Finds out whether a request offers the model a tool with which it can read the memory. */
 
 /** A shell runs `svc memory get`; the others are those of `svc mcp`, under whatever prefix. */
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'terminal', 'exec']);

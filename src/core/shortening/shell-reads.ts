@@ -4,14 +4,15 @@
 const PRINTERS: ReadonlySet<string> = new Set(
   'cat bat batcat head tail nl less more sed'.split(' '),
 );
-// What a shell can be asked at once is short; what comes behind is a text that is written somewhere.
+// Real commands are shorter; after a here-document marker the command only holds text to be
+// written.
 const COMMAND_CHARS = 4_096;
 const HERE_DOCUMENT = '<<';
 const WORDS = /'[^']*'|"[^"]*"|[<>]+&?\d?|[^\s'"<>]+/g;
 
 /**
- * The files that a command prints, whole or in part, as it names them. What a shell would expand or
- * quotes inside a word are not looked into: such a file is missed.
+ * The files that a command prints, whole or in part, by the names in the command. Shell expansions
+ * and quotes inside a word are not resolved: such a file is missed.
  */
 export function filesPrinted(command: string): readonly string[] {
   const [text = ''] = command.slice(0, COMMAND_CHARS).split(HERE_DOCUMENT);
@@ -38,7 +39,7 @@ function unquoted(word: string): string {
   return /^['"]/.test(word) ? word.slice(1, -1) : word;
 }
 
-/** Whether both name the same file, as far as names tell: one may be relative to a folder unknown. */
+/** Whether both names can be the same file: one may be relative to an unknown folder. */
 export function isSameFile(one: string, other: string): boolean {
   const [short = '', long = ''] = [one, other]
     .map((path) => path.replace(/^\.\//, ''))

@@ -1,8 +1,9 @@
 /**
- * The rules of what may leave a request, and when. `decide.ts` applies them.
+ * The rules for what may leave a request, and when. `decide.ts` applies them.
  *
- * Outputs go in batches and stay gone. A window that slides by one output a request breaks the
- * provider's prompt cache each time: measured on real sessions it costs 111 to 154 % of doing nothing.
+ * Outputs leave in batches and stay out. A window that slides by one output a request breaks the
+ * provider's prompt cache each time: measured on real sessions it costs 111 to 154 % of doing
+ * nothing.
  */
 import type { Edit } from '../plan/edits.ts';
 import type { Batch } from './elisions.ts';
@@ -16,12 +17,12 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { Item } from '../conversation/view.ts';
 import type { Fill } from './window.ts';
 
-/** What the request says, and what was done to this conversation before. */
+/** Facts about the request, and about what earlier requests of this conversation left out. */
 export interface ShorteningFacts {
   readonly items: readonly Item[];
   readonly exchanges: readonly Exchange[];
   readonly outputs: readonly ToolOutput[];
-  /** What earlier requests of this conversation left out, by the ledger, and the form of its stubs. */
+  /** Outputs that earlier requests left out, from the ledger, with the form of their stubs. */
   readonly repeated: ReadonlyMap<ToolOutput, StubForm>;
   /** Whole exchanges that may be left out, and are not yet. */
   readonly omittable: readonly Omission[];
@@ -105,10 +106,12 @@ export function answeredRounds({
 }
 
 /**
- * What may leave together now. Each batch on a warm cache writes the messages anew, so it waits until
- * the memory holds nearly all that is old enough, and exchanges wait until the cache is cold: in real
- * sessions one answer in five quotes an exchange that is gone. A chat without tools has nothing else
- * to leave out, so its exchanges leave by the price of outputs, the oldest first.
+ * The outputs and exchanges that may leave together now. A batch on a warm cache writes the
+ * messages anew, so it waits until the memory holds nearly all that is old enough.
+ *
+ * Exchanges wait until the cache is cold: in real sessions one answer in five quotes an exchange
+ * that was left out. A chat without tools has nothing else to leave out, so its exchanges leave by
+ * the price of outputs, the oldest first.
  */
 export function readyOf(facts: ShorteningFacts, old: readonly ToolOutput[]): Batch {
   const stored = old.filter(({ digest }) => facts.isStored(digest));
@@ -150,7 +153,7 @@ export function savedTokens(output: ToolOutput, form: StubForm = NEWEST_FORM): n
   return Math.max(0, output.tokens - stubTokens(output, form));
 }
 
-/** What stands for an output that is left out. */
+/** The stub that replaces an output. */
 export interface Replacement {
   readonly output: ToolOutput;
   readonly text: string;
@@ -166,7 +169,7 @@ export interface StubStyle {
   readonly forms: ReadonlyMap<ToolOutput, StubForm>;
 }
 
-/** In the order of the body. The first one also tells the model what such lines are. */
+/** In the order of the body. The first stub also explains stubs to the model. */
 export function replacementsOf(
   elided: readonly ToolOutput[],
   { outputFolder, forms }: StubStyle,

@@ -5,22 +5,22 @@ import { EXCERPT_TOKENS_MAX } from '../memory/excerpt.ts';
 import { referenceOf } from '../memory/reference.ts';
 
 /**
- * Writes what stands in the place of an elided tool output. A pure function of the output: no time,
- * no counter, nothing of the request around it, so that the same output is the same bytes for ever
- * and the provider's prompt cache keeps its prefix.
+ * Writes the stub that replaces a left-out tool output. A pure function of the output: no time, no
+ * counter, nothing of the request around it. So the same output always gives the same bytes, and
+ * the provider's prompt cache keeps its prefix.
  */
 
 // Enough to recognise a file or a command's first words; with it a stub of a real session is 37 tokens.
 const FIRST_LINE_CHARS = 40;
 // Blank lines above the first one are few.
 const START_CHARS = 1_024;
-// What Codex writes above an output says nothing of it.
+// The header that Codex writes above an output, which says nothing about the output.
 const HEADER =
   /^(?:(?:Chunk ID|Exit code|Wall time|Original token count): [^\n]*\n|Process [^\n]*\n)+Output:\n(?:Total output lines: [^\n]*\n)?/;
 // Names of tools are chosen by clients and servers of theirs: as long as a name, and no longer.
 const TOOL_CHARS = 64;
 
-/** What a stub says of the text that it stands for. */
+/** The facts about a text that its stub states. */
 export interface Gist {
   readonly lines: number;
   readonly characters: number;
@@ -35,10 +35,12 @@ export interface StubFacts {
 }
 
 /**
- * How a stub is worded. A conversation keeps the form of its batch for ever, also under a later
- * release: other words in an old stub would break the provider's cache. Never change a form that was
- * released; add one. 1: the first line, and the command that reads all. 2: the size too, names with
- * their lines where the text is long, and a command that reads a part.
+ * The wording of a stub. A conversation keeps the form of its batch for ever, also under a later
+ * release: other words in an old stub would break the provider's cache. Never change a form that
+ * was released; add one.
+ *
+ * 1: the first line, and the command that reads all. 2: the size too, names with their lines where
+ * the text is long, and a command that reads a part.
  */
 export type StubForm = 1 | 2;
 export const NEWEST_FORM: StubForm = 2;
@@ -62,7 +64,7 @@ interface Stub {
   readonly tokens: number;
 }
 
-// What is left out is left out of every later request, and what it says was read once.
+// Every later request writes the same stubs, so each is written once.
 const STUBS: Readonly<Record<StubForm, WeakMap<Gist, Stub>>> = {
   1: new WeakMap(),
   2: new WeakMap(),
@@ -101,7 +103,10 @@ const TEXTS: Readonly<Record<StubForm, (output: StubFacts) => string>> = {
 const NAMES_MAX = 5;
 /** About as much as comes back at once. */
 const PART_LINES = 100;
-/** What a shell takes as one word, unquoted; a heading of several words is found by its first. */
+/**
+ * The characters that a shell takes as one unquoted word; a heading of several words is found by
+ * its first.
+ */
 const SHELL_WORD = /^[A-Za-z0-9_.]+/;
 
 function namesIn(text: string): readonly { readonly name: string; readonly line: number }[] {
@@ -116,8 +121,9 @@ function sizeText(characters: number): string {
 }
 
 /**
- * What a model should know of stubs. It stands behind the first of a request and nowhere else, as it
- * is longer than a stub. `folder`: where the same texts are files; undefined where none are.
+ * The note that explains stubs to the model. It follows the first stub of a request only, as it is
+ * longer than a stub. `folder`: the folder with the left-out texts as files; undefined where there
+ * is none.
  */
 export function writeNote(folder: string | undefined, form: StubForm): string {
   const file = folder === undefined ? '' : `, or read the file ${folder}/REFERENCE.txt`;

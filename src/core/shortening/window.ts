@@ -1,14 +1,14 @@
 import { windowOf } from '../settings/model-windows.ts';
 
 /**
- * Says how much of its model's window a conversation fills, were it sent whole.
+ * Says how much of its model's window a conversation would fill if it were sent whole.
  *
- * A client compacts by the usage that it is told, and of what svc leaves out it is told nothing. So
- * before the whole can no longer be sent, all of it is sent again: the client sees its true size and
- * compacts, or leaves svc, at any moment. Pure.
+ * A client compacts by the usage that the provider reports, which does not count the text that svc
+ * leaves out. So svc sends everything again while the whole still fits: the client sees its true
+ * size and can compact, or leave svc, at any moment. Pure.
  */
 
-/** What the provider once counted of this conversation, and what svc had estimated for that request. */
+/** A provider's token count of an earlier request, and svc's estimate for the same request. */
 export interface Measure {
   readonly counted: number;
   readonly estimated: number;
@@ -46,16 +46,17 @@ const LONG_WINDOW = 1_000_000;
 // Above it a conversation ends or is compacted before a new batch pays for itself.
 const BATCH_SHARE_MAX = 0.8;
 
-// The edge: what the request keeps free for the answer, between a rest for a few more rounds and what
-// is enough for clients that ask for as long an answer as the model can give. Claude Code asks for
-// 32,000 to 128,000 of 200,000 tokens, and compacts once it sees 155,000 to 168,000.
+// The edge is the room that the request keeps free for the answer, within these limits. The smaller
+// leaves a few more rounds; the larger is enough for clients that ask for the longest answer the
+// model has. Claude Code asks for 32,000 to 128,000 of 200,000 tokens, and compacts once it sees
+// 155,000 to 168,000.
 const EDGE_SHARE_MIN = 0.08;
 const EDGE_SHARE_MAX = 0.14;
 // Beyond the edge the answer gets shorter. Beyond this there is no room for any.
 const FITS_SHARE = 0.96;
 
-// One in ten whole requests of real sessions is further from its estimate than this; and the part of
-// a request that the provider did not count when it counted the rest.
+// One in ten whole requests of real sessions is further from its estimate than this. With a
+// measure, the error is that of the part that the provider has not counted yet.
 const ERROR_SHARE = 0.15;
 const ERROR_SHARE_MEASURED = 0.05;
 
@@ -71,7 +72,10 @@ export function fillOf(facts: WindowFacts): Fill {
   };
 }
 
-/** What the provider counts is worth noting from here on. By the estimate alone: pure of the past. */
+/**
+ * From here on svc records the provider's counts. It judges by the estimate alone, so the past does
+ * not matter.
+ */
 export function isHalfFull(facts: WindowFacts): boolean {
   return facts.tokens * facts.tokenRatio > limitsOf(facts).window / 2;
 }
@@ -85,8 +89,8 @@ function limitsOf({ model, answerTokens, isLong }: WindowFacts): { window: numbe
   return { window, edge: window * (1 - share) };
 }
 
-// A measure that is further from what real sessions show is of something else: a provider that
-// counts in another way, or a client's own editing of its history.
+// A ratio outside these limits, which come from real sessions, means that the measure does not fit:
+// the provider counts in another way, or the client edits its history.
 const RATIO_MIN = 0.7;
 const RATIO_MAX = 2.5;
 
