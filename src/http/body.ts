@@ -3,10 +3,10 @@ import type { ExpectedBody } from '../core/http/gate.ts';
 import { ProxyError } from '../core/errors.ts';
 
 /**
- * Collects a request body into one Buffer, up to its limit. How long it may take is the server's
- * `requestTimeout`. Resolves to undefined when the client goes before the body is whole; throws
- * ProxyError BODY_TOO_LARGE with the rest of the body unread. `onBytes` is told how many bytes have
- * arrived; what it throws ends the reading likewise.
+ * Collects a request body into one Buffer, up to its limit. The server's `requestTimeout` limits
+ * the time. Resolves to undefined when the client hangs up before the body is whole; throws
+ * ProxyError BODY_TOO_LARGE with the rest of the body unread. `onBytes` gets the number of bytes so
+ * far; an error that it throws ends the reading likewise.
  */
 export function readBody(
   incoming: IncomingMessage,

@@ -20,7 +20,7 @@ export class ByteBudget {
 
   /**
    * Throws ProxyError TOO_BUSY when there is no room in time, and the reason of `signal` when the
-   * client goes first. Whoever asks for little passes those that wait for much.
+   * client hangs up first. Small requests overtake large ones that wait.
    */
   take(bytes: number, signal: AbortSignal): Promise<Lease> {
     return new Promise((resolve, reject) => {

@@ -4,9 +4,9 @@ import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 /**
- * Every socket of the listener and what it is answering. Node's own closing of idle connections
- * leaves out those that never sent a byte, and its way of ending a connection throws away an answer
- * that the client has not read yet while it still sends.
+ * Every socket of the listener and the answers under way on it. Node's own closing of idle
+ * connections leaves out those that never sent a byte. Its way of ending a connection throws away
+ * an answer that the client has not read yet while it still sends.
  */
 export class Connections {
   readonly #answers = new Map<Socket, Set<ServerResponse>>();

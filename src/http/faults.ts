@@ -1,6 +1,6 @@
 /**
- * What may be said about an error of our own that nobody expected: its class and the place it came
- * from. Never its message: those of JSON.parse, URL and others quote what they choked on.
+ * The part of an unexpected error of svc that may be shown: its class and its place in the code.
+ * The message is never shown: those of JSON.parse, URL and others quote their input.
  */
 export function describeFault(thrown: unknown): Readonly<Record<string, string>> {
   if (!(thrown instanceof Error)) return { error: typeof thrown };

@@ -7,9 +7,9 @@ export interface Address {
 }
 
 /**
- * Listens there; resolves with the port that the system gave where 0 was asked for. Throws the server's
- * own error (EADDRINUSE, EACCES) when the address cannot be had. An error after that is a connection
- * that could not be accepted: `onRefused` is told, and the listener lives on.
+ * Listens there; resolves with the port, which the system chooses where 0 was asked for. Throws the
+ * server's own error (EADDRINUSE, EACCES) when the address cannot be had. A later error is a
+ * connection that could not be accepted: `onRefused` gets it, and the listener lives on.
  */
 export async function listenAt(
   server: Server,

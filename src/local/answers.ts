@@ -47,8 +47,8 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
 }
 
 /**
- * The process lives. Anyone on this machine may ask, so it says nothing else; `proof` is for a
- * holder of the token who sent a challenge, and tells nobody else anything.
+ * The process lives. Any program on this machine may ask, so the answer says nothing else. `proof`
+ * is for a holder of the token who sent a challenge; it is useless to anyone else.
  */
 export function answerHealth(outgoing: ServerResponse, proof: string | undefined): void {
   const body = '{"status":"ok","service":"svc"}';

@@ -35,8 +35,8 @@ import {
 } from './answers.ts';
 
 /**
- * The loopback listener: takes a request past the gate, reads and decodes its body, hands it to the
- * handler, and turns whatever fails on the way into the client's own error shape. The one `.catch`
+ * The loopback listener: takes a request past the gate, reads and decodes its body, and hands it to
+ * the handler. It turns every error on the way into the client's own error shape: the one `.catch`
  * of a request is here. It never logs a header, a body or a key, and never listens beyond loopback.
  */
 export interface LocalServer {
@@ -74,7 +74,7 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
   return new Listener(options);
 }
 
-/** What a client may take, and why; all in milliseconds. */
+/** Time limits for clients, and why; all in milliseconds. */
 const TIMES = {
   /** Request head. A program on this machine sends it at once; slow ones hold a socket. */
   head: 10_000,
@@ -169,7 +169,8 @@ class Listener implements LocalServer {
       startedAt: this.#options.clock.monotonic(),
     };
     this.#connections.open(incoming.socket, outgoing);
-    // An answer that nobody can take any more ends here; it must not end the process.
+    // When the client can take no more of an answer, it ends here; the error must not end the
+    // process.
     outgoing.on('error', () => outgoing.destroy());
     this.#answer(call).catch((error: unknown) => this.#fail(call, error));
   }
@@ -247,7 +248,7 @@ class Listener implements LocalServer {
       thrown instanceof ProxyError
         ? thrown
         : new ProxyError('INTERNAL', 'svc failed on this request.', { cause: thrown });
-    // Who sent this may mean another message by the bytes that follow than svc does.
+    // The sender may read the bytes that follow as another message than svc does.
     const isMalformed = error.code === 'REQUEST_MALFORMED';
     const close = isMalformed || !incoming.complete || this.#stopped !== undefined;
     if (close) dropBody(incoming);
@@ -255,8 +256,9 @@ class Listener implements LocalServer {
   }
 
   /**
-   * Before the token, and whatever the path: only this answer makes Codex go on over HTTP at once (a
-   * 401 costs it seven tries), and it tells nothing. A web page gets its 403 here as elsewhere.
+   * Runs before the token check, for every path. Only this answer makes Codex go on over HTTP at
+   * once (a 401 costs it seven tries), and it reveals nothing. A web page gets its 403 here as
+   * elsewhere.
    */
   #refuseUpgrade(incoming: IncomingMessage, socket: Duplex): void {
     const head = headOf(incoming);

@@ -3,7 +3,7 @@ export interface DecodeLimits {
   readonly decodedBytesMax: number;
   /** Milliseconds from the moment the work starts. */
   readonly deadlineMs: number;
-  /** Ends the work once nobody waits for it any more; the promise rejects with its reason. */
+  /** Ends the work when the caller stops waiting; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface StoreHealth {
   readonly spaces: number;
   readonly records: number;
   readonly passages: number;
-  /** Of the database and its write-ahead log. */
+  /** Size of the database and its write-ahead log. */
   readonly bytes: number;
   /** Milliseconds from the start of the worker until the first query could run. */
   readonly openMs: number;

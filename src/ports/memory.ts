@@ -23,8 +23,8 @@ export interface Memory {
    */
   forget(filter: ForgetFilter, signal: AbortSignal): Promise<number>;
   /**
-   * Proves, now, which outputs and records it holds: one answer for each digest that it holds in this space, in
-   * any order, none for the others. The proof is made from the stored text itself.
+   * Proves, now, which outputs and records it holds: one answer for each digest held in this space,
+   * in any order, none for the others. The proof is made from the stored text itself.
    */
   hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
   /** One of its proofs was false: whatever it says is not worth asking for, for so long. */
@@ -52,7 +52,7 @@ export interface MemorySupport {
   readonly write: boolean;
 }
 
-/** Who said a text that is searched. */
+/** The role of a text that is searched. */
 export type SpeakerRole = Exclude<TextRole, 'tool'>;
 
 /**
@@ -76,7 +76,9 @@ export interface MemoryRecord<Role extends TextRole = TextRole> {
   /** Where in the conversation: exchanges count from 0; 0 for an output. */
   readonly exchange: number;
   readonly branch?: string;
-  /** Nobody vouches that a person said it: it weighs less and is never a standing instruction. */
+  /**
+   * It is not verified that a person said it: it weighs less and is never a standing instruction.
+   */
   readonly source?: 'unverified';
   /** `at` is when it was said, not when it was found in a history: saying it again renews the date. */
   readonly isTimed?: true;
@@ -97,7 +99,7 @@ export interface RecallQuestion {
   readonly space: string;
   /** Spaces in which the same project was kept before; a memory service does not look there. */
   readonly olderSpaces?: readonly string[];
-  /** What the person asks. Secrets are masked already. */
+  /** The person's prompt. Secrets are masked already. */
   readonly humanText: string;
   /** The last visible assistant text, with less weight: "ok, do it" says nothing alone. */
   readonly assistantText: string;
@@ -108,8 +110,8 @@ export interface RecallQuestion {
   /** Milliseconds since 1970, for "yesterday" in a question; not for ranking by age. */
   readonly now: number;
   /**
-   * Given where an agent asks: it has tools and looks things up itself, so it gets few short lines of
-   * whole exchanges, and only now and then. A chat without tools gets passages: it has nothing else. A
+   * Set for an agent. It has tools and looks things up itself, so it gets few short lines of whole
+   * exchanges, and only now and then. A chat without tools gets passages: it has nothing else. A
    * memory that knows no exchanges ignores this and answers with passages.
    */
   readonly agent?: AgentFacts;
@@ -122,7 +124,7 @@ export interface AgentFacts {
   readonly branch: string;
   /** From 0 to 1: recall speaks when the prompt's signal is above this share of the project's last. */
   readonly quietShare: number;
-  /** What a list of earlier sessions may take; 0 for none. */
+  /** The token limit of a list of earlier sessions; 0 for no list. */
   readonly briefTokensMax: number;
 }
 
@@ -147,9 +149,9 @@ export interface RecallAnswer {
   readonly sessions?: readonly RecalledSession[];
 }
 
-/** What is quoted of one earlier exchange. */
+/** The quoted parts of one earlier exchange. */
 export interface RecalledExchange {
-  /** Of the answer, or of the request where no answer is held. */
+  /** The reference of the answer, or of the request where no answer is held. */
   readonly ref: string;
   readonly space: string;
   readonly client: string;
@@ -178,7 +180,7 @@ export interface ListFilter {
   readonly words?: string;
   readonly role?: SpeakerRole;
   readonly conversation?: string;
-  /** Only these; one reference may stand for a record in each of several spaces. */
+  /** Only these; one reference may name a record in each of several spaces. */
   readonly refs?: readonly string[];
   readonly since?: number;
   readonly until?: number;

@@ -1,6 +1,6 @@
 /** Which project a folder belongs to. Nothing here ever rejects: a folder is its own project then. */
 export interface Projects {
-  /** What is known without waiting; undefined for a folder that was not looked at yet. */
+  /** The project if it is known without waiting; undefined for a folder not looked at yet. */
   known(folder: string): Project | undefined;
   find(folder: string): Promise<Project>;
 }

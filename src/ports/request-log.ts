@@ -49,17 +49,20 @@ export interface RequestSum {
   readonly degraded: number;
   /** The provider's own counts, of the requests that carry them. */
   readonly usage: Usage;
-  /** Of the same requests. */
+  /** Price of the requests that `usage` counts. */
   readonly price: Price;
   readonly rereads: Rereads;
-  /** Of the price direct, the part of calls in which left-out text was read again: direct has none of them. */
+  /**
+   * The part of the direct price for calls that read left-out text again: direct would have none of
+   * them.
+   */
   readonly againPrice: number;
   /** Prompts that got a block, and those of them whose block the model used. */
   readonly prompts: number;
   readonly promptsUsed: number;
 }
 
-/** What one session came to with one model. */
+/** The totals of one session with one model. */
 export interface SessionSum {
   readonly model: string;
   /** 1 where the client's own login paid. */
@@ -76,7 +79,10 @@ export interface RequestRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly client: string;
-  /** As core/request/identity.ts tells; 'relayed' or 'count' for what svc passes on without reading it. */
+  /**
+   * As in core/request/identity.ts; 'relayed' or 'count' for requests that svc passes on without
+   * reading.
+   */
   readonly kind: string;
   readonly dialect: Dialect;
   readonly model: string;
@@ -96,7 +102,7 @@ export interface RequestRow {
   readonly elidedTokens: number;
   /** References of the newest outputs that were left out. */
   readonly elidedRefs?: readonly string[];
-  /** What was recalled for the newest prompt, and whether the model used it. */
+  /** The recall for the newest prompt, and whether the model used it. */
   readonly recall?: RecallUse;
   /** The client's own login paid, not a key. */
   readonly isLogin?: true;
@@ -104,9 +110,9 @@ export interface RequestRow {
   readonly usage?: Usage;
   /** Milliseconds that the provider's prompt cache lives; absent where it is the default. */
   readonly cacheMs?: number;
-  /** What its input cost, and what it would have cost direct; see core/shortening/meter.ts. */
+  /** The price of its input, here and direct; see core/shortening/meter.ts. */
   readonly price?: Price;
-  /** What was left out and read again in this request; absent when nothing is left out. */
+  /** The left-out texts read again in this request; absent when nothing is left out. */
   readonly rereads?: Rereads;
   /** Set from the request on at which the conversation had become dearer than direct. */
   readonly verdict?: Exclude<Verdict, 'goes_on'>;

@@ -1,10 +1,12 @@
 import type { StoredKey } from '../core/service/keys.ts';
 
 /**
- * What the memory service keeps: keys, spaces, records, and what was purged. One implementation is
- * a SQLite file; nothing here says so, so that a database server can follow. A record arrives
- * checked: its digest is that of its bytes. Every method may fail with MemoryError ('timeout' when
- * its signal fires, 'unavailable' otherwise); what the contract expects to happen is a value.
+ * The store of the memory service: keys, spaces, records, and purges. One implementation is a
+ * SQLite file; nothing here says so, so that a database server can follow. A record arrives
+ * checked: its digest is that of its bytes.
+ *
+ * Every method may fail with MemoryError ('timeout' when its signal fires, 'unavailable'
+ * otherwise). Outcomes that the contract expects are values, not errors.
  */
 export interface ServiceStore {
   findKey(keyId: string, signal: AbortSignal): Promise<StoredKey | undefined>;
@@ -54,7 +56,7 @@ export interface SpaceState {
 
 export type ObjectKind = 'exchange' | 'tool_output' | 'note';
 
-/** What was said, as it is searched. */
+/** A spoken text in the form that is searched. */
 export interface SpokenText {
   readonly role: 'user' | 'assistant';
   readonly text: string;
@@ -68,7 +70,9 @@ export interface NewObject {
   readonly bytes: Uint8Array;
   /** Empty for what is not searched. */
   readonly texts: readonly SpokenText[];
-  /** Of the one text of a record that holds no more: see core/memory-api/records.ts. */
+  /**
+   * Digest of the text of a record that holds one text and no more: see core/memory-api/records.ts.
+   */
   readonly textDigest?: string;
   /** The conversation; '' when the client named none. */
   readonly session: string;
@@ -107,7 +111,7 @@ export interface ServiceQuestion {
   readonly otherSpaces: readonly string[];
   /** Undefined: only proofs are asked for. */
   readonly text: string | undefined;
-  /** What was said last, with less weight. */
+  /** The most recent text before it, with less weight. */
   readonly recent: string;
   readonly excludeDigests: readonly string[];
   readonly tokensMax: number;
@@ -174,7 +178,7 @@ export interface ServiceAnswer {
   readonly isPartial: boolean;
 }
 
-/** Spaces by name or by glob: `*` stands for any characters. */
+/** Spaces by name or by glob: `*` matches any characters. */
 export type SpaceChoice =
   | { readonly space: string }
   /** All when undefined. */
@@ -197,7 +201,7 @@ export interface StoredObject {
 export type MissingReason = 'unknown' | 'purged' | 'over_max_bytes';
 
 export interface RetrieveAnswer {
-  /** Of the space, where one was named. */
+  /** State of the space, where one was named. */
   readonly state: SpaceState | undefined;
   readonly objects: readonly StoredObject[];
   readonly missing: readonly { readonly ref: string; readonly reason: MissingReason }[];
@@ -206,7 +210,7 @@ export interface RetrieveAnswer {
 export interface PageFilter {
   readonly spaces: SpaceChoice;
   readonly limit: number;
-  /** What stands before the page. */
+  /** The number of elements before the page. */
   readonly offset: number;
 }
 
@@ -292,7 +296,7 @@ export interface ServiceStoreHealth {
   readonly keys: number;
   /** Milliseconds since 1970 of what was written last; 0 when nothing was. */
   readonly newestAt: number;
-  /** Of the database and its write-ahead log. */
+  /** Size of the database and its write-ahead log. */
   readonly bytes: number;
 }
 
@@ -321,7 +325,7 @@ export interface CarriedOver {
 export interface RestoreFacts {
   /** In the backup. */
   readonly records: number;
-  /** What was revoked and purged since; undefined when the present database cannot be read. */
+  /** Revocations and purges made since; undefined when the present database cannot be read. */
   readonly carried: CarriedOver | undefined;
   readonly epoch: string;
   /** Where the database went that was there before. */

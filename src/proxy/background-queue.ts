@@ -2,11 +2,12 @@ import { conversationKeyOf, type ConversationOwner } from '../core/ledger/entrie
 import { withinDeadline } from './memory-deadline.ts';
 
 /**
- * Runs work that nobody waits for, a piece at a time: keeping the history of sessions that began before
- * svc did, and the outputs that may be left out one day. Both stand in every later request too; but a
- * session may have had its last one, or may come back compacted, so the queue is drained at shutdown.
+ * Runs work that no request waits for, a piece at a time: storing the history of sessions that
+ * began before svc did, and outputs that may be left out one day. Later requests hold both too; but
+ * a session may have had its last request, or may come back compacted, so the queue is drained at
+ * shutdown.
  *
- * A piece runs when svc has no request in hand. On a busy proxy that moment may never come, so a piece
+ * A piece runs when svc has no open request. On a busy proxy that moment may never come, so a piece
  * that has waited long enough runs between the requests of other conversations.
  */
 
@@ -176,7 +177,7 @@ export class BackgroundQueue {
   }
 }
 
-// Nobody waits here who could catch it: an error would end the process, and every answer with it.
+// No caller awaits this promise: an uncaught error would end the process, and every answer with it.
 async function tryOne(doOne: QueuedWork['doOne']): Promise<boolean> {
   try {
     return await doOne();

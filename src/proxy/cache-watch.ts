@@ -15,7 +15,7 @@ export interface Pause {
  */
 export function pauseOf(reading: Reading, clock: Clock, loggedAt?: number): Pause {
   const { state, identity, view } = reading;
-  // What else a client asks about a conversation has another prefix, and keeps no cache alive.
+  // Side requests of the client have another prefix, so they keep no cache alive.
   if (identity.kind !== 'main') return { idleMs: 0, isCold: false };
   const now = clock.monotonic();
   const before = state.lastSeenAt;

@@ -14,7 +14,7 @@ import type { ConversationState } from './conversation-state.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
-// Nobody waits for history; a ledger that takes longer is asked again with the next request.
+// No request waits for history. If the ledger takes longer, the next request asks it again.
 const LEDGER_MS = 1000;
 
 const NOWHERE = { start: 0, number: 0 };
@@ -38,7 +38,7 @@ export class CaptureKeeper {
     const { items } = reading.view;
     const { keptExchanges, keptHistories } = this.#keptOf(reading);
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
-    // The fingerprint before the newest exchange stands for all of the history at once.
+    // This fingerprint, of the item before the newest exchange, identifies the whole history.
     const history = items[end - 1]?.fingerprint;
     if (reading.identity.kind !== 'main' || history === undefined) return false;
     while (end > 0 && !keptHistories.has(items[end - 1]?.fingerprint ?? '')) {
@@ -57,7 +57,7 @@ export class CaptureKeeper {
       }
       end = start;
     }
-    // One fingerprint stands for all of them from now on.
+    // From now on one fingerprint says that all of them were kept.
     keptHistories.set(history, true);
     keptExchanges.clear();
     return false;
@@ -69,7 +69,7 @@ export class CaptureKeeper {
     placements: readonly Placement[],
   ): void {
     const { exchange, wasCut } = place;
-    // What was cut short was not the answer: only the person's own words are kept.
+    // An answer that was cut short was not the answer: only the person's own words are kept.
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
     const answer = isWhole ? exchange.assistantText : '';
     const heard = this.#heardBy(exchange, placements);
@@ -105,7 +105,7 @@ export class CaptureKeeper {
     this.#keptOf(reading).keptExchanges.set(id, true);
   }
 
-  /** What the person asked, of an answer that they stopped. */
+  /** Keeps the person's question when the answer was stopped. */
   keepHuman(reading: Reading): void {
     const place = placeOf(reading);
     if (place === undefined) return;
@@ -124,7 +124,7 @@ export class CaptureKeeper {
     const fingerprint = start === undefined ? undefined : reading.view.items[start]?.fingerprint;
     if (fingerprint === undefined) return;
     const at = this.#dependencies.clock.now();
-    // Nothing that is sent depends on it, so nobody waits for it.
+    // No later step depends on it, so svc does not wait for the write.
     void this.#dependencies.ledger.record([{ ...cutAddress(reading, fingerprint), at }]);
   }
 
@@ -136,7 +136,7 @@ export class CaptureKeeper {
     return found.missing === undefined ? false : undefined;
   }
 
-  /** What is being said now. */
+  /** Captures the texts of the current exchange. */
   #keep(
     reading: Reading,
     place: ExchangePlace,

@@ -25,5 +25,7 @@ export interface EncodedBody {
   readonly encoding: Encoding;
 }
 
-/** Answers one request. What it throws is turned into the client's error shape by local/server.ts. */
+/**
+ * Answers one request. local/server.ts turns an error that it throws into the client's error shape.
+ */
 export type Handler = (request: ClientRequest, outgoing: ServerResponse) => Promise<void>;

@@ -8,13 +8,13 @@ import {
 import type { MeterState, Verdict } from '../core/shortening/meter.ts';
 
 /**
- * Everything that this process remembers of one conversation. It is a cache: whatever is forgotten here
- * is found again in the ledger, the request log or the memory, and the result is the same.
+ * Everything that this process remembers of one conversation. It is a cache: svc finds again in the
+ * ledger, the request log or the memory what is forgotten here, and the result is the same.
  *
- * Three things are kept for the whole process instead, because they belong to no conversation: the views
- * of recent bodies (conversations.ts), which are found by their bytes; the outputs that the memory holds
- * (output-keeper.ts), which forks of a conversation share; and what was read of an item (held-digests.ts,
- * read-items.ts), which lives exactly as long as the item.
+ * Three things are kept for the whole process instead, because they belong to no conversation. The
+ * views of recent bodies (conversations.ts) are found by their bytes. Forks of a conversation share
+ * the outputs that the memory holds (output-keeper.ts). Facts read of an item (held-digests.ts,
+ * read-items.ts) live exactly as long as the item.
  */
 export class ConversationState {
   /** The blocks that each of the last prompts carried: its tool loop repeats them in every round. */

@@ -14,8 +14,9 @@ import type { RequestView } from '../core/conversation/view.ts';
 // request, so more of them also cost more.
 const VIEWS_MAX = 16;
 
-// A conversation close to a window of 200,000 tokens is about 1 MB: that is all 16 of them at 1.5 MB.
-// What was read of a body takes memory besides; idle, the whole process stays within 110 MB.
+// A conversation close to a window of 200,000 tokens is about 1 MB: the limit holds all 16 of them
+// at 1.5 MB. The facts read of a body take memory besides; idle, the whole process stays within 110
+// MB.
 const BYTES_MAX = 24 * 1024 * 1024;
 
 export class Conversations {
@@ -64,8 +65,9 @@ export class Conversations {
 const PROBE_BYTES = 64;
 
 /**
- * What shares more than `at` bytes agrees there too: of the others no megabytes need be compared. A
- * conversation that is continued, forked and worked on by sub-agents has many views that begin alike.
+ * A cheap test before megabytes are compared: bodies that share more than `at` bytes agree at `at`
+ * too. A conversation that is continued, forked and worked on by sub-agents has many views that
+ * begin alike.
  */
 function agreeAt(at: number, one: Buffer, other: Buffer): boolean {
   const end = Math.min(at + PROBE_BYTES, one.length, other.length);

@@ -37,7 +37,7 @@ export class CostMeter {
     if (!isMeant || reading.identity.kind !== 'main') return { verdict: 'goes_on' };
     const known = reading.state.cost;
     if (known.isLoaded) return { verdict: known.verdict };
-    // Nothing was answered yet: nobody has seen this conversation before.
+    // No answer yet: this conversation is new, so the log has nothing of it.
     const isNew = !reading.view.items.some(({ role }) => role === 'assistant');
     const loaded = isNew ? { ...known, isLoaded: true } : await this.#load(reading, ms);
     if (loaded === undefined) return { verdict: known.verdict };

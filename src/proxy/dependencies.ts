@@ -15,7 +15,7 @@ export interface ConfiguredUpstream {
   readonly upstream: Upstream;
 }
 
-/** What can change while the proxy runs: a request reads it once, at its start. */
+/** Settings that can change while the proxy runs: each request reads them once, at its start. */
 export interface LiveSettings {
   readonly proxy: ProxySettings;
   readonly upstreams: ReadonlyMap<Dialect, ConfiguredUpstream>;
@@ -35,8 +35,8 @@ export interface ProxyDependencies {
   readonly blockKey: string;
   /** Where what is left out is also a file; undefined where it is none. */
   readonly outputFolder: string | undefined;
-  /** Knows what is being answered, for whoever watches. */
+  /** The requests being answered, for the terminal's live view. */
   readonly inFlight?: InFlight;
-  /** Shows a finished request to whoever watches the terminal. */
+  /** Called with each finished request, to show it in the terminal. */
   readonly onRow: (row: RequestRow) => void;
 }

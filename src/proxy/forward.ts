@@ -39,7 +39,7 @@ function upstreamChoices(route: Route): readonly Dialect[] {
   return dialect === undefined ? [...names(kin), ...names(others)] : [dialect, ...names(kin)];
 }
 
-/** What became of the client's own bytes. Accepted: the change was why it was refused. */
+/** How the provider took the client's own bytes. Accepted: svc's change was why it had refused. */
 export type OwnBytes = 'accepted' | 'refused' | 'failed';
 
 export interface ForwardCall {
@@ -55,9 +55,9 @@ export interface ForwardCall {
 }
 
 /**
- * Sends the planned bytes. A changed request that the provider refuses as a request (not as a rate)
- * is sent once more with the client's own bytes, before the client has seen anything: what svc adds
- * must never be why an answer fails.
+ * Sends the planned bytes. When the provider refuses a changed request as a request (not as a
+ * rate), svc sends the client's own bytes once, before the client has seen anything. An answer must
+ * never fail because of svc's additions.
  */
 export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
   if (call.changed === undefined) return forwardUntouched(call);
@@ -109,8 +109,8 @@ function fateOf(answer: UpstreamAnswer): OwnBytes {
 
 const FIRST_ERROR = 400;
 
-// 400 and 413 judge the request itself; a 429 that names no limit and no time is how some providers
-// say that a request is too big for the account.
+// 400 and 413 judge the request itself. Some providers say with a 429 that names no limit and no
+// time that a request is too big for the account.
 function isRefusal({ status, headers }: UpstreamAnswer): boolean {
   if (status === 400 || status === 413) return true;
   return status === 429 && !headers.some((name, at) => at % 2 === 0 && isRateHeader(name));

@@ -36,9 +36,9 @@ import { Slices } from './slices.ts';
 import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
 
 /**
- * Handles one request. The gate has let it in, its body is read and decoded (steps 1 to 3); the other
- * steps are here in order. Memory may fail at every step and then only its state changes: nothing but
- * a mode that does not exist, a missing upstream or a dead provider stops a request.
+ * Handles one request. The gate has let it in, and its body is read and decoded (steps 1 to 3); the
+ * other steps are here in order. Memory may fail at every step, and then only its state changes.
+ * Only an unknown mode, a missing upstream or a dead provider stops a request.
  */
 export function createHandler(dependencies: ProxyDependencies): ProxyHandler {
   const requests = new RequestHandler(dependencies);
@@ -192,7 +192,10 @@ class RequestHandler {
     });
   }
 
-  /** Whatever throws here leaves the client's own bytes as they are, and a state that says so. */
+  /**
+   * Plans the change. After any error here the client's own bytes are sent, with a state that says
+   * so.
+   */
   async #change(call: ChangeCall): Promise<Change> {
     try {
       const { request, read, modes } = call;
@@ -233,7 +236,7 @@ class RequestHandler {
     const pause = pauseOf(reading, clock, loggedAt);
     const call = { ...asked, reading, verdict, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
-    // What is wrong with it is thrown below.
+    // An error of `finding` is thrown by the await below; here it only means that nothing leaves.
     const leaving = finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const [candidates, replayed, cacheMarks] = await Promise.all([
       finding,
@@ -296,7 +299,7 @@ interface ChangeCall {
   readonly settings: ProxySettings;
 }
 
-/** What svc makes of a request. */
+/** The change that svc makes to a request. */
 interface Change {
   readonly recalled: Recalled;
   readonly plan: Plan;

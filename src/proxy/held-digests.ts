@@ -7,12 +7,13 @@ import type { Item } from '../core/conversation/view.ts';
 const MASKING = 10;
 
 /**
- * The digests of what a request holds. An exchange is masked and compared once, as long as its
- * conversation is remembered: for a session of 4 MB that is 60 ms, and every question needs it.
+ * The digests of the texts that a request holds. While its conversation is remembered, each
+ * exchange is masked and compared once: for a session of 4 MB that takes 60 ms, and every recall
+ * needs it.
  */
 export class HeldDigests {
-  // By the last item of an exchange, which stands for all before it: items are kept from request to
-  // request as far as nothing in front of them has changed.
+  // By the last item of an exchange, which implies all items before it: an item object is kept from
+  // request to request as long as nothing in front of it has changed.
   readonly #clean = new WeakMap<Item, CleanExchange>();
   readonly #held = new WeakMap<Item, Held>();
 

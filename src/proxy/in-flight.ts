@@ -2,11 +2,11 @@ import type { RequestRow } from '../ports/request-log.ts';
 
 /** A request that is being answered. */
 export interface OpenRequest {
-  /** As far as it is known now; `end` is 'open', `status` 0 before the answer's head. */
+  /** The row with the facts known now; `end` is 'open', `status` 0 before the answer's head. */
   soFar(): RequestRow;
 }
 
-/** The requests that are being answered, for whoever watches the proxy. */
+/** The requests that are being answered, for the live view of the proxy. */
 export class InFlight {
   readonly #requests = new Set<OpenRequest>();
 

@@ -10,9 +10,9 @@ import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
 /**
- * Gives tools and system prompt of a conversation a cache that lives an hour, from the first pause on
- * that it would have bridged; see core/shortening/long-cache.ts. What was decided is in the ledger, so
- * a restart changes nothing.
+ * Gives tools and system prompt of a conversation a cache that lives an hour, from the first pause
+ * on that it would have bridged; see core/shortening/long-cache.ts. The ledger keeps the decision,
+ * so a restart changes nothing.
  */
 
 export interface LongCacheCall {
@@ -31,7 +31,7 @@ export class LongCacheWatch {
     this.#dependencies = dependencies;
   }
 
-  /** What is written into this request's cache marks. Never throws. */
+  /** The edits of this request's cache marks. Never throws. */
   async edits(call: LongCacheCall): Promise<readonly Edit[]> {
     const { reading, idleMs } = call;
     const { view } = reading;
@@ -40,7 +40,7 @@ export class LongCacheWatch {
     if (!isAuto || reading.identity.kind !== 'main' || !hasLong) return [];
     // A quarter of the time: the client's own marks are right too.
     const before = await this.#look(reading, call.deadline.msLeft / 4);
-    // What was decided is not known: the client's own marks are right with every cache.
+    // Without the earlier decision, the client's own marks are right with every cache.
     if (before === 'unknown') return [];
     const changed = afterPause(before, idleMs);
     const state = changed ?? before;
@@ -80,7 +80,7 @@ export class LongCacheWatch {
     const { place, view } = reading;
     const known = reading.state.longCache;
     if (known !== undefined) return known.state;
-    // Nothing was answered yet: nobody has seen this conversation before.
+    // No answer yet: this conversation is new, so the ledger has nothing of it.
     const isNew = !view.items.some(({ role }) => role === 'assistant');
     const found = isNew
       ? undefined

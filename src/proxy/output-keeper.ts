@@ -111,7 +111,7 @@ export class OutputKeeper {
     }
   }
 
-  // What the rules cannot read to its end is not known to be without one.
+  // A text that the rules cannot read to its end counts as secret.
   #isSecret(text: string): boolean {
     try {
       return maskSecrets(text).masked > 0;

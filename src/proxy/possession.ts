@@ -51,7 +51,7 @@ export function provenUnasked(texts: readonly AskedText[]): Proof {
 // Long enough for a restart or a failover to end, short enough to go unnoticed when it was one.
 const DISTRUST_MS = 15_000;
 
-// What is left out is asked for again at every request: its bytes need not be made anew each time.
+// Every request asks again about the same left-out texts, so their bytes are cached.
 const BYTES_MAX = 8 * 1024 * 1024;
 
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
@@ -65,7 +65,7 @@ interface PossessionCall {
 export class PossessionCheck {
   readonly #memory: Memory;
   readonly #clock: Clock;
-  /** Of texts that were asked for, by digest. */
+  /** The UTF-8 bytes of the texts that were asked about, by digest. */
   readonly #bytes = new ByteCache(BYTES_MAX);
   #distrustedUntil = -Infinity;
 

@@ -14,15 +14,15 @@ import type { Item, RequestView } from '../core/conversation/view.ts';
 const MASKING = 10;
 
 /**
- * Remembers what was read of items and views beyond their traits, as long as their conversation is
- * remembered itself: the next request of it has the same items.
+ * Caches the facts read of items and views beyond their traits, as long as their conversation is
+ * remembered: its next request has the same items.
  */
 export class ReadItems {
   readonly #tools = new WeakMap<Item, ItemTools>();
   /** By the last item of an exchange: masking its texts is most of the work. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
 
-  /** Reads in steps what the other calls then have at hand: for a long history that is a second of work. */
+  /** Fills the cache for the other calls in steps: for a long history that is a second of work. */
   *readSteps(view: RequestView): Steps<void> {
     const pace = new Pace();
     for (const item of view.items) {

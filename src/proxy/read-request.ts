@@ -28,7 +28,7 @@ export interface Reading {
   readonly olderSpaces: readonly string[];
   /** The folder that the client states, where it decides the space and its project is not known yet. */
   readonly unknownFolder: string | undefined;
-  /** What this process remembers of the conversation. */
+  /** The state of the conversation in this process. */
   readonly state: ConversationState;
   readonly branch: string | undefined;
   /** History, or items of it, are kept at the provider: nothing new may be put in or left out. */

@@ -11,7 +11,7 @@ import { withinDeadline } from './memory-deadline.ts';
 
 /**
  * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left
- * alone for a while, so that a dead one costs nothing. Whatever goes wrong here becomes a state.
+ * alone for a while, so that a dead one costs nothing. Every failure here becomes a state.
  */
 
 export interface Recalled {

@@ -34,7 +34,7 @@ import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
 import { RecallGuard } from './recall-guard.ts';
 
-/** The blocks that a request carries, and what the client is told about memory. */
+/** The blocks that a request carries, and the memory state that the client sees. */
 export interface Recalled {
   readonly placements: readonly Placement[];
   readonly state: MemoryState;
@@ -90,8 +90,9 @@ export class Recaller {
   }
 
   /**
-   * Finds the blocks that earlier requests of this conversation carried. `leaving`: the exchanges that
-   * leave the request. Those tell nothing, so what they were told may be recalled again.
+   * Finds the blocks that earlier requests of this conversation carried. `leaving`: the exchanges
+   * that leave the request. They no longer count as known to the model, so their facts may be
+   * recalled again.
    */
   async replay(call: RecallCall, leaving: Promise<Leaving>): Promise<Replayed> {
     const { reading } = call;
@@ -136,7 +137,8 @@ export class Recaller {
       agent,
     });
     const { answer, state } = await this.#guard.recall(question, call.deadline.msLeft);
-    // What was found, or placed earlier, may be what was forgotten while the memory was asked.
+    // A forget ran while the memory was asked: the blocks found or placed before may hold forgotten
+    // text.
     if (this.#dependencies.ledger.generation() !== generation) {
       return { placements: NOTHING, state: 'degraded_unavailable' };
     }
@@ -299,7 +301,7 @@ function toldBy(placements: readonly Placement[], { going }: Leaving): readonly 
   return placements.flatMap(({ item, block }) => (isOmitted(item, going) ? [] : [block]));
 }
 
-/** What the leaving exchanges say: the request is recalled for as if it did not hold them. */
+/** The digests of the leaving exchanges: recall treats the request as if it did not hold them. */
 function digestsOf({ gone, going }: Leaving): ReadonlySet<string> {
   return new Set([...gone, ...going].flatMap(({ texts }) => texts.map(({ digest }) => digest)));
 }
@@ -316,7 +318,9 @@ function stateWithout({ reading, modes }: RecallCall): MemoryState | undefined {
   return isShadow || isElsewhere ? 'skipped_unsupported' : undefined;
 }
 
-/** Counted as later requests count it, so that all of them tell the client the same. */
+/**
+ * Marks the block and counts its tokens as later requests do, so that the client sees one number.
+ */
 function marked({ text, tokens }: RecallBlock, key: string): RecallBlock {
   if (text === '') return { text, tokens };
   const block = markBlock(text, key);

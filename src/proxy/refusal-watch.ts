@@ -2,8 +2,9 @@ import type { Clock } from '../ports/clock.ts';
 import type { ConversationState } from './conversation-state.ts';
 
 /**
- * Remembers that the provider refused a request of a conversation in both forms: as svc had changed it,
- * and as the client wrote it. The client's own request is at fault there, so sending it twice helps nobody.
+ * Remembers that the provider refused a request of a conversation in both forms: as svc had changed
+ * it, and as the client wrote it. The client's own request is at fault there, so sending it twice
+ * is useless.
  */
 
 // As long as a change that was refused alone stays off.

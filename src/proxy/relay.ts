@@ -7,8 +7,8 @@ import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 export type RelayEnd = 'complete' | 'client-gone' | 'upstream-cut';
 
 /**
- * Sees the bytes pass. It shares their thread, so it must return at once; what it throws is dropped,
- * and the watcher with it: memory may miss an answer, the client may not.
+ * Sees the bytes pass. It shares their thread, so it must return at once. An error that it throws
+ * is dropped, and the watcher with it: memory may miss an answer, the client may not.
  */
 export interface AnswerWatcher {
   data(chunk: Uint8Array): void;
@@ -30,9 +30,9 @@ export interface RelayOptions {
 }
 
 /**
- * After the terminal event the client has what it needs, and Codex hangs up 12 to 38 ms later, before
- * the provider's own end. So much longer the provider may take to end, because a connection that
- * ends in order is used again, and an aborted one costs the next request a TLS handshake.
+ * After the terminal event the client has everything it needs, and Codex hangs up 12 to 38 ms
+ * later, before the provider's own end. The provider gets this long to end: an orderly end lets the
+ * connection be used again, and an aborted one costs the next request a TLS handshake.
  */
 const AFTER_TERMINAL_MS = 500;
 
@@ -40,8 +40,8 @@ const AFTER_TERMINAL_MS = 500;
  * Moves the provider's bytes to the client: unchanged, as they come, at the client's pace. Resolves
  * when the last byte is handed to the client's socket, or when one side is gone.
  *
- * There is no stream, no branch and no buffer between the provider's parser and the client's socket:
- * what one gives, the other takes, or the provider has to wait.
+ * There is no stream, no branch and no buffer between the provider's parser and the client's
+ * socket. The client takes each chunk, or the provider has to wait.
  */
 export function relay(options: RelayOptions): Promise<RelayEnd> {
   return new Promise((resolve, reject) => {
@@ -96,8 +96,9 @@ class Relay implements AnswerSink {
     this.#hasWritten = true;
     if (this.#bytesLeft !== -1) this.#bytesLeft -= chunk.length;
     if (!this.#isLastSeen && (this.#bytesLeft === 0 || this.#isTerminal(chunk))) {
-      // Clients act on the terminal event, or on the last byte of a known length, without waiting for
-      // the end of the stream. What must survive a kill of this process is written before it goes out.
+      // Clients act on the terminal event, or on the last byte of a known length, without waiting
+      // for the end of the stream. So svc first writes the facts that must survive a kill of this
+      // process.
       this.#watch(chunk);
       this.#isLastSeen = this.#passLast() || this.#bytesLeft === 0;
       return this.#outgoing.write(chunk);
@@ -108,8 +109,8 @@ class Relay implements AnswerSink {
     return wantsMore;
   }
 
-  // node:http holds writes back until the end of this tick, in which the rest of a short answer may
-  // come, with all that its end asks for. Its first bytes need not wait for that.
+  // node:http holds writes back until the end of this tick. The rest of a short answer may come in
+  // that time, with all the work at its end; the first bytes need not wait for it.
   #flush(): void {
     this.#outgoing.socket?.uncork();
   }

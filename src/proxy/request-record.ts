@@ -55,7 +55,7 @@ export class RequestRecord {
     this.#modes = modes;
   }
 
-  /** Who pays: a key, or the client's own login. */
+  /** Notes who pays: a key, or the client's own login. */
   sentTo({ auth }: Pick<UpstreamSettings, 'auth'>): void {
     this.#isLogin = auth === 'client';
   }
@@ -116,7 +116,7 @@ export class RequestRecord {
     this.#end = known?.code ?? 'INTERNAL';
   }
 
-  /** Empty while the modes are not known: then nothing can be told. */
+  /** The evidence headers; none while the modes are unknown. */
   evidence(): string[] {
     if (this.#modes === undefined) return [];
     return evidenceHeaders({
@@ -128,7 +128,7 @@ export class RequestRecord {
     });
   }
 
-  /** The row as far as it is known; its answer has not ended. */
+  /** The row with the facts known now; the answer has not ended. */
   soFar(): RequestRow {
     return { ...this.#row(), end: 'open' };
   }
@@ -189,7 +189,7 @@ export class RequestRecord {
   }
 }
 
-/** Of a request that svc could not read, or had no reason to. */
+/** The kind of a request that svc could not read, or had no reason to. */
 function kindUnread({ route, target }: ClientRequest): string {
   return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
 }

@@ -58,7 +58,7 @@ import type { Recalled } from './recall.ts';
 // Counting from 0: the last two are always kept.
 const EXCHANGES_TO_OMIT = 2;
 
-/** What the ledger knows of earlier batches of a conversation. */
+/** The earlier batches of a conversation, from the ledger. */
 type Batches = readonly LeftOut[];
 const NO_BATCHES: Batches = [];
 
@@ -68,13 +68,16 @@ export interface ShorteningCall {
   readonly settings: ProxySettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
-  /** Of the meter: whether this conversation was dearer than direct. */
+  /** The meter's verdict: whether this conversation was dearer than direct. */
   readonly verdict: Verdict;
 }
 
 export type KeepCall = Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>;
 
-/** What a request may leave out, before anything is proven; or why it leaves out nothing. */
+/**
+ * The texts that a request may leave out, before any proof; or the reason why it leaves out
+ * nothing.
+ */
 export type Candidates = { readonly outcome: Outcome } | Found;
 
 interface Found {
@@ -85,7 +88,7 @@ interface Found {
   readonly proof: Proof | undefined;
 }
 
-/** The exchanges that recall must count as not told. */
+/** The exchanges that recall must treat as absent from the request. */
 export function leavingOf(candidates: Candidates): Leaving {
   if (candidates.outcome !== undefined) return { gone: [], going: [] };
   return { gone: candidates.removal.omitted, going: candidates.removal.omissions };
@@ -160,8 +163,9 @@ export class Shortener {
     // Whether something was left out before is not known: to leave out anything else would break the
     // prefix twice.
     if (!hasBatches && found.missing !== undefined) return { outcome: 'unanswered' };
-    // At first sight nothing is stored: a long history need not be read before it is forwarded.
-    // On a cold cache a batch costs nothing: then the memory is asked, whoever stored it.
+    // At first sight nothing is stored: a long history need not be read before it is forwarded. On
+    // a cold cache a batch costs nothing, so svc asks the memory: another process may have stored
+    // it.
     const wasSeen = this.#seesAgain(reading);
     const isKnown = hasBatches || call.isCacheCold || wasSeen || this.#keeper.knows(reading);
     if (isReal && !isKnown) return { outcome: outcomeAtFirstSight(call) };
@@ -175,7 +179,7 @@ export class Shortener {
       : this.#want(call, NO_BATCHES, fill);
   }
 
-  /** What may be left out of a conversation that has batches. */
+  /** The candidates of a conversation that has batches. */
   async #wantAgain(
     call: ShorteningCall,
     place: ElisionPlace & { readonly key: string },
@@ -190,10 +194,10 @@ export class Shortener {
     const found = await asking;
     const known = batchesIn(found, place);
     if (found.missing !== undefined) {
-      // This conversation's last request was told of all of them, except those that were made since.
+      // This conversation's last request knew all of its batches, except those made since.
       if (guess !== undefined && known.length <= (before?.length ?? 0)) return guess;
       if (known.length === 0) return { outcome: 'unanswered' };
-      // What is known stays out. A new batch must wait until all is known.
+      // The known batches stay out. A new batch must wait until all are known.
       return this.#want({ ...call, verdict: 'no_more' }, known, fill);
     }
     batches.set(key, known);
@@ -201,7 +205,7 @@ export class Shortener {
     return guess !== undefined && isGuessed ? guess : this.#want(call, known, fill);
   }
 
-  /** What may be left out when these batches were made before. Begins its proof. */
+  /** The candidates, given these earlier batches. Begins their proof. */
   #want(call: ShorteningCall, known: Batches, fill: Fill): Candidates {
     const isOver = call.verdict === 'no_more' && kindOf(call.modes) === 'real';
     // Nothing is out, and nothing may go any more: a history that fills its window need not be read.
@@ -231,13 +235,13 @@ export class Shortener {
     const measure = { counted, estimated: plan.forwardedTokens };
     const place = { view: reading.view, owner: reading.place };
     if (counted === 0 || plan.forwardedTokens === 0) return;
-    // The answer to this request waits for nobody, and this process knows the count by heart.
+    // The client's answer does not wait for the write: this process remembers the count itself.
     void this.#dependencies.ledger.record(
       measureEntries(measure, place, this.#dependencies.clock.now()),
     );
   }
 
-  /** Gives the memory what may be left out later. Never rejects; nobody waits for it. */
+  /** Stores the outputs that may be left out later. Never rejects; no request waits for it. */
   async keepAhead({ reading, modes, settings }: KeepCall): Promise<void> {
     const isWanted = modes.compression === 'deterministic' && modes.writes && modes.reads;
     const isMain = reading.identity.kind === 'main' && !reading.hasProviderState;
@@ -327,7 +331,10 @@ export class Shortener {
   }
 }
 
-/** Of a conversation that this process has not seen: a long history is not read before it is forwarded. */
+/**
+ * The outcome for a conversation new to this process: a long history is not read before it is
+ * forwarded.
+ */
 function outcomeAtFirstSight({ reading, settings }: ShorteningCall): Outcome {
   const exchanges = groupExchanges(reading.view.items);
   const isNew = isShort({ exchanges, keepRounds: settings.elisionKeepRounds });

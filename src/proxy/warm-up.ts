@@ -12,7 +12,7 @@ import { fillOf } from '../core/shortening/window.ts';
 import { Conversations } from './conversations.ts';
 import { type Reading, readRequest } from './read-request.ts';
 
-/** Long enough that no rule for short texts ends the work early; nobody ever sees it. */
+/** Long enough that no rule for short texts ends the work early. It is never sent or stored. */
 const SAMPLE =
   'The staging database listens on port 6432, and the key of its token is "unset".\n\n';
 
@@ -21,11 +21,13 @@ const ROUNDS = 14;
 const LINES = 10;
 
 /**
- * To be called while nobody waits: reads, judges and shortens a conversation that nobody has, as a
- * request would be. What that compiles is then there for the first request, for which it takes 35 ms,
- * and in the code cache of later starts. One dialect is enough: what the others do not share with it
- * is little, and would be 5 MB of memory. Between its parts other work goes on. Resolves to the number
- * of outputs that it left out: with none it would have warmed nothing.
+ * Call it while no request is open: it reads, judges and shortens a made-up conversation, as a
+ * request would. The code that this compiles is then ready for the first request, for which it
+ * takes 35 ms, and in the code cache of later starts.
+ *
+ * One dialect is enough: the others have little code of their own, and would cost 5 MB of memory.
+ * Other work runs between the steps. Resolves to the number of outputs that it left out: 0 would
+ * mean that it warmed nothing.
  */
 export async function warmUp(dialect: Dialect): Promise<number> {
   captureHuman(SAMPLE);
@@ -91,7 +93,7 @@ function shortenSample({ view }: Reading): number {
   return plan.elidedItems;
 }
 
-/** What a client of the dialect sends after so many calls of a tool. */
+/** A request of a client of this dialect after so many tool calls. */
 function sampleBody(dialect: Dialect, rounds: number): object {
   const tools = [{ name: 'Bash', description: SAMPLE }];
   const shell = { model: 'claude', max_tokens: 1024, stream: true, tools };

@@ -3,7 +3,10 @@ import { FAULTS, type FaultCode, faultOf } from '../core/memory-api/faults.ts';
 import type { Reply } from './call.ts';
 import type { ServiceFault } from './fault.ts';
 
-/** The service's answers. None is for a web page or a cache, none names a path, a key or a text. */
+/**
+ * The service's answers. No answer is for a web page or a cache; no answer names a path, a key or a
+ * text.
+ */
 
 const EVERY = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 

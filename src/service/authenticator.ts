@@ -5,11 +5,11 @@ import { ServiceFault } from './fault.ts';
 import type { ServiceParts } from './parts.ts';
 
 /**
- * Whose call this is. The key is looked up at every call, so a revoked one stops at once, also when
- * another process revoked it; that costs one indexed read.
+ * Finds the caller by the key. The key is looked up at every call, so a revoked one stops at once,
+ * also when another process revoked it; that costs one indexed read.
  */
 
-/** People look at it in `keys list`; a write for every call would be for nobody. */
+/** People look at the time of use in `keys list`; a write for every call would be wasted. */
 const USE_NOTED_MS = 60_000;
 
 export interface Credentials {

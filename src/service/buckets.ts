@@ -1,6 +1,6 @@
 import { addressBlock, type Rate, takeTurn } from '../core/service/rates.ts';
 
-/** Who asked how often, in this process: one number for each key or address, bounded in number. */
+/** Counts calls in this process: one number for each key or address, bounded in number. */
 
 /** More than this and the longest known are forgotten: 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;

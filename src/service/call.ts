@@ -30,7 +30,7 @@ export interface Reply {
 
 export type Operation = (call: Call, service: ServiceState) => Promise<Reply>;
 
-/** What operations share. */
+/** The state that all operations share. */
 export interface ServiceState {
   readonly parts: ServiceParts;
   readonly states: SpaceStates;
@@ -42,8 +42,8 @@ export interface ServiceState {
 const STATES_MAX = 10_000;
 
 /**
- * The last known state of each space. One process serves a store, so what it saw last is what
- * there is, but for a write under way: good enough to answer a call whose deadline has come.
+ * The last known state of each space. One process serves a store, so its last view is current, but
+ * for a write under way: good enough to answer a call at its deadline.
  */
 export class SpaceStates {
   readonly #states = new Map<string, SpaceState>();

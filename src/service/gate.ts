@@ -4,7 +4,7 @@ import { DEADLINE_MS } from '../core/memory-api/limits.ts';
 import type { ExpectedBody } from '../core/http/gate.ts';
 import { ServiceFault } from './fault.ts';
 
-/** What can be said about a call from its head, before one byte of its body is read. */
+/** Checks a call by its head, before one byte of its body is read. */
 
 export interface CallHead {
   readonly method: string;

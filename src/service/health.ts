@@ -4,8 +4,8 @@ import type { HealthPath } from '../core/service/routes.ts';
 import type { ServiceParts } from './parts.ts';
 
 /**
- * Whether the process lives and can serve. Anybody may ask, so nothing else is told: no name, no
- * count, no version. It never asks a provider.
+ * Says whether the process lives and can serve. Anyone may ask, so the answer holds nothing else:
+ * no name, no count, no version. It never asks a provider.
  */
 
 /** A store that takes longer is not one to send traffic to. */
@@ -30,7 +30,7 @@ export class HealthCheck {
       'content-length': Buffer.byteLength(body),
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
-      // Whoever holds the connection should go elsewhere.
+      // Clients with an open connection should go elsewhere.
       ...(isStopping ? { connection: 'close' } : {}),
     });
     outgoing.end(body);

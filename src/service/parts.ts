@@ -2,7 +2,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 
-/** What the service is built from; joined in the composition root. */
+/** The dependencies of the service; the composition root joins them. */
 export interface ServiceParts {
   readonly store: ServiceStore;
   /** 32 random bytes that every key's hash is made with. */

@@ -22,8 +22,8 @@ import { whoami } from './operations/whoami.ts';
 import type { ServiceParts } from './parts.ts';
 
 /**
- * The story of one call: head → key → route → scope → rate → body → operation → answer. Whoever has
- * no key learns nothing about paths, and no byte of a body is read before the key is known.
+ * The order of one call: head → key → route → scope → rate → body → operation → answer. A caller
+ * without a key learns nothing about paths, and no byte of a body is read before the key is known.
  */
 
 const OPERATIONS: Readonly<Record<ServiceRoute['operation'], Operation>> = {
@@ -47,7 +47,7 @@ interface Story {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   readonly requestId: string;
-  /** Of the clock that never jumps. */
+  /** By the clock that never jumps. */
   readonly startedAt: number;
   operation?: string;
   keyId?: string;

@@ -34,7 +34,7 @@ export interface MemoryServiceOptions extends ServiceParts {
   readonly tls: TlsMaterial | undefined;
 }
 
-/** What a client may take, in milliseconds. */
+/** Time limits for clients, in milliseconds. */
 const TIMES = {
   /** The head of a call. */
   head: 10_000,
@@ -80,7 +80,7 @@ class Listener implements MemoryService {
 
   async listen(): Promise<{ host: string; port: number }> {
     const { store } = this.#options;
-    // What a crash left half purged is not shown to anybody.
+    // Finishes purges that a crash interrupted, before any call can see their records.
     for (const purgeId of await store.unfinishedPurges()) {
       // oxlint-disable-next-line no-await-in-loop
       await erase(this.#options, purgeId);
@@ -136,7 +136,7 @@ class Listener implements MemoryService {
     this.#watchSockets(server, tls !== undefined);
     const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
       this.#connections.open(incoming.socket, outgoing);
-      // An answer that nobody can take any more ends here.
+      // When the client can take no more of an answer, it ends here.
       outgoing.on('error', () => outgoing.destroy());
       // It answers, whatever happens.
       void this.#calls.serve(incoming, outgoing);

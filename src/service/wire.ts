@@ -18,7 +18,7 @@ import type {
 } from '../ports/service-store.ts';
 import { isoTime } from '../core/memory/times.ts';
 
-/** What the store says, in the words of the contract. */
+/** Turns rows of the store into the contract's form. */
 
 export function itemOf(item: ServiceItem): MemoryItem {
   return {

@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Scope } from '../memory-api/contract.ts';
 import type { FaultCode } from '../memory-api/faults.ts';
 
-/** What a service keeps of a key, and what the key may do. */
+/** The facts that a service stores about a key, and the rights of the key. */
 
 export type KeyScope = Scope;
 
@@ -24,8 +24,8 @@ export interface StoredKey {
 }
 
 /**
- * base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed; the
- * pepper makes a copy of the database of no use for trying keys.
+ * base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed.
+ * Without the pepper, a copy of the database is useless for trying keys.
  */
 export function hashKey(pepper: Uint8Array, key: string): string {
   return createHmac('sha256', pepper).update(key).digest('base64url');
@@ -51,7 +51,7 @@ export function mayUse(key: Pick<StoredKey, 'spaces'>, space: string): boolean {
   return key.spaces?.some((glob) => fitsGlob(space, glob)) ?? true;
 }
 
-/** A space's name in which `*` stands for any characters, none too. */
+/** A space's name in which `*` matches any characters, or none. */
 export function isSpaceGlob(glob: string): boolean {
   return /^[a-z0-9*][a-z0-9._/*-]{0,127}$/.test(glob);
 }

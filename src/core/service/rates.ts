@@ -1,6 +1,6 @@
 /**
- * How often somebody may ask: GCRA, one number for each. Pure: the time comes in. A caller that
- * waits as long as it was told is let in.
+ * Limits how often a caller may ask: GCRA, one number for each. Pure: the time comes in. A caller
+ * that waits for the time in the answer is let in.
  */
 export interface Rate {
   readonly perMinute: number;
@@ -27,8 +27,8 @@ export function takeTurn(rate: Rate, dueAt: number | undefined, now: number): Tu
 }
 
 /**
- * Whoever sends from one machine: an IPv4 address, or the first half of an IPv6 address, which one
- * household or machine has whole.
+ * One sender: an IPv4 address, or the first half of an IPv6 address, all of which belongs to one
+ * household or machine.
  */
 export function addressBlock(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

@@ -32,7 +32,7 @@ const serviceSettings = such(
       requestsPerMinute: orNull(integer(1, 1_000_000)),
       /** Canonical bytes of the records of one space. */
       spaceBytesMax: integer(1, 1024 * GIB),
-      /** Milliseconds that open calls are given when the service is told to stop. */
+      /** Milliseconds that open calls have to finish at shutdown. */
       drainMs: integer(0, 600_000),
     },
     { closed: true },

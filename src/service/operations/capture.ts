@@ -77,7 +77,7 @@ async function once(
     if (kept !== undefined) return { body: kept.body };
     const answer = await work();
     const reply = replyJson(answer);
-    // What was left undone must be done when the call comes again.
+    // Deferred records must be stored when the same call comes again.
     const isWhole = answer.results.every(({ state }) => state !== 'deferred');
     if (isWhole) {
       const at = parts.clock.now();
@@ -164,7 +164,10 @@ async function store(
   return { state, isLate: false };
 }
 
-/** May have been stored all the same: the client sends it again, and is told 'duplicate' then. */
+/**
+ * The record may have been stored all the same: the client sends it again, and gets 'duplicate'
+ * then.
+ */
 function leaveOut(
   taken: readonly Taken[],
   results: CaptureResult[],
@@ -207,7 +210,7 @@ function objectOf(item: CaptureItem, session: string): NewObject | Refusal {
   };
 }
 
-/** What is searched. Tool outputs are not: they are asked for by name. */
+/** The texts that are searched. Tool outputs are not: callers ask for them by name. */
 function textsOf(record: ContentRecord): readonly SpokenText[] {
   const spoken: SpokenText[] =
     record.k === 'exchange'
@@ -235,7 +238,7 @@ function resultOf({ digest }: CaptureItem, object: NewObject, state: ObjectState
   }
 }
 
-/** What matters most comes first: the deadline may cut off the rest. */
+/** The most important records come first: the deadline may cut off the rest. */
 function* batchesOf(taken: readonly Taken[]): Generator<readonly Taken[]> {
   let batch: Taken[] = [];
   let bytes = 0;

@@ -22,7 +22,7 @@ import { numberIn } from './retrieve.ts';
 /** Pages of items, sources and purges. A cursor says how many stand before the page. */
 
 const LIMIT_FALLBACK = 20;
-/** What stands around the elements of a page. */
+/** Room for the rest of a page besides its elements. */
 const AROUND_BYTES = 64 * 1024;
 
 export const listItems: Operation = async (call, { parts }) => {

@@ -20,7 +20,7 @@ import { objectOf, recordOf } from '../wire.ts';
 
 /** The contract's default. */
 const BYTES_FALLBACK = 1_048_576;
-/** What stands around 256 records in an answer. */
+/** Room for the rest of an answer besides its 256 records. */
 const AROUND_BYTES = 256 * 1024;
 const LINES_MAX = 20_000;
 const LINES_FALLBACK = 2000;

@@ -9,7 +9,7 @@ import { modeOf } from '../../core/service/keys.ts';
 import { checkSpaces, type Operation, readValue, replyJson } from '../call.ts';
 import { isoTime } from '../../core/memory/times.ts';
 
-/** What this service can do, so that a client need not try. */
+/** The features of this service, so that a client need not try them out. */
 const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1'];
 
 export const whoami: Operation = async (call, { parts, states }) => {
