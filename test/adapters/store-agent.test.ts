@@ -69,6 +69,14 @@ test("an agent's prompt gets the request and the conclusion of an exchange, unde
   expect(await memory.retrieve({ ref: 'm_aaaaaaaa' }, patience())).toBeUndefined();
 });
 
+test('a new project hears what all projects share', async () => {
+  const { memory } = openStore(tempFolder());
+  const records = parser.map((record) => ({ ...record, space: 'global' }));
+  await memory.capture(records, patience());
+  const answer = await memory.recall(questionOf(asked, { agent, space: 'new' }), patience());
+  expect(quotesOf(answer).join('\n')).toContain('flushTail');
+});
+
 test('what the request holds is not quoted, nor its exchange', async () => {
   const { memory } = await storeWith();
   const excludeDigests = [parser[0]?.digest ?? ''];

@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
-import {
-  conclusionLines,
-  quoteExchange,
-  requestSentence,
-} from '../../src/core/recall/conclusions.ts';
+import { conclusionLines, quoteExchange } from '../../src/core/recall/conclusions.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 
 function valuesOf(prompt: string): Map<string, number> {
@@ -41,6 +37,19 @@ test('the lines that fit the prompt are quoted whole, after the sentence of the 
   ]);
 });
 
+test('a statement of the person that fits best is quoted whole, a long question is cut', () => {
+  const fact =
+    'The staging database of the walrus shop, which Marta moved in May, listens on port 6431 of host tusk.';
+  const values = valuesOf('which port does the staging database of the walrus shop listen on');
+  expect(quoteExchange({ asked: fact, answered: 'Noted.' }, values, 60)).toContainEqual({
+    role: 'user',
+    text: fact,
+  });
+  const question = `${fact.slice(0, -1)}, or does it listen on another port these days?`;
+  const [first] = quoteExchange({ asked: question, answered: 'It is 6431.' }, values, 60);
+  expect(first?.text.endsWith('…')).toBe(true);
+});
+
 test('a request of one word leaves the conclusion its place', () => {
   const quotes = quoteExchange({ asked: 'yes', answered }, valuesOf('stream chunk'), 40);
   expect(quotes.map(({ role }) => role)).toEqual(['assistant']);
@@ -60,7 +69,7 @@ test('an answer or a request of one line of a megabyte stays within its tokens a
   for (const text of [long, unbroken]) {
     const quotes = quoteExchange({ asked: text, answered: text }, valuesOf('decoder'), 60);
     for (const quote of quotes) expect(estimateTextTokens(quote.text)).toBeLessThan(260);
-    expect(requestSentence(long, valuesOf('decoder'), 13).length).toBeLessThan(200);
+    expect(quotes[0]?.text.length).toBeLessThan(800);
   }
   expect(performance.now() - started).toBeLessThan(20_000);
 });

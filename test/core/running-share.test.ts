@@ -14,6 +14,7 @@ test('recall speaks for the share of prompts that is loudest in its project, how
 test('a prompt that shares nothing gets silence, and a share of 0 lets all others through', () => {
   expect(speaks(0, earlier, 0)).toBe(false);
   expect(speaks(0.1, earlier, 0)).toBe(true);
+  expect(speaks(0.1, [], 0)).toBe(true);
 });
 
 test('a young project has no share of its own yet: a fixed signal decides', () => {

@@ -91,9 +91,10 @@ export class ExchangeSearch {
     readonly home: Space | undefined;
   }): boolean {
     const { question, own, signal, home } = asked;
-    if (home === undefined || signal === 0 || isReply(own)) return false;
-    const earlier = [...this.#signals.of(home.id)];
-    this.#signals.add(home.id, question.humanText, signal);
+    if (signal === 0 || isReply(own)) return false;
+    // A project that nothing was stored of yet may still hear of what all projects share.
+    const earlier = home === undefined ? [] : [...this.#signals.of(home.id)];
+    if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
     return speaks(signal, earlier, question.agent.quietShare);
   }
 

@@ -160,11 +160,19 @@ function textsOf(rows: readonly TextRow[]): ExchangeTexts | undefined {
   if (main === undefined) return undefined;
   const { ref, space, client, at } = main;
   return {
-    asked: request === undefined ? '' : textOf(request),
-    answered: answer === undefined ? '' : textOf(answer),
+    asked: saidBy('user', rows),
+    answered: saidBy('assistant', rows),
     ref,
     space,
     client,
     at,
   };
+}
+
+/** Imported memories may have several texts of one role in an exchange. */
+function saidBy(role: SpeakerRole, rows: readonly TextRow[]): string {
+  return rows
+    .filter((row) => row.role === role)
+    .map((row) => textOf(row))
+    .join('\n\n');
 }

@@ -54,13 +54,28 @@ export function quoteExchange(
   values: TermValues,
   tokensMax: number,
 ): readonly Quote[] {
-  const request = requestSentence(exchange.asked, values, REQUEST_TOKENS_MAX);
+  const lines = conclusionLines(exchange.answered);
+  const sentence = requestSentence(exchange.asked, values);
+  const request = clip(
+    sentence,
+    tellsMore(sentence, lines, values) ? tokensMax : REQUEST_TOKENS_MAX,
+  );
   const left = tokensMax - estimateTextTokens(request);
-  const said = linesFor(conclusionLines(exchange.answered), values, left);
+  const said = linesFor(lines, values, left);
   return [
     ...(request === '' ? [] : [{ role: 'user' as const, text: request }]),
     ...said.map((text) => ({ role: 'assistant' as const, text })),
   ];
+}
+
+/**
+ * Whether the person's sentence itself holds what is asked for: it states something, and fits the
+ * question as well as any line of the answer. Then it is quoted whole; a question needs its answer more.
+ */
+function tellsMore(sentence: string, lines: readonly string[], values: TermValues): boolean {
+  if (sentence === '' || /[?？]\s*$/.test(sentence)) return false;
+  const match = matchOf(sentence, values);
+  return lines.every((line) => matchOf(line, values) <= match);
 }
 
 /** The lines of the end of an answer, as they are quoted. */
@@ -177,7 +192,7 @@ function matchOf(text: string, values: TermValues): number {
 }
 
 /** The sentence of the request that says most about the question; '' when it only steers. */
-export function requestSentence(asked: string, values: TermValues, tokensMax: number): string {
+function requestSentence(asked: string, values: TermValues): string {
   const own = ownWordsOf(asked);
   if (isReply(own)) return '';
   let best = '';
@@ -189,7 +204,7 @@ export function requestSentence(asked: string, values: TermValues, tokensMax: nu
     best = sentence;
     bestScore = score;
   }
-  return clip(withoutPoliteness(best), tokensMax);
+  return withoutPoliteness(best);
 }
 
 export function withoutPoliteness(sentence: string): string {

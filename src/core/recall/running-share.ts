@@ -14,9 +14,13 @@ const YOUNG = 20;
  */
 const YOUNG_SIGNAL_MIN = 4.5;
 
-/** `earlier`: signals of the project's last prompts with words of their own, in any order. */
+/**
+ * `earlier`: signals of the project's last prompts with words of their own, in any order. A share of 0
+ * keeps quiet for none.
+ */
 export function speaks(signal: number, earlier: readonly number[], share: number): boolean {
   if (signal <= 0) return false;
+  if (share === 0) return true;
   if (earlier.length < YOUNG) return signal >= YOUNG_SIGNAL_MIN;
   return earlier.filter((one) => one < signal).length >= share * earlier.length;
 }
