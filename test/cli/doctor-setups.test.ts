@@ -1,9 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { BROKEN_NETWORKS } from '../support/broken-networks.ts';
 import { BROKEN_SETUPS } from '../support/broken-setups.ts';
-import { runCli } from '../support/cli.ts';
+import { checkStore } from '../../src/cli/doctor/doctor-store.ts';
+import type { RecallTime, StoreInspection } from '../../src/cli/doctor/store-inspection.ts';
+import { runCli, tempFolder } from '../support/cli.ts';
 import {
   config,
   configFile,
@@ -11,6 +13,7 @@ import {
   provider,
   SERVICE_KEY,
   type Setup,
+  UPSTREAM,
   wellBehaved,
 } from '../support/doctor-stage.ts';
 import { homeWith } from '../support/home.ts';
@@ -111,6 +114,82 @@ test('a wrong variable for one setting hides neither the providers nor the memor
   expect([told('Setting'), told('Provider'), told('Dialect')]).toEqual(['problem', 'ok', 'ok']);
 });
 
+test('a host that nobody listens on is told once, whatever asks it', async () => {
+  const dead = { baseUrl: 'http://127.0.0.1:9', allowPrivate: true };
+  const other = { ...dead, name: 'openai', apiStyle: 'openai_responses' };
+  const home = homeWith(
+    config({
+      upstreams: [
+        { ...UPSTREAM, ...dead },
+        { ...UPSTREAM, ...other },
+      ],
+    }),
+  );
+  const env = { SVC_DATA_HOME: join(home, 'data') };
+  await runCli(['start', '--detach'], { home, env });
+  const { checks } = await checksOf({ home, env }, ['--live', '--yes']);
+  await runCli(['stop'], { home, env });
+  expect(checks.filter(({ level }) => level !== 'ok')).toEqual([
+    expect.objectContaining({ subject: 'Network', level: 'problem' }),
+  ]);
+});
+
+test('a host that takes connections and never answers is told once too', async () => {
+  const { home } = await provider((request) => request.socket.destroy());
+  const file = JSON.parse(readFileSync(configFile(home), 'utf8')) as { upstreams: object[] };
+  const other = { ...file.upstreams[0], name: 'openai', apiStyle: 'openai_responses' };
+  const upstreams = [...file.upstreams, other];
+  const { checks } = await checksOf({ home: homeWith({ ...file, upstreams }) }, []);
+  const bad = checks.filter(({ level }) => level !== 'ok');
+  expect(bad.map(({ subject }) => subject)).toEqual(['Provider']);
+});
+
+test.each([
+  [
+    'comments and a trailing comma',
+    '{ // mine\n "model": "opus", }',
+    'has comments or trailing commas',
+  ],
+  ['a brace too few', '{ "model": "opus"', 'is not valid JSON'],
+])('Claude Code’s settings with %s, which it refuses, are named', async (_, text, has) => {
+  const home = homeWith(config());
+  mkdirSync(join(home, '.claude'));
+  const path = join(home, '.claude/settings.json');
+  writeFileSync(path, text);
+  const { checks } = await checksOf({ home }, ['--offline']);
+  const told = checks.find(({ subject }) => subject === 'Claude Code');
+  expect(told).toMatchObject({ level: 'warning', found: expect.stringContaining(has) as string });
+  expect(told?.fix).toMatch(/ ~\/\.claude\/settings\.json$/);
+  const written = await runCli(['print-config', 'claude', '--write'], { home });
+  expect([written.code, readFileSync(path, 'utf8')]).toEqual([1, text]);
+});
+
+test('a recall is slow for the size of the store, or for a busy machine: each has its own advice', async () => {
+  const store = {
+    file: '/m.db',
+    isWhole: true,
+    records: 9,
+    bytes: 9,
+    sqliteVersion: '3',
+    driver: 'node:sqlite',
+  };
+  const probe = { state: 'ok', ms: 9 } as const;
+  const told = async (recall: RecallTime) => {
+    const folder = { SVC_DATA_HOME: tempFolder() };
+    const inspect = async () => ({ ...store, probe, recall }) as StoreInspection;
+    return (await checkStore(folder, inspect)).find(({ subject }) => subject === 'Memory');
+  };
+  const large = await told({ ms: 420, cpuMs: 390 });
+  expect(large).toMatchObject({
+    level: 'warning',
+    fix: expect.stringContaining('svc memory forget') as string,
+  });
+  const busy = await told({ ms: 420, cpuMs: 20 });
+  expect(busy?.found).toContain('for 400 ms of it svc waited');
+  expect(busy?.fix).not.toContain('orget');
+  expect(await told({ ms: 20, cpuMs: 20 })).toMatchObject({ level: 'ok' });
+});
+
 test('a provider without a list of models: its key is tried on an empty request', async () => {
   const key = { right: true };
   const { home } = await provider((request, answer) => {
@@ -151,11 +230,16 @@ test('--live sends a small request twice through the proxy, and tells of the pro
     });
   });
   const { home } = place;
-  const silent = await runCli(['doctor', '--live'], { home });
+  const silent = await runCli(['doctor', '--live', '--yes'], { home });
   expect(silent.stdout).toMatch(/problem {2}Live: no proxy runs.*\n {9}svc start --detach/);
   expect(bodies).toEqual([]);
   await runCli(['start', '--detach'], { home });
-  const live = await runCli(['doctor', '--live'], { home });
+  const unasked = await runCli(['doctor', '--live'], { home });
+  expect(unasked.stdout).toMatch(
+    /warning {2}Live: Two requests of 5000 tokens to claude-haiku-4-5 at anthropic, for about \$0\.0127, were not sent: no terminal.*\n {9}svc doctor --live --yes/,
+  );
+  expect(bodies).toEqual([]);
+  const live = await runCli(['doctor', '--live', '--yes'], { home });
   expect(live.stderr).toContain(
     'Two requests of 5000 tokens to claude-haiku-4-5 at anthropic, for about $0.0127.',
   );

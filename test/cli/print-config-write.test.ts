@@ -85,7 +85,6 @@ const FORMS: Readonly<Record<ClientName, readonly (readonly [string, string])[]>
     ['with CRLF', JSON_TEXT.replaceAll('\n', '\r\n')],
     ['with a byte order mark', `\ufeff${JSON_TEXT}`],
     ['with a key helper of its own', '{"apiKeyHelper":"vault read key","env":{}}'],
-    ['with comments', '{\n  // which model\n  "model": "opus", /* end */\n}\n'],
   ],
 };
 

@@ -9,6 +9,16 @@ export function parseJsonText(text: string): unknown {
   return errors.length === 0 ? value : undefined;
 }
 
+/** Why a program that reads plain JSON refuses the text; undefined where it takes it. */
+export function jsonFault(text: string): 'relaxed' | 'invalid' | undefined {
+  try {
+    JSON.parse(text.replace(/^\uFEFF/, ''));
+    return undefined;
+  } catch {
+    return parseJsonText(text) === undefined ? 'invalid' : 'relaxed';
+  }
+}
+
 /** The text with `value` at `path`; without what is there when `value` is undefined. */
 export function withJsonValue(text: string, path: readonly string[], value: unknown): string {
   const indent = /^([ \t]+)\S/m.exec(text)?.[1] ?? '  ';

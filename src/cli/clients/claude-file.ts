@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { parseJsonText, withJsonValue } from '../../adapters/files/json-text.ts';
+import { jsonFault, parseJsonText, withJsonValue } from '../../adapters/files/json-text.ts';
 import type { ClientChange, JsonChange } from '../../core/foreign/client-change.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
@@ -37,6 +37,12 @@ function apply(
   settings: readonly Omit<JsonChange, 'before'>[],
 ): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> } {
   const before = text.trim() === '' ? {} : parseJsonText(text);
+  if (isRecord(before) && text.trim() !== '' && jsonFault(text) === 'relaxed') {
+    throw new CliError(
+      `${path} has comments or trailing commas: Claude Code refuses the whole file, so what svc writes would have no effect.`,
+      'Take them out, then try again. Nothing was changed.',
+    );
+  }
   if (!isRecord(before)) {
     throw new CliError(`${path} is not a valid JSON object.`, 'Correct it first, then try again.');
   }

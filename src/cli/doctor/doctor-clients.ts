@@ -1,3 +1,4 @@
+import { jsonFault } from '../../adapters/files/json-text.ts';
 import { isInstalled, readClientFile } from '../../adapters/foreign/client-files.ts';
 import { hasLogin } from '../../adapters/foreign/client-logins.ts';
 import { LOGINS } from '../../core/http/logins.ts';
@@ -5,7 +6,7 @@ import type { Draft } from '../../core/settings/config-draft.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { asList, asRecord, type Fields, parseJson } from '../../core/bytes/json-fields.ts';
+import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { urlOf } from '../addresses.ts';
 import { takesLogin } from '../clients/launch.ts';
 import type { Check } from './doctor-checks.ts';
@@ -72,10 +73,11 @@ const CODEX_WRITE = 'svc print-config codex --write';
 function checkClaude({ environment, access, isRunning }: ClientsQuestion): readonly Check[] {
   const subject = 'Claude Code';
   const stated = environment['ANTHROPIC_BASE_URL'] ?? '';
-  const settings = claudeSettings(environment);
+  const text = readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json');
+  const settings = asRecord(asRecord(parseJson(text))['env']);
   const inFile = settings['ANTHROPIC_BASE_URL'];
   const kept = typeof inFile === 'string' ? inFile : '';
-  const checks: Check[] = [];
+  const checks: Check[] = [...checkSettingsText(text, environment)];
   for (const [place, base, fix] of [
     ['ANTHROPIC_BASE_URL', stated, CLAUDE_FIX],
     ['ANTHROPIC_BASE_URL in its settings.json', kept, CLAUDE_WRITE],
@@ -157,9 +159,19 @@ function pointsHere(base: string, access: Access | undefined): boolean {
   return protocol === 'http:' && own.includes(host);
 }
 
-function claudeSettings(environment: Environment): Fields {
-  const text = readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json');
-  return asRecord(asRecord(parseJson(text))['env']);
+/** Claude Code reads plain JSON, and uses nothing of a file that is not. */
+function checkSettingsText(text: string, environment: Environment): readonly Check[] {
+  const fault = text.trim() === '' ? undefined : jsonFault(text);
+  if (fault === undefined) return [];
+  const [has, fix] =
+    fault === 'relaxed'
+      ? ['has comments or trailing commas', 'Take them out of']
+      : ['is not valid JSON', 'Correct'];
+  const folder = environment[CLAUDE.variable] || '~/.claude';
+  const found = `its settings.json ${has}: it refuses the whole file, and none of its settings apply`;
+  return [
+    { level: 'warning', subject: 'Claude Code', found, fix: `${fix} ${folder}/settings.json` },
+  ];
 }
 
 /** The client keeps the last 20 characters of keys that a person said yes or no to. */

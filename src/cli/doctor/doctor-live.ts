@@ -54,13 +54,41 @@ export async function checkRunning(
 export async function checkProviders(
   environment: Environment,
   open: OpenUpstream,
-): Promise<readonly Check[]> {
+): Promise<AskedProviders> {
   const upstreams = await readableUpstreams(environment);
+  const hosts = [...new Set(upstreams.map(originOf))];
+  const upstreamsAt = (host: string) => upstreams.filter((one) => originOf(one) === host);
+  const asked = await Promise.all(hosts.map((host) => askHost(upstreamsAt(host), open)));
+  const answers = asked.flatMap((one) => one.asked);
+  const network = asked.flatMap((one) => one.network);
+  const checks = [...network, ...answers.flatMap((one) => one.checks), ...checkClock(answers)];
+  const dead = answers.filter(({ isAway }) => isAway);
+  return { checks, unreachable: new Set(dead.map(({ name }) => name)) };
+}
+
+export interface AskedProviders {
+  readonly checks: readonly Check[];
+  /** Names of those that could not be reached; `checks` has the reason once for each host. */
+  readonly unreachable: ReadonlySet<string>;
+}
+
+function originOf({ baseUrl }: UpstreamSettings): string {
+  return new URL(baseUrl).origin;
+}
+
+/** All providers at one host. A host that cannot be reached is one problem, not one for each of them. */
+async function askHost(
+  upstreams: readonly UpstreamSettings[],
+  open: OpenUpstream,
+): Promise<{ readonly network: readonly Check[]; readonly asked: readonly Asked[] }> {
   const [network, asked] = await Promise.all([
     checkNetwork(upstreams, Date.now()),
     Promise.all(upstreams.map((upstream) => ask(upstream, open))),
   ]);
-  return [...network, ...asked.flatMap(({ checks }) => checks), ...checkClock(asked)];
+  const first = asked.find(({ isAway }) => isAway);
+  const teller = network.some(({ level }) => level === 'problem') ? undefined : first;
+  const told = asked.map((one) => (one.isAway && one !== teller ? { ...one, checks: [] } : one));
+  return { network, asked: told };
 }
 
 /** Each by itself: what is wrong with one says nothing about the others. */
@@ -77,6 +105,8 @@ export async function readableUpstreams(
 interface Asked {
   readonly name: string;
   readonly checks: readonly Check[];
+  /** No request came through to it. */
+  readonly isAway: boolean;
   readonly clockAheadMs?: number;
 }
 
@@ -85,11 +115,10 @@ async function ask(upstream: UpstreamSettings, open: OpenUpstream): Promise<Aske
   const key = await checkKey(upstream, open);
   const first = checkOf(upstream, key);
   const clock = key.clockAheadMs === undefined ? {} : { clockAheadMs: key.clockAheadMs };
-  if (key.state !== 'accepted' && key.state !== 'unknown') {
-    return { name, checks: [first], ...clock };
-  }
+  const isAway = key.state === 'unreachable' || key.state === 'not_allowed';
+  if (isAway || key.state === 'refused') return { name, checks: [first], isAway, ...clock };
   const dialect = await checkDialect(upstream, open);
-  return { name, checks: [first, dialectOf(upstream, dialect)], ...clock };
+  return { name, checks: [first, dialectOf(upstream, dialect)], isAway, ...clock };
 }
 
 function dialectOf(

@@ -27,14 +27,19 @@ export interface ModelCallsOptions {
   readonly open: OpenUpstream;
   /** Undefined: the cheapest of each provider's list. */
   readonly model: string | undefined;
-  /** Told what is going to be spent; false: nothing is sent. */
-  readonly agree: (line: string) => Promise<boolean>;
+  /** Told what is going to be spent; nothing is sent without a yes. */
+  readonly agree: (line: string) => Promise<Consent>;
+  /** Names of providers that did not answer an earlier check, which has reported them. */
+  readonly unreachable: ReadonlySet<string>;
 }
+
+/** 'nobody': no person could be asked. */
+export type Consent = 'yes' | 'no' | 'nobody';
 
 const SUBJECT = 'Live';
 
 export async function checkModelCalls(options: ModelCallsOptions): Promise<readonly Check[]> {
-  const { environment, access, open, agree } = options;
+  const { environment, access, open, agree, unreachable } = options;
   const [proxy] = (await findProxies(dataFolder(environment), access)).own;
   if (proxy === undefined) {
     const found = 'no proxy runs that a request could go through';
@@ -42,14 +47,18 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
   }
   const checks: Check[] = [];
   const all = await readableUpstreams(environment);
-  const upstreams = all.filter(({ auth }) => auth !== 'client');
+  const upstreams = all.filter(({ auth, name }) => auth !== 'client' && !unreachable.has(name));
   for (const upstream of upstreams) {
     const asked = options.model === undefined ? await checkKey(upstream, open) : undefined;
     const model = options.model ?? cheapestModel(asked?.models ?? []);
-    if (model === undefined) checks.push(noModel(upstream, asked));
-    else if (await agree(priceLine(upstream, model))) {
-      checks.push(await callTwice({ proxy, access, upstream, model }));
+    if (model === undefined) {
+      checks.push(noModel(upstream, asked));
+      continue;
     }
+    const price = priceLine(upstream, model);
+    const consent = await agree(price);
+    if (consent === 'yes') checks.push(await callTwice({ proxy, access, upstream, model }));
+    if (consent === 'nobody') checks.push(notSent(price));
   }
   return checks;
 }
@@ -60,6 +69,12 @@ function noModel({ name }: UpstreamSettings, asked: KeyCheck | undefined): Check
     ? `${name} has not said which models it has: ${asked.found}`
     : `${name} lists no model to try`;
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --model NAME' };
+}
+
+/** Without a terminal a flag that spends money is not enough: scripts and models run doctor too. */
+function notSent(price: string): Check {
+  const found = `${price}, were not sent: no terminal, so nobody could agree to the price`;
+  return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --yes' };
 }
 
 function priceLine({ name }: UpstreamSettings, model: string): string {

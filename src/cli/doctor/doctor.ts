@@ -11,7 +11,7 @@ import { fixAll } from './doctor-fix.ts';
 import { checkProviders, checkRunning } from './doctor-live.ts';
 import { checkHosted } from './doctor-hosted.ts';
 import { checkStore } from './doctor-store.ts';
-import { checkModelCalls } from './doctor-model-calls.ts';
+import { checkModelCalls, type Consent } from './doctor-model-calls.ts';
 import type { OpenUpstream } from './key-check.ts';
 import type { inspectStore } from './store-inspection.ts';
 
@@ -24,6 +24,8 @@ export interface DoctorOptions {
   readonly fix?: boolean;
   /** Sends model requests, which cost money. */
   readonly live?: boolean;
+  /** Spends without a question. */
+  readonly yes?: boolean;
   readonly model?: string;
 }
 
@@ -32,7 +34,7 @@ export interface DoctorParts {
   readonly inspectStore: typeof inspectStore;
   /** As process.versions.node has it. */
   readonly nodeVersion: string;
-  /** Asks a person; absent where nobody could answer: then the flag was the answer. */
+  /** Asks a person; absent where nobody could answer. */
   readonly confirm?: (message: string) => Promise<boolean>;
 }
 
@@ -47,22 +49,30 @@ export async function doctor(
   return reportChecks({ checks, facts, isJson: options.json === true }, terminal);
 }
 
+const NOT_ASKED = { checks: [], unreachable: new Set<string>() };
+
 async function runChecks(
   options: DoctorOptions,
   { environment, terminal }: CommandContext,
   parts: DoctorParts,
 ): Promise<readonly Check[]> {
   const { offline, live, model } = options;
-  const agree = async (line: string): Promise<boolean> => {
-    if (parts.confirm !== undefined) return parts.confirm(`${line}. Send them?`);
-    terminal.note(`${line}.`);
-    return true;
+  const agree = async (line: string): Promise<Consent> => {
+    if (options.yes === true) {
+      terminal.note(`${line}.`);
+      return 'yes';
+    }
+    if (parts.confirm === undefined) return 'nobody';
+    return (await parts.confirm(`${line}. Send them?`)) ? 'yes' : 'no';
   };
   const { checks: config, access } = await checkConfig(environment);
   const { checks: proxies, isRunning } =
     access === undefined
       ? { checks: [], isRunning: false }
       : await checkRunning(environment, access);
+  const { checks: providers, unreachable } =
+    offline === true ? NOT_ASKED : await checkProviders(environment, parts.openUpstream);
+  const { openUpstream: open } = parts;
   return [
     checkNode(parts.nodeVersion),
     ...config,
@@ -70,9 +80,9 @@ async function runChecks(
     ...(offline === true ? [] : await checkHosted(environment)),
     ...(access === undefined ? [] : [await checkPort(access)]),
     ...proxies,
-    ...(offline === true ? [] : await checkProviders(environment, parts.openUpstream)),
+    ...providers,
     ...(live === true && access !== undefined
-      ? await checkModelCalls({ environment, access, open: parts.openUpstream, model, agree })
+      ? await checkModelCalls({ environment, access, open, model, agree, unreachable })
       : []),
     ...checkClients({
       environment,

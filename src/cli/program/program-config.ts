@@ -115,18 +115,21 @@ function addDoctor(program: Command, context: CommandContext, finish: Finish): v
     .option('--fix', 'mend what may be mended by itself: open modes, left-overs, a missing token')
     .option('--offline', 'ask no provider and no memory service')
     .option('--live', 'send a small model request twice through the proxy; this costs money')
+    .option('-y, --yes', 'with --live: spend without a question, as it must be without a terminal')
     .option('--model <name>', 'the model for --live; else the cheapest that each provider lists')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       `
 Each line is ok, a warning or a problem, with the command that mends it below. Without --live nothing
-that it asks costs anything: providers list their models and refuse an empty request.
+that it asks costs anything: providers list their models and refuse an empty request. --live tells the
+price and asks first; without a terminal it sends nothing unless --yes is given.
 
 Examples:
   $ svc doctor
   $ svc doctor --fix
   $ svc doctor --live --model claude-haiku-4-5
+  $ svc doctor --live --yes
   $ svc doctor --offline --json`,
     )
     .action(async (options: DoctorOptions) => {
