@@ -157,7 +157,11 @@ export interface RecalledExchange {
   readonly client: string;
   readonly at: number;
   /** In their order: the sentence of the request, then runs of lines of the answer. */
-  readonly quotes: readonly { readonly role: SpeakerRole; readonly text: string }[];
+  readonly quotes: readonly {
+    readonly role: SpeakerRole;
+    readonly text: string;
+    readonly source?: 'unverified';
+  }[];
 }
 
 /** An earlier session in one line. */

@@ -120,4 +120,28 @@ export const ORIGINS = [
     test: 'test/adapters/git-projects.test.ts',
     only: 'points back',
   },
+  {
+    name: 'words that nobody vouches for open a session',
+    file: 'src/adapters/store/session-search.ts',
+    from: "texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one)),",
+    to: 'texts,',
+    test: 'test/adapters/store-projects.test.ts',
+    only: 'R43',
+  },
+  {
+    name: 'lines for agents do not say that nobody vouches for them',
+    file: 'src/adapters/store/exchange-search.ts',
+    from: "isUnverified && quote.role === 'user'",
+    to: 'false',
+    test: 'test/adapters/store-projects.test.ts',
+    only: 'R43',
+  },
+  {
+    name: 'an agent is told what was said in another project',
+    file: 'src/adapters/store/search.ts',
+    from: 'WHERE name IN (SELECT value FROM json_each(?))',
+    to: "WHERE name IN (SELECT value FROM json_each(?)) OR name LIKE 'project/%'",
+    test: 'test/adapters/store-projects.test.ts',
+    only: 'R25',
+  },
 ];

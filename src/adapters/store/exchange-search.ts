@@ -6,7 +6,7 @@ import {
   rankExchanges,
 } from '../../core/recall/exchange-ranking.ts';
 import { isReply, ownWordsOf } from '../../core/recall/own-words.ts';
-import { speaks } from '../../core/recall/running-share.ts';
+import { SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
 import { inverseFrequency } from '../../core/recall/term-value.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type {
@@ -62,19 +62,20 @@ export class ExchangeSearch {
     const { spaces, excluded } = looked;
     const own = ownWordsOf(question.humanText);
     const terms = weigh({ own, around: question.assistantText }, looked);
-    const candidates = this.#reader
+    const read = this.#reader
       .ofPassages(looked.passagesWith(terms, PASSAGES_MAX), EXCHANGES_MAX)
       .filter(({ records }) => !records.some((record) => excluded.has(record)));
+    const candidates = withoutCopies(read);
     const sizes = sizesOf(spaces, candidates);
     const { ranked, signal } = rankExchanges({ terms, now: question.now, ...sizes }, candidates);
-    const home = spaces.find(({ name }) => name === question.space);
-    const isHeard = this.#isHeard({ question, own, signal, home });
+    const project = spacesOfProject(question, spaces);
+    const isHeard = this.#isHeard({ question, own, signal, project });
     const quoted = isHeard ? this.#quote(ranked, terms) : [];
     const sessions =
-      home === undefined || question.agent.briefTokensMax === 0
+      question.agent.briefTokensMax === 0
         ? []
         : this.#sessions.recall({
-            space: home,
+            spaces: project,
             agent: question.agent,
             now: question.now,
             terms: rarest(terms),
@@ -88,12 +89,16 @@ export class ExchangeSearch {
     readonly question: AgentQuestion;
     readonly own: string;
     readonly signal: number;
-    readonly home: Space | undefined;
+    readonly project: readonly Space[];
   }): boolean {
-    const { question, own, signal, home } = asked;
+    const { question, own, signal, project } = asked;
     if (signal === 0 || isReply(own)) return false;
+    const earlier = project
+      .toReversed()
+      .flatMap(({ id }) => this.#signals.of(id))
+      .slice(-SIGNALS_MAX);
     // A project that nothing was stored of yet may still hear of what all projects share.
-    const earlier = home === undefined ? [] : [...this.#signals.of(home.id)];
+    const [home] = project;
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
     return speaks(signal, earlier, question.agent.quietShare);
   }
@@ -106,13 +111,34 @@ export class ExchangeSearch {
     const values = valuesOf(terms);
     return this.#reader.texts(best).flatMap((texts, place) => {
       if (texts === undefined) return [];
-      const quotes = quoteExchange(texts, values, QUOTE_TOKENS[place] ?? 0);
+      const { ref, space, client, at, isUnverified } = texts;
+      const quotes = quoteExchange(texts, values, QUOTE_TOKENS[place] ?? 0).map((quote) =>
+        isUnverified && quote.role === 'user' ? { ...quote, source: 'unverified' as const } : quote,
+      );
       if (quotes.length === 0) return [];
-      const { ref, space, client, at } = texts;
       const conversation = best[place]?.conversation ?? 0;
       return [{ conversation, found: { ref: shortReference(ref), space, client, at, quotes } }];
     });
   }
+}
+
+/** Its own space, then those that it had before; some may hold nothing yet. */
+function spacesOfProject(
+  { space, olderSpaces = [] }: AgentQuestion,
+  spaces: readonly Space[],
+): Space[] {
+  return [space, ...olderSpaces].flatMap((one) => spaces.find(({ name }) => name === one) ?? []);
+}
+
+/** A conversation that goes on while its project gets another space is kept in both. */
+function withoutCopies(exchanges: readonly Exchange[]): Exchange[] {
+  const seen = new Set<string>();
+  return exchanges.filter(({ asked, answered }) => {
+    const words = [...asked, '', ...answered].join(' ');
+    if (seen.has(words)) return false;
+    seen.add(words);
+    return true;
+  });
 }
 
 /** Each costs a look-up in the index; the rare ones tell sessions apart. */

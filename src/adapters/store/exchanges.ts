@@ -20,6 +20,8 @@ export interface Exchange extends RememberedExchange {
 export interface ExchangeTexts {
   readonly asked: string;
   readonly answered: string;
+  /** Nobody vouches that a person said `asked`. */
+  readonly isUnverified: boolean;
   /** Of the answer, or of the request where no answer is held. */
   readonly ref: string;
   readonly space: string;
@@ -92,6 +94,7 @@ interface ExchangeRow extends Omit<PlaceRow, 'record'> {
 
 interface TextRow extends StoredText {
   readonly id: number;
+  readonly source: 'unverified' | null;
   readonly role: SpeakerRole;
   readonly ref: string;
   readonly space: string;
@@ -99,21 +102,28 @@ interface TextRow extends StoredText {
   readonly at: number;
 }
 
+/** Release 0.1.2 and older kept answers where requests that nobody vouches for are kept now. */
+const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
+  WHEN 3 THEN 'answer' WHEN 2 THEN
+    (SELECT iif(r.role = 'user', 'unverified', 'answer') FROM records r WHERE r.id = p.record)
+  ELSE 'person' END`;
 /** A passage's lines as one text: a row of columns costs 5 us, a line 1. Terms hold no line end. */
 const LINES = (first: string, last: string): string => `SELECT
-  (p.position % ${POSITIONS_PER_EXCHANGE} >= ${POSITIONS_PER_EXCHANGE / 2}) || ' ' || p.record || ' ' ||
+  ${SPEAKER} || ' ' || p.record || ' ' ||
   (p.end - p.start) || ' ' || p.terms AS line
   FROM passages p WHERE p.conversation = c.conversation AND p.position >= ${first}
   AND p.position < ${last} ORDER BY p.position LIMIT ${PASSAGES_PER_RECORD}`;
 
 const BEGIN = `c.exchange * ${POSITIONS_PER_EXCHANGE}`;
 const MIDDLE = `${BEGIN} + ${POSITIONS_PER_EXCHANGE / 2}`;
+const LATE = `${BEGIN} + ${(POSITIONS_PER_EXCHANGE / 4) * 3}`;
 const END = `${BEGIN} + ${POSITIONS_PER_EXCHANGE}`;
 
 const EXCHANGES = `SELECT c.conversation, c.exchange,
     (SELECT max(r.at) FROM records r WHERE r.id = c.record) AS at,
     (SELECT group_concat(line, char(10)) FROM (SELECT * FROM (${LINES(BEGIN, MIDDLE)})
-      UNION ALL SELECT * FROM (${LINES(MIDDLE, END)}))) AS lines
+      UNION ALL SELECT * FROM (${LINES(MIDDLE, LATE)})
+      UNION ALL SELECT * FROM (${LINES(LATE, END)}))) AS lines
   FROM (SELECT value ->> 0 AS conversation, value ->> 1 AS exchange, value ->> 2 AS record
     FROM json_each(?)) c`;
 
@@ -122,7 +132,8 @@ const PLACES = `SELECT p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} AS
   FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
   GROUP BY p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} ORDER BY place LIMIT ?`;
 
-const TEXTS = `SELECT r.id, r.role, r.ref, s.name AS space, r.client, r.at, r.text, r.is_utf16
+const TEXTS = `SELECT r.id, r.role, r.ref, s.name AS space, r.client, r.at, r.text, r.is_utf16,
+    r.source
   FROM json_each(?) e CROSS JOIN records r ON r.id = e.value JOIN spaces s ON s.id = r.space`;
 
 function keyOf({ conversation, exchange }: Omit<PlaceRow, 'record'>): string {
@@ -135,11 +146,11 @@ function exchangeOf({ conversation, exchange, at, lines }: ExchangeRow): Exchang
   const records = new Set<number>();
   let answerChars = 0;
   for (const line of lines.split('\n')) {
-    const [half, record, chars, ...terms] = line.split(' ');
+    const [speaker, record, chars, ...terms] = line.split(' ');
     records.add(Number(record));
-    const isAnswer = half === '1';
-    if (isAnswer) answerChars += Number(chars);
-    const list = isAnswer ? answered : asked;
+    if (speaker === 'answer') answerChars += Number(chars);
+    // A request that nobody vouches for weighs no more than an answer, and concludes nothing.
+    const list = speaker === 'person' ? asked : answered;
     for (const term of terms) if (term !== '') list.push(term);
   }
   return {
@@ -162,6 +173,7 @@ function textsOf(rows: readonly TextRow[]): ExchangeTexts | undefined {
   return {
     asked: saidBy('user', rows),
     answered: saidBy('assistant', rows),
+    isUnverified: rows.some(({ source }) => source === 'unverified'),
     ref,
     space,
     client,

@@ -113,9 +113,7 @@ export class Search {
     const standing = this.#standing(asked, spaces, question.excludeDigests);
     const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
     const packed = this.#pack(parts, question.tokensMax - told);
-    const isTold = ({ digest, text }: RecalledPassage): boolean =>
-      standing.some((one) => one.digest === digest && one.text === text);
-    return { passages: [...standing, ...packed.filter((one) => !isTold(one))] };
+    return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
   }
 
   /** What an agent's question needs of the index. */
@@ -242,7 +240,7 @@ export class Search {
       const texts = this.#texts(some);
       for (const { id, score } of some) {
         const passage = texts.get(id);
-        if (passage === undefined) continue;
+        if (passage === undefined || isIn(packed, passage)) continue;
         const more = tokensOf(passage.text);
         // A shorter one further down may still fit.
         if (tokens + more > tokensMax) continue;
@@ -285,6 +283,14 @@ const NEWEST = `SELECT s.name AS space, p.terms, r.at FROM records r JOIN passag
 const SAID_IN = `SELECT p.id FROM (SELECT id FROM records INDEXED BY records_by_time
     WHERE space = ? AND at >= ? AND at < ? AND role = 'user' ORDER BY at DESC LIMIT ${DATED_MAX}) r
   CROSS JOIN passages p ON p.record = r.id LIMIT ${DATED_MAX}`;
+
+/** Several spaces of a project may hold the same. */
+function isIn(
+  told: readonly RecalledPassage[],
+  { digest, text }: Pick<RecalledPassage, 'digest' | 'text'>,
+): boolean {
+  return told.some((one) => one.digest === digest && one.text === text);
+}
 
 function tokensOf(text: string): number {
   return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;

@@ -9,9 +9,9 @@ import type { Database } from './database.ts';
 import type { Exchange, ExchangeReader } from './exchanges.ts';
 import { rangeOf, type Space } from './postings.ts';
 
-/** Which earlier sessions of a space deserve a line at the first prompt of a new one. */
+/** Which earlier sessions of a project deserve a line at the first prompt of a new one. */
 
-/** The newest records of a space that are looked at: some 100 sessions. */
+/** The newest records of a project that are looked at: some 100 sessions. */
 const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
 /** A session's opening request says what it was about; the first may be "hi". */
@@ -27,12 +27,20 @@ interface SessionRow {
   readonly branches: string;
 }
 
+interface HolderRow {
+  /** The term's place. */
+  readonly key: number;
+  /** Ids of conversations, between commas. */
+  readonly held: string | null;
+}
+
 interface Found extends EarlierSession {
   readonly conversation: number;
 }
 
 export interface SessionQuestion {
-  readonly space: Space;
+  /** Of one project, its own space first. */
+  readonly spaces: readonly Space[];
   readonly agent: AgentFacts;
   readonly now: number;
   /** Of the prompt's own words. */
@@ -57,11 +65,11 @@ export class SessionSearch {
 
   /** Best first. */
   recall(question: SessionQuestion): RecalledSession[] {
-    const { agent, now, quoted, space } = question;
-    const rows = this.#database
-      .all<SessionRow>(SESSIONS, space.id)
-      .filter(({ conversation, key }) => key !== agent.conversation && !quoted.has(conversation));
-    const holders = this.#holders(space, question.terms);
+    const { agent, now, quoted, spaces } = question;
+    const rows = this.#newest(spaces).filter(
+      ({ conversation, key }) => key !== agent.conversation && !quoted.has(conversation),
+    );
+    const holders = this.#holders(spaces, question.terms);
     const values = new Map(
       [...holders].map(([term, found]) => [term, valueIn(rows.length, found.size)]),
     );
@@ -80,19 +88,36 @@ export class SessionSearch {
     });
   }
 
+  /** A session that went on while its project got another space is kept in both: the newer part counts. */
+  #newest(spaces: readonly Space[]): SessionRow[] {
+    const most = Math.ceil(RECORDS_MAX / Math.max(1, spaces.length));
+    const rows = spaces
+      .flatMap(({ id }) => this.#database.all<SessionRow>(SESSIONS, id, most))
+      .toSorted((a, b) => b.at - a.at);
+    const keys = new Set<string>();
+    return rows
+      .filter(({ key }) => {
+        if (keys.has(key)) return false;
+        keys.add(key);
+        return true;
+      })
+      .slice(0, SESSIONS_READ_MAX);
+  }
+
   /** By term: the conversations that hold it, as far as its newest passages tell. */
-  #holders(space: Space, terms: readonly string[]): Map<string, ReadonlySet<number>> {
-    const { first, last } = rangeOf(space);
+  #holders(spaces: readonly Space[], terms: readonly string[]): Map<string, Set<number>> {
     const quoted = JSON.stringify(terms.map((term) => `"${term}"`));
-    const rows = this.#database.all<{ key: number; held: string | null }>(
-      HOLDERS,
-      first,
-      last,
-      quoted,
-    );
-    return new Map(
-      rows.map(({ key, held }) => [terms[key] ?? '', new Set((held ?? '').split(',').map(Number))]),
-    );
+    const most = Math.ceil(HOLDERS_MAX / Math.max(1, spaces.length));
+    const holders = new Map(terms.map((term) => [term, new Set<number>()]));
+    for (const space of spaces) {
+      const { first, last } = rangeOf(space);
+      const rows = this.#database.all<HolderRow>(HOLDERS, first, last, quoted, most);
+      for (const { key, held } of rows) {
+        const found = holders.get(terms[key] ?? '');
+        for (const conversation of held?.split(',') ?? []) found?.add(Number(conversation));
+      }
+    }
+    return holders;
   }
 
   /** From its first exchanges, and from those that share most with the prompt. */
@@ -100,9 +125,10 @@ export class SessionSearch {
     const ids = this.#database.all<{ id: number }>(OPENING, conversation).map(({ id }) => id);
     const opening = this.#reader.ofPassages(ids, OPENING_MAX);
     const like = ranked.filter((one) => one.conversation === conversation).slice(0, LIKE_MAX);
-    const texts = this.#reader.texts([...like, ...opening]);
+    const texts = this.#reader.texts([...like, ...opening]).flatMap((one) => one ?? []);
+    // A title is read as what the person asked: words that nobody vouches for give none.
     return titleOf(
-      texts.flatMap((one) => one ?? []),
+      texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one)),
       values,
     );
   }
@@ -115,15 +141,16 @@ function valueIn(sessions: number, holders: number): number {
 
 const HOLDERS = `SELECT e.key, (SELECT group_concat(DISTINCT p.conversation)
     FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH e.value
-      AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC LIMIT ${HOLDERS_MAX}) f
-    CROSS JOIN passages p ON p.id = f.rowid) AS held
+      AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC LIMIT ?4) f
+    CROSS JOIN passages p ON p.id = f.rowid
+    CROSS JOIN records r ON r.id = p.record AND r.source IS NULL) AS held
   FROM json_each(?3) e`;
 
 const SESSIONS = `SELECT c.id AS conversation, c.key, max(r.at) AS at,
     coalesce(group_concat(DISTINCT r.branch), '') AS branches
-  FROM (SELECT space, conversation, at, branch FROM records INDEXED BY records_by_space_time
-    WHERE space = ? ORDER BY at DESC LIMIT ${RECORDS_MAX}) r
+  FROM (SELECT space, conversation, at, branch, source FROM records INDEXED BY records_by_space_time
+    WHERE space = ? ORDER BY at DESC LIMIT ?) r
   CROSS JOIN conversations c ON c.space = r.space AND c.key = r.conversation
-  GROUP BY c.id ORDER BY at DESC LIMIT ${SESSIONS_READ_MAX}`;
+  GROUP BY c.id HAVING min(r.source IS NOT NULL) = 0 ORDER BY at DESC LIMIT ${SESSIONS_READ_MAX}`;
 
 const OPENING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position LIMIT 24`;

@@ -20,7 +20,11 @@ export interface AgentExchange {
   readonly space: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  readonly quotes: readonly { readonly role: 'user' | 'assistant'; readonly text: string }[];
+  readonly quotes: readonly {
+    readonly role: 'user' | 'assistant';
+    readonly text: string;
+    readonly source?: 'unverified';
+  }[];
 }
 
 export interface AgentBlock {
