@@ -154,7 +154,7 @@ export class ProxyError extends Error {
     return ERRORS[this.code].retry;
   }
 
-  /** What the user can do about it, in one sentence. */
+  /** The remedy for the user, in one sentence. */
   get hint(): string {
     return ERRORS[this.code].hint;
   }

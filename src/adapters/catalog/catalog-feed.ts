@@ -18,13 +18,13 @@ export const CATALOG_URL = 'https://models.dev/api.json';
 /** 254 kB packed and 3 MB unpacked in 2026: room for growth, and none for a bomb. */
 const PACKED_BYTES_MAX = 8 * 1024 * 1024;
 const BYTES_MAX = 32 * 1024 * 1024;
-/** Nobody waits for it: the person meanwhile chooses from what was there before. */
+/** No command waits for it: the person meanwhile chooses from the older catalog. */
 const ANSWER_MS = 15_000;
 
 /** RFC 9110: an entity tag is put back into a header as it came. */
 const ETAG = /^(?:W\/)?"[\u0021\u0023-\u007e]{0,200}"$/;
 
-/** Opens an upstream; closed by whoever opened it. */
+/** Opens an upstream; the caller closes it. */
 export type OpenUpstream = (
   settings: UpstreamSettings,
   limits: { readonly headersMs: number },
@@ -36,7 +36,7 @@ export type Fetched =
 
 export interface FeedRequest {
   readonly url: string;
-  /** Of the copy that is there; '' for none. */
+  /** Entity tag of the present copy; '' for none. */
   readonly etag: string;
   readonly signal: AbortSignal;
 }
@@ -65,7 +65,7 @@ export async function fetchCatalog(
     if (entries === undefined) return undefined;
     return { kind: 'new', entries, etag: readEtag(headerOf(answer.headers, 'etag')) };
   } catch {
-    // Whatever it was, the catalog of before is as good as it was.
+    // After any error the earlier catalog is as good as before.
     return undefined;
   } finally {
     await upstream.close();

@@ -5,9 +5,9 @@ import { type CachedCatalog, readCatalogCache, writeCatalogCache } from './catal
 import { CATALOG_URL, type Fetched, fetchCatalog, type OpenUpstream } from './catalog-feed.ts';
 
 /**
- * The catalog of providers, at once and without a network: the copy of at most 24 hours ago, else
- * an older copy or the snapshot of the package while a newer one is asked for in the background.
- * Nothing here ever fails: without a network there is one catalog less, and that is the snapshot.
+ * The catalog of providers, at once and without a network. It is the copy of the last 24 hours;
+ * else an older copy or the snapshot of the package, while a newer one is fetched in the
+ * background. Nothing here ever fails: without a network the snapshot is enough.
  */
 export interface OpenCatalog {
   /** The newest that is there now. */
@@ -23,7 +23,7 @@ export interface CatalogOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Absent: nobody is asked. */
+  /** Absent: the network is not asked. */
   readonly open?: OpenUpstream;
 }
 
@@ -67,7 +67,10 @@ function nextOf(
   return cached === undefined ? undefined : { ...cached, checkedAt: now };
 }
 
-/** $SVC_CATALOG_URL, a mirror of https or of this machine; 'off', or anything else, asks nobody. */
+/**
+ * $SVC_CATALOG_URL: a mirror by https or on this machine. 'off', or any other value, turns the
+ * network off.
+ */
 function sourceUrl(environment: CatalogOptions['environment']): string | undefined {
   const own = environment['SVC_CATALOG_URL'];
   if (own === undefined || own === '') return CATALOG_URL;

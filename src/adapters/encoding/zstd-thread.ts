@@ -16,7 +16,7 @@ export class ZstdThread {
 
   /** `limits.deadlineMs` counts from when the worker takes the job, not from when it waits. */
   async decode(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
-    // What the headers give away is refused before it waits for anyone.
+    // Refuses at once, before the queue, what the frame headers already show to be wrong.
     readZstdFrames(encoded, limits.decodedBytesMax);
     const job = this.#queue.then(() => this.#run(encoded, limits));
     this.#queue = job.catch(() => undefined);
@@ -88,7 +88,7 @@ function startWorker(): Running {
   return { worker, online };
 }
 
-/** 'late': no answer in time, or nobody waits for it any more, or the worker ended over this body. */
+/** 'late': no answer in time, or the caller stopped waiting, or the worker ended over this body. */
 function askWorker(
   worker: Worker,
   encoded: Buffer,

@@ -6,9 +6,9 @@ import { type FrameMeasure, measureZstdFrame } from '../../core/encoding/zstd-bl
 import { readZstdFrames, type ZstdFrame } from '../../core/encoding/zstd-frame.ts';
 
 /**
- * Decodes zstd with fzstd in a thread of its own, which the main thread ends when it takes too long.
- * fzstd only ever sees frames that were measured to the last sequence: it must never be asked to
- * find out whether a frame is whole, or how much memory it takes.
+ * Decodes zstd with fzstd in a thread of its own, which the main thread ends when it takes too
+ * long. fzstd only ever sees frames measured to the last sequence. It must never be the one to find
+ * out whether a frame is whole, or how much memory it takes.
  */
 export interface ZstdJob {
   readonly encoded: ArrayBuffer;
@@ -52,8 +52,8 @@ function measureAll(
 
 /**
  * The same frame with a header that states the measured size: fzstd then writes into one buffer of
- * that size instead of shifting a window after every block. "No sequences" takes one byte in it; two
- * are just as valid, but fzstd goes on to look for sequences and fails.
+ * that size instead of shifting a window after every block. "No sequences" takes one byte in it;
+ * two are just as valid, but fzstd goes on to look for sequences and fails.
  */
 function restate(encoded: Uint8Array, frame: ZstdFrame, measure: FrameMeasure): Uint8Array {
   const header = new DataView(new ArrayBuffer(9));

@@ -15,7 +15,7 @@ import {
 
 /**
  * Reads the configuration file. A link or another user's file is refused; modes that are too open
- * are told, not hidden. Messages never hold a piece of the file: it is made of secrets.
+ * are reported. Messages never hold a piece of the file: it is made of secrets.
  */
 
 export interface ConfigFile {

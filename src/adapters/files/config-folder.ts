@@ -18,7 +18,7 @@ export function configFolder(environment: Environment): string {
   return join(homeFolder(environment), '.config', 'svc');
 }
 
-/** An absolute path of the environment as it is; one that depends on the current folder is refused. */
+/** An absolute path from the environment; one that depends on the current folder is refused. */
 export function absolute(path: string, variable: string): string {
   if (isAbsolute(path)) return resolve(path);
   throw new FileError(`${variable} is not an absolute path.`, `Set it to one that starts with /.`);

@@ -1,13 +1,13 @@
 import { stampAt } from './config-file.ts';
 
 /**
- * Sees a changed configuration file (R31: within a second). It asks for the file's stamp instead of
- * waiting for events, because those get lost when a folder is replaced, on network disks, and when
- * the system has run out of watches.
+ * Sees a changed configuration file (R31: within a second). It polls the file's stamp instead of
+ * waiting for events. Those get lost when a folder is replaced, on network disks, and when the
+ * system has run out of watches.
  */
 
-// Two looks must agree before a change is told, so that a file is not read half written: at worst
-// this takes two periods and the read.
+// Two polls must agree before a change is reported, so that a file is not read half written. At
+// worst this takes two periods and the read.
 const PERIOD_MS = 250;
 
 export interface ConfigWatch {

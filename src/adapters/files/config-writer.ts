@@ -39,7 +39,7 @@ export async function updateConfigFile(
 }
 
 async function writeThroughStaging(folder: string, value: Value): Promise<void> {
-  // Made 0700 and under a name that did not exist: nobody can have put a link in it.
+  // Made 0700 and under a new name, so no link can be in it.
   const staging = await mkdtemp(join(folder, STAGING));
   try {
     await writeWithConf(staging, value);
@@ -97,7 +97,7 @@ async function checkAndSync(path: string): Promise<void> {
   }
 }
 
-/** What a writer that was killed has left, with a secret in it; a writer at work counts too. */
+/** Files left by a killed writer, with a secret in them; those of a writer at work count too. */
 export async function findLeftovers(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((): string[] => []);
   return names.filter((one) => one.startsWith(STAGING)).map((name) => join(folder, name));
@@ -113,7 +113,7 @@ export async function removeLeftovers(folder: string): Promise<readonly string[]
   }
 }
 
-// The lock is held by whoever calls this, so nobody is writing now.
+// The caller holds the lock, so no other process is writing now.
 async function removeStaged(folder: string): Promise<readonly string[]> {
   const paths = await findLeftovers(folder);
   for (const path of paths) await rm(path, { recursive: true, force: true });

@@ -6,14 +6,18 @@ import { codeOf } from './file-error.ts';
 import { FILE_MODE, isOwn, isPrivate, tighten, tightenFolder } from './private-folder.ts';
 import { databaseFile } from './database-file.ts';
 
-/** What svc makes in the data folder, and its modes. What else lies there is not svc's. */
+/**
+ * The files that svc makes in the data folder, and their modes. Other files there are not svc's.
+ */
 
-/** A folder: nobody gets at the files in it while it is private. */
+/** A folder: while it is private, other users cannot reach the files in it. */
 const OUTPUTS = 'outputs';
 const OWN_NAME = /^(?:memory\.db|(?:outbox|ledger)-.*\.journal$|proxy-\d+\.json$)/;
 /** Without the `-wal` and `-shm` that go with it. */
 const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
-/** A folder with more has journals of many killed processes: the first ones tell the story. */
+/**
+ * A folder with more has journals of many killed processes: the first ones show that well enough.
+ */
 const FILES_MAX = 1000;
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -36,7 +40,7 @@ export async function findSetAside(folder: string): Promise<readonly string[]> {
   return names.filter((name) => SET_ASIDE.test(name)).map((name) => join(folder, name));
 }
 
-/** What stands in the way of writing there: a file, the folder, or the one that it would be made in. */
+/** The path that cannot be written: a file, the folder, or the folder in which it would be made. */
 export async function findUnwritable(folder: string): Promise<string | undefined> {
   for (const path of [await nearestFolder(folder), databaseFile(folder)]) {
     const code = await access(path, constants.W_OK).then(() => '', codeOf);

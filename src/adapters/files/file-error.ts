@@ -1,10 +1,10 @@
 /**
- * A file or folder that svc will not use as it is. The message is for people: what happened and
- * where, never what the file holds.
+ * A file or folder that svc refuses to use. The message is for people: what happened and where,
+ * never the file's content.
  */
 export class FileError extends Error {
   override readonly name = 'FileError';
-  /** What to do about it: a whole sentence, with the command where there is one. */
+  /** The remedy: a whole sentence, with the command where there is one. */
   readonly hint: string;
 
   constructor(message: string, hint: string, options?: ErrorOptions) {
@@ -13,7 +13,7 @@ export class FileError extends Error {
   }
 }
 
-/** What to do about a folder that cannot be used, whichever of svc's it is. `code` is the system's. */
+/** The remedy for any folder of svc that cannot be used. `code` is the system's. */
 export function folderHint(code: string): string {
   const mend = FULL.includes(code) ? 'Make room on its disk' : 'Make it writable for you';
   return `${mend}, or name another folder: SVC_CONFIG_HOME for the configuration, SVC_DATA_HOME for everything else.`;

@@ -14,7 +14,7 @@ import { isAlive } from '../processes/processes.ts';
 // A write takes milliseconds; a person who runs two commands at once waits this long at most.
 const WAIT_MS = 5000;
 const POLL_MS = 25;
-/** No write lives this long: its process id belongs to somebody else by now. */
+/** No write takes this long: its process id belongs to another program by now. */
 const STALE_MS = 60_000;
 
 /** Runs `work` while holding the lock. Throws FileError when it cannot be had in five seconds. */

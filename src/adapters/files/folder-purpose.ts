@@ -28,8 +28,8 @@ export interface FolderKind {
 }
 
 /**
- * Whether the folder's mode has to be tightened, and may be. Throws FileError for a folder that svc does
- * not use as it is.
+ * Whether the folder's mode must be tightened, and may be. Throws FileError for a folder that svc
+ * refuses to use.
  */
 export function mustTighten(path: string, stat: Stats, kind: FolderKind = {}): boolean {
   if (process.platform === 'win32') return false;

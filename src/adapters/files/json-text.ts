@@ -2,7 +2,7 @@ import { applyEdits, modify, parse, type ParseError } from 'jsonc-parser';
 
 /** Edits of a JSON text that keep its comments and order; what stands beside may be laid out anew. */
 
-/** What the text says, comments and trailing commas allowed; undefined when it is not valid. */
+/** Parses JSON with comments and trailing commas; undefined when it is not valid. */
 export function parseJsonText(text: string): unknown {
   const errors: ParseError[] = [];
   const value: unknown = parse(text, errors, { allowTrailingComma: true });

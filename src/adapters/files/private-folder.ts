@@ -119,7 +119,7 @@ export function foreignError(path: string): FileError {
   return new FileError(`${path} belongs to another user.`, folderHint(''));
 }
 
-/** What the system said of a folder, for people. */
+/** An error for people, from the system's error about a folder. */
 export function folderError(path: string, cause: unknown): FileError {
   const code = codeOf(cause);
   if (code === 'ENOENT')

@@ -21,7 +21,7 @@ export interface OwnFolder {
   readonly isStandard: boolean;
   /** The number of folders above it that svc may have made: `.local` and `share`, for example. */
   readonly parents: number;
-  /** Entries that svc makes in a folder that belongs to somebody. */
+  /** Names of the entries that svc makes in a folder that is not its own. */
   readonly ownNames: RegExp;
   /** Entries that stay although svc made them. */
   readonly kept?: RegExp;

@@ -8,9 +8,9 @@ const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
 const FLAGS = O_CREAT | O_EXCL | O_WRONLY | (O_NOFOLLOW ?? 0);
 
 export interface Replacement {
-  /** Where the draft is made, in the same folder; beside the file unless told. */
+  /** Path of the draft, in the same folder; beside the file by default. */
   readonly draft?: string;
-  /** 0600 unless told; given on the handle, so that the umask has no say. */
+  /** 0600 by default; set on the handle, so that the umask has no effect. */
   readonly mode?: number;
   /** False for what need not outlive a power cut, and must not wait for the disk. */
   readonly isSynced?: boolean;

@@ -3,8 +3,9 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import type { Environment } from '../../core/settings/config-values.ts';
 
 /**
- * What coding agents have in the user's home: read to tell whether they point at the proxy, never
- * written. They hold credentials of their own, so nothing of them is repeated but what is asked for.
+ * The settings files of coding agents in the user's home: read to find out whether they point at
+ * the proxy, never written. They hold credentials of their own, so svc repeats only the values that
+ * it looks for.
  */
 
 /** Settings are kilobytes; Claude Code's state of many projects some megabytes. */

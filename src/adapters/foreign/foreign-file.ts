@@ -8,7 +8,7 @@ import { replaceFile } from '../files/replace-file.ts';
 
 /**
  * A configuration file of another program, in the user's home. It is replaced as a whole or not at
- * all; a symbolic link stays one, and mode and bytes of everything else stay as they are.
+ * all; a symbolic link stays one, and mode and all other bytes stay unchanged.
  */
 export interface ForeignFile {
   /** Behind all links. */

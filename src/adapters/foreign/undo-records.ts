@@ -6,8 +6,8 @@ import { ensurePrivateFolder, syncFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
- * What svc did to the files of other programs, in its own data folder: a record that says how to
- * undo it, and the file as it was before. Both are 0600: such files hold credentials.
+ * Records in svc's data folder of its changes to other programs' files: how to undo the change, and
+ * the file as it was before. Both are 0600: such files hold credentials.
  */
 export class UndoRecords {
   readonly #folder: string;

@@ -18,10 +18,10 @@ import { crc32 } from 'node:zlib';
 import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 
 /**
- * An append-only file that survives a kill of the process: one synchronous write a call (4 us),
- * synced in the background (a sync takes 4 to 16 ms, which nobody can wait for). Each process
- * writes a file of its own; what a dead process left is read by the next one. It never blocks on
- * another process and never trusts a line whose length and checksum do not agree.
+ * An append-only file that survives a kill of the process. A call makes one synchronous write (4
+ * us); the sync runs in the background, as it takes 4 to 16 ms. Each process writes a file of its
+ * own, and the next process reads the files of dead ones. It never blocks on another process and
+ * never trusts a line whose length and checksum do not agree.
  */
 
 /** A power cut takes at most the last half second and the time of a sync; R27 allows a second. */
@@ -36,7 +36,7 @@ const SILENCE_MS = 24 * 3600 * 1000;
 
 export interface JournalOptions {
   readonly folder: string;
-  /** What the lines are: the first part of the file's name. */
+  /** The kind of lines: the first part of the file's name. */
   readonly name: string;
   /** Bytes of the file. */
   readonly bytesMax: number;
@@ -128,7 +128,9 @@ export class Journal {
     return file;
   }
 
-  /** What waits was read from nowhere else: the deleted file still has it, as long as it is open. */
+  /**
+   * The pending lines are on disk nowhere else; the deleted file still holds them while it is open.
+   */
   #copyLines(from: number, to: number): void {
     const lines = Buffer.alloc(this.#bytes);
     const read = readSync(from, lines, 0, lines.length, 0);
@@ -159,7 +161,7 @@ export interface OrphanedJournal {
   remove(): void;
 }
 
-/** The values of all journals of this name, whoever owns them; only to be looked at. */
+/** The values of all journals of this name, whichever process owns them; for reading only. */
 export function readJournals({ folder, name }: Pick<JournalOptions, 'folder' | 'name'>): unknown[] {
   return fileNames(folder).flatMap((file) => {
     if (!file.startsWith(`${name}-`)) return [];
@@ -242,7 +244,7 @@ function isAlive(pid: number, startedAt: number): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it lives, but is somebody else's.
+    // EPERM: the process lives, but belongs to another user.
     return error instanceof Error && Reflect.get(error, 'code') === 'EPERM';
   }
   const start = startOf(pid);

@@ -9,8 +9,9 @@ import {
 import { isTime } from '../../core/memory/times.ts';
 
 /**
- * A ledger entry as it is kept: one shape for all kinds, in the journal and in the table. It is the
- * shape of earlier releases, so that theirs are read; only this file knows which column says what.
+ * A ledger entry as it is stored: one shape for all kinds, in the journal and in the table. Earlier
+ * releases used the same shape, so their entries can be read. Only this file knows the meaning of
+ * each column.
  */
 export interface LedgerRow {
   readonly key: string;
@@ -113,7 +114,7 @@ function blockFact({ block, form, dropsEarlier }: BlockFact): BlockFact {
 
 /** Before the form of the stubs. No mark of an output or exchange begins so. */
 const FORM = '!';
-/** Of a row that names none, as the first release wrote them. */
+/** The form of a row that names none, as the first release wrote them. */
 const FIRST_FORM = 1;
 
 function textOf(leftOut: LeftOut): string {

@@ -185,7 +185,7 @@ export class JournalLedger implements Ledger {
 
   async #drainAfter(earlier: Promise<void>): Promise<void> {
     await earlier;
-    // What is recorded in one go is sent in one go.
+    // Entries recorded in the same tick are sent in one call.
     await new Promise((resolve) => setImmediate(resolve));
     const isDone = await this.#drain();
     this.#isDraining = false;

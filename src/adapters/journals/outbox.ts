@@ -6,9 +6,9 @@ import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from 
 import { isTime } from '../../core/memory/times.ts';
 
 /**
- * Captures on their way to the memory. They are in a journal from the moment they are kept until
- * the memory says that it holds them, so neither a kill nor a memory that is away loses one. A
- * record may be delivered twice and is stored once: the memory goes by its digest.
+ * Captures on their way to the memory. A journal holds them until the memory says that it has them,
+ * so neither a kill nor an unreachable memory loses one. A record may be delivered twice and is
+ * stored once: the memory identifies it by its digest.
  */
 
 /** The journal's, unless it is for another memory than the one on this machine. */
@@ -19,8 +19,8 @@ const JOURNAL_BYTES_MAX = 64 * 1024 * 1024;
 const BATCH_RECORDS_MAX = 64;
 const BATCH_CHARS_MAX = 1024 * 1024;
 /**
- * What is kept within this time is one commit: a prompt and its answer. A capture must be recallable
- * after 50 ms, of which a commit takes 10 on a slow disk, and a timer of a busy process is late.
+ * Captures within this time are one commit: a prompt and its answer. A capture must be recallable
+ * after 50 ms. A commit takes 10 of them on a slow disk, and a timer of a busy process is late.
  */
 const GATHER_MS = 10;
 /** One call; a memory that needs longer is tried again. */
@@ -38,7 +38,10 @@ interface WaitingRecord {
   readonly record: MemoryRecord;
   /** JSON, as it stands in the journal. */
   readonly line: string;
-  /** Of a dead process: its journal goes when the last of its records is safe. */
+  /**
+   * Set for the record of a dead process: its journal is removed when the last of its records is
+   * safe.
+   */
   readonly orphan?: Orphan;
 }
 
@@ -49,7 +52,7 @@ interface Orphan {
 
 export interface OutboxOptions {
   readonly folder: string;
-  /** Of the journal: what waits for one memory must not go to another. */
+  /** Name of the journal: records for one memory must not go to another. */
   readonly name?: string;
   readonly target: Pick<Memory, 'capture'>;
   report(line: string): void;
@@ -114,7 +117,7 @@ export class JournalOutbox implements Outbox {
     this.#settled.clear();
   }
 
-  /** What still waits stays in the journal for the next process. */
+  /** Waiting records stay in the journal for the next process. */
   close(): void {
     this.#isClosed = true;
     this.#wake();
@@ -145,7 +148,7 @@ export class JournalOutbox implements Outbox {
       const records = journal.values.flatMap((value) => recordFrom(value) ?? []);
       const orphan: Orphan = { journal, left: 0 };
       for (const record of records) {
-        // What waits already stands in a journal of its own.
+        // A record that waits already is in another journal.
         if (this.#isKnown(keyOf(record))) continue;
         orphan.left += 1;
         this.#add({ record, line: JSON.stringify(record), orphan });

@@ -5,15 +5,15 @@ import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 
 /**
  * Starts svc itself as a process of its own, which outlives the terminal and the command that
- * started it. What it would say on a terminal goes to a log in the data folder.
+ * started it. Its terminal output goes to a log in the data folder.
  */
 export interface Background {
   readonly pid: number;
   /** False once the process has ended. */
   isRunning(): boolean;
-  /** What it has said since it was started. */
+  /** Its output since it was started. */
   said(): string;
-  /** Lets go of it: this process may end before it does. */
+  /** Detaches it: this process may end before it does. */
   release(): void;
 }
 

@@ -4,8 +4,8 @@ import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../../core/http/proxy
 import { codeOf } from '../files/file-error.ts';
 
 /**
- * Asks who listens on the proxy's address. Sends no token and no body: until it has shown that it
- * knows the token, whoever listens there is a stranger (T4).
+ * Finds out which program listens on the proxy's address. It sends no token and no body: until the
+ * listener has proven that it knows the token, it is a stranger (T4).
  */
 
 /** 'svc': an answer such as only svc gives; 'stranger': another program; 'silent': no answer in time. */
@@ -78,7 +78,7 @@ function healthOf(answer: IncomingMessage, body: string): Health {
   return typeof proof === 'string' ? { listener, proof } : { listener };
 }
 
-// The header of every answer of svc, or its name in the body; neither tells a version.
+// The header of every answer of svc, or its name in the body; neither contains a version.
 function isSvc({ statusCode, headers }: IncomingMessage, body: string): boolean {
   return statusCode === 200 && ('x-svc-local-proxy' in headers || /"svc\b/.test(body));
 }

@@ -19,7 +19,7 @@ export interface LocalAnswer {
 
 /** A small model answers sixteen tokens in seconds; a queue at the provider may take longer. */
 const ANSWER_MS = 60_000;
-/** Of an answer of sixteen tokens. */
+/** Limit for an answer of sixteen tokens. */
 const BODY_CHARS_MAX = 1024 * 1024;
 
 /** Undefined when there was no whole answer in time. */

@@ -53,7 +53,7 @@ function rowsIn(text: string): readonly RequestRow[] {
   }
 }
 
-/** What the view reads; the proxy has proven to be svc, perhaps of another version. */
+/** The members that the view reads; the proxy has proven to be svc, perhaps of another version. */
 function isRow(value: unknown): value is RequestRow {
   const texts = ['id', 'client', 'kind', 'model', 'space', 'conversation', 'end', 'memoryState'];
   const numbers = ['at', 'status', 'originalInputTokens', 'forwardedInputTokens', 'recalledTokens'];

@@ -7,9 +7,9 @@ import { isAlive } from './processes.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
- * Which proxies run on a data folder: a file of 0600 for each, which its process removes when it
- * ends. What a file says is a hint only: a killed process leaves its file behind, and its id may
- * belong to another program by now. Whoever acts on it asks the process first.
+ * The proxies that run on a data folder: a file of 0600 for each, which its process removes when it
+ * ends. A file is a hint only: a killed process leaves its file behind, and its id may belong to
+ * another program by now. So a caller must ask the process before it acts on a file.
  */
 export interface RunFile {
   readonly pid: number;
@@ -28,7 +28,7 @@ const UPSTREAM = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 const NAME = /^proxy-(\d{1,10})\.json$/;
 /** A file is 120 bytes, and up to 40 more for each refused key. */
 const BYTES_MAX = 4096;
-/** More proxies than this on one folder are files that nobody removed. */
+/** More files than this on one folder are leftovers of dead processes. */
 const FILES_MAX = 100;
 
 /** Throws FileError when the folder cannot be used. */
@@ -46,7 +46,7 @@ export async function writeRunFile(folder: string, run: RunFile): Promise<void> 
 }
 
 export async function removeRunFile(folder: string, pid: number): Promise<void> {
-  // What cannot be removed is stale from now on, and known as such.
+  // A file that cannot be removed is stale, and readers recognise that.
   await rm(pathOf(folder, pid), { force: true }).catch(() => undefined);
 }
 

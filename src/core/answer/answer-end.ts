@@ -3,9 +3,9 @@ import type { Dialect } from '../conversation/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 
 /**
- * Finds the chunk with which a provider's answer ends, while the chunks pass by: the client acts
- * on the end event as soon as its blank line is in, and what must be on disk by then has to be
- * written before that chunk is forwarded. Finding too much is harmless, missing the end is not.
+ * Finds the chunk with which a provider's answer ends, while the chunks pass by. The client acts on
+ * the end event as soon as its blank line is in, so svc must write to disk before it forwards that
+ * chunk. Finding too much is harmless, missing the end is not.
  */
 export class AnswerEnd {
   readonly #marks: readonly string[];

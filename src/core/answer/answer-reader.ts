@@ -64,7 +64,7 @@ export class AnswerReader {
     return true;
   }
 
-  /** What the answer says so far. May be called early, again, and before further chunks. */
+  /** The answer read so far. May be called early, again, and before further chunks. */
   finish(): Answer {
     this.#readBatch();
     if (this.#form === 'json') this.#readBody();
@@ -117,7 +117,8 @@ export class AnswerReader {
     this.#batchBytes = 0;
   }
 
-  // Lines may end in CR alone. Nobody sends that, so only the end of the answer looks for it.
+  // Lines may end in CR alone. No provider sends that, so svc looks for it only at the end of the
+  // answer.
   #readHeldLines(): void {
     const held = Buffer.concat(this.#held);
     const lastLineEnd = held.lastIndexOf(CR);

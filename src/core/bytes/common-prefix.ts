@@ -1,5 +1,5 @@
-// One native comparison covers so much that its call costs nothing against the compare itself, and
-// little enough that finding the exact byte inside the block that differs costs little more.
+// A block is long enough that the native call costs nothing beside the comparison. It is short
+// enough that finding the exact byte inside the differing block costs little more.
 const BLOCK_BYTES = 65_536;
 
 // Below this, a loop is as fast as a call.

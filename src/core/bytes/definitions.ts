@@ -72,7 +72,7 @@ export function definitionOf(
   return { line: found.line, next: next?.line };
 }
 
-// What file tools put in front of a line: `   12→`, `12<tab>`.
+// Line numbers that file tools put in front of a line: ` 12→`, `12<tab>`.
 const NUMBERED = /^ {0,8}\d{1,7}(?:→|\t)/;
 
 function startOf(line: string): { readonly text: string; readonly indent: number } {

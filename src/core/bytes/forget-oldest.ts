@@ -1,4 +1,4 @@
-/** What remembers in an order: a Map or a Set. */
+/** A collection with an order: a Map or a Set. */
 interface Remembered<Key> {
   readonly size: number;
   keys(): IterableIterator<Key>;
@@ -6,8 +6,8 @@ interface Remembered<Key> {
 }
 
 /**
- * Holds what a process remembers within its bound: what has stood there longest goes, until there are
- * at most `max`. Whoever wants the order of last use takes an entry out before it is put in again.
+ * Bounds a collection: removes the oldest entries until at most `max` are left. A caller that wants
+ * the order of last use takes an entry out before it puts it in again.
  */
 export function forgetOldest<Key>(remembered: Remembered<Key>, max: number): void {
   if (remembered.size <= max) return;

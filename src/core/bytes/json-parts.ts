@@ -64,6 +64,6 @@ function* parseValue(
     values.push(parsed.value);
     if (pace.isDue(at - element)) yield;
   }
-  // What follows the last element is the end of the list, or this is no JSON.
+  // After the last element comes the end of the list, or this is no JSON.
   return skipSpace(bytes, at) === end - 1 ? { value: values } : undefined;
 }

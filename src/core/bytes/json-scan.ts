@@ -1,10 +1,10 @@
 /**
- * Finds where things are in a JSON text, without building values: strings are jumped over, depth is
- * counted, nothing else is read.
+ * Finds values in a JSON text without building them: strings are jumped over, depth is counted,
+ * nothing else is read.
  *
- * Every function is total. Whatever the bytes, it ends, in time linear in them, and does not throw;
- * "not JSON" is -1 or undefined. The scanner does not prove that a text is JSON, that is
- * JSON.parse's work; on a text that is, its offsets are exact.
+ * Every function is total. It ends for any bytes, in time linear in them, and does not throw; "not
+ * JSON" is -1 or undefined. The scanner does not prove that a text is JSON; JSON.parse does. For
+ * valid JSON its offsets are exact.
  */
 import type { Span } from './span.ts';
 
@@ -120,7 +120,7 @@ export interface ValueLimits {
 const NO_OTHER_LIMITS: ValueLimits = {};
 
 /**
- * Offset after the value that begins at `start`, or -1: nothing begins there, it has no end, it nests
+ * Offset after the value that begins at `start`. -1: nothing begins there, it has no end, it nests
  * deeper than `levels`, or it has more than `parts` strings and bytes outside of strings.
  */
 export function valueEnd(bytes: Buffer, start: number, limits = NO_OTHER_LIMITS): number {
@@ -230,7 +230,7 @@ export function findMember(bytes: Buffer, key: string): number {
 
 /**
  * Whether the rest of the body, after the value that ended at `end`, closes the body's own object
- * without a second member `key`: a body that has two says two things, and a provider may read the other one.
+ * without a second member `key`. With two such members, a provider may read the other one.
  */
 export function endsWithout(bytes: Buffer, end: number, key: string): boolean {
   let at = end;

@@ -6,7 +6,10 @@
  */
 
 export const PATTERN_CHARS_MAX = 200;
-/** States of a pattern: `x{1,40}` is 40 of them. What needs more is looked for as it stands. */
+/**
+ * States of a pattern: `x{1,40}` is 40 of them. A pattern that needs more is searched as plain
+ * text.
+ */
 const STATES_MAX = 1_000;
 const REPEATS_MAX = 100;
 /** A step is one state at one character. So many take less than a second. */
@@ -53,7 +56,7 @@ interface Place {
   readonly at: number;
 }
 
-/** What a state does: reads a character, looks at an edge, goes on in one or two ways, or has matched. */
+/** The actions of a state: read a character, check an edge, go on in one or two ways, or match. */
 type State =
   | { readonly kind: 'one'; readonly test: Test }
   | { readonly kind: 'edge'; readonly edge: Edge }

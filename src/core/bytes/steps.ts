@@ -1,6 +1,6 @@
 /**
- * Long work in steps. A generator yields where other work may go first; whoever runs it decides whether
- * there is any. Nothing here waits or knows the time.
+ * Long work in steps. A generator yields where other work may go first; its runner decides whether
+ * to pause. Nothing here waits or knows the time.
  */
 export type Steps<Result> = Generator<void, Result, void>;
 

@@ -38,7 +38,10 @@ export class Tally {
     this.#add(number, value);
   }
 
-  /** The keys with the highest sums, best first; of equal ones the higher key. None of `without`. */
+  /**
+   * The keys with the highest sums, best first; of equal ones the higher key. Keys in `without` are
+   * left out.
+   */
   highest(count: number, without: ReadonlySet<number> = NONE): number[] {
     const keys: number[] = [];
     const sums: number[] = [];

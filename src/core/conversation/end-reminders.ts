@@ -1,8 +1,9 @@
 /**
- * Tells what a tool said from the reminders that a client glued to the end of its output.
+ * Separates a tool's output from the reminders that a client appended to it.
  *
- * Claude Code puts there what the person types while the agent works, the context of hooks, and notes
- * that change from request to request. None of it is the tool's: it is neither stored nor replaced.
+ * Claude Code appends the person's messages typed while the agent works, the context of hooks, and
+ * notes that change from request to request. These are not the tool's: svc neither stores nor
+ * replaces them.
  */
 
 const REMINDER = '<system-reminder>';
@@ -10,8 +11,8 @@ const REMINDER_END = '</system-reminder>';
 const LINE_REMINDER = `\n${REMINDER}`;
 
 /**
- * What opens a reminder in which a person speaks. What they typed may hold any tag, so everything from
- * here on is theirs, wherever the tags seem to close.
+ * The opening of a reminder in which a person speaks. The person may type any tag, so everything
+ * from here on is theirs, wherever the tags seem to close.
  */
 const TYPED_FRAMES: readonly string[] = [
   `${REMINDER}\nThe user sent the following message:`,
@@ -19,8 +20,8 @@ const TYPED_FRAMES: readonly string[] = [
 ];
 
 /**
- * How many characters of an output its tool said. Only whole reminders at the very end are the
- * client's: one further up stands in a file that the tool read, and is kept with it.
+ * The number of characters of an output that came from its tool. Only whole reminders at the very
+ * end are the client's: one further up came from a file that the tool read, and is kept with it.
  */
 export function toolTextLength(text: string): number {
   const typed = typedFrameStart(text);
@@ -61,9 +62,9 @@ function lastReminderStart(text: string): number {
 const FRAMES_MAX = 16;
 
 /**
- * What the person typed while the agent worked, out of the reminders at the very end of an output.
- * A frame that anything but whole reminders follows stands in a file, and so does one in which a
- * reminder closes early: neither is the client's.
+ * The person's message typed while the assistant worked, from the reminders at the very end of an
+ * output. A frame is a file's if anything but whole reminders follows it, or if a reminder closes
+ * early in it: neither is the client's.
  */
 export function typedInOutput(text: string): string {
   const trimmed = text.trimEnd();
@@ -114,11 +115,13 @@ function typedInReminder(inside: string): string {
   return head === undefined ? '' : withoutFrameEnd(inside.slice(head.length));
 }
 
-/** The client's own words behind what was typed: a last paragraph that tells the model what to do. */
+/**
+ * The client's own words after the typed text: a last paragraph with instructions for the model.
+ */
 const FRAME_END =
   /^(?:This is how Claude Code surfaces|(?:IMPORTANT|NOTE|Note|Please|After|Address|Do not|You (?:must|should))\b[^]*\b(?:message|user|request)\b)/;
 
-/** What was typed in a frame, without the sentences that the client put behind it. */
+/** The typed text of a frame, without the sentences that the client put behind it. */
 export function withoutFrameEnd(text: string): string {
   const last = text.lastIndexOf('\n\n');
   const isClients = last !== -1 && FRAME_END.test(text.slice(last + 2));

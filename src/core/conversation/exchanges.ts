@@ -11,8 +11,8 @@ export interface Round {
   /** Items that hold the calls. */
   readonly calls: readonly number[];
   /**
-   * Items that answer them, wherever they stand: results may arrive late, and a person's next
-   * message may share an item with the last result, which then lies in the next exchange.
+   * Items that answer them, wherever they are. Results may arrive late, and a person's next message
+   * may share an item with the last result, which then lies in the next exchange.
    */
   readonly results: readonly number[];
 }
@@ -23,11 +23,11 @@ export interface Exchange {
   readonly end: number;
   /** The newest item with human text; undefined for what precedes the first human item. */
   readonly human: number | undefined;
-  /** What the person typed, several messages in a row joined by a blank line. */
+  /** The person's text; several messages in a row are joined by a blank line. */
   readonly humanText: string;
   /** Some of it stood where a tool or a file could have written it. */
   readonly isUnverified: boolean;
-  /** What the assistant showed, its texts joined by a blank line. */
+  /** The assistant's visible texts, joined by a blank line. */
   readonly assistantText: string;
   /** Nothing was said since the person's text or the last tool result: an answer is due. */
   readonly isOpen: boolean;

@@ -1,12 +1,15 @@
 /**
  * Says whether two items are the same item, and two conversations the same conversation so far.
  *
- * A digest is over what an item says. Claude Code moves its cache mark to the newest message at
- * every request and turns a one-block list back into a string when the mark leaves it: neither
- * counts. In Responses an input may be a string, a message, or a message that states its type, and SDKs
- * change from one to the other within a conversation: that does not count either. Spacing does not count. Everything else does, in the order and the form in which the
- * client wrote it, so that 2^53+1 is not 2^53. (A character written as it is and the same one
- * written as an escape are different here: no client changes that between its own requests.)
+ * A digest covers the content of an item, not everything that a client may rewrite. Claude Code
+ * moves its cache mark to the newest message at every request, and turns a one-block list back into
+ * a string when the mark leaves it: neither counts. In Responses an input may be a string, a
+ * message, or a message that states its type. SDKs change from one to the other within a
+ * conversation: that does not count either, and spacing does not.
+ *
+ * Everything else counts, in the order and the form in which the client wrote it, so that 2^53+1 is
+ * not 2^53. (A character and its escape are different here: no client changes that between its own
+ * requests.)
  */
 import { hash } from 'node:crypto';
 import {
@@ -26,7 +29,7 @@ import {
 } from '../bytes/json-scan.ts';
 import type { Span } from '../bytes/span.ts';
 
-// String content is written as the one block that it stands for.
+// String content is written like a list with this one text block.
 const BLOCK_OPEN = Buffer.from('[{"type":"text","text":');
 const BLOCK_CLOSE = Buffer.from('}]');
 
@@ -73,7 +76,7 @@ export function chainFingerprint(previous: string, digest: string): string {
   return hash('sha256', previous + digest, 'base64url');
 }
 
-/** Collects the bytes that count. What is contiguous in the body is taken without a copy. */
+/** Collects the bytes that count. Bytes contiguous in the body are taken without a copy. */
 class CanonicalWriter {
   readonly #bytes: Buffer;
   readonly #forms: ItemForms;
@@ -144,7 +147,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** `opening`: of the block that a string stands for. */
+  /** `opening`: of the block that a string is written as. */
   #writeContent(start: number, opening = BLOCK_OPEN): number {
     const bytes = this.#bytes;
     if (opensString(bytes, start)) {
@@ -168,7 +171,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** A value as it is, without the spaces between its parts. */
+  /** A value without the spaces between its parts. */
   #writeCompact(start: number): number {
     const bytes = this.#bytes;
     const end = valueEnd(bytes, start);

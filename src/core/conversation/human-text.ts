@@ -3,18 +3,18 @@ import { typedInOutput, withoutFrameEnd } from './end-reminders.ts';
 import { type Meaning, WRAPPERS } from './wrappers.ts';
 
 /**
- * Tells what a person typed from what the client put around it.
+ * Separates a person's typed text from the text that the client put around it.
  *
- * Getting this wrong in one direction loses a memory; in the other it stores a file's or a model's
- * words as the person's own, for good. So a doubtful block counts as not typed.
+ * An error in one direction loses a memory. In the other, svc stores a file's or a model's words as
+ * the person's own, for good. So a doubtful block counts as not typed.
  *
  * Texts here may be hostile (a file that the client pasted in): every rule reads a text a constant
  * number of times, and no regular expression may backtrack over it.
  */
 
-/** What the texts of one user message say. */
+/** The facts that the texts of one user message give. */
 export interface UserText {
-  /** What the person typed, several blocks joined by a newline; '' when nobody typed anything. */
+  /** The typed text, several blocks joined by a newline; '' when nothing was typed. */
   readonly humanText: string;
   /** The person stopped the assistant before typing what is in this message. */
   readonly isInterruption: boolean;
@@ -48,7 +48,7 @@ export function readUserText(texts: readonly string[], isReply: boolean): UserTe
   for (const text of texts) {
     const meaning = meaningOf(text);
     if (meaning === 'summary') {
-      // What was typed before it was said in the history that it stands for.
+      // Text typed before the summary belongs to the history that it replaces.
       isSummary = true;
       state.typed = [];
     }
@@ -68,7 +68,7 @@ interface Reading {
   /** A text without a frame is typed. */
   isOpen: boolean;
   isInterruption: boolean;
-  /** What the block before says about this one. */
+  /** How the block before says that this one must be read. */
   next: 'skipped' | 'reply' | undefined;
 }
 
@@ -140,7 +140,7 @@ function after(text: string, mark: string): string {
   return start === -1 ? '' : text.slice(start + mark.length);
 }
 
-/** What is left of a block without the parts that clients glue to typed text. */
+/** The text of a block without the parts that clients add to typed text. */
 function unwrap(text: string): string {
   if (INJECTED_WHOLE.has(text.trim()) || isShellRun(text) || text.includes(AUTOMATED)) return '';
   const stated = typedElement(withoutStdin(text));
@@ -267,8 +267,8 @@ export function withoutReminders(text: string): string {
   return withoutLeftover(rest.join('\n'));
 }
 
-// A reminder may quote a file that holds the closing tag. What stands before a tag that closes
-// nothing came out of such a file.
+// A reminder may quote a file that holds the closing tag. Text before an unmatched closing tag came
+// out of such a file.
 function withoutLeftover(text: string): string {
   const end = text.lastIndexOf(REMINDER_END);
   return end === -1 ? text : text.slice(end + REMINDER_END.length);

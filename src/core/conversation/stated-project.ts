@@ -34,7 +34,10 @@ const MARKS_MAX = 64;
 const STATES_LAST = 'operating inside pi, a coding agent harness';
 const HEAD_CHARS = 400;
 
-/** `texts`: a system message's, or the system prompt's. Of several folders the client's own place counts. */
+/**
+ * `texts`: a system message's, or the system prompt's. When they name several folders, the client's
+ * own place counts.
+ */
 export function projectInSystem(texts: readonly string[]): StatedProject {
   const folders = foldersIn(texts);
   const isLast = texts.some((text) => text.slice(0, HEAD_CHARS).includes(STATES_LAST));

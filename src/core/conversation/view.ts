@@ -2,8 +2,8 @@ import type { Span } from '../bytes/span.ts';
 import type { Dialect } from './dialect.ts';
 
 /**
- * What the rest of svc knows about a request body: a typed view over bytes that stay the truth.
- * Nothing here owns text that is forwarded; edits are made on `bytes` by span.
+ * A typed view of a request body, whose bytes stay the truth. Nothing here owns text that is
+ * forwarded; edits are made on `bytes` by span.
  */
 
 export type ItemRole = 'user' | 'assistant' | 'system' | 'tool' | 'other';
@@ -13,17 +13,17 @@ export interface ToolCall {
   readonly name: string;
 }
 
-/** What a client's own instruction, not a person's, asks of the model in this request. */
+/** The task that a client's own instruction, not a person's, gives the model in this request. */
 export type ClientOrder = 'compaction' | 'side';
 
 /**
- * What one element of `messages` or `input` says, read once from its parsed JSON. Depends on the
- * element and the dialect alone, never on its neighbours, so it can be cached by position as long
- * as the bytes before and of it stay the same.
+ * The facts about one element of `messages` or `input`, read once from its parsed JSON. They depend
+ * on the element and the dialect alone, never on its neighbours. So they can be cached by position
+ * as long as the bytes up to its end stay the same.
  */
 export interface ItemTraits {
   readonly role: ItemRole;
-  /** What a person typed, client wrappers removed; '' when nobody typed anything here. */
+  /** The person's text, client wrappers removed; '' when nothing was typed here. */
   readonly humanText: string;
   /** Visible assistant text; '' for reasoning, tool calls and everything else. */
   readonly assistantText: string;
@@ -35,13 +35,13 @@ export interface ItemTraits {
   readonly toolResultIds: readonly string[];
   /** Thinking, encrypted reasoning or a provider's compaction: bytes that must stay as they are. */
   readonly hasReasoning: boolean;
-  /** Stands for an item that only the provider holds (`item_reference`). */
+  /** A reference to an item that only the provider holds (`item_reference`). */
   readonly isReference: boolean;
   /** The person stopped the assistant here: what it had said so far is not a whole answer. */
   readonly isInterruption: boolean;
-  /** It stands for the history before it, of which clients repeat what was typed. */
+  /** It replaces the history before it, and clients repeat that history's typed texts. */
   readonly isSummary?: true | undefined;
-  /** What a person typed came inside a tool's output, where a file could write it too. */
+  /** The person's text came inside a tool's output, where a file could write it too. */
   readonly isUnverified?: true | undefined;
   /** The project folder that the client states in this item's text, when it does. */
   readonly workingFolder?: string | undefined;
@@ -64,15 +64,15 @@ export interface Item extends ItemTraits, Span {
 }
 
 /**
- * What the conversation has said up to and including an item. It is kept on the item, so that a
- * request which adds two items to a thousand asks two of them, not a thousand.
+ * Facts about the conversation up to and including an item. They are kept on the item, so that a
+ * request which adds two items to a thousand reads two of them, not a thousand.
  */
 export interface SoFar {
   /** Estimated tokens of the items. */
   readonly tokens: number;
   /** The longest lifetime of the prompt cache that a mark asks for, in milliseconds; 0 without one. */
   readonly cacheMs: number;
-  /** What a person typed first; '' while nobody has. */
+  /** The person's first text; '' before there is one. */
   readonly firstHumanText: string;
   /** Stated first in a system message. */
   readonly systemFolder: string | undefined;
@@ -83,7 +83,7 @@ export interface SoFar {
   /** The order in the first item of role 'system', if it gives one. */
   readonly systemOrder: ClientOrder | undefined;
   readonly hasSystem: boolean;
-  /** An item stands for one that only the provider holds. */
+  /** An item refers to one that only the provider holds. */
   readonly hasReference: boolean;
   /** Items with human text, the newest first. */
   readonly humans: HumanChain | undefined;
@@ -133,14 +133,14 @@ export interface RequestView {
   readonly tokens: number;
 }
 
-/** What a request is for. Memory acts on 'main' alone. */
+/** The purpose of a request. Memory acts on 'main' alone. */
 export type RequestKind = 'main' | 'subagent' | 'side' | 'compaction' | 'count';
 
-/** Who asks, for what, in which conversation. */
+/** The client of a request, its purpose and its conversation. */
 export interface RequestIdentity {
   /** Short name of the client program: 'claude-code', 'codex', 'opencode', …; 'unknown' otherwise. */
   readonly client: string;
-  /** svc tells the client's own texts from typed ones. */
+  /** svc can separate the client's own texts from typed ones. */
   readonly isKnown: boolean;
   readonly kind: RequestKind;
   /** The client's own conversation id, or '' when it states none. */

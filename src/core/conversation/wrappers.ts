@@ -4,12 +4,13 @@
  */
 
 /**
- * `injected`: not typed. `interruption`: the same, and what follows in the message is typed, even
- * after a tool result. `queued`: typed while the assistant worked, inside a frame. `command`: only
- * its arguments are typed, and the next block is the command's own prompt. `announcement`: not typed, and
- * the next block is what it announces. `request`: typed text follows a heading. `summary`: stands for a
- * history, and what was typed before it is said again. `result`: what a tool said, in this block or the
- * next one. `reply`: the same of a tool that asks the person, so that an element in it is typed.
+ * `injected`: not typed. `interruption`: the same, and the text after it in the message is typed,
+ * even after a tool result. `queued`: typed while the assistant worked, inside a frame. `command`:
+ * only its arguments are typed, and the next block is the command's own prompt. `announcement`: not
+ * typed, and the next block is the announced text. `request`: typed text follows a heading.
+ * `summary`: replaces a history, whose typed texts are repeated. `result`: a tool's text, in this
+ * block or the next one. `reply`: the same of a tool that asks the person, so that an element in it
+ * is typed.
  */
 export type Meaning =
   | 'injected'
@@ -32,7 +33,9 @@ interface Wrapper {
   readonly why: string;
 }
 
-/** What clients send in the user's name. The first row whose text begins the block decides. */
+/**
+ * Texts that clients send in the user's name. The first row whose text begins the block decides.
+ */
 export const WRAPPERS: readonly Wrapper[] = [
   {
     client: 'claude-code',

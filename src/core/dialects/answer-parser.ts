@@ -9,7 +9,7 @@ export interface AnswerParser {
   readBody(body: unknown): void;
   /** Called between batches of events, so that nothing keeps a batch's text alive. */
   settle(): void;
-  /** What was read so far. */
+  /** The answer read so far. */
   answer(): Answer;
 }
 
@@ -39,14 +39,14 @@ export class VisibleText {
     if (!this.isOver) this.#pending.push(text);
   }
 
-  /** What is appended next goes into a new paragraph. The number of that paragraph. */
+  /** Starts a new paragraph for the next text, and returns its number. */
   open(): number {
     this.settle();
     this.#current = this.#paragraphs.push('') - 1;
     return this.#current;
   }
 
-  /** What is appended next goes into the paragraph that `open` gave this number. */
+  /** Appends the next text to the paragraph that `open` gave this number. */
   select(paragraph: number): void {
     if (paragraph === this.#current) return;
     this.settle();

@@ -1,11 +1,11 @@
-/** What a provider's answer says, read on the side while its bytes are relayed. */
+/** The facts that svc reads from a provider's answer while its bytes are relayed. */
 
 export interface Usage {
   /** Tokens that the provider charged in full, cached ones not included. */
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** Of these, the tokens of entries that live an hour, where the provider tells. */
+  /** The part of `cacheWrite` in entries that live an hour, where the provider reports it. */
   readonly cacheWriteHour?: number;
   readonly output: number;
 }

@@ -8,7 +8,7 @@ export interface DialectApi {
   readonly name: Dialect;
   /** The name that people use. */
   readonly title: string;
-  /** Who speaks it, for a person who has to choose. */
+  /** The clients and providers that speak it, for a person who has to choose. */
   readonly speakers: string;
   /** The provider whose API it is. Dialects of one provider usually share an upstream. */
   readonly provider: 'anthropic' | 'openai';

@@ -19,8 +19,8 @@ export interface DialectDescriptor extends DialectApi {
   /** Clients keep their conversation's id in `prompt_cache_key`. */
   readonly cacheKeyNamesSession: boolean;
   /**
-   * One element of the list. `value` is its parsed JSON, whatever that is: an item that no client
-   * sends today reads as one about which nothing is known, and never throws.
+   * Reads one element of the list. `value` is its parsed JSON, whatever that is. An item that no
+   * client sends today reads as one about which nothing is known; this never throws.
    */
   readItem(value: unknown): ItemTraits;
   /** The calls in an item of the list, each with its arguments as the client wrote them. */
@@ -33,7 +33,7 @@ export interface DialectDescriptor extends DialectApi {
   readonly endMarks: readonly string[];
 
   readonly cachePrices: CachePrices;
-  /** Of a cache that outlives the default; undefined where the provider asks no other price. */
+  /** Prices of a cache that outlives the default; undefined where the provider has one price. */
   readonly longCachePrices: CachePrices | undefined;
 
   /** How long the provider keeps an entry of its cache, where a request does not say. */
@@ -56,20 +56,24 @@ export interface ResultPlace {
 }
 
 /**
- * What a provider's prompt cache costs, in units of one uncached input token. From the providers'
- * price lists; the rules of what is cached were checked against the usage of 15,233 real calls.
+ * Prices of a provider's prompt cache, in units of one uncached input token. They come from the
+ * providers' price lists; the caching rules were checked against the usage of 15,233 real calls.
  */
 export interface CachePrices {
   /** A token that is read from the cache. */
   readonly read: number;
-  /** A token that is written to it. Of two published prices the dearer one: the careful side. */
+  /**
+   * A token that is written to it. Where two prices are published, the dearer one, to be
+   * conservative.
+   */
   readonly write: number;
   /** A token of an entry that lives an hour. */
   readonly writeHour: number;
   /**
    * Requests that a batch may count on to pay itself back. Real sessions end where a person has the
-   * last answer. With 15, 5 of 100 such places leave the session dearer than direct by over 1 %; with
-   * 10 it is 2, on either half of 86 sessions, and the price rises by 0.3 (cache alive: 1.5) points.
+   * last answer. With 15, 5 of 100 such places leave the session dearer than direct by over 1 %;
+   * with 10 it is 2, on either half of 86 sessions, and the price rises by 0.3 (cache alive: 1.5)
+   * points.
    */
   readonly requestsAhead: number;
   /** Tokens of this provider's models for one estimated token. */
@@ -90,7 +94,7 @@ export interface DialectSample {
   answer(model: string, text: string): object;
   /** The same as a stream; each piece is one event's text. */
   events(model: string, pieces: readonly string[]): readonly object[];
-  /** What stands at the end of a stream, after the events; '' for most dialects. */
+  /** The text at the end of a stream, after the events; '' for most dialects. */
   readonly streamEnd: string;
   /** The text of a whole answer. */
   textOf(answer: unknown): string;

@@ -2,15 +2,16 @@ import type { Answer, Usage } from './answer.ts';
 import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
 import { asRecord, type Fields, parseJson } from '../bytes/json-fields.ts';
 
-/** How the text deltas of a dialect are told from its other events. As DeltaTemplate takes it. */
+/** How DeltaTemplate recognises the text deltas of a dialect among its other events. */
 export interface DeltaForm {
   readonly mark: string;
   readonly textIn: (event: Fields) => string | undefined;
 }
 
 /**
- * What reading an answer is in every dialect: text deltas by their template, events that say nothing
- * to us passed by, the rest parsed. A dialect says what its events mean.
+ * The part of reading an answer that is the same in every dialect. Text deltas are read by their
+ * template, events without facts for svc are skipped, the rest is parsed. A dialect says what its
+ * events mean.
  */
 export abstract class DialectAnswer implements AnswerParser {
   protected readonly text: VisibleText;

@@ -17,7 +17,7 @@ export function dialectOf(name: Dialect): DialectDescriptor {
   return DESCRIPTORS[name];
 }
 
-/** What one element of `messages` or `input` says. */
+/** The facts about one element of `messages` or `input`. */
 export function readItem(name: Dialect, value: unknown): ItemTraits {
   return DESCRIPTORS[name].readItem(value);
 }

@@ -2,7 +2,7 @@ import type { PictureSize } from '../bytes/picture-size.ts';
 import { CACHE_DEFAULT_MS } from '../conversation/cache-marks.ts';
 import type { CachePrices } from './descriptor.ts';
 
-/** What the two dialects of OpenAI have in common. */
+/** The common part of OpenAI's two dialects. */
 
 // The longest identical prefix is read; newer models charge for writing as well.
 export const OPENAI_CACHE: CachePrices = {

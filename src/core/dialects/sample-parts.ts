@@ -1,10 +1,10 @@
-/** What the samples of all dialects share. */
+/** The parts that the samples of all dialects share. */
 
 export function said(text: string): object {
   return { role: 'user', content: text };
 }
 
-/** A member of somebody else's JSON; a negative index counts from the end. */
+/** A member of untyped JSON; a negative index counts from the end. */
 export function memberAt(value: unknown, ...path: readonly (string | number)[]): unknown {
   let member = value;
   for (const step of path) {

@@ -1,13 +1,13 @@
 import { ProxyError } from '../errors.ts';
 
 /**
- * The two bit streams of a zstd block and the table between them (RFC 8878, section 4), read
- * strictly: whatever the reference decoder refuses is refused here. Never reads outside of the
- * range that it was given.
+ * The two bit streams of a zstd block and the table between them (RFC 8878, section 4). They are
+ * read strictly: everything that the reference decoder refuses is refused here. Never reads outside
+ * of the given range.
  */
 export interface FseTable {
   readonly accuracy: number;
-  /** By state: what it stands for, how many bits lead on, and where they are counted from. */
+  /** By state: its symbol, how many bits lead on, and where they are counted from. */
   readonly symbols: Uint8Array;
   readonly bits: Uint8Array;
   readonly base: Uint16Array;
@@ -53,7 +53,7 @@ export function readFseTable(
   return { table: makeFseTable(counts, accuracy), end: reader.end() };
 }
 
-/** -1 stands for "less than one": the symbol gets one state at the end of the table. */
+/** -1 means "less than one": the symbol gets one state at the end of the table. */
 export function makeFseTable(counts: readonly number[], accuracy: number): FseTable {
   const size = 1 << accuracy;
   const symbols = new Uint8Array(size);

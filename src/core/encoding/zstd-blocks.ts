@@ -10,10 +10,10 @@ import {
 import { readBlock, type ZstdBlock, type ZstdFrame } from './zstd-frame.ts';
 
 /**
- * Reads every sequence of a zstd frame without carrying it out: says exactly how many bytes the
+ * Reads every sequence of a zstd frame without executing it. It says exactly how many bytes the
  * frame decodes to, and refuses what the reference decoder refuses. fzstd checks little of this: it
- * takes four of five damaged frames for good ones, and finds out how long the output is by writing
- * it. Never writes output and never looks at what the literals say.
+ * takes four of five damaged frames for good ones, and learns the length of the output only by
+ * writing it. This code never writes output and never looks at the literals.
  */
 export interface FrameMeasure {
   readonly decodedBytes: number;
@@ -49,7 +49,7 @@ export function measureZstdFrame(
   return { decodedBytes: state.produced, longZeros };
 }
 
-/** What a block inherits from the blocks before it. */
+/** The state that a block inherits from the blocks before it. */
 interface FrameState {
   /** Literal lengths, offsets, match lengths; empty before the first block with sequences. */
   tables: readonly FseTable[];

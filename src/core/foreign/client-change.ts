@@ -1,7 +1,7 @@
 import { isRecord } from '../bytes/json-fields.ts';
 import type { TomlChange } from './toml-block.ts';
 
-/** What was written into a client's own file, as it is kept to be undone. */
+/** A change that svc made in a client's own file, recorded so that it can be undone. */
 
 /** A key that was set, with what stood there before; no `before` where nothing did. */
 export interface JsonChange {
@@ -11,7 +11,7 @@ export interface JsonChange {
 }
 
 export interface ClientChange {
-  /** Of the whole file after the change: then the backup is what to put back. */
+  /** Hash of the whole file after the change: if it still matches, undo restores the backup. */
   readonly hash: string;
   readonly toml?: TomlChange;
   readonly json?: readonly JsonChange[];
@@ -19,7 +19,7 @@ export interface ClientChange {
 
 export interface ClientRecord {
   readonly version: 1;
-  /** Of the file itself, behind all links. */
+  /** Path of the file itself, behind all links. */
   readonly path: string;
   /** There was no file before. */
   readonly isMade: boolean;

@@ -1,7 +1,6 @@
 /**
- * A block of lines in somebody else's TOML file, put in and taken out by lines: comments, order and
- * forms of everything else stay as they are. Whether the outcome means what it should is judged by
- * a parser, by whoever calls.
+ * A block of lines in another program's TOML file, put in and taken out by lines: comments, order
+ * and forms of everything else stay unchanged. The caller checks the result with a TOML parser.
  */
 
 export const BLOCK_BEGIN = '# >>> svc: take this out with: svc print-config codex --undo';
@@ -16,7 +15,7 @@ export interface TomlBlock {
   readonly tables: readonly (readonly string[])[];
 }
 
-/** What was done, so that it can be undone in a file that has changed since. */
+/** The change, recorded so that it can be undone in a file that has changed since. */
 export interface TomlChange {
   /** The lines between the markers. */
   readonly lines: readonly string[];
@@ -52,9 +51,9 @@ export function insertBlock(
 }
 
 /**
- * The text without the block and with what was set aside; 'absent' when there is no block in it;
- * 'edited' when somebody changed the lines between the markers, or those set aside. Lines that
- * another program put in after them stay, as do new line ends.
+ * The text without the block and with the lines that were set aside. 'absent': there is no block in
+ * it. 'edited': the lines between the markers, or those set aside, have changed. Lines that another
+ * program put in after them stay, as do new line ends.
  */
 export function removeBlock(
   text: string,
@@ -97,7 +96,7 @@ function givenWay(lines: readonly string[], { block, headers, isWhole }: Giving)
     const name = tableName(lines[start] ?? '');
     if (!names.some((own) => name === own || name.startsWith(`${own}.`))) continue;
     let end = headers[nth + 1] ?? lines.length;
-    // What stands above the next table belongs to that one.
+    // Comments and blank lines above the next table belong to that table.
     while (/^\s*(?:#.*)?$/.test(bare(lines[end - 1] ?? ''))) end -= 1;
     for (let index = start; index < end; index += 1) given.add(index);
   }

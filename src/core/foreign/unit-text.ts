@@ -1,6 +1,6 @@
 /**
- * What the service managers of Linux and macOS need to keep the proxy running for one user. No
- * secret stands in these texts: keys come from the configuration file.
+ * The files that the service managers of Linux and macOS need to keep the proxy running for one
+ * user. They hold no secret: keys come from the configuration file.
  */
 export interface UnitFacts {
   /** Absolute paths: the program and its script. */

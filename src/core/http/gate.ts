@@ -8,10 +8,10 @@ import { COMPRESSION_MODES, MEMORY_MODES } from '../settings/settings.ts';
 /**
  * The gate: everything about a request that can be decided from its head, decided before one byte
  * of its body is read. It must never look at the time, the body or the network, and its texts never
- * repeat what the client sent.
+ * repeat the client's.
  *
- * The order is part of the design. A web page is sent away first (Host, Origin), then whoever has
- * no token, and only a caller with the token learns which paths and methods exist.
+ * The order is part of the design. A web page is refused first (Host, Origin), then a caller
+ * without a token; only a caller with the token learns which paths and methods exist.
  */
 export interface RequestHead {
   readonly method: string;
@@ -111,7 +111,10 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   };
 }
 
-/** What an upgrade must pass before it is told to use plain HTTP: it is answered without a token. */
+/**
+ * The checks of an upgrade, which is answered without a token: those that pass are told to use
+ * plain HTTP.
+ */
 export function checkUpgrade(head: RequestHead, port: number): void {
   const headers = indexHeaders(head.headers);
   checkForm(head, headers);

@@ -2,13 +2,14 @@ import type { RawHeaders } from './headers.ts';
 import type { UpstreamAuth } from '../settings/settings.ts';
 
 /**
- * Which headers cross svc, in both directions. What is not named here crosses as it came: order,
- * case, repeats and unknown vendor names are kept. Values are latin1 text, one character a byte.
+ * Decides which headers cross svc, in both directions. A header that is not named here crosses
+ * unchanged: order, case, repeats and unknown vendor names are kept. Values are latin1 text, one
+ * character a byte.
  *
- * These run on every request: one lower-cased copy and one set look-up a header, no pattern.
+ * These rules run on every request: one lower-cased copy and one set look-up a header, no pattern.
  */
 
-/** What `forwardHeaders` needs of an upstream's settings. */
+/** The settings of an upstream that `forwardHeaders` needs. */
 export interface CredentialRules {
   readonly auth: UpstreamAuth;
   readonly providerKey: string;
@@ -35,8 +36,8 @@ const HOP_BY_HOP = [
 const REWRITTEN = ['accept-encoding', 'content-encoding', 'content-length', 'expect', 'host'];
 
 /**
- * Whatever a client, a gateway or a browser uses as a key. The client's only credential is the local
- * token, and that belongs to no provider.
+ * All headers that clients, gateways or browsers use for keys. The client's only credential is the
+ * local token, and that belongs to no provider.
  */
 const CALLER_CREDENTIALS = [
   'anthropic-api-key',
@@ -162,8 +163,8 @@ const OVERRIDES = [
 ];
 
 /**
- * Written by a load balancer or a tracing agent in front of the client: they say where a request came
- * from, and a gateway at the provider may trust them. The standard's own `traceparent` stays.
+ * A load balancer or a tracing agent in front of the client writes these. They say where a request
+ * came from, and a gateway at the provider may trust them. The standard's own `traceparent` stays.
  */
 const TRACES = ['b3', 'uber-trace-id', 'x-cloud-trace-context', 'x-request-start'];
 
@@ -176,7 +177,7 @@ const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   ...TRACES,
 ]);
 
-/** Families of such names. What Bedrock's own clients send stays. */
+/** Families of such names. Headers that Bedrock's own clients send stay. */
 const PRIVATE_PREFIXES = [
   'x-akamai-',
   'x-amz-cf-',
@@ -205,7 +206,7 @@ const CREDENTIAL_NAMES: Readonly<Record<UpstreamAuth, string>> = {
   client: 'authorization',
 };
 
-/** What a provider says to browsers, about its own origin or its own connection. */
+/** Headers in which a provider speaks to browsers, about its own origin or its own connection. */
 const NEVER_ANSWERED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'alt-svc',
@@ -282,8 +283,8 @@ export function answerHeaders(provider: RawHeaders, status = 200): string[] {
 }
 
 /**
- * The provider refused a key of svc's own. Clients would ask again for minutes and then send the person
- * to a login that does not help, so the same request must not be repeated.
+ * The provider refused a key of svc's own. Clients would repeat the request for minutes and then
+ * send the person to a login that does not help. So the answer must forbid a retry.
  */
 export function withoutRetry(answered: readonly string[]): string[] {
   const kept: string[] = [];

@@ -1,8 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * The places in which a client presents the local token. A client that sends a login of its own has no
- * room for it in a credential header, so it uses the header below or the first segment of its path.
+ * The places in which a client presents the local token. A client that sends a login of its own has
+ * no room for it in a credential header. So it uses the header below or the first segment of its
+ * path.
  */
 
 export const TOKEN_HEADER = 'x-svc-local-token';
@@ -33,7 +34,7 @@ export function splitTarget(target: string): SplitTarget {
   return { pathToken, target: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
-/** Every comparison is made and digests have one length, so the time taken tells nothing (R4). */
+/** Every comparison is made and digests have one length, so the time taken reveals nothing (R4). */
 export function isOneOf(presented: readonly string[], digests: readonly Buffer[]): boolean {
   let isValid = false;
   for (const text of presented) {

@@ -1,11 +1,12 @@
 import { ProxyError } from '../errors.ts';
 
 /**
- * Subscription logins. svc never logs in and never reads, stores, refreshes or lends a login: it relays
- * the official client's own request, with exactly the one credential, to exactly the one host (R46).
+ * Subscription logins. svc never logs in and never reads, stores, refreshes or lends a login. It
+ * relays the official client's own request, with exactly the one credential, to exactly the one
+ * host (R46).
  */
 
-/** Whose login an upstream takes. */
+/** The client whose login an upstream takes. */
 export type Login = 'claude' | 'codex';
 
 export interface LoginFacts {

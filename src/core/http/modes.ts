@@ -8,20 +8,20 @@ import {
   type MemoryMode,
 } from '../settings/settings.ts';
 
-/** What this request asks of memory and of shortening, after everything that may lower it. */
+/** The modes of memory and shortening for this request, after everything that may lower them. */
 export interface Modes {
   /** The effective memory mode: configured ∩ requested ∩ what the memory supports. */
   readonly memory: MemoryMode;
   readonly reads: boolean;
   readonly writes: boolean;
-  /** As asked; what happened may differ and is told by the plan. */
+  /** As requested; the outcome may differ and is in the plan. */
   readonly compression: CompressionMode;
 }
 
 export interface ModeLimits {
   readonly memoryMode: MemoryMode;
   readonly compressionMode: CompressionMode;
-  /** What the memory can do for this user: with a hosted service, the scopes of the key. */
+  /** The rights of this user at the memory: with a hosted service, the scopes of the key. */
   readonly supports: { readonly read: boolean; readonly write: boolean };
 }
 

@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * How a running proxy shows whose it is without anybody sending a token (T4): it answers a fresh
+ * Lets a running proxy prove whose it is without a token on the wire (T4): it answers a fresh
  * challenge with a code that only a holder of the local token can make. The code names the process
- * and the port, so that it is of no use to a stranger who passes a challenge on to the real proxy.
+ * and the port. So it is useless to a stranger who passes a challenge on to the real proxy.
  */
 export const CHALLENGE_HEADER = 'x-svc-challenge';
 export const PROOF_HEADER = 'x-svc-proof';

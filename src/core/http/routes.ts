@@ -2,9 +2,9 @@ import type { Dialect } from '../conversation/dialect.ts';
 import { DIALECT_APIS, apiOf } from '../dialects/apis.ts';
 
 /**
- * Which paths svc answers: a closed table, compared byte for byte. Nothing here normalises a path:
- * what is not in the table in exactly this form is unknown, so no spelling of a path reaches the
- * provider that the table does not name.
+ * The paths that svc answers: a closed table, compared byte for byte. Nothing here normalises a
+ * path: one that is not in the table in exactly this form is unknown. So no other spelling of a
+ * path reaches the provider.
  */
 
 /**
@@ -86,7 +86,7 @@ export function isTelemetry(path: string): boolean {
   return path.startsWith('/api/event_logging/');
 }
 
-/** What is wrong with the client's base URL when its path is a known one but for its /v1. */
+/** Says how to correct the client's base URL when only the `/v1` of the path is wrong. */
 export function explainUnknownPath(path: string, origin: string): string {
   const once = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : undefined;
   if (once !== undefined && isKnown(once)) {

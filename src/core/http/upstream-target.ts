@@ -22,7 +22,9 @@ export interface UpstreamBase {
   readonly hostname: string;
   /** The URL holds a user name or a password. */
   readonly hasUserInfo: boolean;
-  /** What replaces the `/v1` of a target, and what precedes every other target. */
+  /**
+   * The path that replaces the `/v1` of a target, and the path that precedes every other target.
+   */
   readonly versioned: string;
   readonly root: string;
   /** Query of the base URL and of the settings, encoded; '' for none. */

@@ -7,7 +7,7 @@
 export const LOCAL_TENANT = 'local';
 
 export interface SpaceOwner {
-  /** Who asks: `LOCAL_TENANT`, or a customer of a hosted proxy. */
+  /** The owner: `LOCAL_TENANT`, or a customer of a hosted proxy. */
   readonly tenant: string;
   readonly space: string;
 }
@@ -19,7 +19,7 @@ export interface ConversationOwner extends SpaceOwner {
 
 /** A place that every conversation with the same words so far shares: a fork, a resume, a rewind. */
 interface AtItem extends SpaceOwner {
-  /** Of the conversation up to and including an item. */
+  /** Fingerprint of the conversation up to and including an item. */
   readonly fingerprint: string;
 }
 
@@ -57,7 +57,7 @@ export type LeftOut =
   | { readonly before: number; readonly stubForm: number; readonly marks: readonly string[] }
   | 'nothing';
 
-/** What pauses have said of a conversation's cache; see afterPause. */
+/** The decisions about a conversation's cache after its pauses; see afterPause. */
 export interface LongCache {
   /** The marks ask for an hour now. */
   readonly isLong: boolean;
@@ -80,7 +80,7 @@ interface Addresses {
   readonly 'own-block': AtOwnItem;
   /** The block that the first conversation with these words used. */
   readonly 'shared-block': AtItem;
-  /** The block in front of this very answer: it tells apart conversations that only begin alike. */
+  /** The block in front of this very answer: it separates conversations that only begin alike. */
   readonly 'answered-block': AtAnswer;
   /** The provider refused a change to a conversation that the client names. */
   readonly refusal: ConversationOwner & OfChange;
@@ -100,7 +100,7 @@ interface Addresses {
   readonly 'long-cache': ConversationOwner;
 }
 
-/** What each kind of entry says beyond that it exists. */
+/** The further facts of each kind of entry. */
 interface Facts {
   readonly 'own-block': BlockFact;
   readonly 'shared-block': BlockFact;

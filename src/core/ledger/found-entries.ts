@@ -9,14 +9,14 @@ import {
 /** `late`: no answer in time. `unavailable`: it could not be read. */
 export type LedgerMiss = 'late' | 'unavailable';
 
-/** What a ledger knows of the addresses that it was asked for. */
+/** The entries that a ledger found at the addresses in question. */
 export class FoundEntries {
   /** Why there may be more entries than were found; undefined when all are known. */
   readonly missing: LedgerMiss | undefined;
   readonly #entries: ReadonlyMap<string, LedgerEntry>;
   /**
-   * Of the items that have entries. Thousands of items are asked about and few have any, and a
-   * fingerprint is compared much faster than a key is built.
+   * Fingerprints of the items that have entries. Thousands of items are looked up and few have any,
+   * and a fingerprint is compared much faster than a key is built.
    */
   readonly #fingerprints = new Set<string>();
 

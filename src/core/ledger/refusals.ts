@@ -34,7 +34,7 @@ export function refusalAddresses(
   return addresses;
 }
 
-/** What the ledger keeps of a refusal: it belongs to the newest prompt. */
+/** The ledger entries of a refusal: it belongs to the newest prompt. */
 export function refusalEntries(
   addresses: readonly RefusalAddress[],
   at: number,

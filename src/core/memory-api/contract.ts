@@ -31,7 +31,7 @@ import {
 
 /**
  * Every request and answer of the memory API, as docs/memory-api.yaml has them. Both sides read the
- * other's JSON through these shapes, so nothing outside the contract comes in, and build their own
+ * other's JSON through these shapes, so nothing outside the contract comes in. They build their own
  * from the types, so nothing outside it goes out.
  */
 
@@ -55,7 +55,7 @@ const dialect = oneOf(...DIALECTS);
 /** "new": the client holds no generation of this space, the current one is meant. */
 export const NEW_GENERATION = 'new';
 
-/** Of whoami: the service proves what it holds. Without it nothing is ever left out. */
+/** In whoami: the service proves what it holds. Without it nothing is ever left out. */
 export const PROOF_FEATURE = 'coverage.pop.v1';
 
 // --- whoami

@@ -11,7 +11,7 @@ export const REQUEST_BYTES_MAX = {
   purge: 64 * KIB,
 } as const;
 
-/** Bytes of an answer's body. What is longer is thrown away unread. */
+/** Bytes of an answer's body. A longer answer is discarded unread. */
 export const ANSWER_BYTES_MAX = {
   whoami: MIB,
   recall: MIB,

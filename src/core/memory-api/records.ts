@@ -56,7 +56,7 @@ export type ContentRecord = ExchangeRecord | ToolOutputRecord | NoteRecord;
 /** An output belongs to its call, and has no place of its own in a conversation. */
 export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
 
-/** What one person or program said, as a record of one text. */
+/** The text of one person or program, as a record of one text. */
 export function recordOfText(role: TextRole, said: string): ContentRecord {
   return role === 'tool'
     ? { k: 'tool_output', v: 1, t: [said] }

@@ -2,9 +2,9 @@ import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 
 /**
- * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`. The public part finds
- * the key without a secret in a query; the checksum tells a typing mistake, and a scanner a true
- * key, without asking anybody. It is no proof: whoever can type can compute it.
+ * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`. The public part
+ * finds the key without a secret in a query. The checksum shows a typing mistake, and shows a
+ * scanner a true key, without a call. It is no proof: anyone can compute it.
  */
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

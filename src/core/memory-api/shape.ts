@@ -1,8 +1,8 @@
 import { isTime } from '../memory/times.ts';
 /**
- * Reads JSON that somebody else wrote. A shape takes what the contract names and nothing else:
- * unknown members are left behind, a wrong one makes the whole value wrong, and every problem is
- * named by its path, never by its content.
+ * Validates JSON from the other side. A shape takes what the contract names and nothing else:
+ * unknown members are dropped, a wrong one makes the whole value wrong. Every problem is named by
+ * its path, never by its content.
  */
 
 export type Shape<Value> = (value: unknown, place: Place) => Value | undefined;
@@ -19,7 +19,7 @@ export type Parsed<Value> =
   | { readonly value: Value; readonly problems?: undefined }
   | { readonly value?: undefined; readonly problems: readonly string[] };
 
-/** A hostile body may be wrong in a million places; nobody reads more than a few. */
+/** A hostile body may be wrong in a million places; a few are enough for an error. */
 const PROBLEMS_MAX = 16;
 
 export function parseShape<Value>(shape: Shape<Value>, value: unknown): Parsed<Value> {

@@ -1,9 +1,9 @@
 import { hasTerms } from '../recall/terms.ts';
 
 /**
- * Sentences of an answer that are gone as soon as they are read: what the assistant is about to do,
- * that a step went well, what it could do next. Announcements are left out of memories; an answer of
- * nothing but such sentences is no memory.
+ * Sentences of an answer that have no value once read: the assistant's next step, a step that went
+ * well, offers for later. They are left out of memories; an answer of nothing but such sentences is
+ * no memory.
  */
 
 // "Good — now let me", "Great! Next, I'll", "OK. First,".

@@ -11,9 +11,10 @@ import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
 import { hasTerms } from '../recall/terms.ts';
 
 /**
- * Decides what of a conversation becomes a memory: what the person typed and what the assistant
- * visibly answered, once. Never reasoning, tool arguments, client wrappers, recalled blocks,
- * fillers, orders of a few words or a half answer; secrets are masked before anything else sees the text.
+ * Decides which parts of a conversation become memories: the person's typed text and the
+ * assistant's visible answer, once. Never reasoning, tool arguments, client wrappers, recalled
+ * blocks, fillers, orders of a few words or a half answer. Secrets are masked before any other code
+ * sees the text.
  */
 
 export interface CapturedText {
@@ -28,7 +29,7 @@ export interface CapturedText {
 const TEXT_CHARS_MAX = 32_768;
 
 /**
- * What the exchange's human said, when it is worth keeping. Undefined for fillers: "ok" or
+ * The person's text of the exchange, when it is worth keeping. Undefined for fillers: "ok" or
  * "continue" recalls nothing and matches everything.
  */
 export function captureHuman(
@@ -40,8 +41,8 @@ export function captureHuman(
 }
 
 /**
- * What the assistant visibly answered in a whole exchange; undefined when there is nothing to keep.
- * `heard`: the memories that the request carried: repeating them is not saying something.
+ * The assistant's visible text of a whole exchange; undefined when there is nothing to keep.
+ * `heard`: the memories in the request, because an answer that only repeats them is no memory.
  */
 export function captureAssistant(
   assistantText: string,
@@ -52,8 +53,8 @@ export function captureAssistant(
 }
 
 /**
- * A text that was a memory before, as an export has it: masked once more, because a line may come
- * from anywhere, but neither cut nor judged. Undefined when nothing is left of it.
+ * A text that was a memory before, as an export has it. It is masked once more, because a line may
+ * come from anywhere, but neither cut nor judged. Undefined when nothing is left of it.
  */
 export function captureStored(role: 'user' | 'assistant', text: string): CapturedText | undefined {
   const kept = maskSecrets(stripPrivate(withoutWholeBlocks(text))).text;
@@ -114,9 +115,9 @@ function visibleText(text: string): string {
   return stripPrivate(text).trim();
 }
 
-// Half a secret has no format that a rule could know. So more is masked than is kept, and where the
-// text was cut that much is left out again: the longest secret, a private key of 4,096 bits, has
-// some 3,300 characters.
+// Half a secret has no format that a rule could recognise. So svc masks more characters than it
+// keeps, and leaves that many out again where the text was cut. The longest secret, a private key
+// of 4,096 bits, has some 3,300 characters.
 const CUT_CHARS = 8_192;
 
 /** Masked; up to `charsMax` characters. */
@@ -139,8 +140,8 @@ function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
   return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text)), own));
 }
 
-// Local models, and now and then others, write their reasoning into the visible text, each element at
-// the beginning of a line. What never closes was cut off.
+// Local models, and now and then others, write their reasoning into the visible text, each element
+// at the beginning of a line. An element that never closes was cut off.
 const THINKING = /(?:^|\n)[ \t]*<(think(?:ing)?)>[^]*?(?:<\/\1>|$)/g;
 // Where the prompt's template opened the element, the answer only closes it.
 const THINKING_END = /^<\/think(?:ing)?>[ \t]*$/m;

@@ -10,7 +10,7 @@ import { termsOf } from '../recall/terms.ts';
 
 // A sentence that holds a fourth of new words says more than it repeats.
 const REPEATED_SHARE = 0.75;
-// What is left must say something of its own: three words are "as you said".
+// The rest must say something of its own: three words are "as you said".
 const OWN_TERMS_MIN = 4;
 
 /** Stems of the words with which people and models point at what was said before. */
@@ -23,11 +23,11 @@ const POINTING_WORDS: ReadonlySet<string> = new Set(
 
 /** The recalled blocks that the request carried, and what was asked. */
 export interface Heard extends OwnBlocks {
-  /** What the person asked: repeating the question is no news either. */
+  /** The person's question: repeating it is no news either. */
   readonly question: string;
 }
 
-/** The text without its echoes; as it is when it has none, '' when nothing else is in it. */
+/** The text without its echoes: unchanged when it has none, '' when it holds nothing else. */
 export function withoutEchoes(text: string, { blocks, question }: Heard): string {
   const memories = blocks.flatMap(memoriesIn);
   if (memories.length === 0) return text;

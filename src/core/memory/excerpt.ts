@@ -21,7 +21,7 @@ const CONTEXT_USUAL = 2;
 export const CONTEXT_MAX = 50;
 /** Above a definition: its comment and what decorates it. */
 const LINES_ABOVE = 3;
-/** Of a found line: minified code has lines of 100 kB. */
+/** Limit for a found line: minified code has lines of 100 kB. */
 const FOUND_LINE_CHARS = 400;
 
 export interface ExcerptRequest {

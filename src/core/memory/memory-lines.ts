@@ -40,7 +40,7 @@ export function writeLine(record: LineRecord & { readonly ref?: string }): strin
   return JSON.stringify({ ...line, fingerprint, source });
 }
 
-/** Only `text` is needed; `now` and `user` stand for a time and a role that are not told. */
+/** Only `text` is needed; `now` and `user` are the defaults for time and role. */
 export function readLine(line: string, given: { space?: string; now: number }): ReadLine {
   if (line.trim() === '') return { kind: 'nothing' };
   const fields = fieldsOf(line);

@@ -34,8 +34,9 @@ export function referenceOf(digest: string): string {
 }
 
 /**
- * The beginning of a reference, which stands for it where every token counts: 40 bits, so two records
- * of one store share it with a chance of 1 in 10^6 at 1,000 records. One that several share finds none.
+ * The beginning of a reference, used in its place where every token counts. It has 40 bits, so two
+ * records of one store share it with a chance of 1 in 10^6 at 1,000 records. A short one that
+ * several records share finds none.
  */
 export function shortReference(reference: string): string {
   return reference.slice(0, SHORT_CHARS);
@@ -68,7 +69,7 @@ export function contentDigest(bytes: Uint8Array): string {
   return DIGEST_START + createHash('sha256').update(bytes).digest('base64url');
 }
 
-/** What a record of the memory API is. */
+/** The kinds of records in the memory API. */
 export type ContentKind = 'exchange' | 'tool_output' | 'note';
 
 const REFERENCE_STARTS: Readonly<Record<ContentKind, string>> = {

@@ -11,7 +11,7 @@ export function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= FIRST && Number(value) <= LAST;
 }
 
-/** As ISO 8601. What is no time reads as the beginning of 1970: everything else is newer. */
+/** As ISO 8601. An invalid time reads as the beginning of 1970: everything else is newer. */
 export function isoTime(at: number): string {
   return new Date(isTime(at) ? at : 0).toISOString();
 }

@@ -8,9 +8,9 @@ import type { ItemTraits } from '../conversation/view.ts';
 import { isTime } from './times.ts';
 
 /**
- * Reads the transcripts that Claude Code and Codex keep on disk, one line at a time. What becomes a
- * memory is decided by the same rules as for live traffic: what a person typed and what the
- * assistant visibly answered; never sub-agents, summaries of a compaction, reasoning or tools.
+ * Reads the transcripts that Claude Code and Codex keep on disk, one line at a time. The rules of
+ * live traffic decide what becomes a memory: the person's typed text and the assistant's visible
+ * answer; never sub-agents, summaries of a compaction, reasoning or tools.
  */
 
 export type TranscriptClient = 'claude-code' | 'codex';
@@ -37,7 +37,7 @@ interface Entry {
   readonly isCut: boolean;
 }
 
-/** Of Claude Code's lines: the answer ended at a limit, or was withheld. */
+/** Stop reasons in Claude Code's lines: the answer ended at a limit, or was withheld. */
 const CUT_REASONS: ReadonlySet<unknown> = new Set(['max_tokens', 'refusal']);
 /** The model that Claude Code names where it speaks in the assistant's name: "API Error: 529 …". */
 const NO_MODEL = '<synthetic>';
@@ -45,7 +45,7 @@ const NO_MODEL = '<synthetic>';
 export class TranscriptReader {
   readonly #client: TranscriptClient;
   #entries: Entry[] = [];
-  /** What a session said before its person went back: each as a conversation of its own, with its start. */
+  /** The entries before the person went back: each as a conversation of its own, with its start. */
   readonly #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
   /** How many entries stood there when a line of that id had been read. */
   readonly #entriesAt = new Map<string, number>();
@@ -58,7 +58,9 @@ export class TranscriptReader {
     this.#client = client;
   }
 
-  /** A line that is no JSON object, or says nothing that somebody said, is passed over. */
+  /**
+   * Skips a line that is no JSON object, or in which neither the person nor the assistant speaks.
+   */
   push(line: string): void {
     const fields = objectFrom(parseJson(line));
     if (fields === undefined) return;
@@ -66,7 +68,7 @@ export class TranscriptReader {
     else this.#pushCodex(fields);
   }
 
-  /** In the order in which they were said. `name` stands for a session that does not name itself. */
+  /** In the order of the conversation. `name` is used for a session that does not name itself. */
   finish(name: string): TranscriptRecord[] {
     if (this.#isSubAgents) return [];
     const left = this.#abandoned.flatMap(({ entries, from }) =>
@@ -115,8 +117,8 @@ export class TranscriptReader {
   }
 
   /**
-   * A person who edits an earlier prompt, or goes back, goes on from its parent: what stands behind
-   * that is left, and the new prompt does not follow it.
+   * A person who edits an earlier prompt, or goes back, continues from its parent. The entries
+   * behind that are abandoned, and the new prompt does not follow them.
    */
   #followFork(parent: string | undefined): void {
     const from = parent === undefined ? undefined : this.#entriesAt.get(parent);
@@ -159,7 +161,7 @@ export class TranscriptReader {
   }
 
   #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {
-    // What was cut short, or what still waited for a tool, was not the answer.
+    // An answer that was cut short, or that still waited for a tool, was not the answer.
     const last = place.entries
       .slice(exchange.start, exchange.end)
       .findLast(({ item }) => item.assistantText !== '');

@@ -2,8 +2,8 @@ import type { Modes } from '../http/modes.ts';
 import type { CompressionMode } from '../settings/settings.ts';
 
 /**
- * Says what shortening came to in one request, as `x-svc-continuity-state` tells it. Every state comes
- * from here: the rest of svc only says what happened.
+ * Maps the outcome of shortening in one request to its `x-svc-continuity-state`. Every state comes
+ * from here: the rest of svc only reports what happened.
  */
 
 export type ContinuityState =
@@ -78,7 +78,7 @@ export function effectiveMode(mode: CompressionMode, outcome: Outcome): Compress
   return isBypassed ? 'passthrough' : mode;
 }
 
-/** What stands in the way of shortening a request, before anything of its history is looked at. */
+/** The obstacles to shortening a request that are known before its history is read. */
 export interface Obstacles {
   readonly modes: Modes;
   /** 'main' requests alone may be shortened, and compactions that would not fit the window whole. */

@@ -3,7 +3,7 @@ import type { Modes } from '../http/modes.ts';
 import type { Plan } from './plan.ts';
 
 /**
- * The headers that tell a client what was done to its request. There is no hosted receipt behind
+ * The headers that show a client what was done to its request. There is no hosted receipt behind
  * them: they and the request log are the only per-request evidence.
  */
 

@@ -2,8 +2,8 @@
  * Says which bytes to insert so that an item carries one more block of text.
  *
  * The item's own bytes are never touched: a block is appended inside its string, added as one more
- * part at the end of its list, or its string is wrapped into such a list. Always at the end, because
- * a part before a tool result makes the provider refuse the message.
+ * part at the end of its list, or its string is wrapped into such a list. It is always at the end,
+ * because a part before a tool result makes the provider refuse the message.
  */
 import { Buffer } from 'node:buffer';
 import type { Edit } from './edits.ts';
@@ -39,7 +39,7 @@ export function contentForm(view: RequestView, item: Item): ContentForm | undefi
   return opensList(view.bytes, content.start) ? 'part' : undefined;
 }
 
-/** The edits that add the block at the end of the item. None when the item takes no block. */
+/** The edits that add the block at the end of the item; no edits when the item takes no block. */
 export function insertBlock(view: RequestView, item: Item, insertion: Insertion): readonly Edit[] {
   const { bytes } = view;
   if (view.isTextInput) return [appendText(item, insertion.block)];

@@ -1,4 +1,4 @@
-/** What became of asking the memory for one request, as `x-svc-memory-state` tells it. */
+/** The outcome of asking the memory for one request, as `x-svc-memory-state` shows it. */
 export type MemoryState =
   | 'off'
   | 'write_only'

@@ -15,11 +15,11 @@ import { elisionEdits, type Replacement } from '../shortening/shortening.ts';
 import type { RequestView } from '../conversation/view.ts';
 
 /**
- * Decides what is changed in a request: which spans, and what the client is told about it. Pure, so
- * the same facts always give the same bytes.
+ * Decides which spans of a request change, and what the client is told about it. Pure, so the same
+ * facts always give the same bytes.
  */
 
-/** What shortening came to in this request. */
+/** The outcome of shortening in this request. */
 export interface Shortening {
   /** Tool outputs that are left out; in shadow, that would be. */
   readonly elided: readonly Replacement[];
@@ -48,7 +48,7 @@ export interface Plan {
   readonly recalledTokens: number;
   readonly elidedItems: number;
   readonly elidedTokens: number;
-  /** References of the newest left-out outputs, for whoever asks later what they were. */
+  /** References of the newest left-out outputs, so that they can be looked up later. */
   readonly elidedRefs: readonly string[];
 }
 
@@ -74,7 +74,7 @@ export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan
   const edits: Edit[] = [...elisionEdits(shortening.elided), ...omitting.edits, ...cacheMarks];
   let recalledTokens = 0;
   for (const { item, block, form, tokens } of placements) {
-    // What stands in an exchange goes with it.
+    // A block in an exchange leaves with it.
     if (isOmitted(item, shortening.omitted)) continue;
     const insertion = insertBlock(view, item, { block, form });
     if (insertion.length === 0) continue;

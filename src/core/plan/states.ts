@@ -4,8 +4,8 @@ import type { MemoryState } from './memory-state.ts';
 import type { ContinuityState } from './continuity.ts';
 
 /**
- * What every state of a request means, in one table: `svc explain`, docs/states.md and a test read it.
- * A state without a row does not compile.
+ * The meaning of every state of a request, in one table: `svc explain`, docs/states.md and a test
+ * read it. A state without a row does not compile.
  */
 
 /** Where a state is seen. */
@@ -14,9 +14,9 @@ export type StateKind = 'memory' | 'continuity' | 'end' | 'verdict' | 'error';
 export interface StateText {
   readonly name: string;
   readonly kind: StateKind;
-  /** What happened, and why. */
+  /** The event, and its reason. */
   readonly meaning: string;
-  /** What the person can do; '' where nothing needs to be done. */
+  /** The remedy for the person; '' where nothing needs to be done. */
   readonly advice: string;
 }
 

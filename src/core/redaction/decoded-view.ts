@@ -61,7 +61,9 @@ function placeFinder(
   };
 }
 
-/** The one character that an escape stands for; undefined for one that stays as it is written. */
+/**
+ * The one character that an escape encodes; undefined for an escape that stays as it is written.
+ */
 function decoded(escape: string): string | undefined {
   if (escape.startsWith('&')) return BY_NAME[escape.slice(1, -1)];
   if (escape.startsWith('\\') && !/[ux]..(?:..)?$/.test(escape)) return byLetter(escape.slice(-1));

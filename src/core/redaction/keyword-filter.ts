@@ -44,7 +44,7 @@ function marksOf(text: string): Uint8Array {
   return marks;
 }
 
-/** Of the last three characters: what came before them is shifted out. */
+/** Hash of the last three characters: earlier ones are shifted out. */
 function next(hash: number, code: number): number {
   return ((hash << SHIFT) ^ code) & MASK;
 }

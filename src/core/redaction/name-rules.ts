@@ -72,7 +72,7 @@ function before(text: string, at: number): string {
   return text.slice(Math.max(0, at - PUBLIC_CHARS), at);
 }
 
-/** What may follow a name and still be one: `_access_key`, `ForStaging`, `_123`. */
+/** The suffixes that a name may have: `_access_key`, `ForStaging`, `_123`. */
 const SUFFIX = '[\\w.-]{0,24}';
 /** Such a name says what a secret is like, or where it is, and not the secret. */
 const DESCRIPTION =
@@ -190,7 +190,7 @@ const VARIABLE =
 const IN_TEMPLATE = /\$\{|\{\{|<%|=>|<\//;
 /** A name with a number, as code has it. */
 const COUNTED_NAME = /^[a-z_]+\d{1,2}$/i;
-/** What stands for a password, or says what it must be like. */
+/** Words used in place of a password, or that describe one. */
 const PLAIN_WORD =
   /^(?:pass(?:word|phrase)|postgres|required|optional|disabled|enabled|default|unlimited|anything|whatever|verysecret|supersecret|correct|invalid|incorrect|encrypted)$/;
 

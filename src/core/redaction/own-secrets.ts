@@ -2,15 +2,14 @@
  * The secrets that svc itself was configured with: provider keys, the service key, the local token.
  * They are masked by value, whatever they look like, also in base64 as a login is sent.
  *
- * One set serves the whole process, because everything that it keeps or sends is masked with
- * it, and a text that was masked with another set would have another digest. It only grows: a key that
- * was replaced stays a secret.
+ * One set serves the whole process, because everything that it keeps or sends is masked with it:
+ * another set would give a text another digest. It only grows: a replaced key stays a secret.
  */
 
 import { decodeEscapes } from './decoded-view.ts';
 import type { Stretch } from './secret-rule.ts';
 
-/** Shorter ones, and short ones of letters alone ("ollama"), stand for no key in a configuration. */
+/** Shorter values, and short ones of letters alone ("ollama"), are no keys in a configuration. */
 const ANY_CHARS_MIN = 8;
 const MIXED_CHARS_MIN = 4;
 /** A configuration has a handful; this bounds what a process that reloads for months keeps. */
@@ -44,7 +43,7 @@ function isMaskable(secret: string): boolean {
   return secret.length >= MIXED_CHARS_MIN && !/^[A-Za-z]+$/.test(secret);
 }
 
-/** As it is, and as base64 has it wherever it begins in a longer text. */
+/** The secret itself, and its base64 forms at any offset in a longer text. */
 function formsOf(secret: string): readonly string[] {
   const decoded = decodeEscapes(secret).view;
   const inBase64 = [0, 1, 2].map((offset) => insideBase64(secret, offset));

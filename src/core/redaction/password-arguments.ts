@@ -3,7 +3,7 @@
 import { hasMixedCharacters, isPlaceholder, isTechnical, looksRandom } from './secret-likeness.ts';
 import type { Candidate } from './secret-rule.ts';
 
-/** What people write into documents in place of a password. */
+/** Words that people write into documents in place of a password. */
 const EXAMPLE_PASSWORD =
   /^(?:pass(?:word|wd)?|pwd|pw|secret|token|user|root|admin|postgres|guest|test|yyy|p)$/i;
 

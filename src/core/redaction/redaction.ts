@@ -16,9 +16,9 @@ import type { SecretRule, Stretch } from './secret-rule.ts';
 import { SECRET_RULES } from './secret-rules.ts';
 
 /**
- * Characters. A longer text is one mask as a whole: a megabyte in one message is a file and no
- * memory, reading it takes tens of milliseconds from every stream in the process, and a window's
- * edge could cut a secret in two.
+ * Characters. A longer text becomes one mask. A megabyte in one message is a file and no memory,
+ * and reading it takes tens of milliseconds from every open stream. A window's edge could
+ * cut a secret in two.
  */
 export const MASKED_CHARS_MAX = 1 << 20;
 
@@ -74,9 +74,9 @@ interface Mask extends Stretch {
   readonly kind: string;
 }
 
-/** What was found, and the text that is still to be searched. */
+/** The secrets found, and the text that is still to be searched. */
 class Search {
-  /** Of the same length as the text; brackets stand for what was found, and no rule reads across them. */
+  /** As long as the text; brackets cover the found secrets, and no rule reads across them. */
   rest: string;
   readonly masks: Mask[] = [];
 

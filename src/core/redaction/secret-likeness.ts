@@ -14,7 +14,7 @@ const RANDOM_DISTINCT_MIN = 8;
 const RANDOM_STEPS_MIN = 4;
 /** Without a digit: names have capitals, too, but seldom side by side. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
-/** So many of them stand for a step: one in 5,000 random values of 24 characters has only three. */
+/** This many count as a step: one in 5,000 random values of 24 characters has only three. */
 const CAPITAL_PAIRS_OF_A_STEP = 5;
 
 const PLACEHOLDER_WORD =
@@ -27,7 +27,7 @@ const TECHNICAL_WORD =
   /^(?:base-?\d|sha-?\d|md5|argon2|pbkdf2|scrypt|bcrypt|oauth|utf-?\d|u?int\d|float\d|x-?509|aes-?\d|rsa-?\d|ipv\d|python\d|node\d)/i;
 const TECHNICAL_FORM = /^(?:https?(?:[:\d_-]|$)|\d+(?:\.\d+)?[a-z%]{0,12}$)/i;
 
-/** Stands for a secret in documents and templates. */
+/** Whether documents and templates write it in place of a secret. */
 export function isPlaceholder(value: string): boolean {
   return PLACEHOLDER_FORM.test(value) || beginsWithWord(PLACEHOLDER_WORD, value) || isMadeUp(value);
 }
@@ -65,7 +65,7 @@ const JUDGED_CHARS_MIN = 14;
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
 /**
- * Typed by a person in place of a key: one character again and again, the alphabet, or the word
+ * A made-up key, typed by a person: one character again and again, the alphabet, or the word
  * EXAMPLE at its end, as in the documents of Amazon.
  */
 export function isMadeUp(value: string): boolean {

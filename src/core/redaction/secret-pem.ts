@@ -1,6 +1,6 @@
 /**
- * Where a private key block ends: after its END line, or, when it was cut off, after the last run
- * of characters that still looks like key material. Margins, line numbers, quotes, diff marks and
+ * Finds the end of a private key block: after its END line or, when it was cut off, after the last
+ * run of characters that looks like key material. Margins, line numbers, quotes, diff marks and
  * escaped line ends may stand between the runs. Each character is read a bounded number of times.
  */
 

@@ -17,7 +17,7 @@ export interface SecretRule {
   readonly keywords: readonly string[];
   /** The whole head lies in an unbroken run of 14 characters or more. */
   readonly isRun?: boolean;
-  /** Sticky, one class. What else belongs to a secret once its head was found. Default: `[\w-]*`. */
+  /** Sticky, one class. Matches the rest of a secret once its head was found. Default: `[\w-]*`. */
   readonly rest?: RegExp;
   /** Read in place of `rest` when the context ends with a quote. */
   readonly quotedRest?: RegExp;
@@ -27,7 +27,7 @@ export interface SecretRule {
   readonly findAll?: (headEnd: number, text: string) => FoundAll;
   /** Without it every match is a secret. */
   readonly accepts?: (candidate: Candidate) => boolean;
-  /** Where the format is written down, or why the rule is as it is. */
+  /** Where the format is written down, or the reason for the rule. */
   readonly source: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Which secrets are looked for, in which order: a precise format comes before a general one, and
+ * Lists the secrets that svc looks for, in order. A precise format comes before a general one;
  * values that only a name gives away come last, from `name-rules.ts`.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Secrets that people read aloud, type or write on paper: one-time codes, recovery codes, the words
- * of a wallet, card numbers. A word before them tells most of them; a check digit tells the cards.
+ * of a wallet, card numbers. A word before them marks most of them; a check digit marks the cards.
  */
 
 import type { FoundAll, Stretch } from './secret-rule.ts';
@@ -15,7 +15,7 @@ export function findCodes(headEnd: number, text: string): FoundAll {
   if (leadEnd === undefined) return nothingAt(headEnd);
   const end = endOf(CODE, text, leadEnd);
   if (end === undefined) return nothingAt(headEnd);
-  // "pin 1234" may be a pin of a board; with a colon or a verb it is one that somebody knows.
+  // "pin 1234" may be a pin of a board; with a colon or a verb it is a person's secret.
   const isBare = text.slice(headEnd, leadEnd).trim() === '';
   const isAmbiguous = /(?:pin|tan)$/i.test(text.slice(Math.max(0, headEnd - 3), headEnd));
   if (isBare && isAmbiguous) return nothingAt(headEnd);
@@ -50,7 +50,7 @@ const WORDS_LEAD =
 const SEED_WORD = /(?:\d{1,2}[.)][ \t]{0,2})?[a-z]{3,8}(?=[\s,"'`.;]|$)/y;
 const SEED_GAP = /(?:,[ \t]?|[ \t]{1,2}|\n[ \t]{0,8})/y;
 const SEED_COUNTS = new Set([12, 15, 18, 21, 24]);
-/** None of these is in the list of BIP 39: a run that has one is a sentence. */
+/** BIP 39's list has none of these words: a run with one of them is a sentence. */
 const SENTENCE_WORDS =
   /\b(?:the|and|for|are|not|with|your|from|have|has|will|which|into|them|should|but)\b/;
 

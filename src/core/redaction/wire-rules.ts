@@ -93,7 +93,7 @@ const HEADERS: readonly SecretRule[] = [
     pattern:
       /(?<keep>authorization["'`]?[ \t]{0,4}[:=,][ \t]{0,4}["'`]?basic[ \t]{1,4})[A-Za-z0-9+/]{6}/gi,
     rest: BASE64_REST,
-    // What has a dot behind it is no base64, and so no login.
+    // A value with a dot behind it is no base64, and so no login.
     accepts: ({ secret, next }) => next !== '.' && !isPlaceholder(secret),
     source: 'RFC 7617',
   },

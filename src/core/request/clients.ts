@@ -25,7 +25,10 @@ const AGENTS: readonly (readonly [pattern: RegExp, client: string])[] = [
 ];
 
 export interface ClientFacts {
-  /** svc tells its own texts from typed ones. Of every other client typed text is unverified. */
+  /**
+   * svc can separate its own texts from typed ones. The typed text of every other client is
+   * unverified.
+   */
   readonly isKnown: boolean;
   /** It states its project folder in every conversation. */
   readonly statesFolder: boolean;

@@ -16,9 +16,9 @@ import { projectInSystem, type StatedProject } from '../conversation/stated-proj
 import type { RequestIdentity, RequestKind, RequestView, Shell } from '../conversation/view.ts';
 
 /**
- * Who asks, for what, in which conversation and about which project: read from what clients say by
- * themselves in headers and bodies. None of it is proof. So a wrong answer may cost a recall, but
- * must never leak: `kind` is only ever used to do less, and a project only to look in one space.
+ * Finds the client, the purpose, the conversation and the project of a request in the client's own
+ * headers and body. Nothing there is proof. So a wrong answer may cost a recall, but must never
+ * leak: `kind` is only ever used to do less, and a project only to look in one space.
  */
 
 type Names = ReadonlyMap<string, string>;
@@ -48,9 +48,9 @@ export function kindOfPath(path: string): RequestKind | undefined {
 }
 
 /**
- * The project that the request is about: absent when the client states none. The system prompt comes
- * first. A user message is read only where the client that sends the request is known to write its
- * environment there: anything else in one may come from a file or a tool.
+ * The project that the request is about: absent when the client states none. The system prompt
+ * comes first. A user message is read only if this client is known to write its environment there:
+ * any other text in it may come from a file or a tool.
  */
 export function projectOf(
   headers: RawHeaders,
@@ -76,12 +76,13 @@ function projectInShell(shell: Shell): StatedProject {
   return known;
 }
 
-/** What comes later of a first prompt that holds a pasted file tells no conversations apart. */
+/** Enough of a first prompt, which may hold a pasted file, to tell conversations apart. */
 const OPENING_CHARS_MAX = 1 << 16;
 
 /**
- * Names the conversation. `isStated`: the client named it. Otherwise the name follows from how the
- * conversation begins, so two that begin alike share it: use it to group, never to tell apart.
+ * Names the conversation. `isStated`: the client named it. Otherwise the name follows from the
+ * conversation's beginning, so two that begin alike share it: use it to group, never to
+ * distinguish.
  */
 export function conversationKey(
   identity: RequestIdentity,
@@ -125,7 +126,7 @@ function isSet(value: unknown): boolean {
 
 // --- client
 
-/** By headers alone: for a request whose body nobody reads. */
+/** By headers alone: for a request whose body is not read. */
 export function clientOfHeaders(headers: RawHeaders): string {
   const names = firstValues(headers);
   if (/^codex/i.test(names.get('originator') ?? '')) return 'codex';
@@ -157,7 +158,7 @@ function kindOf(client: string, names: Names, view: RequestView): RequestKind {
   return statedKind(names, view) ?? orderedKind(view) ?? shapeKind(client, names, view);
 }
 
-/** What the client says about the request itself. */
+/** The kind that the client itself states for the request. */
 function statedKind(names: Names, view: RequestView): RequestKind | undefined {
   const meta = codexMetadata(names);
   const source = asText(meta['thread_source']);
@@ -189,7 +190,9 @@ function isSubagentPrompt(body: Fields): boolean {
   return (systemTexts(body)[0] ?? '').slice(0, 200).includes('cc_is_subagent=true');
 }
 
-/** What the client's own text orders: in the system prompt, the newest user message or last item. */
+/**
+ * The task in the client's own text: in the system prompt, the newest user message or last item.
+ */
 function orderedKind(view: RequestView): RequestKind | undefined {
   const asked = view.items.findLast((item) => item.role === 'user');
   return (
@@ -201,8 +204,8 @@ function orderedKind(view: RequestView): RequestKind | undefined {
 }
 
 /**
- * What is left. Agents work with tools: a known one that offers none asks for a title, a topic or
- * a check. An unknown program without tools is a chat like any other.
+ * The kind of all other requests. Agents work with tools: a known one that offers none asks for a
+ * title, a topic or a check. An unknown program without tools is a chat like any other.
  */
 function shapeKind(client: string, names: Names, view: RequestView): RequestKind {
   const body = view.shell.value;
@@ -288,7 +291,7 @@ function systemTexts(body: Fields): readonly string[] {
   return textsOf(body['system'] ?? body['instructions']);
 }
 
-/** Enough to tell programs apart; dates and other changing facts stand further down. */
+/** Enough to distinguish programs; dates and other changing facts come further down. */
 const HEAD_CHARS = 512;
 
 function systemHead(view: RequestView): string {

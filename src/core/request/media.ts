@@ -24,7 +24,7 @@ const AUDIO_TOKENS = 600;
 // Qwen and others sample pictures from it: about three of the largest.
 const VIDEO_TOKENS = 4_800;
 
-/** What an item holds beside text, in the order of the body. `value` is its parsed JSON. */
+/** The parts of an item beside text, in the order of the body. `value` is its parsed JSON. */
 export function mediaIn(dialect: Dialect, value: unknown): readonly Media[] {
   const item = asRecord(value);
   const made = item['type'] === 'image_generation_call' ? asText(item['result']) : '';

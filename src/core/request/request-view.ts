@@ -1,10 +1,10 @@
 /**
- * Reads a request body once and remembers what it read.
+ * Reads a request body once and remembers the result.
  *
  * The bytes stay the truth: nothing here changes or rebuilds them. A body is a view only when it is
- * valid JSON through and through, and that is proven in parts: every element of the list is parsed
- * by itself, and so is the shell, the body with its list emptied. The parts are what makes the next
- * request of the same conversation cheap: what it has in common with the one before is not read again.
+ * valid JSON through and through, and that is proven in parts. Every element of the list is parsed
+ * by itself, and so is the shell: the body with its list emptied. The parts make the next request
+ * of the same conversation cheap: the bytes that both share are not read again.
  */
 import { commonPrefix } from '../bytes/common-prefix.ts';
 import { markedMs } from '../conversation/cache-marks.ts';
@@ -34,13 +34,13 @@ import type { Span } from '../bytes/span.ts';
 import type { Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
 
 /**
- * What svc reads of a body. A longer one is relayed as it is: reading it would hold up every other
- * request, and no provider takes so much.
+ * Limits on the bodies that svc reads. A longer one is relayed unchanged: reading it would hold up
+ * every other request, and no provider takes so much.
  */
 export const READ_LIMITS = {
   /** A window of a million tokens holds some 10,000 messages and tool results. */
   items: 20_000,
-  /** Of these, messages that a person typed: each is looked up in the ledger. */
+  /** The messages among them that a person typed: each is looked up in the ledger. */
   humans: 4_000,
   /** Bytes of one item: the largest picture that a provider takes has 5 MB, 7 MB in base64. */
   itemBytes: 8 << 20,
@@ -58,7 +58,7 @@ const EMPTY_LIST = Buffer.from('[]');
 
 /**
  * The view of a decoded body. `previous` may be any earlier view; the nearer it is, the less is
- * read, and the result is the same. undefined when the body is not one JSON object with exactly one
+ * read, and the result is the same. Undefined when the body is not one JSON object with exactly one
  * list (or, in Responses, one string) of the dialect, or nests deeper than 512 levels.
  */
 export function viewRequest(
@@ -121,7 +121,8 @@ interface Known {
 
 function compareWith({ previous, shared }: Earlier, bytes: Buffer): Known | undefined {
   if (shared <= previous.list.start) return undefined;
-  // What ends with the last shared byte ends there in both, unless it is a scalar: 12 is not 123.
+  // An item that ends with the last shared byte ends there in both, unless it is a scalar: 12 is
+  // not 123.
   const last = previous.items.findLastIndex(({ start, end }) => {
     return end < shared || (end === shared && !isScalar(bytes, start));
   });
@@ -214,8 +215,8 @@ function upTo(bytes: Buffer, end: number): Buffer {
   return end < bytes.length ? bytes.subarray(0, end) : bytes;
 }
 
-// Where this many payloads are written in a way that svc does not find, the others are not looked for:
-// each search reads the rest of the item.
+// After this many payloads in a form that svc does not find, it stops looking: each search reads
+// the rest of the item.
 const MISSED_MAX = 4;
 
 /** The estimate of an item's bytes, with the provider's rule for what is not text. */

@@ -6,7 +6,7 @@ import type { RawHeaders } from '../http/headers.ts';
 /** Memories of the user's own choice that every project may recall. */
 export const GLOBAL_SPACE = 'global';
 
-/** Where svc's own checks write; their requests are nobody's work. */
+/** The space in which svc's own checks write; their requests are not a person's work. */
 export const PROBE_SPACE = 'svc-doctor';
 
 /** Where a request without a project belongs. */

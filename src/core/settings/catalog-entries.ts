@@ -3,9 +3,9 @@ import { isRecord } from '../bytes/json-fields.ts';
 import { UPSTREAM_NAME } from './config-upstreams.ts';
 
 /**
- * The catalog of providers as it comes in: from the snapshot in the package, from the cache, or from
- * the network. All three have one form, entries by id; what does not fit it is left out, because the
- * texts are shown on a screen and the addresses are offered to a person.
+ * The catalog of providers as it comes in: from the snapshot in the package, from the cache, or
+ * from the network. All three have one form, entries by id. An entry of another form is left out,
+ * because the texts are shown on a screen and the addresses are offered to a person.
  */
 export interface CatalogEntry {
   readonly name: string;
@@ -13,7 +13,7 @@ export interface CatalogEntry {
   readonly env: readonly string[];
   /** Base URL, as published; may hold a `${PLACE}` for an account's name. */
   readonly api?: string;
-  /** The package of the AI SDK that talks to it, which tells what it speaks. */
+  /** The package of the AI SDK for this provider, which shows its dialect. */
   readonly npm?: string;
   readonly models: readonly string[];
 }

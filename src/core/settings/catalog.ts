@@ -6,14 +6,14 @@ import type { UpstreamAuth } from './settings.ts';
 import { WELL_KNOWN, WELL_KNOWN_NAMES, type WellKnown } from './well-known.ts';
 
 /**
- * The providers that setup offers: who there is, where, which variable holds the key, and what is
- * spoken there. Discovery only: it fills in what a person has not said, and nothing of it is used
- * once the configuration is written. What svc knows by itself (WELL_KNOWN) beats what a catalog says.
+ * The providers that setup offers: their names, addresses, key variables and dialects. Discovery
+ * only: it fills in what a person has not said, and is not used once the configuration is written.
+ * Facts that svc knows by itself (WELL_KNOWN) beat those of a catalog.
  */
 export interface Provider extends Omit<WellKnown, 'baseUrl'> {
   readonly id: string;
   readonly name: string;
-  /** Undefined where none is published that could be used as it is: then it is shown, not offered. */
+  /** Undefined where no usable address is published: then the provider is shown, not offered. */
   readonly baseUrl: string | undefined;
   /** Variables that may hold the key; `keyEnv` is the usual one, and the first. */
   readonly keyEnvs: readonly string[];
@@ -60,8 +60,8 @@ export function isRoutable({ baseUrl, keyEnv, auth }: Provider): boolean {
 const CHAT: readonly Dialect[] = ['openai_chat_completions'];
 
 /**
- * What the package that talks to a provider says about its dialect. An entry without a package is
- * reached through the OpenAI-compatible one; a package that is not listed may speak anything.
+ * The dialects that a provider's package implies. An entry without a package is reached through the
+ * OpenAI-compatible one; a package that is not listed may speak anything.
  */
 const STYLES: Readonly<Record<string, readonly Dialect[]>> = {
   '': CHAT,
@@ -91,7 +91,7 @@ function usableBase(api: string | undefined): string | undefined {
   return 'url' in parseBaseUrl(api, isOwnMachineUrl(api)) ? api : undefined;
 }
 
-/** What a search found, and by which model where the provider's own name says nothing. */
+/** A found provider, and the model that matched where the provider's own name did not. */
 export interface Found {
   readonly provider: Provider;
   readonly model?: string;

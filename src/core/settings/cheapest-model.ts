@@ -1,6 +1,6 @@
 import { factsOfModel } from './model-windows.ts';
 
-/** What does not answer a text with a text, or thinks long before it does. */
+/** Models that do not answer a text with a text, or think long before they do. */
 const UNFIT =
   /embed|image|audio|tts|whisper|moderation|realtime|transcrib|guard|rerank|dall-e|sora|veo|imagen|video|search|research|ocr|speech|-pro\b/i;
 

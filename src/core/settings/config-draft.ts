@@ -7,7 +7,7 @@ import type { Credential, UpstreamAuth } from './settings.ts';
 import { WELL_KNOWN, type WellKnown } from './well-known.ts';
 
 /**
- * Changes to the configuration as the file has it. What a draft does not touch stays as it is,
+ * Changes to the configuration as the file has it. A draft leaves all other members unchanged,
  * unknown keys included; parseConfig judges the result before anything is written.
  */
 export type Draft = Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ export type Draft = Readonly<Record<string, unknown>>;
 export interface UpstreamDraft {
   readonly name: string;
   readonly apiStyle: Dialect;
-  /** What is absent keeps the value that an upstream of this name and style has already. */
+  /** An absent member keeps the value that an upstream of this name and style has already. */
   readonly baseUrl?: string;
   readonly providerKey?: Credential;
   readonly auth?: UpstreamAuth;
@@ -65,7 +65,7 @@ export function occupantOf(draft: Draft, { name, apiStyle }: UpstreamDraft): str
   return typeof held === 'string' && held !== name ? held : undefined;
 }
 
-/** What the file has under this name and style. */
+/** The upstream of this name and style in the file. */
 export function existingUpstream(draft: Draft, name: string, apiStyle: Dialect): Draft | undefined {
   return upstreamsOf(draft)
     .filter((one) => isRecord(one))
@@ -108,7 +108,8 @@ export function upstreamNames(draft: Draft): readonly string[] {
   return [...new Set(names.filter((name) => typeof name === 'string'))];
 }
 
-// What is no object stays in the list: parseConfig reports it, and nothing is lost by an edit.
+// An element that is no object stays in the list: parseConfig reports it, and an edit loses
+// nothing.
 function upstreamsOf(draft: Draft): readonly unknown[] {
   const upstreams = draft['upstreams'];
   return Array.isArray(upstreams) ? upstreams : [];

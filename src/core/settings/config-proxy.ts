@@ -139,7 +139,7 @@ function variableOf(name: string): string {
   return `SVC_${words(name).join('_').toUpperCase()}`;
 }
 
-/** The environment without the variables that stand for settings: what it says of keys stays. */
+/** The environment without the variables that set settings; those that hold keys stay. */
 export function withoutSettings(environment: Environment): Environment {
   const names = new Set(Object.keys(FIELDS).map((name) => variableOf(name)));
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !names.has(name)));

@@ -28,7 +28,7 @@ export interface ParsedConfig {
 // A service is a network away; what it takes is time before the first byte, all the same.
 const HOSTED_FALLBACKS = { recallMs: 600 } as const;
 
-/** What a client of the proxy must know. */
+/** The settings that a client of the proxy needs. */
 export interface Access {
   readonly host: string;
   readonly port: number;
@@ -51,7 +51,7 @@ export function parseConfig(
   const memory = readMemory(file['memory'], environment, ofMemory);
   const fallbacks = memory?.kind === 'hosted' ? HOSTED_FALLBACKS : {};
   const proxy = readProxySettings(file['proxy'], { environment, flags, fallbacks }, findings);
-  // Told in the order of the file, although the proxy's defaults depend on it.
+  // Reported in the order of the file, although the proxy's defaults depend on the memory.
   findings.problems.push(...ofMemory.problems);
   findings.warnings.push(...ofMemory.warnings);
   const upstreams = readUpstreams(file['upstreams'], environment, findings);

@@ -20,8 +20,8 @@ import {
 import { isRecord } from '../bytes/json-fields.ts';
 
 /**
- * The providers of the configuration. What is wrong with an upstream is found here, when the file
- * is read: a header that cannot be sent must not wait for the first request to say so.
+ * The providers of the configuration. Errors in an upstream are found here, when the file is read,
+ * and not at the first request: a header that cannot be sent, for instance.
  */
 
 /** How a provider takes a key of svc's. */
@@ -45,8 +45,8 @@ export const UPSTREAM_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 /** RFC 9110 token. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
-// What frames a message or belongs to one connection is the proxy's to set; the identity encoding
-// is what keeps answers readable for every client.
+// The proxy itself sets headers that frame a message or belong to one connection; the identity
+// encoding keeps answers readable for every client.
 const RESERVED_HEADER =
   /^(?:host|content-length|content-encoding|content-type|transfer-encoding|accept-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect|x-svc-.*)$/i;
 
@@ -122,8 +122,8 @@ function readUpstream(place: Place): UpstreamSettings | undefined {
 }
 
 /**
- * A login goes to the provider that issued it and to nobody else. Only a listener on this very machine
- * may stand in its place, where the person allows it.
+ * A login goes only to the provider that issued it. Only a listener on this very machine may take
+ * the provider's place, where the person allows it.
  */
 function isLoginUpstream({ path, item, findings }: Place, upstream: UpstreamSettings): boolean {
   const login = loginOf(upstream);
@@ -229,8 +229,8 @@ export function parseBaseUrl(
   allowPrivate: boolean,
 ): { readonly url: string } | { readonly allowed: string } {
   const text = typeof value === 'string' ? value : '';
-  // The parser mends blanks, backslashes and missing slashes; a base URL that needs mending is a
-  // slip, and what it would become is not what the person reads.
+  // The parser corrects blanks, backslashes and missing slashes. A base URL that needs correction
+  // is a slip, and the corrected URL is not the one that the person reads.
   const isPlain = /^https?:\/\/[^/\\\s]+[\u0021-\u007e]*$/.test(text) && !text.includes('\\');
   const url = isPlain && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return { allowed: 'a URL such as https://api.example.com' };
@@ -251,8 +251,8 @@ export function parseBaseUrl(
 }
 
 /**
- * The base URL of a hosted memory. One on this very machine is how it is tried out; from there on
- * the key and the memories travel in TLS, in the person's own network too.
+ * The base URL of a hosted memory. A service on this very machine is for trying it out. For any
+ * other, the key and the memories travel in TLS, in the person's own network too.
  */
 export function parseServiceUrl(
   value: unknown,

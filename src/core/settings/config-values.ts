@@ -9,18 +9,20 @@ import { isRecord } from '../bytes/json-fields.ts';
 export interface Problem {
   /** Where in the file: 'proxy.port', 'upstreams[0].baseUrl', or 'config' for the whole. */
   readonly path: string;
-  /** What overrode the file there: 'SVC_PORT', '--port'; absent when the file itself is wrong. */
+  /**
+   * The source that overrode the file: 'SVC_PORT', '--port'; absent when the file itself is wrong.
+   */
   readonly origin?: string;
   /** The class of what was found. */
   readonly found: string;
-  /** What may stand there, as the rest of the sentence 'expected …'. */
+  /** The allowed values, as the rest of the sentence 'expected …'. */
   readonly allowed: string;
   /**
    * The value is right; this environment variable, which it names, holds no such key here. Absent for
    * a name that may itself be a key in the wrong place.
    */
   readonly variable?: string;
-  /** Of such a variable: it is not set at all. */
+  /** The variable `variable` is not set at all. */
   readonly isUnset?: boolean;
 }
 
@@ -107,7 +109,7 @@ export function isEnvironmentName(value: unknown): value is string {
   return typeof value === 'string' && ENVIRONMENT_NAME.test(value);
 }
 
-/** Tells keys apart for the person who knows them, and is of no use to anybody else. */
+/** Lets a person who knows the keys recognise one, and is useless to anyone else. */
 export function keyEnd(key: string): string {
   // Four of forty characters; of a short key not even those.
   return key.length >= 24 ? `…${key.slice(-4)}` : '…';
@@ -118,7 +120,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const CREDENTIAL_FORMS =
   'a key of visible ASCII characters, or {"env": "NAME"} with the name of an environment variable';
 
-/** The credential itself, wherever it is kept; undefined when that cannot be told. */
+/** The credential itself, wherever it is kept; undefined when it cannot be read. */
 export function readCredential(
   value: unknown,
   at: { readonly path: string; readonly environment: Environment },

@@ -1,11 +1,11 @@
 /**
- * What kind of place a base URL names, as far as its host says (R45). A host that could only be refused
- * when it is dialled is refused when it is configured. What a public name resolves to is judged later.
+ * Classifies the host of a base URL by its text (R45). A host that svc would refuse to dial is
+ * refused when it is configured. The addresses of a public name are judged later.
  */
 
 /**
- * 'own': this machine or a private network, for which an upstream needs "allowPrivate". 'never': the
- * metadata service of a cloud, and addresses at which nobody serves.
+ * 'own': this machine or a private network, for which an upstream needs "allowPrivate". 'never':
+ * the metadata service of a cloud, and addresses at which no server can be.
  */
 export type HostClass = 'public' | 'own' | 'never';
 
@@ -82,7 +82,8 @@ function classOfV6(groups: readonly number[]): HostClass {
   const text = groups.map((group) => group.toString(16)).join(':');
   if (text === 'fd00:ec2:0:0:0:0:0:254' || text === 'fd20:ce:0:0:0:0:0:254') return 'never';
   if ((first & 0xfe00) === 0xfc00) return 'own';
-  // What is assigned for global use; without 6to4, Teredo and others that carry an address inside.
+  // Addresses assigned for global use; without 6to4, Teredo and others that carry an address
+  // inside.
   const isGlobal = (first & 0xe000) === 0x2000;
   const isSpecial = first === 0x2002 || (first === 0x2001 && (second < 0x200 || second === 0xdb8));
   const isReserved = (first === 0x3fff && second < 0x1000) || (first === 0x2620 && second === 0x4f);

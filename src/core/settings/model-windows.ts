@@ -1,7 +1,7 @@
 /**
- * What models can take and give, and what they cost: by how their names begin, the longest beginning
- * wins. Facts of models.dev (MIT, copyright 2025 models.dev), state of 2026-07-02. A request is never
- * judged by these numbers alone: they tell how much room is left, and about what a test call costs.
+ * The limits and prices of models: by the beginning of their names, where the longest match wins.
+ * Facts of models.dev (MIT, copyright 2025 models.dev), state of 2026-07-02. They never decide
+ * alone about a request: they show how much room is left, and about what a test call costs.
  */
 export interface ModelFacts {
   /** Tokens that a request may have: the published input limit, else the whole window. */

@@ -3,12 +3,12 @@ import type { Price } from '../shortening/meter.ts';
 import { factsOfModel } from './model-windows.ts';
 
 /**
- * Turns metered prices into US dollars, by the published list price of a model: what input cost with
- * the provider's cache counted, and what answers cost. No bill: discounts, tiers and taxes are not in it.
+ * Turns metered prices into US dollars, by the published list price of a model: input, with the
+ * provider's cache counted, and answers. It is no bill: discounts, tiers and taxes are not in it.
  */
 export interface Money {
   readonly paid: number;
-  /** What the same requests would have cost without svc, by the meter's model. */
+  /** The price of the same requests without svc, by the meter's model. */
   readonly direct: number;
 }
 

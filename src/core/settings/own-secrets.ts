@@ -1,7 +1,7 @@
 import { pathTokenOf } from '../http/local-token.ts';
 import type { MemorySettings, Settings } from './settings.ts';
 
-/** A header or a query value whose name says that it lets somebody in. */
+/** A header or a query value whose name says that it is a credential. */
 const SECRET_NAME = /auth|key|token|secret|pass|cookie|credential/i;
 
 type Known = Partial<Pick<Settings, 'upstreams' | 'localToken'>> & {

@@ -24,7 +24,7 @@ export interface ProxySettings {
   readonly recalledTokensMax: number;
   /** A list of earlier sessions at an agent's first prompt. */
   readonly sessionBrief: boolean;
-  /** Of 100 prompts of a project, as many as recall keeps quiet for, when an agent asks. */
+  /** The percentage of a project's prompts for which recall adds nothing when an agent asks. */
   readonly recallQuietPercent: number;
   readonly elisionEnabled: boolean;
   readonly elisionKeepRounds: number;

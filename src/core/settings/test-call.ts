@@ -10,7 +10,7 @@ import { factsOfModel } from './model-windows.ts';
 
 /** The longest minimum of a provider's prompt cache is 4,096 tokens (Claude Haiku 4.5). */
 const LINES = 440;
-/** Of the request below: 4,350 as svc estimates, some more as providers count. */
+/** Tokens of the request below: 4,350 as svc estimates, some more as providers count. */
 export const TEST_CALL_TOKENS = 5000;
 /** The least that every API takes. */
 const ANSWER_TOKENS = 16;

@@ -108,7 +108,10 @@ function plainDelta(event: Fields): string | undefined {
   return isDelta ? textIn(event) : undefined;
 }
 
-/** Events that need no look, told by how the provider spells them; any other spelling is parsed. */
+/**
+ * Events that svc need not parse, recognised by the provider's spelling; any other spelling is
+ * parsed.
+ */
 function isInert(data: string): boolean {
   if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
   return hasAt(data, '{"type":"ping"', 0) || hasAt(data, '{"type":"content_block_stop"', 0);

@@ -90,8 +90,8 @@ function textBlocks(content: unknown): readonly string[] {
 }
 
 /**
- * Text blocks side by side are pieces of one sentence: citations cut them so. What another block
- * separates are paragraphs.
+ * Text blocks side by side are pieces of one sentence, which citations cut. Another block between
+ * them separates paragraphs.
  */
 function visibleText(blocks: readonly unknown[]): string {
   const paragraphs: string[] = [''];

@@ -110,7 +110,10 @@ function plainDelta(event: Fields): string | undefined {
   return isDelta && typeof event['delta'] === 'string' ? event['delta'] : undefined;
 }
 
-/** Events that need no look, told by how the provider spells them; any other spelling is parsed. */
+/**
+ * Events that svc need not parse, recognised by the provider's spelling; any other spelling is
+ * parsed.
+ */
 function isInert(data: string): boolean {
   if (!hasAt(data, '{"type":"response.', 0)) return false;
   const type = data.slice(18, data.indexOf('"', 18));

@@ -23,7 +23,7 @@ export function readResponsesItem(value: unknown): ItemTraits {
   return NO_TRAITS;
 }
 
-/** What the provider's own compaction made of a history: only the provider can read it. */
+/** Items that the provider's own compaction made of a history: only the provider can read them. */
 const COMPACTED: ReadonlySet<string> = new Set([
   'compaction',
   'compaction_summary',
@@ -84,7 +84,10 @@ export function isResult(type: string): boolean {
   return type.endsWith('_output') || type === 'mcp_approval_response';
 }
 
-/** What the client must answer carries a `call_id`; what the provider ran by itself does not. */
+/**
+ * Calls that the client must answer carry a `call_id`; calls that the provider ran by itself do
+ * not.
+ */
 export function clientCallId(item: Fields): string | undefined {
   if (item['type'] === 'mcp_approval_request') return asText(item['id']);
   return typeof item['call_id'] === 'string' ? item['call_id'] : undefined;
