@@ -82,7 +82,9 @@ async function ask(modules, memory, { space, settings, own, prompt }) {
     generation: () => 0,
     record: async () => undefined,
   };
-  const recaller = new modules.recall.Recaller({ memory, ledger, clock, blockKey: 'bench' });
+  const slices = new modules.slices.Slices(clock);
+  const dependencies = { memory, ledger, clock, blockKey: 'bench' };
+  const recaller = new modules.recall.Recaller(dependencies, slices);
   const reading = modules.reading.readRequest(new modules.conversations.Conversations(), {
     id: 'req_bench',
     route: { kind: 'model', dialect: 'anthropic_messages' },

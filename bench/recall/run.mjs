@@ -41,6 +41,7 @@ const MODULES = {
   transcripts: 'src/core/memory/transcripts.ts',
   settings: 'src/core/settings/config-proxy.ts',
   recall: 'src/proxy/recall.ts',
+  slices: 'src/proxy/slices.ts',
   found: 'src/core/ledger/found-entries.ts',
   reading: 'src/proxy/read-request.ts',
   conversations: 'src/proxy/conversations.ts',
