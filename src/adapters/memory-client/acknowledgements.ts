@@ -3,10 +3,12 @@ import { COMMIT_SEQUENCE_MAX } from '../../core/memory-api/limits.ts';
 import { findOrphans, Journal, type JournalOptions } from '../journals/journal.ts';
 
 /**
- * What the service said that it holds for good, by space: the generation, the highest commit
- * sequence, and the digest of each text. Only what stands here is ever asked to be proven, so the
- * service learns no digest of a text that it was not given. In a journal, so that a restart leaves
- * out the same outputs again; what the journal loses is captured once more and answered `duplicate`.
+ * The texts that the service has confirmed to hold for good, by space: the generation, the highest
+ * commit sequence, and the digest of each text. svc asks for proofs of these only, so the service
+ * learns no digest of a text that it was not given.
+ *
+ * They are in a journal, so that a restart leaves out the same outputs again. A lost entry is
+ * captured once more and answered `duplicate`.
  */
 
 /** Some weeks of work: 7 MB in the journal. */
@@ -44,7 +46,10 @@ export interface AcknowledgementsOptions {
   readonly now: () => number;
   /** Something was forgotten in this space, here or on another machine. */
   readonly onMoved?: (space: string) => void;
-  /** The service told a lower commit sequence of this space than before; once a space. */
+  /**
+   * Called when the service reports a lower commit sequence of this space than before; once a
+   * space.
+   */
   readonly onBehind?: (space: string) => void;
 }
 

@@ -13,13 +13,13 @@ import { malformed } from './service-link.ts';
 import type { Outgoing } from './wire.ts';
 
 /**
- * Gives texts to the service, each once. What it does not acknowledge is not lost: the call fails
- * and whoever sent it, most of all the outbox, sends it again.
+ * Sends texts to the service, each once. A text that the service does not acknowledge is not lost:
+ * the call fails, and the caller, usually the outbox, sends it again.
  */
 
 /** An item's own members beside its record. */
 const ITEM_BYTES = 1024;
-/** Of the contract's refusals, those that end by themselves. */
+/** The refusals of the contract that end by themselves. */
 const TRANSIENT: ReadonlySet<CaptureResult['reason']> = new Set([
   'deadline',
   'store_error',
@@ -82,7 +82,7 @@ export class CaptureSender {
     return answer.results;
   }
 
-  /** A space that has moved on is asked once more, with the generation that it told. */
+  /** When a space has moved on, svc asks once more with the new generation from the answer. */
   async #ask(batch: Batch, signal: AbortSignal): Promise<CaptureAnswer> {
     const { operations, acknowledgements } = this.#parts;
     const request: CaptureRequest = {
@@ -160,7 +160,7 @@ function stateOf({ state, reason }: CaptureResult): CaptureState {
   return reason === 'forgotten' ? 'forgotten' : 'rejected';
 }
 
-/** The service read the batch and found fault with it: it will never take it as it is. */
+/** The service read the batch and found fault with it: it will never accept the same batch. */
 function isOfRecords(error: unknown): boolean {
   if (!(error instanceof ServiceFault)) return false;
   return ['INVALID_REQUEST', 'INVALID_JSON', 'PAYLOAD_TOO_LARGE'].includes(error.code);

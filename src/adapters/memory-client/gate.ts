@@ -2,8 +2,8 @@ import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';
 import { ServiceFault } from './service-fault.ts';
 
 /**
- * Whether the service is asked at all. A dead or lying service costs one refusal in memory, a
- * service that asked for time gets it, and a key that was refused is not shown again and again.
+ * Decides whether the service is called at all. A dead or lying service costs one refusal in
+ * memory, a service that asked for time gets it, and a refused key is not sent again and again.
  */
 
 /** Five in a row are no accident; fifteen seconds are a restart. */
@@ -61,7 +61,7 @@ export class ServiceGate {
     else if (reason === 'unavailable' && retryAfterMs !== undefined) {
       this.close(reason, retryAfterMs);
     } else if (reason === 'unavailable' || reason === 'timeout') this.#failures += 1;
-    // What is left is a refusal of this one call by a service that is well.
+    // All other refusals are of this one call; the service is well.
     else this.#failures = 0;
   }
 }

@@ -36,16 +36,18 @@ import { isoTime } from '../../core/memory/times.ts';
 import { outgoingRecord, passageIn } from './wire.ts';
 
 /**
- * The memory port over a memory service. The service is not trusted: what it says is read through
- * the contract's closed shapes, must echo what was asked, and proves nothing without its proofs,
- * which whoever leaves something out checks (proxy/possession.ts).
+ * The memory port over a memory service. The service is not trusted: its answers are read through
+ * the contract's closed shapes and must echo the question. It proves nothing without its proofs,
+ * which the code that leaves something out checks (proxy/possession.ts).
  */
 
-/** The outputs that were left out of prompts, near at hand: a service that is away hides none. */
+/**
+ * The local copy of the outputs left out of prompts: they can be read while the service is away.
+ */
 export interface Mirror extends Pick<Memory, 'capture' | 'retrieve' | 'forget'> {
   /** Takes all outputs of a space away, without a trace of their having been forgotten. */
   dropOutputs(space: string): Promise<void>;
-  /** Spaces that have outputs near at hand, used last first. */
+  /** Spaces that have outputs in the local copy, used last first. */
   outputSpaces(limit: number): Promise<readonly string[]>;
   /** Puts them beside the store as files: they are about to be left out. Returns at once. */
   keepFiles(space: string, digests: readonly string[]): void;
@@ -64,7 +66,7 @@ export interface HostedMemoryParts {
   readonly recallMs: number;
 }
 
-/** A deletion elsewhere may take so long to be seen in a space in which nobody works. */
+/** The delay until a deletion elsewhere is seen in a space in which no client works. */
 const LOOK_MS = 3_600_000;
 /** One call each; who works in more projects at once has the others looked at when they are used. */
 const LOOK_SPACES_MAX = 32;
@@ -89,7 +91,7 @@ export class HostedMemory implements Memory {
 
   async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
     const { identity } = this.#parts;
-    // What is no space holds nothing; what is global may answer all the same.
+    // An invalid space holds nothing; the global one may answer all the same.
     const space = isSpace(question.space) ? question.space : GLOBAL_SPACE;
     const request = this.#requestFor(space, question);
     const sharing = { ...request, include_spaces: [GLOBAL_SPACE] };
@@ -152,7 +154,8 @@ export class HostedMemory implements Memory {
       // Also after a part of it: what is gone from the service is not found a second time.
       await mirror?.forgetPlaced(meant.texts, signal);
     }
-    // What is meant is meant here too: an output near at hand, a memory from before the service.
+    // The filter applies on this machine too: to local output copies, and to memories from before
+    // the service.
     const nearby = await mirror?.forget(filter, signal);
     return Math.max(forgotten, nearby ?? 0);
   }
@@ -185,8 +188,9 @@ export class HostedMemory implements Memory {
   }
 
   /**
-   * Looks where the spaces stand whose outputs are near at hand: in one that is not worked in, nothing
-   * else would tell that something was forgotten there. Once an hour; never rejects.
+   * Asks for the state of the spaces whose outputs are in the local copy. In a space without
+   * clients nothing else would reveal that something was forgotten there. Once an hour; never
+   * rejects.
    */
   async lookAround(signal: AbortSignal): Promise<void> {
     const { mirror, operations, acknowledgements } = this.#parts;
@@ -196,7 +200,7 @@ export class HostedMemory implements Memory {
     const spaces = await mirror.outputSpaces(LOOK_SPACES_MAX).catch(() => []);
     for (const space of spaces.filter(isSpace)) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- Nobody waits for these.
+        // oxlint-disable-next-line no-await-in-loop -- No request waits for these.
         const { space_state: state } = await operations.whoAmI(signal, space);
         if (state?.space !== space) continue;
         acknowledgements.stands(space, state.generation, state.commit_seq);
@@ -217,7 +221,9 @@ export class HostedMemory implements Memory {
     await this.#parts.link.close();
   }
 
-  /** An output that is held is near at hand too; one that was forgotten there is forgotten here. */
+  /**
+   * Copies the outputs that the service holds; forgets here the outputs that were forgotten there.
+   */
   async #mirrorOutputs(
     records: readonly MemoryRecord[],
     states: readonly CaptureState[],

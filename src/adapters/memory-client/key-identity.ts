@@ -7,8 +7,9 @@ import type { Operations } from './operations.ts';
 import { ServiceFault } from './service-fault.ts';
 
 /**
- * What the key may do, as the service says: at the start, every few minutes, and lowered at once
- * when a call is refused. Until the service was heard everything is tried; it refuses by itself.
+ * The rights of the key, from the service: read at the start and every few minutes, and lowered at
+ * once when a call is refused. Before the first answer svc tries everything; the service refuses by
+ * itself.
  */
 
 const REFRESH_MS = 300_000;

@@ -12,7 +12,7 @@ import { ServiceLink } from './service-link.ts';
 
 /** A memory service, joined from its parts, with the outbox that waits for it on this machine. */
 
-/** What waits longer at the end stays in the outbox's journal. */
+/** Captures that take longer at shutdown stay in the outbox's journal. */
 const CLOSE_FLUSH_MS = 2000;
 
 export type HostedSettings = Extract<MemorySettings, { readonly kind: 'hosted' }>;
@@ -49,7 +49,7 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
       options.report(
         `The memory service lost commits of the space ${space}, or counted wrong: until it has caught up, or something is forgotten there, nothing is left out of prompts.`,
       ),
-    // What cannot be taken out now is looked at again with the next deletion there.
+    // An output that cannot be dropped now is dropped with the next deletion there.
     onMoved: (space) => void mirror?.dropOutputs(space).catch(() => undefined),
     ...(folder === undefined ? {} : { journal: { folder, name: nameOf('held', settings) } }),
   });

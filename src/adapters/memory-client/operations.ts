@@ -22,16 +22,16 @@ import type { ServiceCall, ServiceLink } from './service-link.ts';
 
 /** The calls of the memory API that svc makes, each through the gate and within its deadline. */
 
-/** What a person at the command line waits for. */
+/** For calls that a person at the command line waits for. */
 const LIST_MS = 10_000;
 const WHOAMI_MS = 5_000;
-/** Nobody waits for a capture: it happens after the answer, or when the outbox drains. */
+/** No request waits for a capture: it happens after the answer, or when the outbox drains. */
 const CAPTURE_MS = 5_000;
 
 export class Operations {
   readonly #link: ServiceLink;
   readonly #gate: ServiceGate;
-  /** Told of every call that was not answered as it should be. */
+  /** Called for every call that the service refused, or did not answer properly. */
   onRefused: (error: unknown, access: 'read' | 'write') => void = () => undefined;
 
   constructor(link: ServiceLink, gate: ServiceGate) {

@@ -2,7 +2,7 @@ import { faultBody, type FaultBody, type FaultCode } from '../../core/memory-api
 import { parseShape } from '../../core/memory-api/shape.ts';
 import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';
 
-/** What a memory service says when it refuses a call. */
+/** A memory service's refusal of a call. */
 
 interface Refusal {
   readonly reason: MemoryFailure;

@@ -9,9 +9,9 @@ import { pinnedConnector, type Trust } from '../network/pinned-connector.ts';
 import { faultIn } from './service-fault.ts';
 
 /**
- * The connection to a memory service. It sends one request, once, to the one configured origin, with
- * the service key in its one header; it follows no redirect, decodes nothing, reads no more bytes
- * than the answer may have, and is done at the deadline whatever the service does.
+ * The connection to a memory service. It sends one request, once, to the one configured origin,
+ * with the service key in its one header. It follows no redirect, decodes nothing, reads no more
+ * bytes than the answer may have, and ends at the deadline whatever the service does.
  */
 
 /** A capture, a recall and a proof for each of a few agents. */
@@ -33,7 +33,9 @@ export interface ServiceCall<Answer> {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly query?: URLSearchParams;
-  /** Of a type of the contract, built member by member: nothing else is ever serialised. */
+  /**
+   * An object of a type of the contract, built member by member: nothing else is ever serialised.
+   */
   readonly body?: object;
   readonly shape: Shape<Answer>;
   /** Milliseconds for the whole of it, connecting included. */

@@ -23,7 +23,7 @@ const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
 const LIST_MAX = 1000;
 const WORDS_CHARS_MAX = 1000;
 const SESSION_CHARS_MAX = 128;
-/** What one call of forget looks through: more is forgotten by another one. */
+/** The pages that one call of forget reads; a further call forgets more. */
 const FORGET_PAGES_MAX = 100;
 
 export class StoredRecords {
@@ -35,7 +35,7 @@ export class StoredRecords {
     this.#acknowledgements = acknowledgements;
   }
 
-  /** `purged`: the service held it and was told to forget it. */
+  /** `purged`: the service held it and was asked to forget it. */
   async retrieve(
     key: RecordKey,
     signal: AbortSignal,
@@ -65,7 +65,10 @@ export class StoredRecords {
     return ordered.slice(offset, offset + limit);
   }
 
-  /** What is to be forgotten: looked up first, because what is gone tells nothing any more. */
+  /**
+   * The records to forget. They are looked up first, because the service no longer shows them
+   * afterwards.
+   */
   async meantBy(filter: ForgetFilter, signal: AbortSignal): Promise<Meant> {
     const found = new Found();
     if (filter.space !== undefined && !isSpace(filter.space)) return found;

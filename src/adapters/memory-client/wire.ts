@@ -110,7 +110,7 @@ export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   return storedText({ source, space: source.space, role, text: item.text });
 }
 
-/** What the service says a record is must be what its bytes say; undefined when it is not. */
+/** The service's description of a record must agree with its bytes; undefined when it does not. */
 export function recordInObject(object: StoredObject): StoredRecord | undefined {
   const bytes = recordBytes(object.record);
   const { space } = object.provenance;

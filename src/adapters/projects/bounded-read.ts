@@ -1,7 +1,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 
-/** Reads small files of a repository that somebody else may have made: no links, no devices, bounded. */
+/**
+ * Reads small files of a repository that a stranger may have made: no links, no devices, bounded.
+ */
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 // Windows knows neither flag.

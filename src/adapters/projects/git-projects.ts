@@ -10,19 +10,21 @@ import { findRepository, type Repository } from './repository.ts';
 
 /**
  * Projects by their git repository: subfolders, worktrees, clones and renamed folders share one
- * memory. An address in a configuration proves nothing, because anybody can copy it: a folder joins a
- * project that svc knows only when it holds a commit that svc saw there, or when the person says so.
+ * memory. An address in a configuration proves nothing, because anyone can copy it. A folder joins
+ * a known project only when it holds a commit that svc saw there, or when the person says so.
  */
 
 /** A local disk answers in a few; on a network drive the folder is its own project. */
 const FIND_MS = 300;
-/** A folder that a client works in is looked at again at most so often, while nobody waits. */
+/**
+ * The interval after which svc looks again, in the background, at a folder that a client works in.
+ */
 const RECHECK_MS = 3_000;
 const FOLDERS_MAX = 1_000;
 
 interface Cached {
   readonly project: Project;
-  /** Of the files that say which project it is. */
+  /** Stamp of the files that decide which project it is. */
   readonly stamp: string;
   checkedAt: number;
 }

@@ -7,7 +7,7 @@ import { replaceFile } from '../files/replace-file.ts';
 import { readBounded } from './bounded-read.ts';
 
 /**
- * What svc knows of the projects on this machine: `projects.json` in the data folder. It holds paths
+ * The projects on this machine that svc knows: `projects.json` in the data folder. It holds paths
  * and commit hashes, and no text.
  */
 
@@ -19,9 +19,9 @@ const FOLDERS_MAX = 64;
 
 export interface KnownProject {
   readonly space: string;
-  /** Of its origin; '' for a project that is known by its folder. */
+  /** The origin's identity; '' for a project that is known by its folder. */
   readonly identity: string;
-  /** What HEAD named when it was last seen. */
+  /** The branch or commit of HEAD when svc last looked. */
   readonly head: string;
   /** Some commits that it held, the newest last. */
   readonly commits: readonly string[];

@@ -4,8 +4,8 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { kindOf, readBounded } from './bounded-read.ts';
 
 /**
- * Finds the git repository of a folder by reading files. git is never run: a repository may name
- * programs that git starts. What does not look exactly like git's own layout is no repository here.
+ * Finds the git repository of a folder by reading files. It never runs git: a repository may name
+ * programs that git starts. A layout that is not exactly git's own is no repository here.
  */
 
 export interface Repository {
@@ -50,8 +50,9 @@ async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repos
 }
 
 /**
- * A worktree's `.git` file counts only when git's own folder of that worktree lies in the repository
- * and points back to this very file: anybody can write a `.git` file that names another repository.
+ * A worktree's `.git` file counts only when git's own folder of that worktree lies in the
+ * repository and points back to this very file. Anyone can write a `.git` file that names another
+ * repository.
  */
 async function commonOfWorktree(top: string): Promise<string | undefined> {
   const pointer = await readBounded(join(top, '.git'), POINTER_BYTES_MAX);

@@ -13,8 +13,8 @@ import { newEpoch, openServiceFile, serviceFile, takeServiceLock } from './datab
 import { setMeta } from './schema.ts';
 
 /**
- * Copies of a service's database, while it serves, and back. A restored database begins a new epoch:
- * every client then knows that what it was told about this service may no longer hold.
+ * Copies a service's database while it serves, and restores it. A restored database begins a new
+ * epoch: every client then knows that its facts about this service may no longer hold.
  */
 
 /** One consistent moment of the database, 0600, synced; never over a file that is there. */

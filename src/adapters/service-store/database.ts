@@ -14,7 +14,7 @@ import { migrateService } from './schema.ts';
 
 const SQLITE_BUSY = 5;
 
-/** What opening may fail with, for people. */
+/** An error of opening the database, for people. */
 export class ServiceFileError extends Error {
   override readonly name = 'ServiceFileError';
 }

@@ -25,9 +25,9 @@ import { spaceCondition, type Spaces } from './spaces.ts';
 
 /** Records as their canonical bytes: taken in, proven, given back. */
 
-/** A reference without a space may stand for a record in each of several spaces. */
+/** A reference without a space may name a record in each of several spaces. */
 const OBJECTS_MAX = 256;
-/** Of candidates: how often the clock is looked at. Each proof reads a record, some 10 us. */
+/** Proofs between two looks at the clock. Each proof reads a record, some 10 us. */
 const PROOFS_PER_LOOK = 16;
 
 interface ProofRow {
@@ -144,7 +144,7 @@ export class Objects {
     for (const [message, { role, text }] of object.texts.entries()) {
       const record = this.#insertText(object, { role, text, message, space });
       const { session, digest: alone, position: exchange } = object;
-      // What belongs to no conversation has no neighbours in one.
+      // A text of no conversation has no neighbours: its digest is a conversation of its own.
       const conversation = session === '' ? alone : session;
       const passages = at.passages[message] ?? passagesOf(text);
       at.add({ role, passages, conversation, exchange }, { space, record });
@@ -245,7 +245,7 @@ export class Objects {
       const isPurged = this.#has('purged WHERE space = ? AND digest = ?', space, digest);
       return { digest, state: isPurged ? 'purged' : 'unknown' };
     }
-    // What was masked is another text than the one in the prompt: never to be left out.
+    // A masked record is another text than the one in the prompt: never to be left out.
     if (row.redactions > 0) return { digest, state: 'not_checked' };
     const { ref, bytes } = row;
     return { digest, state: 'durable', bytes: bytes.length, pop: proofOf(nonce, bytes), ref };

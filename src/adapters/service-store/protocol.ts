@@ -19,7 +19,7 @@ import type {
   SpaceState,
 } from '../../ports/service-store.ts';
 
-/** What the main thread and the service store's worker say to each other. */
+/** The calls between the main thread and the service store's worker. */
 export interface ServiceCalls {
   findKey(keyId: string): StoredKey | undefined;
   addKey(key: StoredKey): void;

@@ -5,9 +5,9 @@ import { sourceNumber } from './origins.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 
 /**
- * Purges. The generation changes and the order is on record in one transaction; erasing goes on in
- * small ones, so that a recall waits for one at most, and after a crash. What is purged leaves a
- * tombstone, and no trace of its words: neither in the tables nor in the write-ahead log.
+ * Purges. One transaction changes the generation and records the order. Small ones erase the
+ * records, so that a recall waits for one at most, and go on after a crash. A purged record leaves
+ * a tombstone, and no trace of its words: neither in the tables nor in the write-ahead log.
  */
 
 /** Records a transaction: about 100 ms. */

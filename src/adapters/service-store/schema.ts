@@ -2,9 +2,9 @@ import type { Database } from '../store/database.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
 
 /**
- * The service's own tables, beside those of the embedded store: its `spaces`, `records`, `passages`
- * and their index hold the searchable texts, so that one ranking serves both. A migration that was
- * released is never edited.
+ * The service's own tables, beside those of the embedded store. The latter's `spaces`, `records`,
+ * `passages` and index hold the searchable texts, so that one ranking serves both. Never edit a
+ * released migration.
  */
 
 // AUTOINCREMENT: an item's id must not mean another record after a purge.

@@ -10,8 +10,8 @@ import { replaceFile } from '../files/replace-file.ts';
 
 /**
  * The service's folder beside its database: settings, and the pepper of the keys. The pepper is
- * never in a backup: backups travel, and one without it holds nothing with which a key can be
- * tried. Whoever moves a service to another machine takes the file along, or makes new keys.
+ * never in a backup: backups travel, and without it a backup is useless for trying keys. To move a
+ * service to another machine, copy this file too, or make new keys.
  */
 
 const { O_RDONLY, O_NOFOLLOW } = constants;
@@ -91,11 +91,11 @@ export async function removePrivate(folder: string, name: string): Promise<void>
 export interface FileMode {
   readonly path: string;
   readonly mode: number;
-  /** Others may read it, it is a link, or it is somebody else's. */
+  /** Other users may read it, it is a link, or another user owns it. */
   readonly isLoose: boolean;
 }
 
-/** Of those that exist. */
+/** The modes of those paths that exist. */
 export async function modesOf(paths: readonly string[]): Promise<readonly FileMode[]> {
   const found = await Promise.all(
     paths.map(async (path) => {

@@ -13,10 +13,10 @@ export interface ServiceAddress {
   readonly cert: string | undefined;
 }
 
-/** The status of /readyz; undefined when nobody answered as HTTP in time. */
+/** The status of /readyz; undefined without an HTTP answer in time. */
 export function probeService(address: ServiceAddress): Promise<number | undefined> {
   const { port, cert } = address;
-  // What listens on every address is asked on loopback.
+  // A service that listens on every address is asked on loopback.
   const host = address.host === '0.0.0.0' || address.host === '::' ? 'localhost' : address.host;
   return new Promise((resolve) => {
     const plain = { host, port, path: '/readyz', agent: false, timeout: WAIT_MS };

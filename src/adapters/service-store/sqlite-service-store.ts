@@ -11,7 +11,7 @@ export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
   report(line: string): void;
 }
 
-/** What one space may hold: a busy team's records of ten years. */
+/** The limit of one space: a busy team's records of ten years. */
 const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
 /** Returns at once: the file is opened in the worker, and calls wait until it is. */
@@ -47,9 +47,9 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
 type Call = StoreClient<ServiceCalls>['call'];
 
 /**
- * One worker that writes, and where a service runs another one that reads: a person's recall and
- * everybody's key are looked up while somebody else's long text is indexed. What was committed
- * before a question is in its answer: the log is one, and every question begins at its end.
+ * One worker that writes and, while a service runs, another one that reads. So recalls and key
+ * look-ups run while a long text is indexed. A question sees everything committed before it: there
+ * is one log, and every question reads up to its end.
  */
 class Clients {
   readonly #options: ServiceStoreOptions;

@@ -18,8 +18,8 @@ import { Purges } from './purges.ts';
 import { Spaces } from './spaces.ts';
 
 /**
- * The service's store as it lives in its worker: one call after the other, each whole. What goes
- * wrong is told as MemoryError, never with a text of a record or of SQLite.
+ * The service's store inside its worker: one call after the other, each whole. Every error becomes
+ * a MemoryError, never with a text of a record or of SQLite.
  */
 
 interface Opened {
@@ -150,7 +150,7 @@ export class WorkerStore {
     try {
       database?.close();
     } catch {
-      // What was committed is on disk; nothing else is lost with the connection.
+      // Committed data is on disk; nothing else is lost with the connection.
     }
     lock?.close();
   }

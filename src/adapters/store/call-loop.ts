@@ -10,13 +10,13 @@ import {
 } from './protocol.ts';
 
 /**
- * What every worker around a database does: takes calls from its client and answers them one after
- * the other. The urgent ones come first, so that a recall waits for at most the one small write that
- * is under way; the others keep their order, and closing comes after all.
+ * The loop of every worker around a database: it takes calls from its client and answers them one
+ * after the other. Urgent calls come first, so that a recall waits for at most the one small write
+ * under way. The others keep their order, and closing comes after all.
  */
 
 export interface ServedStore {
-  /** Ahead of need; a failure is told to the first call. */
+  /** Opens ahead of need; the first call reports a failure. */
   open(): Promise<void>;
   /** Throws MemoryError, or FileReplacedError when this thread is to end. */
   call(name: string, input: unknown): Promise<unknown>;
@@ -83,7 +83,7 @@ class CallLoop {
     this.#isWorking = false;
   }
 
-  /** What has arrived meanwhile: events would wait until the queue is empty. */
+  /** Takes the calls that arrived meanwhile: events would wait until the queue is empty. */
   #receiveAll(): void {
     if (parentPort === null) return;
     for (;;) {

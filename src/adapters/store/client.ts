@@ -11,7 +11,7 @@ import {
 } from './protocol.ts';
 
 /**
- * The main thread's end of the store's worker. A call waits for nothing but its own signal; a
+ * The main thread's end of the store's worker. A call waits only until its own signal fires. A
  * worker that dies takes the calls of that moment with it and is started again, within bounds.
  */
 
@@ -43,7 +43,7 @@ export interface StoreClientOptions {
   onReplaced?(): void;
   /** The worker's code, where it is not the embedded store's. */
   readonly worker?: URL;
-  /** Handed to the worker's store as it is; plain data. */
+  /** Plain data, handed unchanged to the worker's store. */
   readonly extra?: unknown;
 }
 
@@ -89,21 +89,22 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   }
 
   async #close(): Promise<void> {
-    // From now on, not only once it is done: a call that came behind the end would be cut off inside
-    // the native driver, which aborts the process.
+    // Closed from now on, not only at the end: a later call would be cut off inside the native
+    // driver, which aborts the process.
     this.#isClosed = true;
     const worker = this.#worker;
     if (worker !== undefined) {
       await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
     }
-    // Also what the driver does not do when it closes: with the thread go its statements, with the last
-    // of them SQLite's hold on the file, and with that the write-ahead log.
+    // The driver does not release everything when it closes. Ending the thread frees its
+    // statements, with them SQLite's lock on the file, and so the write-ahead log.
     await worker?.terminate();
     process.off('exit', this.#waitForWorker);
   }
 
   // The native driver aborts the whole process (SIGABRT, whatever the exit code was to be) when its
-  // thread is ended inside a call that makes values. So the call is let finish; no other one begins.
+  // thread is ended inside a call that makes values. So the current call may finish, and no other
+  // one begins.
   readonly #waitForWorker = (): void => {
     Atomics.store(this.#control, STOPPING, 1);
     if (this.#worker !== undefined) Atomics.wait(this.#control, BUSY, 1, EXIT_MS);

@@ -14,8 +14,8 @@ import { type FileState, OpenedFile, removeStaleLogs } from './opened-file.ts';
 import { migrate } from './schema.ts';
 
 /**
- * The one SQLite file, opened with what durability and privacy need. A file that is broken is set
- * aside under a name that says so and a new one is begun; it is never deleted and never repaired.
+ * The one SQLite file, opened with the settings that durability and privacy need. A broken file is
+ * renamed so that its name says so, and a new one is begun; it is never deleted and never repaired.
  */
 
 /** Statements after which a text that was read may be gone, or another one. */
@@ -128,9 +128,9 @@ export class Database {
   }
 
   /**
-   * Another one as soon as a text that was read may be gone: after each commit of another connection,
-   * which is when SQLite too forgets the pages that it has read, after each deletion by this one, and
-   * after each write to the file that `look` saw.
+   * Changes as soon as a text that was read may have been deleted. That is after each commit of
+   * another connection (when SQLite too forgets the pages that it has read), after each deletion by
+   * this one, and after each write to the file that `look` saw.
    */
   generation(): string {
     const row = this.get<{ data_version: number }>('PRAGMA data_version');
@@ -187,7 +187,7 @@ export class Database {
     try {
       this.#connection.exec('ROLLBACK');
     } catch {
-      // Nothing is open: the failure that led here is the one to tell.
+      // Nothing is open: the earlier failure is the one to report.
     }
   }
 
@@ -275,7 +275,7 @@ interface Abandoned {
 }
 
 /**
- * Closes a connection; a broken file is set aside first, because SQLite deletes the write-ahead log
+ * Closes a connection. A broken file is set aside first, because SQLite deletes the write-ahead log
  * when it closes, and the log may hold what the broken file lost.
  */
 export function abandon(given: Abandoned, options: OpenOptions): void {

@@ -94,13 +94,16 @@ export class EmbeddedMemory implements Memory {
 
   async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
     const holdings = await this.#client.call('hold', question, signal);
-    // Whoever asks for a proof is about to leave these out.
+    // The caller that asks for proofs is about to leave these out.
     const digests = holdings.map(({ digest }) => digest);
     this.keepFiles(question.space, digests);
     return holdings;
   }
 
-  /** Of outputs that are held elsewhere, where something was forgotten: maybe one of these. */
+  /**
+   * Drops the copies of outputs held elsewhere, after something was forgotten there: maybe one of
+   * these.
+   */
   async dropOutputs(space: string): Promise<void> {
     await this.#client.call('dropOutputs', space);
     await this.sweepFiles();

@@ -12,7 +12,7 @@ import { waitingRecords } from './waiting-records.ts';
  * Several processes may have it open at once.
  */
 
-/** What waits longer at the end stays in the outbox's journal. */
+/** Captures that take longer at shutdown stay in the outbox's journal. */
 const CLOSE_FLUSH_MS = 2000;
 
 /** The first takes 30 ms, a fourth would be no quicker than the third. */
@@ -31,8 +31,8 @@ export interface EmbeddedStore extends LocalStore {
   readonly outbox: JournalOutbox;
   readonly requestLog: BatchedRequestLog;
   /**
-   * Makes the first recall as quick as later ones; calls of requests go between its parts. Never
-   * rejects: a memory that fails says so to whoever needs it.
+   * Makes the first recall as quick as later ones; calls of requests run between its parts. Never
+   * rejects: a failing memory reports it to the calls that need it.
    */
   warm(): Promise<void>;
 }
@@ -59,7 +59,8 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     client,
     mirror,
     waiting: async (filter) => {
-      // What a dead process left is taken in first: it must not come back after the forgetting.
+      // The captures of a dead process are stored first: they must not come back after the
+      // forgetting.
       await outbox.flush(CLOSE_FLUSH_MS);
       return waitingRecords({ folder, name: OUTBOX_NAME }, filter);
     },

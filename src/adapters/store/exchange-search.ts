@@ -28,7 +28,7 @@ const TERMS_MAX = 48;
 /** Exchanges that are read whole and ranked; the index finds them by their passages. */
 const EXCHANGES_MAX = 32;
 const PASSAGES_MAX = 64;
-/** Words of the prompt by which sessions are told apart. */
+/** Words of the prompt that distinguish sessions. */
 const RAREST_MAX = 20;
 /** Tokens for the best exchange and for those after it: half of the time the best one is it. */
 const QUOTE_TOKENS = [75, 60, 45, 40, 35];
@@ -37,7 +37,7 @@ export interface AgentQuestion extends RecallQuestion {
   readonly agent: AgentFacts;
 }
 
-/** What the index has to say to the question. */
+/** The index's answer to the question. */
 export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
@@ -141,7 +141,7 @@ function withoutCopies(exchanges: readonly Exchange[]): Exchange[] {
   });
 }
 
-/** Each costs a look-up in the index; the rare ones tell sessions apart. */
+/** Each term costs a look-up in the index; the rare ones distinguish sessions. */
 function rarest(terms: readonly ExchangeTerm[]): string[] {
   return terms
     .filter(({ isOwn }) => isOwn)

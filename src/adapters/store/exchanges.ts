@@ -20,9 +20,9 @@ export interface Exchange extends RememberedExchange {
 export interface ExchangeTexts {
   readonly asked: string;
   readonly answered: string;
-  /** Nobody vouches that a person said `asked`. */
+  /** It is not verified that a person said `asked`. */
   readonly isUnverified: boolean;
-  /** Of the answer, or of the request where no answer is held. */
+  /** The reference of the answer, or of the request where no answer is held. */
   readonly ref: string;
   readonly space: string;
   readonly client: string;
@@ -102,7 +102,7 @@ interface TextRow extends StoredText {
   readonly at: number;
 }
 
-/** Release 0.1.2 and older kept answers where requests that nobody vouches for are kept now. */
+/** Release 0.1.2 and older kept answers in the positions that hold unverified requests now. */
 const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
   WHEN 3 THEN 'answer' WHEN 2 THEN
     (SELECT iif(r.role = 'user', 'unverified', 'answer') FROM records r WHERE r.id = p.record)
@@ -149,7 +149,7 @@ function exchangeOf({ conversation, exchange, at, lines }: ExchangeRow): Exchang
     const [speaker, record, chars, ...terms] = line.split(' ');
     records.add(Number(record));
     if (speaker === 'answer') answerChars += Number(chars);
-    // A request that nobody vouches for weighs no more than an answer, and concludes nothing.
+    // An unverified request weighs no more than an answer, and concludes nothing.
     const list = speaker === 'person' ? asked : answered;
     for (const term of terms) if (term !== '') list.push(term);
   }

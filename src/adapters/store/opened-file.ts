@@ -2,15 +2,16 @@ import { closeSync, copyFileSync, openSync, readSync, renameSync, rmSync, statSy
 import { syncFile } from '../files/private-files.ts';
 
 /**
- * The files behind an open connection, and whether they still are the ones at their path. A deleted
- * file goes on being readable for the process that has it open, so a proof made from it would be a
- * proof of nothing. One look takes three calls of stat, about 8 us in all.
+ * The files behind an open connection, and whether they still are the ones at their path. A process
+ * can go on reading a deleted file that it has open, so a proof made from it would prove nothing.
+ * One look takes three calls of stat, about 8 us in all.
  */
 
 /**
  * `written`: SQLite or another program wrote to the database file itself. `replaced`: a path has
- * another file, or the database's has none. `overwritten`: the file is the same one, with the content
- * of an earlier day; `overwriting` while another program may not be done with that. `unlogged`: the write-ahead log was deleted, and nobody has made another one.
+ * another file, or the database's has none. `overwritten`: the file is the same one, with the
+ * content of an earlier day; `overwriting` while another program may still be writing it.
+ * `unlogged`: the write-ahead log was deleted, and no process has made another one.
  */
 export type FileState =
   | 'same'
@@ -93,9 +94,9 @@ export class OpenedFile {
   }
 
   /**
-   * Gives an overwritten file a new identity and takes its log away: what stands in the log belongs
-   * to the content of before, and SQLite would write it into the restored file. A connection whose
-   * file has moved leaves the path alone when it is closed.
+   * Gives an overwritten file a new identity and removes its log. The log belongs to the earlier
+   * content, and SQLite would write it into the restored file. A connection whose file has moved
+   * leaves the path alone when it is closed.
    */
   detach(): void {
     const copy = `${this.#path}.restoring`;
@@ -106,7 +107,10 @@ export class OpenedFile {
     renameSync(copy, this.#path);
   }
 
-  /** Of a file that has moved: beside another database its log and index would be taken for that one's. */
+  /**
+   * Removes the logs of a file that has moved: another database at its path would take them for its
+   * own.
+   */
   removeLogs(): void {
     for (const [place, suffix] of LOG_SUFFIXES.entries()) {
       const path = this.#path + suffix;

@@ -9,9 +9,9 @@ import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 
 /**
- * Keeps a file beside the store for each output that is left out. Whoever asks for a proof is about
- * to leave the output out, so its file is written from then on, while the request is on its way; the
- * store's row stays the truth, and a file whose row is gone goes too.
+ * Keeps a file beside the store for each output that is left out. A caller that asks for a proof is
+ * about to leave the output out, so its file is written from then on, while the request is on its
+ * way. The store's row stays the truth, and a file whose row is deleted is deleted too.
  */
 
 /** An output is proven at every request; its file needs a look once in a while. */
@@ -26,7 +26,7 @@ export interface OutputMirrorOptions {
   readonly folder: string;
   /** The stored text, undefined when it is not held. */
   textOf(key: RecordKey): Promise<string | undefined>;
-  /** Those of the references that stand for a stored output. */
+  /** The references among these that name a stored output. */
   heldOf(refs: readonly string[]): Promise<readonly string[]>;
   report(line: string): void;
 }
@@ -89,7 +89,8 @@ export class OutputMirror {
     for (const [key, { space, digest }] of this.#waiting) {
       if (this.#isClosed) break;
       try {
-        // oxlint-disable-next-line no-await-in-loop -- One after the other: nobody waits for these.
+        // oxlint-disable-next-line no-await-in-loop -- One after the other: no request waits for
+        // these.
         await this.#keepOne({ space, digest });
         this.#note(key);
       } catch {

@@ -17,8 +17,8 @@ import { isTime } from '../../core/memory/times.ts';
 
 /**
  * Tool outputs that svc may leave out of a prompt, word for word. They are proven from their own
- * bytes at every use, so a row that goes missing costs tokens and loses nothing: the client still has
- * the text.
+ * bytes at every use. So a row that goes missing costs tokens and loses nothing: the client still
+ * has the text.
  */
 
 /** Longer than anyone comes back to a session; a longer one is sent whole again. */
@@ -94,7 +94,7 @@ export class Outputs implements Holder {
     };
   }
 
-  /** Those of the references that stand for a stored output. */
+  /** The references among these that name a stored output. */
   heldRefs(refs: readonly string[]): string[] {
     const sql = 'SELECT DISTINCT ref FROM outputs WHERE ref IN (SELECT value FROM json_each(?))';
     return this.#database

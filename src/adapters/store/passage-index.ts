@@ -60,9 +60,9 @@ export class PassageIndex {
   }
 
   /**
-   * To be called in the transaction in which `work` adds rows of records. Their texts can be found
-   * from its end on, all at once: each other statement between two of these would make the full-text
-   * index write what it has, as a segment of its own that every later question looks into.
+   * Call it in the transaction in which `work` adds rows of records. Their texts can be found from
+   * its end on. They are indexed all at once: any other statement in between would make the
+   * full-text index write a segment of its own, which every later question must read.
    */
   adding<T>(work: (add: AddText) => T): T {
     const grown = new Map<number, readonly [number, number]>();

@@ -4,9 +4,9 @@ import type { Holding, HoldQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 
 /**
- * Proves what the store holds. What a conversation leaves out is proven at every request of it, so the
- * bytes that were read for one proof serve the next, as long as nothing can have been deleted since:
- * the rule by which SQLite keeps the pages that it has read.
+ * Proves what the store holds. Every request of a conversation asks for proofs of its left-out
+ * texts. So the bytes read for one proof serve the next, as long as nothing can have been deleted
+ * since: the rule by which SQLite keeps the pages that it has read.
  */
 
 /** A window of 200,000 tokens is about 700 kB: what some ten long conversations leave out. */

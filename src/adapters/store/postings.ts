@@ -14,8 +14,8 @@ export const POSTINGS_MAX = 6000;
 /** Word counts that are remembered; a term is about 10 bytes. */
 const FREQUENCIES_MAX = 20_000;
 /**
- * So few passages are read rather than counted, and are there already when the term is chosen; and
- * a word that was said a moment ago must be found.
+ * A count below this is not remembered: the passages themselves are read, and are loaded already
+ * when the term is chosen. Also, a word said a moment ago must be found.
  */
 const REMEMBERED_MIN = 256;
 /** Until a space has grown by this share, its remembered word counts are near enough. */

@@ -21,7 +21,7 @@ import type {
 } from '../../ports/request-log.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 
-/** What the main thread and the store's worker say to each other. Only plain data crosses. */
+/** The calls between the main thread and the store's worker. Only plain data crosses. */
 
 /** Every call: what goes in, what comes out. */
 export interface StoreCalls {
@@ -36,7 +36,7 @@ export interface StoreCalls {
   /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */
   forgetPlaced(texts: readonly string[] | 'all'): number;
   hold(question: HoldQuestion): readonly Holding[];
-  /** Those of the references that stand for a stored output. */
+  /** The references among these that name a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
   /** Takes the outputs of a space out, without tombstones: where they belong they may be held on. */
   dropOutputs(space: string): void;
@@ -58,7 +58,7 @@ export type StoreCallName = keyof StoreCalls;
 
 export interface StoreRequest {
   readonly number: number;
-  /** Of the calls that this worker knows; every worker knows 'close'. */
+  /** A call that this worker knows; every worker knows 'close'. */
   readonly name: string;
   readonly input: unknown;
 }
@@ -76,9 +76,9 @@ export type StoreResponse =
 
 export interface WorkerInput {
   readonly folder: string;
-  /** What this worker's own store wants to know; plain data. */
+  /** Plain data for this worker's own store. */
   readonly extra?: unknown;
-  /** Slot `number % length` holds the number of a call that nobody waits for any more. */
+  /** Slot `number % length` holds the number of a call whose caller stopped waiting. */
   readonly aborted: Int32Array;
   /** Two flags, at BUSY and STOPPING. */
   readonly control: Int32Array;

@@ -207,8 +207,8 @@ export class Records implements Holder {
   }
 
   /**
-   * A fact that is stated again after its opposite is the newest one. Words that somebody vouches for
-   * lose a mark that they got before.
+   * A fact that is stated again after its opposite becomes the newest one. Words that are verified
+   * this time lose the mark `source`.
    */
   #sayAgain(space: number, { digest, at, isTimed, source }: MemoryRecord): void {
     if (isTimed === true) {
@@ -232,7 +232,7 @@ export class Records implements Holder {
     const spans = this.#index.remove({ space: row.space, record: row.id });
     for (const { start, end } of spans) {
       const passage = text.slice(start, end);
-      // Of what the person wants always or never, the sentence alone is placed.
+      // A block may quote a standing instruction by its sentence alone.
       for (const part of [passage, ...standingIn(passage)]) quotes.add(quoteOf(part));
     }
     // A block for an agent quotes lines of an exchange under the reference of one of its records, and
@@ -262,7 +262,7 @@ interface Prepared {
 
 export interface Forgotten {
   readonly count: number;
-  /** What a recalled block may quote of them, as it does. */
+  /** The lines by which recalled blocks may quote the forgotten texts. */
   readonly quotes: ReadonlySet<string>;
 }
 

@@ -6,7 +6,7 @@ import type { Connection } from './driver.ts';
  */
 
 /**
- * A passage's id is its space's id in the upper part and a number in the lower one: a full-text
+ * A passage's id is its space's id in the upper part and a number in the lower one. A full-text
  * query for one space is a range of ids, which FTS5 seeks instead of filtering. No query that has
  * such a range can see another space.
  */
@@ -16,17 +16,20 @@ export const SPACES_MAX = 2 ** 20;
 
 /**
  * Places in the order of a conversation. A record has fewer passages than a quarter of these: the
- * question takes the first half of its exchange, the answer the second. A question that nobody vouches
- * for stands in the second half too, before the answer: it weighs no more than that.
+ * question takes the first half of its exchange, the answer the second. An unverified question is
+ * in the second half too, before the answer: it weighs no more than that.
  */
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 
-// A text is a blob: SQLite's own would end at a NUL and lose half a surrogate pair, and what is
-// given back must be what was stored.
+// A text is a blob: SQLite's own would end at a NUL and lose half a surrogate pair, and svc must
+// return exactly the stored text.
+//
 // Contentless FTS5 could not forget: without the old terms a delete leaves the words in the index.
-// Neither positions nor sizes are kept: bm25() costs 5 us a row for looking them up, ten times what
-// the list of rows costs, and the ranking reads the terms of the few best anyway.
-// The ascii tokenizer takes the terms of core/recall/terms.ts as they are: it knows blanks, nothing else.
+// The index keeps no positions and no sizes. bm25() needs 5 us a row to look them up, ten times the
+// cost of the list of rows, and the ranking reads the terms of the few best anyway.
+//
+// The ascii tokenizer takes the terms of core/recall/terms.ts unchanged: it knows blanks, nothing
+// else.
 const VERSION_1 = `
 CREATE TABLE spaces (
   id INTEGER PRIMARY KEY,
@@ -99,7 +102,7 @@ CREATE TABLE requests (
 CREATE INDEX requests_by_id ON requests(id);
 `;
 
-// What tools said, kept beside the memories: never searched, and gone after a while (outputs.ts).
+// Texts of tools, kept beside the memories: never searched, and deleted after a while (outputs.ts).
 const VERSION_2 = `
 CREATE TABLE outputs (
   id INTEGER PRIMARY KEY,
@@ -117,7 +120,7 @@ CREATE INDEX outputs_by_ref ON outputs(ref);
 CREATE INDEX outputs_by_use ON outputs(used);
 `;
 
-// What a conversation cost so far is asked for when it comes back after a restart.
+// svc reads a conversation's cost so far when it comes back after a restart.
 const VERSION_3 = `
 CREATE INDEX requests_by_conversation ON requests(row ->> '$.conversation', number);
 `;
@@ -127,8 +130,8 @@ const VERSION_4 = `
 ALTER TABLE records ADD COLUMN source TEXT;
 `;
 
-// How much the last prompts of a space shared with its memory (signals.ts), and the newest records of
-// a space, of which the sessions of a brief are made (session-search.ts).
+// A table of how much the last prompts of a space shared with its memory (signals.ts). An index of
+// the newest records of a space, from which the sessions of a brief are made (session-search.ts).
 const VERSION_5 = `
 CREATE TABLE signals (
   space INTEGER NOT NULL REFERENCES spaces(id),

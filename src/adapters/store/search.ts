@@ -25,9 +25,9 @@ import { type Found, UnitReader } from './units.ts';
 
 /** Each costs 30 us for what was said around it; 64 found no more on the even half of LoCoMo (74.9 %). */
 const CANDIDATES_MAX = 24;
-/** What the assistant said counts less than what the person asks: measured best at 0.6. */
+/** The assistant's words count less than the person's question: measured best at 0.6. */
 const ASSISTANT_WEIGHT = 0.6;
-/** What stands around an agent's prompt finds candidates with less weight still. */
+/** The text around an agent's prompt finds candidates with less weight still. */
 const AROUND_WEIGHT = 0.35;
 /** With so many telling words of the person's own, the assistant's words are not needed. */
 const HUMAN_RARITY_ENOUGH = 1.5;
@@ -39,10 +39,10 @@ const PASSAGE_OVERHEAD_TOKENS = 2;
 const STANDING_TOKENS_MAX = 96;
 /** Nothing that says something fits into what is left. */
 const FULL_SHARE = 0.97;
-/** What was said on the days that a question names, whatever its words. */
+/** Texts of the days that a question names, whatever their words. */
 const DATED_MAX = 24;
 
-/** What is looked for, in every space alike. */
+/** The facts of the question, the same in every space. */
 interface Given {
   readonly terms: readonly QuestionTerm[];
   readonly passages: number;
@@ -116,7 +116,7 @@ export class Search {
     return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
   }
 
-  /** What an agent's question needs of the index. */
+  /** The part of the index that an agent's question needs. */
   #look(
     postings: readonly SpacePostings[],
     digests: readonly string[],
@@ -142,7 +142,7 @@ export class Search {
     };
   }
 
-  /** For whoever gives an order: a question is answered by what it asks about. */
+  /** Only for an order: a question is answered by the memories that it asks about. */
   #standing(
     { isQuestion, human }: Question,
     spaces: readonly Space[],
@@ -157,8 +157,8 @@ export class Search {
   }
 
   /**
-   * Asks about the newest record, for nobody: the first question that counts finds compiled code,
-   * prepared statements and the pages of the index, and not its deadline.
+   * Asks about the newest record and drops the answer. The first real question then finds compiled
+   * code, prepared statements and the pages of the index, and stays within its deadline.
    */
   warm(): void {
     const newest = this.#database.get<{ space: string; terms: string; at: number }>(NEWEST);

@@ -39,11 +39,11 @@ interface Found extends EarlierSession {
 }
 
 export interface SessionQuestion {
-  /** Of one project, its own space first. */
+  /** The spaces of one project, its own first. */
   readonly spaces: readonly Space[];
   readonly agent: AgentFacts;
   readonly now: number;
-  /** Of the prompt's own words. */
+  /** The prompt's own words. */
   readonly terms: readonly string[];
   /** Best first. */
   readonly ranked: readonly Exchange[];
@@ -104,7 +104,7 @@ export class SessionSearch {
       .slice(0, SESSIONS_READ_MAX);
   }
 
-  /** By term: the conversations that hold it, as far as its newest passages tell. */
+  /** By term: the conversations that hold it, as far as its newest passages show. */
   #holders(spaces: readonly Space[], terms: readonly string[]): Map<string, Set<number>> {
     const quoted = JSON.stringify(terms.map((term) => `"${term}"`));
     const most = Math.ceil(HOLDERS_MAX / Math.max(1, spaces.length));
@@ -126,7 +126,7 @@ export class SessionSearch {
     const opening = this.#reader.ofPassages(ids, OPENING_MAX);
     const like = ranked.filter((one) => one.conversation === conversation).slice(0, LIKE_MAX);
     const texts = this.#reader.texts([...like, ...opening]).flatMap((one) => one ?? []);
-    // A title is read as what the person asked: words that nobody vouches for give none.
+    // A title is the person's request: unverified words give none.
     return titleOf(
       texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one)),
       values,

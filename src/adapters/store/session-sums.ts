@@ -4,8 +4,8 @@ import type { SessionSum } from '../../ports/request-log.ts';
 import { type Connection, loadDriver } from './driver.ts';
 
 /**
- * Sums the request log of one session, in this very thread: a status line is asked for several times
- * a second, and must not pay for a worker. It reads and never writes, and makes no file.
+ * Sums the request log of one session, in this very thread. A status line is drawn several times a
+ * second, and must not pay for a worker. It reads and never writes, and makes no file.
  */
 
 /** A writer holds the file for some milliseconds; a status line cannot wait for longer. */

@@ -2,9 +2,9 @@ import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { Database } from './database.ts';
 
 /**
- * How much the last prompts of each project shared with the memory: what a new prompt is compared
- * with. New ones wait in this process until a capture is written anyway, so that a recall never
- * waits for the disk; a kill loses the last one at most.
+ * Records how much the last prompts of each project shared with the memory; a new prompt is
+ * compared with them. New ones wait in this process until a capture is written anyway, so that a
+ * recall never waits for the disk. A kill loses the last one at most.
  */
 export class Signals {
   readonly #database: Database;

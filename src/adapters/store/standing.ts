@@ -21,7 +21,7 @@ const STANDING = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_
     AND r.source IS NULL
   JOIN spaces s ON s.id = r.space LIMIT ${READ_MAX}`;
 
-/** What the person wants always or never in these spaces; nothing of the `excluded` digests. */
+/** The person's standing instructions in these spaces, without those of the `excluded` digests. */
 export function standingInstructions(
   database: Database,
   spaces: readonly Space[],

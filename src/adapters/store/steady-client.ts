@@ -3,10 +3,11 @@ import { StoreClient, type StoreClientOptions } from './client.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 
 /**
- * The store's worker, and a second one for reads while the first is late: it waits for another
- * process's lock (up to 5 s), for a slow disk, or is at a long piece of work. SQLite lets a connection
- * read while others write, so blocks and proofs need not wait for any of these. The second worker
- * costs about 9 MB: it is started when it is needed, and ended when it has not been used for a while.
+ * The store's worker, and a second one for reads while the first is late. The first may wait for
+ * another process's lock (up to 5 s) or a slow disk, or do a long piece of work. SQLite lets a
+ * connection read while others write, so blocks and proofs need not wait for any of these. The
+ * second worker costs about 9 MB: it is started when it is needed, and ended when it has not been
+ * used for a while.
  */
 
 /** A request waits for these. Everything else has time, or writes. */

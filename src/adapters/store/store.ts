@@ -30,8 +30,8 @@ import { Signals } from './signals.ts';
 import { LedgerTable, RequestTable } from './tables.ts';
 
 /**
- * The store itself, as it lives in its worker: one call after the other, each whole. What goes
- * wrong is told as MemoryError; a text of a record or of SQLite's own errors never is.
+ * The store itself, inside its worker: one call after the other, each whole. Every error becomes a
+ * MemoryError, never with a text of a record or of SQLite's own errors.
  */
 
 /** A folder that cannot be opened is tried again, but not on every call. */
@@ -59,7 +59,7 @@ export class Store {
     this.#options = options;
   }
 
-  /** Ahead of need; a failure is told to the first call. */
+  /** Opens ahead of need; the first call reports a failure. */
   async open(): Promise<void> {
     await this.#open().catch(() => undefined);
   }
@@ -68,7 +68,7 @@ export class Store {
   async call(name: StoreCallName, input: unknown): Promise<unknown> {
     if (name === 'close') return this.#close();
     const { calls, database } = await this.#open();
-    // Law 2: nothing is proven, recalled or given back from a file that nobody else can open.
+    // Law 2: nothing is proven, recalled or given back from a file that no other process can open.
     leaveReplaced(database, this.#options);
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
@@ -145,7 +145,10 @@ export class Store {
     return outputCount + count;
   }
 
-  /** Of memories that are elsewhere: how they were cut into what is quoted is not known here. */
+  /**
+   * Forgets memories that are held elsewhere. This store does not know how they were cut into
+   * quotes, so it compares whole texts.
+   */
   #forgetPlaced(
     { database, ledger }: Pick<Tables, 'database' | 'ledger'>,
     texts: readonly string[] | 'all',
@@ -157,7 +160,9 @@ export class Store {
     return blocks;
   }
 
-  /** Told to the other processes even where no row had such a block: theirs may be on its way. */
+  /**
+   * The other processes are notified even where no row had such a block: theirs may be on its way.
+   */
   #emptyBlocks(ledger: LedgerTable, isForgotten: (quote: string) => boolean): number {
     return ledger.forget(isForgotten, () => markForgotten(this.#options.folder));
   }
@@ -201,7 +206,7 @@ export class Store {
     try {
       database?.close();
     } catch {
-      // What was committed is on disk; nothing else is lost with the connection.
+      // Committed data is on disk; nothing else is lost with the connection.
     }
   }
 }

@@ -48,9 +48,10 @@ export class LedgerTable {
   }
 
   /**
-   * A later row for the same key wins, in whatever order they arrive; one that is written once stays as
-   * it was first. Without a row that a power cut takes, a request is a little dearer. What was placed before something was forgotten and comes
-   * after it (out of a journal, from another process) was not looked at then: its block stays out.
+   * A later row for the same key wins, in whatever order they arrive; a key that is written once
+   * keeps its first row. A row that a power cut takes only makes a request a little dearer. A block
+   * placed before something was forgotten may arrive after it (out of a journal, from another
+   * process). The forgetting did not examine it, so its block stays out.
    */
   record(rows: readonly LedgerRow[]): void {
     this.#database.unsyncedTransaction(() => {
@@ -65,10 +66,10 @@ export class LedgerTable {
   }
 
   /**
-   * Empties the blocks that quote what `isForgotten` knows, and returns how many. What was forgotten
-   * must not be said again, though the provider's cache breaks there once: an entry without a block
-   * keeps its prompt from being recalled for anew. `tell`: from then on no other process places what
-   * it found, or placed, before.
+   * Empties the blocks with quotes that `isForgotten` knows, and returns how many. A forgotten text
+   * must not be said again, though the provider's cache breaks there once. An entry without a block
+   * keeps its prompt from being recalled for anew. `tell`: from then on no other process places
+   * what it found, or placed, before.
    */
   forget(isForgotten: (quote: string) => boolean, tell: () => void): number {
     this.#mark(Date.now() + LOOKING_MS);
@@ -223,7 +224,7 @@ type SumRow = Omit<RequestSum, 'usage' | 'price' | 'rereads'> &
 /** Rows of 90 days of heavy use fall into some thousand groups; more are of no use to a reader. */
 const SUM_ROWS_MAX = 10_000;
 
-// The rows are JSON: they gain fields without a migration, and are summed when somebody asks.
+// The rows are JSON: they gain fields without a migration, and are summed only on request.
 const SUM_SQL = `
 SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   coalesce(row ->> '$.client', '') AS client,

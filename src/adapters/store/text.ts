@@ -6,7 +6,7 @@ export interface StoredText {
 }
 
 export function bytesOf(text: string): StoredText {
-  // UTF-8 has no form for half a surrogate pair: such a text, rare and broken, is kept as it is.
+  // UTF-8 has no form for half a surrogate pair: such a text, rare and broken, is kept as UTF-16.
   const isUtf16 = /\p{Surrogate}/u.test(text);
   return { text: Buffer.from(text, isUtf16 ? 'utf16le' : 'utf8'), is_utf16: isUtf16 ? 1 : 0 };
 }

@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 import { POSITIONS_PER_EXCHANGE } from './schema.ts';
 
 /**
- * What is ranked and shown as one: a passage with what was said before and after it. A question and
+ * A unit of ranking and display: a passage with its neighbours in the conversation. A question and
  * its short answer are one unit: alone, neither says much.
  */
 
@@ -39,7 +39,7 @@ interface Window {
 }
 
 export interface Found {
-  /** Of passages, best first. */
+  /** Ids of passages, best first. */
   readonly ids: readonly number[];
   /** Records of which nothing becomes part of a unit. */
   readonly excluded: ReadonlySet<number>;
@@ -125,7 +125,7 @@ class UnitMaker {
   readonly #excluded: ReadonlySet<number>;
   readonly #drafts: Draft[] = [];
   readonly #taken = new Set<number>();
-  /** Of a passage and the one that belongs to it, by the first. */
+  /** Terms of a passage joined with its second one, by the first's id: one list for all units. */
   readonly #joined = new Map<number, readonly string[]>();
 
   constructor(excluded: ReadonlySet<number>) {

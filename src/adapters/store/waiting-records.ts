@@ -6,8 +6,8 @@ import { recordFrom } from '../journals/outbox.ts';
 import { listTerms } from './records.ts';
 
 /**
- * The captures that wait in the outbox of any process on the folder and are meant by a filter: what
- * is to be forgotten may still be on its way.
+ * The captures in the outbox of any process on the folder that match a filter: a record to forget
+ * may still be on its way.
  */
 export function waitingRecords(
   place: { readonly folder: string; readonly name: string },
