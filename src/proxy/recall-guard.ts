@@ -68,8 +68,9 @@ export class RecallGuard {
     // Half-open: after the pause one request asks again, and one more failure starts a new pause.
     if (this.#failures >= FAILURES_MAX) this.#pausedUntil = this.#clock.monotonic() + PAUSE_MS;
     const reason = error instanceof MemoryError ? error.reason : 'unavailable';
-    // A refused key stays refused; whatever else it was, during the pause the memory is not there.
-    this.#pausedState = STATE_OF_FAILURE[reason === 'denied' ? reason : 'unavailable'];
+    // A refused key and a limit stay what they are; after anything else the memory is not there.
+    const isLasting = reason === 'denied' || reason === 'rate_limited';
+    this.#pausedState = STATE_OF_FAILURE[isLasting ? reason : 'unavailable'];
     return STATE_OF_FAILURE[reason];
   }
 }

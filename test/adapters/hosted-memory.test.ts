@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
-import { ServiceGate } from '../../src/adapters/memory-client/gate.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { outputProof } from '../../src/core/shortening/proofs.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
@@ -212,28 +211,6 @@ test.each([
     expect(hosted.outbox.waiting).toBe(1);
   },
 );
-
-test('the gate: five failures in a row open it for 15 seconds, then one call tries', () => {
-  let now = 0;
-  const gate = new ServiceGate(() => now);
-  const fail = (): void => gate.failed(new MemoryError('timeout', 'late'));
-  for (let count = 0; count < 4; count += 1) fail();
-  gate.succeeded();
-  for (let count = 0; count < 4; count += 1) fail();
-  expect(() => gate.admit()).not.toThrow();
-  fail();
-  expect(() => gate.admit()).toThrowError(MemoryError);
-  now = 14_999;
-  expect(() => gate.admit()).toThrowError(MemoryError);
-  now = 15_000;
-  expect(() => gate.admit()).not.toThrow();
-  fail();
-  expect(() => gate.admit()).toThrowError(MemoryError);
-  now = 30_000;
-  gate.succeeded();
-  fail();
-  expect(() => gate.admit()).not.toThrow();
-});
 
 test('one false proof: the service is left alone for as long as was said', async () => {
   const { service, hosted } = await openHostedScene();

@@ -287,6 +287,18 @@ test('R23: after three failures the memory is left alone, and asked again later'
   expect(memory.recalls).toBe(4);
 });
 
+test('R23: a service that limits its calls keeps its state for as long as it is left alone', async () => {
+  const memory = new BrokenMemory();
+  memory.reason = 'rate_limited';
+  const clock = manualClock();
+  const { story } = await startKnowing({ memory, clock });
+  for (const place of ['first', 'second', 'third', 'fourth', 'fifth']) {
+    const body = promptOf('anthropic_messages', `${QUESTION} The ${place} time.`);
+    expect(stateOf(await story.send('anthropic_messages', body))).toBe('degraded_rate_limited');
+  }
+  expect(memory.recalls).toBe(3);
+});
+
 test('a degraded recall is not final: the same prompt asks again', async () => {
   const memory = new FakeMemory();
   const { story } = await startKnowing({ memory });

@@ -57,8 +57,11 @@ export class ServiceGate {
 
   #refused({ code, reason, retryAfterMs }: ServiceFault): void {
     if (code.startsWith('AUTH_') || code === 'TENANT_SUSPENDED') this.close('denied', DENIED_MS);
-    else if (reason === 'rate_limited') this.close(reason, retryAfterMs ?? 1000);
-    else if (reason === 'unavailable' && retryAfterMs !== undefined) {
+    else if (reason === 'rate_limited') {
+      // The service is there. Failures of before must not turn its pause into an outage.
+      this.#failures = 0;
+      this.close(reason, retryAfterMs ?? 1000);
+    } else if (reason === 'unavailable' && retryAfterMs !== undefined) {
       this.close(reason, retryAfterMs);
     } else if (reason === 'unavailable' || reason === 'timeout') this.#failures += 1;
     // All other refusals are of this one call; the service is well.

@@ -39,6 +39,16 @@ export function faultIn(answer: {
   const { status, headers, body } = answer;
   const reason = reasonOf(status);
   const { value } = parseShape(faultBody, jsonOrNothing(body));
+  if (value === undefined && reason === 'rate_limited') {
+    // A gateway in front of the service speaks in its place, and asks for time like it.
+    const retryAfterMs = waitIn(headers, undefined);
+    return new ServiceFault({
+      reason,
+      code: 'RATE_LIMIT_EXCEEDED',
+      details: undefined,
+      retryAfterMs,
+    });
+  }
   if (value === undefined) return new MemoryError(reason, `The memory service said ${status}.`);
   const { code, details, retry } = value.error;
   const retryAfterMs = waitIn(headers, retry.after_ms);

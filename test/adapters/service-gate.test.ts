@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { ServiceGate } from '../../src/adapters/memory-client/gate.ts';
+import { faultIn } from '../../src/adapters/memory-client/service-fault.ts';
+import { faultOf } from '../../src/core/memory-api/faults.ts';
+import { MemoryError } from '../../src/ports/memory.ts';
+
+test('the gate: five failures in a row open it for 15 seconds, then one call tries', () => {
+  let now = 0;
+  const gate = new ServiceGate(() => now);
+  const fail = (): void => gate.failed(new MemoryError('timeout', 'late'));
+  for (let count = 0; count < 4; count += 1) fail();
+  gate.succeeded();
+  for (let count = 0; count < 4; count += 1) fail();
+  expect(() => gate.admit()).not.toThrow();
+  fail();
+  expect(() => gate.admit()).toThrowError(MemoryError);
+  now = 14_999;
+  expect(() => gate.admit()).toThrowError(MemoryError);
+  now = 15_000;
+  expect(() => gate.admit()).not.toThrow();
+  fail();
+  expect(() => gate.admit()).toThrowError(MemoryError);
+  now = 30_000;
+  gate.succeeded();
+  fail();
+  expect(() => gate.admit()).not.toThrow();
+});
+
+test('429: the state says so for the whole pause, whatever failed before it', () => {
+  let now = 0;
+  const gate = new ServiceGate(() => now);
+  for (let count = 0; count < 5; count += 1) gate.failed(new MemoryError('timeout', 'late'));
+  now = 15_000;
+  const fault = faultOf('RATE_LIMIT_EXCEEDED', { message: 'No.', requestId: 'req_fake' });
+  const headers = new Map([['retry-after', '8']]);
+  gate.failed(faultIn({ status: 429, headers, body: Buffer.from(JSON.stringify(fault)) }));
+  now += 7_999;
+  expect(() => gate.admit()).toThrowError(expect.objectContaining({ reason: 'rate_limited' }));
+  now += 1;
+  expect(() => gate.admit()).not.toThrow();
+});
+
+test('429: a gateway in front of the service gets the time that it asked for too', () => {
+  let now = 0;
+  const gate = new ServiceGate(() => now);
+  const headers = new Map([['retry-after', '30']]);
+  gate.failed(faultIn({ status: 429, headers, body: Buffer.from('<html>slow down</html>') }));
+  now = 29_999;
+  expect(() => gate.admit()).toThrowError(expect.objectContaining({ reason: 'rate_limited' }));
+  now = 30_000;
+  expect(() => gate.admit()).not.toThrow();
+});
