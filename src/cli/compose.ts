@@ -100,6 +100,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     clock: systemClock,
     newId: newRequestId,
     inFlight: () => inFlight.rows(),
+    modeLimits: () => ({ ...runtime.live.proxy, supports: remembering.memory.supports }),
     report: reportTo(terminal),
     version: VERSION,
   });

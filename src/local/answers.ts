@@ -15,6 +15,8 @@ export interface ErrorContext {
   readonly version: string;
   /** Methods for the Allow header of a METHOD_NOT_ALLOWED. */
   readonly allow: string;
+  /** Names and values. What the handler has set already is told more exactly. */
+  readonly evidence: readonly string[];
 }
 
 interface ErrorAnswer {
@@ -30,6 +32,9 @@ export function answerError(
 ): void {
   const answer = makeErrorAnswer(error, context);
   outgoing.statusCode = answer.status;
+  for (const [name, value] of pairsOf(context.evidence)) {
+    if (!outgoing.hasHeader(name)) outgoing.setHeader(name, value);
+  }
   for (const [name, value] of answer.headers) outgoing.setHeader(name, value);
   if (context.close) outgoing.setHeader('connection', 'close');
   outgoing.end(answer.body);
@@ -40,7 +45,9 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
   const answer = makeErrorAnswer(error, context);
   const lines = [
     `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`,
-    ...answer.headers.map(([name, value]) => `${name}: ${value}`),
+    ...[...new Map([...pairsOf(context.evidence), ...answer.headers])].map(
+      ([name, value]) => `${name}: ${value}`,
+    ),
     'connection: close',
   ];
   return `${lines.join('\r\n')}\r\n\r\n${answer.body}`;
@@ -90,4 +97,8 @@ function makeErrorAnswer(error: ProxyError, context: ErrorContext): ErrorAnswer 
   if (error.code === 'TOO_BUSY') headers.push(['retry-after', '1']);
   if (error.code === 'METHOD_NOT_ALLOWED') headers.push(['allow', context.allow]);
   return { status: error.status, headers, body };
+}
+
+function pairsOf(flat: readonly string[]): readonly (readonly [string, string])[] {
+  return flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? ''] as const] : []));
 }

@@ -10,8 +10,11 @@ import {
   isAnthropic,
   pathOf,
   type RequestHead,
+  routeKind,
 } from '../core/http/gate.ts';
 import { headerOf } from '../core/http/header-rules.ts';
+import { type ModeLimits, modesToTell } from '../core/http/modes.ts';
+import { relayedEvidence, unreadEvidence } from '../core/plan/evidence.ts';
 import { CHALLENGE_HEADER, makeProof } from '../core/http/proxy-proof.ts';
 import { splitTarget } from '../core/http/local-token.ts';
 import type { Login } from '../core/http/logins.ts';
@@ -66,6 +69,8 @@ export interface LocalServerOptions {
   readonly newId: () => string;
   readonly report: Report;
   readonly version: string;
+  /** The modes that are configured now, and what the memory can do. */
+  readonly modeLimits: () => ModeLimits;
   /** The requests that are being answered. */
   readonly inFlight?: () => readonly RequestRow[];
 }
@@ -297,13 +302,25 @@ class Listener implements LocalServer {
 
   #contextOf(head: RequestHead | undefined, requestId: string): ErrorContext {
     const { version, settings } = this.#options;
-    if (head === undefined) return { dialect: undefined, requestId, version, allow: '' };
+    if (head === undefined) {
+      return { dialect: undefined, requestId, version, allow: '', evidence: [] };
+    }
     return {
       dialect: errorDialect(pathOf(splitTarget(head.target).target), isAnthropic(head.headers)),
       requestId,
       version,
       allow: allowedMethods(head, settings.relayPaths),
+      evidence: this.#evidenceFor(head, requestId),
     };
+  }
+
+  /** For an answer that the handler had no part in, or could not tell enough about. */
+  #evidenceFor(head: RequestHead, requestId: string): readonly string[] {
+    const { version, settings, modeLimits } = this.#options;
+    const kind = routeKind(head, settings.relayPaths);
+    const modes = modesToTell(head.headers, modeLimits());
+    if (kind === 'model') return unreadEvidence({ version, requestId, modes });
+    return kind === 'relay' ? relayedEvidence({ version, requestId, modes }) : [];
   }
 
   /** Most likely too many open files: the listener waits and goes on, and says so once a minute. */

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ProxyError } from '../core/errors.ts';
+import { modesToTell } from '../core/http/modes.ts';
+import { relayedEvidence } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import { forwardUntouched, headersForClient, upstreamFor } from './forward.ts';
@@ -16,7 +18,12 @@ export async function relayUntouched(
   dependencies: ProxyDependencies,
   { request, outgoing, record, gone }: RelayedScene,
 ): Promise<RelayEnd> {
-  const configured = upstreamFor(dependencies.live(), request.route);
+  const live = dependencies.live();
+  const configured = upstreamFor(live, request.route);
+  const modes = modesToTell(request.headers, {
+    ...live.proxy,
+    supports: dependencies.memory.supports,
+  });
   const answer = await withinDeadline(request.method === 'POST', (late) =>
     forwardUntouched({
       configured,
@@ -32,10 +39,7 @@ export async function relayUntouched(
       status: answer.status,
       headers: [
         ...headersForClient(answer, configured),
-        'x-svc-local-proxy',
-        dependencies.version,
-        'x-svc-request-id',
-        request.id,
+        ...relayedEvidence({ version: dependencies.version, requestId: request.id, modes }),
       ],
     },
   });

@@ -1,6 +1,6 @@
 import type { Answer } from '../core/dialects/answer.ts';
 import { ProxyError } from '../core/errors.ts';
-import { evidenceHeaders } from '../core/plan/evidence.ts';
+import { evidenceHeaders, NOTHING_PLANNED } from '../core/plan/evidence.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Modes } from '../core/http/modes.ts';
@@ -202,15 +202,3 @@ function cacheOf(reading: Reading | undefined): Pick<RequestRow, 'cacheMs'> {
 
 // The longest model names of real providers are under 100 characters.
 const MODEL_CHARS_MAX = 128;
-
-const NOTHING_PLANNED: Plan = {
-  edits: [],
-  compressionMode: 'passthrough',
-  continuityState: 'not_applicable',
-  originalTokens: 0,
-  forwardedTokens: 0,
-  recalledTokens: 0,
-  elidedItems: 0,
-  elidedTokens: 0,
-  elidedRefs: [],
-};

@@ -74,6 +74,11 @@ export async function startServer(
     newId: () => `req_${String((count += 1)).padStart(24, '0')}`,
     report: (line) => reports.push(line),
     version: '0.1.2',
+    modeLimits: () => ({
+      ...PROXY_SETTINGS,
+      ...settings,
+      supports: { read: true, write: true },
+    }),
   });
   const { port } = await server.listen();
   return {

@@ -15,6 +15,7 @@ const server = createLocalServer({
   newId: () => 'req_000000000000000000000000',
   report: ({ code }) => process.stdout.write(`${code}\n`),
   version: '0.1.2',
+  modeLimits: () => ({ ...PROXY_SETTINGS, supports: { read: true, write: true } }),
 });
 const { port } = await server.listen();
 process.stdout.write(`${port}\n`);

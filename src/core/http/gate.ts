@@ -2,7 +2,7 @@ import { type ErrorCode, ProxyError } from '../errors.ts';
 import type { RawHeaders } from './headers.ts';
 import { isOneOf, type SplitTarget, splitTarget, TOKEN_HEADER } from './local-token.ts';
 import { carriesLogin, checkLogin, type Login } from './logins.ts';
-import { explainUnknownPath, findPath, isTelemetry, type Route } from './routes.ts';
+import { explainUnknownPath, findPath, isTelemetry, type PathEntry, type Route } from './routes.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../settings/settings.ts';
 
 /**
@@ -121,11 +121,22 @@ export function checkUpgrade(head: RequestHead, port: number): void {
   checkCaller(headers, port);
 }
 
+/** Undefined for a path that svc does not serve. */
+export function routeKind(
+  head: RequestHead,
+  relayPaths: readonly string[],
+): Route['kind'] | undefined {
+  return entryOf(head, relayPaths)?.route.kind;
+}
+
 /** The Allow header of an answer to a method that a path does not have. */
 export function allowedMethods(head: RequestHead, relayPaths: readonly string[]): string {
+  return entryOf(head, relayPaths)?.methods.join(', ') ?? ANY_METHOD;
+}
+
+function entryOf(head: RequestHead, relayPaths: readonly string[]): PathEntry | undefined {
   const path = pathOf(splitTarget(head.target).target);
-  const entry = findPath({ path, isAnthropic: false, relayPaths });
-  return entry?.methods.join(', ') ?? ANY_METHOD;
+  return findPath({ path, isAnthropic: false, relayPaths });
 }
 
 export function pathOf(target: string): string {

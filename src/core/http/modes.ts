@@ -43,6 +43,15 @@ export function decideModes(headers: RawHeaders, limits: ModeLimits): Modes {
   };
 }
 
+/** The modes for an answer that only tells them: a header that is not understood asks for nothing. */
+export function modesToTell(headers: RawHeaders, limits: ModeLimits): Modes {
+  try {
+    return decideModes(headers, limits);
+  } catch {
+    return decideModes([], limits);
+  }
+}
+
 function modeHeader<Mode extends string>(
   headers: RawHeaders,
   name: string,

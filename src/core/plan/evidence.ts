@@ -15,14 +15,48 @@ export interface Evidence {
   readonly plan: Plan;
 }
 
+/** The plan of a request for which none was made: it is only relayed, or it stopped before. */
+export const NOTHING_PLANNED: Plan = {
+  edits: [],
+  compressionMode: 'passthrough',
+  continuityState: 'not_applicable',
+  originalTokens: 0,
+  forwardedTokens: 0,
+  recalledTokens: 0,
+  elidedItems: 0,
+  elidedTokens: 0,
+  elidedRefs: [],
+};
+
 /** Name, value, name, value: ready for the response head. */
-export function evidenceHeaders({
-  version,
-  requestId,
-  modes,
-  memoryState,
-  plan,
-}: Evidence): string[] {
+export function evidenceHeaders(evidence: Evidence): string[] {
+  const { plan } = evidence;
+  return [
+    ...stateHeaders(evidence),
+    'x-svc-original-input-tokens',
+    String(plan.originalTokens),
+    'x-svc-forwarded-input-tokens',
+    String(plan.forwardedTokens),
+    'x-svc-recalled-tokens',
+    String(plan.recalledTokens),
+    'x-svc-elided-items',
+    String(plan.elidedItems),
+    'x-svc-elided-tokens',
+    String(plan.elidedTokens),
+  ];
+}
+
+/** What a request tells that svc does not read: no counts. */
+export function relayedEvidence(facts: Omit<Evidence, 'memoryState' | 'plan'>): string[] {
+  return stateHeaders({ ...facts, memoryState: 'off', plan: NOTHING_PLANNED });
+}
+
+/** What a model request tells that stopped before svc read it. */
+export function unreadEvidence(facts: Omit<Evidence, 'memoryState' | 'plan'>): string[] {
+  return evidenceHeaders({ ...facts, memoryState: 'off', plan: NOTHING_PLANNED });
+}
+
+function stateHeaders({ version, requestId, modes, memoryState, plan }: Evidence): string[] {
   return [
     'x-svc-local-proxy',
     version,
@@ -36,15 +70,5 @@ export function evidenceHeaders({
     plan.compressionMode,
     'x-svc-continuity-state',
     plan.continuityState,
-    'x-svc-original-input-tokens',
-    String(plan.originalTokens),
-    'x-svc-forwarded-input-tokens',
-    String(plan.forwardedTokens),
-    'x-svc-recalled-tokens',
-    String(plan.recalledTokens),
-    'x-svc-elided-items',
-    String(plan.elidedItems),
-    'x-svc-elided-tokens',
-    String(plan.elidedTokens),
   ];
 }
