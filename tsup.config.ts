@@ -42,6 +42,16 @@ const withoutConf: NonNullable<Options['esbuildPlugins']>[number] = {
   },
 };
 
+// Only `svc print-config` asks where the proxy runs; whoever asks for the token does not pay for it.
+const withoutRunningAccess: NonNullable<Options['esbuildPlugins']>[number] = {
+  name: 'without-running-access',
+  setup(build) {
+    build.onResolve({ filter: /running-access\.ts$/ }, ({ kind }) =>
+      kind === 'entry-point' ? undefined : { path: './running-access.cjs', external: true },
+    );
+  },
+};
+
 export default defineConfig([
   // One file per lazily loaded command group, with every dependency inside: nothing walks
   // node_modules. Workers are entries of their own.
@@ -69,6 +79,7 @@ export default defineConfig([
       quick: 'src/cli/program/quick.ts',
       start: 'src/cli/program/quick-start.ts',
       statusline: 'src/cli/program/quick-statusline.ts',
+      'running-access': 'src/cli/clients/running-access.ts',
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/worker.ts',
       'service-store-worker': 'src/adapters/service-store/worker.ts',
@@ -84,7 +95,7 @@ export default defineConfig([
       // require() instead: what is run from a code cache has no loader of ES modules behind it.
       options.supported = { ...options.supported, 'dynamic-import': false };
     },
-    esbuildPlugins: [withoutHttp2, withoutConf],
+    esbuildPlugins: [withoutHttp2, withoutConf, withoutRunningAccess],
     clean: true,
   },
 ]);

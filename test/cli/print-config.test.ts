@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { writeRunFile } from '../../src/adapters/processes/run-files.ts';
 import { BIN, runCli, runProgram, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
+import { startProxyProcess } from '../support/proxy-process.ts';
 
 // Many processes on a machine that may be busy.
 vi.setConfig({ testTimeout: 60_000 });
@@ -157,4 +161,32 @@ test('the printed address follows the environment as start does', async () => {
   const env = { SVC_PORT: '9555' };
   const { stdout } = await runCli(['print-config', 'claude'], { home, env });
   expect(stdout).toContain(`export ANTHROPIC_BASE_URL='http://127.0.0.1:9555'`);
+});
+
+test.each([
+  ['proxy.port is 0', { port: 0 }],
+  ['another port was given to svc start', { port: 9123 }],
+])('it knows the port of the proxy that runs where %s', async (_, proxy) => {
+  const home = homeWith({ ...validConfig(), proxy });
+  const running = await startProxyProcess(home);
+  const claude = await runCli(['print-config', 'claude', '--json'], { home });
+  expect(JSON.parse(claude.stdout).env['ANTHROPIC_BASE_URL']).toBe(running.url);
+  const codex = await runCli(['print-config', 'codex'], { home });
+  expect(codex.stdout).toContain(`base_url = "${running.url}/v1"`);
+});
+
+test('T4: a process that does not prove to be ours is nowhere to send prompts to', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 9123 } });
+  const data = join(home, 'data');
+  const stranger = createServer((_request, answer) => answer.end('{"service":"svc"}'));
+  onTestFinished(() => void stranger.close());
+  stranger.listen(0, '127.0.0.1');
+  await once(stranger, 'listening');
+  const address = stranger.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const run = { pid: process.pid, host: '127.0.0.1', port, version: '0.1.2', startedAt: 1 };
+  await writeRunFile(data, run);
+  const env = { SVC_DATA_HOME: data };
+  const { stdout } = await runCli(['print-config', 'claude'], { home, env });
+  expect(stdout).toContain(`ANTHROPIC_BASE_URL='http://127.0.0.1:9123'`);
 });

@@ -4,6 +4,7 @@ import { CliError } from '../cli-error.ts';
 import { addressOf, claudeVariables } from './client-variables.ts';
 import { CODEX_NAME, codexTables } from './codex-tables.ts';
 import type { CommandContext } from '../context.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
 import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
@@ -32,7 +33,7 @@ export async function printClaudeConfig(
   { environment, terminal }: CommandContext,
 ): Promise<void> {
   const shell = shellOf(options.shell ?? 'sh');
-  const access = await loadAccess(environment);
+  const access = await accessNow(environment);
   const variables = claudeVariables(access, { environment, authToken: options.authToken === true });
   const note = noteFor(options, terminal);
   await noteMissingUpstream(environment, 'anthropic_messages', note);
@@ -50,7 +51,7 @@ export async function printCodexConfig(
   options: CodexOptions,
   { environment, terminal }: CommandContext,
 ): Promise<void> {
-  const access = await loadAccess(environment);
+  const access = await accessNow(environment);
   const baseUrl = `${addressOf(access)}/v1`;
   const note = noteFor(options, terminal);
   if (options.openaiName === true) await requireOpenAi(environment);
@@ -64,6 +65,16 @@ export async function printCodexConfig(
     note('Before you start codex: export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"');
   }
   noteProxy(environment, note);
+}
+
+async function accessNow(environment: Environment): Promise<Access> {
+  const { runningAccess } = await import('./running-access.ts');
+  const access = await runningAccess(await loadAccess(environment), environment);
+  if (access !== undefined) return access;
+  throw new CliError(
+    'proxy.port is 0 and no proxy runs, so nobody knows the port.',
+    'Start it with: svc start --detach; or set a port: svc setup --yes --port 8765',
+  );
 }
 
 export type Note = (line: string) => void;

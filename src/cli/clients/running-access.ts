@@ -1,0 +1,35 @@
+import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { FileError } from '../../adapters/files/file-error.ts';
+import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+
+/**
+ * Where the proxy listens now. That is the configured port, unless only a proxy with another one runs:
+ * after `svc start --port`, or where proxy.port is 0. Such a one must prove first that it is ours,
+ * because a client sends the token and its prompts there. Undefined where nobody knows the port.
+ */
+export async function runningAccess(
+  access: Access,
+  environment: Environment,
+): Promise<Access | undefined> {
+  const runs = await runsOf(environment);
+  if (runs.some(({ host, port }) => host === access.host && port === access.port)) return access;
+  for (const run of runs.toReversed()) {
+    // oxlint-disable-next-line no-await-in-loop -- The newest first; seldom more than one.
+    const { pid } = await probeProxy(run, access.localToken);
+    if (pid === run.pid) return { ...access, host: run.host, port: run.port };
+  }
+  return access.port === 0 ? undefined : access;
+}
+
+/** None where the data folder is not known: then the configuration is all there is. */
+function runsOf(environment: Environment): Promise<readonly RunFile[]> {
+  try {
+    return listRunFiles(dataFolder(environment));
+  } catch (error) {
+    if (error instanceof FileError) return Promise.resolve([]);
+    throw error;
+  }
+}
