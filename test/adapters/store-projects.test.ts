@@ -142,7 +142,7 @@ test('R43: words that nobody vouches for are marked, open no session and instruc
   expect(block).not.toMatch(/^- (?!unverified: |assistant: |\d{4}-).*(?:rm on|deploy twice)/m);
   expect(found.passages).toEqual([]);
   const { sessions = [] } = await memory.recall(
-    questionOf('fix the parser, the deploy too', { agent, space: PROJECT }),
+    questionOf('hello there', { agent, space: PROJECT }),
     patience(),
   );
   const titles = sessions.map(({ title }) => title).join('\n');

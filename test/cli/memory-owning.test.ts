@@ -1,6 +1,16 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
@@ -112,6 +122,39 @@ test('transcripts are counted first and written on --yes, and only once', async 
   expect((await newHome().svc(['import', '--from', 'codex'])).stderr).toContain(
     'Nothing to import',
   );
+});
+
+test('a session is imported into the project of its folder, and under the path where that is gone', async () => {
+  const { home, data, svc } = newHome();
+  const root = realpathSync(home);
+  const shop = join(root, 'shop');
+  mkdirSync(join(shop, 'api'), { recursive: true });
+  const who = ['-c', 'user.name=a', '-c', 'user.email=a@b.c'];
+  execFileSync('git', ['init', '-q'], { cwd: shop });
+  execFileSync('git', [...who, 'commit', '-q', '--allow-empty', '-m', 'x'], { cwd: shop });
+  const gone = join(root, 'gone');
+  const sessions = join(home, '.claude', 'projects', '-p');
+  mkdirSync(sessions, { recursive: true });
+  const said = {
+    [join(shop, 'api')]: 'The walrus gateway is on 6431.',
+    [gone]: 'Otters use 7001.',
+  };
+  for (const [at, [cwd, content]] of Object.entries(said).entries()) {
+    const line = { type: 'user', sessionId: `s${at}`, cwd, message: { role: 'user', content } };
+    writeFileSync(join(sessions, `${at}.jsonl`), JSON.stringify(line));
+  }
+  const found = async (...words: string[]) => {
+    const { json } = await svc(['import', '--from', 'claude-code', '--json', ...words]);
+    return (json() as { readonly spaces: unknown }).spaces;
+  };
+  const expected = { [folderSpace(shop)]: 1, [folderSpace(gone)]: 1 };
+  expect(await found()).toEqual(expected);
+  // A count alone records nothing, not even which projects there are.
+  expect(existsSync(data)).toBe(false);
+  expect(await found('--yes')).toEqual(expected);
+  // A live client that works in the repository asks there.
+  expect((await new GitProjects(data).find(shop)).space).toBe(folderSpace(shop));
+  expect(await found('--yes', '--space', 'global')).toEqual({ global: 2 });
 });
 
 test('R26: no secret of a transcript is in the bytes of the store', async () => {

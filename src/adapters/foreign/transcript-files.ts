@@ -51,16 +51,23 @@ export function findTranscripts(client: TranscriptClient, folders: HomeFolders):
   return files.toSorted((a, b) => a.changedAt - b.changedAt).slice(-FILES_MAX);
 }
 
+export interface Transcript {
+  /** Where the session was at work; undefined where it does not say so. */
+  readonly folder: string | undefined;
+  readonly records: readonly TranscriptRecord[];
+}
+
 /** The memories of one session. Throws what the file system throws. */
 export async function readTranscript(
   client: TranscriptClient,
   file: TranscriptFile,
-): Promise<TranscriptRecord[]> {
+): Promise<Transcript> {
   const reader = new TranscriptReader(client);
   const stream = createReadStream(file.path, { encoding: 'utf8', end: FILE_BYTES_MAX });
   const lines = createInterface({ input: stream, crlfDelay: Infinity });
   for await (const line of lines) if (line.length <= LINE_CHARS_MAX) reader.push(line);
-  return reader.finish(basename(file.path, '.jsonl'));
+  const records = reader.finish(basename(file.path, '.jsonl'));
+  return { folder: reader.folder, records };
 }
 
 function collect(folder: string, depth: number, files: TranscriptFile[]): void {

@@ -31,10 +31,13 @@ interface Cached {
 
 export class GitProjects implements Projects {
   readonly #dataFolder: string;
+  readonly #isReadOnly: boolean;
   readonly #cache = new Map<string, Cached>();
 
-  constructor(dataFolder: string) {
+  /** `isReadOnly`: what is found is used and not recorded. */
+  constructor(dataFolder: string, { isReadOnly = false }: { readonly isReadOnly?: boolean } = {}) {
     this.#dataFolder = dataFolder;
+    this.#isReadOnly = isReadOnly;
   }
 
   known(folder: string): Project | undefined {
@@ -107,7 +110,7 @@ export class GitProjects implements Projects {
       commits: union(before.commits, commits),
       folders: union(before.folders, [root, folder]),
     };
-    if (!isSame(before, after)) await this.#record(before, after);
+    if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
     return projectIn(after.space, folder, { ...registry, projects: [after] });
   }
 

@@ -6,6 +6,8 @@ import {
   readTranscript,
   type TranscriptFile,
 } from '../../adapters/foreign/transcript-files.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { GitProjects } from '../../adapters/projects/git-projects.ts';
 import { readLine } from '../../core/memory/memory-lines.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type { TranscriptClient, TranscriptRecord } from '../../core/memory/transcripts.ts';
@@ -72,8 +74,11 @@ async function importTranscripts(
   });
   const found: Found = { sessions: 0, records: 0, unreadable: 0, spaces: new Map() };
   const writes = options.yes === true && options.dryRun !== true;
+  const projects = new GitProjects(dataFolder(environment), { isReadOnly: !writes });
+  const spaceOf = async (folder: string | undefined): Promise<string | undefined> =>
+    options.space ?? (folder === undefined ? folder : (await projects.find(folder)).space);
   const read = (take: (records: readonly TranscriptRecord[]) => Promise<void>): Promise<void> =>
-    readAll({ client, files, space: options.space, found, take }, context);
+    readAll({ client, files, spaceOf, found, take }, context);
   const counts = writes
     ? await withStore(context, openStore, async ({ memory }) => {
         const writer = new RecordWriter(memory);
@@ -89,21 +94,23 @@ async function readAll(
   work: {
     readonly client: TranscriptClient;
     readonly files: readonly TranscriptFile[];
-    readonly space: string | undefined;
+    /** The space of the folder's project; undefined for a session that names no folder. */
+    readonly spaceOf: (folder: string | undefined) => Promise<string | undefined>;
     readonly found: Found;
     readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
   },
   { terminal }: CommandContext,
 ): Promise<void> {
-  const { client, files, space, found, take } = work;
+  const { client, files, spaceOf, found, take } = work;
   for (const [index, file] of files.entries()) {
     terminal.progress(`session ${index + 1} of ${files.length}, ${found.records} memories`);
     const read = await readTranscript(client, file).catch(() => undefined);
     if (read === undefined) found.unreadable += 1;
-    const records = (read ?? []).map((record) =>
+    if (read === undefined || read.records.length === 0) continue;
+    const space = await spaceOf(read.folder);
+    const records = read.records.map((record) =>
       space === undefined ? record : { ...record, space },
     );
-    if (records.length === 0) continue;
     found.sessions += 1;
     found.records += records.length;
     for (const record of records) {

@@ -68,6 +68,11 @@ export class TranscriptReader {
     else this.#pushCodex(fields);
   }
 
+  /** Where the session was at work, as far as it says. */
+  get folder(): string | undefined {
+    return this.#folder ?? this.#stated('workingFolder');
+  }
+
   /** In the order of the conversation. `name` is used for a session that does not name itself. */
   finish(name: string): TranscriptRecord[] {
     if (this.#isSubAgents) return [];
@@ -178,7 +183,7 @@ export class TranscriptReader {
 
   #record(text: CapturedText | undefined, place: Place, at: number): TranscriptRecord[] {
     if (text === undefined) return [];
-    const folder = this.#folder ?? this.#stated('workingFolder');
+    const { folder } = this;
     const branch = this.#branch ?? this.#stated('branch');
     return [
       {
