@@ -8,6 +8,8 @@ import { homeWith } from '../support/home.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
+/** A row is written a moment after its answer, and a busy machine takes longer for a command. */
+const WAIT = { timeout: 20_000, interval: 200 };
 const REFUSAL = JSON.stringify({
   type: 'error',
   error: { type: 'authentication_error', message: 'no' },
@@ -55,12 +57,12 @@ test('a provider that refuses svc’s key: the answer stays, no retry, and svc s
     const told = await runCli(['status'], { home });
     expect(told.stderr).toContain('mine refuses the key that svc has for it');
     expect(told.stderr).toContain('svc setup --yes --upstream mine --key-stdin');
-  });
+  }, WAIT);
   provider.accept();
   const accepted = await ask();
   expect([accepted.status, accepted.headers.get('x-should-retry')]).toEqual([200, 'true']);
   await accepted.text();
   await vi.waitFor(async () => {
     expect((await runCli(['status'], { home })).stderr).not.toContain('refuses');
-  });
+  }, WAIT);
 });
