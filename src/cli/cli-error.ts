@@ -41,7 +41,7 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
     terminal.note('  Look with: svc doctor');
     return 1;
   }
-  // An error that nobody planned: its message may quote anything, so only its kind is told.
+  // An unexpected error: its message may quote anything, so svc shows only its kind.
   const kind = error instanceof Error ? error.name : 'unknown error';
   terminal.error(`An unexpected error stopped this command (${kind}).`);
   terminal.note('  Run svc doctor, and report this with what you did.');

@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What both listeners are given by their composition roots. */
+/** Adapters that the composition roots of both listeners share. */
 
 export const systemClock: Clock = {
   now: () => Date.now(),

@@ -25,7 +25,7 @@ export interface CliStore {
 export interface StoreOptions {
   /** Names the configuration that says where memories are; absent: on this machine. */
   readonly environment?: Environment;
-  /** What a person must know though the command goes on: a broken file was set aside. */
+  /** Gets news for the person though the command goes on: a broken file was set aside. */
   readonly report: (line: string) => void;
 }
 
@@ -63,13 +63,13 @@ async function openHosted(
 }
 
 /**
- * Where memories are; undefined without a configuration. One that cannot be read is an error: it may
- * say that they are elsewhere, and then what is on this machine is not what was asked for.
+ * Where memories are; undefined without a configuration. An unreadable one is an error: it may name
+ * another place, and then the memories on this machine are not the ones to use.
  */
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));
   if (file === undefined) return undefined;
-  // Of an upstream whose key is in no environment here nothing is known, and nothing can be masked.
+  // Where the environment has no key for an upstream, there is nothing to mask.
   const { settings } = parseConfig(file.value, environment);
   const { access } = parseAccess(file.value, environment);
   const { memory, problems } = parseMemory(file.value, environment);

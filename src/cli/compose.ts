@@ -27,9 +27,12 @@ import type { Terminal } from './terminal.ts';
 
 /** The composition root: the only place where adapters meet ports. */
 
-/** What nobody waits for yet begins so long after the listener, and when no request is open. */
+/** Delay after the listener until background work begins, once no request is open. */
 const REST_MS = 100;
-/** What waits at the end is 32 exchanges at most: a tenth of a second. Whoever stops svc waits for it. */
+/**
+ * Limit for the captures at shutdown: 32 exchanges at most, a tenth of a second, while the person
+ * waits.
+ */
 const KEEP_LAST_MS = 500;
 
 export interface StartProxyOptions {
@@ -83,7 +86,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     outbox: remembering.outbox,
     requestLog: store.requestLog,
     clock: systemClock,
-    // What a service holds is no file here.
+    // A service's records are no files here.
     projects: new GitProjects(options.dataFolder),
     blockKey: blockKeyOf(settings.localToken),
     outputFolder:
@@ -112,7 +115,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     void store.memory.sweepFiles().catch(() => undefined);
     const [dialect] = runtime.live.upstreams.keys();
     if (dialect !== undefined) void warmUp(dialect).catch(() => {});
-    // Requests go on without a memory, so nobody would notice.
+    // Requests go on without a memory, so the person would not notice.
     store.health().catch(() => {
       terminal.warn('The memory cannot be used: requests go on without it. Look with: svc doctor');
     });
@@ -138,7 +141,9 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** What was opened so far, to be closed in the opposite order: also when the start ends halfway. */
+/**
+ * Everything opened so far, to be closed in the opposite order, also when the start ends halfway.
+ */
 class Opened {
   readonly #parts: Closable[] = [];
 
@@ -155,7 +160,10 @@ class Opened {
   }
 }
 
-/** Works once no request is open, which it looks for now and then. What it returns calls it off. */
+/**
+ * Runs `work` the first time no request is open (polled every `REST_MS`). Returns a cancel
+ * function.
+ */
 function onceIdle(server: LocalServer, work: () => void): () => void {
   let timer: NodeJS.Timeout;
   const look = (): void => {
@@ -170,7 +178,7 @@ interface ComposedMemory extends Closable {
   readonly outbox: Outbox;
 }
 
-/** Ledger, request log and the outputs near at hand stay on this machine, wherever memories are. */
+/** Ledger, request log and local output copies stay on this machine, wherever memories are. */
 async function openMemory(
   { settings, dataFolder, terminal }: StartProxyOptions,
   store: EmbeddedStore,

@@ -1,7 +1,7 @@
 import type { Environment } from '../core/settings/config-values.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What every command is handed: it touches neither process.env nor a stream by itself. */
+/** The dependencies of every command: it touches neither process.env nor a stream by itself. */
 export interface CommandContext {
   readonly environment: Environment;
   readonly terminal: Terminal;

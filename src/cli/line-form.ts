@@ -9,11 +9,11 @@ export interface LineOptions {
   /** As typed after --log. */
   readonly log?: string;
   readonly quiet?: boolean;
-  /** Whose help names the forms. */
+  /** The command whose help names the forms. */
   readonly command: string;
 }
 
-/** Text where a person looks, unless told. Throws CliError for a form that does not exist. */
+/** Text on a terminal unless `--log` names another form. Throws CliError for an unknown form. */
 export function lineForm(
   { log, quiet, command }: LineOptions,
   terminal: Terminal,

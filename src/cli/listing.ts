@@ -1,6 +1,6 @@
 import { CliError } from './cli-error.ts';
 
-/** What the commands that list things have in common. */
+/** The common part of the commands that list things. */
 
 /** `--limit` as a number. Throws CliError for anything else. */
 export function limitOf(

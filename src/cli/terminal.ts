@@ -2,12 +2,12 @@ import type { WriteStream } from 'node:tty';
 import picocolors from 'picocolors';
 
 /**
- * The only place that prints. stdout is for machines: what a command was asked for and nothing
- * else. stderr is for people. What goes to a screen can never steer it: control and bidirectional
- * characters are shown, not sent.
+ * The only place that prints. stdout is for machines: the requested output and nothing else. stderr
+ * is for people. Printed text can never steer a screen: control and bidirectional characters are
+ * shown, not sent.
  */
 
-/** What the terminal needs of a stream; process.stdout and process.stderr are such. */
+/** The members of a stream that the terminal needs; process.stdout and process.stderr have them. */
 export type Output = Pick<WriteStream, 'write'> & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -49,17 +49,17 @@ export class Terminal {
     return this.#stderr.isTTY === true;
   }
 
-  /** Characters in a line of stderr; `fallback` where nobody looks at it. */
+  /** Characters in a line of stderr; `fallback` without a screen. */
   noteColumns(fallback: number): number {
     return this.#stderr.columns ?? fallback;
   }
 
-  /** Characters in a line of stdout; `fallback` where nobody looks at it. */
+  /** Characters in a line of stdout; `fallback` without a screen. */
   columns(fallback: number): number {
     return this.#stdout.columns ?? fallback;
   }
 
-  /** Lines of stdout's screen; `fallback` where nobody looks at it. */
+  /** Lines of stdout's screen; `fallback` without a screen. */
   rows(fallback: number): number {
     return this.#stdout.rows ?? fallback;
   }
@@ -97,7 +97,10 @@ export class Terminal {
     this.#stderr.write(`${printable(line)}\n`);
   }
 
-  /** How far a long command is, on one line that the next one replaces; nothing where nobody looks. */
+  /**
+   * The progress of a long command, on one line that the next one replaces; nothing without a
+   * screen.
+   */
   progress(text: string): void {
     if (this.#stderr.isTTY === true) this.#stderr.write(`\r${oneLine(text, 78)}\u001b[K`);
   }

@@ -9,8 +9,9 @@ import type { ClientFileForm, Reverted } from './client-file.ts';
 import { clientHome } from './client-home.ts';
 
 /**
- * Claude Code's settings.json: single keys, because JSON has no comments to mark a block with and
- * the client writes the file anew whenever it changes a setting. The record knows the keys.
+ * Claude Code's settings.json. svc sets single keys, because JSON has no comments to mark a block
+ * with, and the client writes the file anew whenever it changes a setting. The record knows the
+ * keys.
  */
 export function claudeFile(
   environment: Environment,
@@ -82,7 +83,7 @@ function withSettings(
 function revert(text: string, changes: readonly JsonChange[]): Reverted {
   const now = parseJsonText(text);
   if (!isRecord(now)) return 'edited';
-  // A key that somebody took out, or back, by hand is out.
+  // A key that a person took out, or set back, by hand counts as undone.
   const left = changes.filter(({ path, before }) => {
     const value = valueAt(now, path);
     return value !== undefined && !isDeepStrictEqual(value, before);

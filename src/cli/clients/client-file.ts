@@ -14,15 +14,15 @@ import {
 import { CliError } from '../cli-error.ts';
 
 /**
- * The story of a client's own file that points at the proxy. What was there before can always be
- * had again: record and backup are on disk before the file changes.
+ * Points a client's own file at the proxy, and undoes it. The earlier file can always be restored:
+ * record and backup are on disk before the file changes.
  */
 
 /** How the settings come into one kind of file, and out of it. */
 export interface ClientFileForm {
   readonly path: string;
   readonly undoCommand: string;
-  /** What a person deletes who takes it out by hand. */
+  /** Says what a person must delete to undo the change by hand. */
   byHand(changes: readonly ClientChange[]): string;
   /** Throws CliError when it cannot be done without breaking something. */
   apply(text: string): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> };
@@ -69,7 +69,7 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
   });
 }
 
-/** Byte for byte what was there before, where nobody changed the file since. */
+/** Restores the file byte for byte, if it has not changed since. */
 export function undoClientFile(form: ClientFileForm, dataFolder: string): Promise<Undone> {
   return withFile(form, dataFolder, async (opened) => {
     const { file, record, records, name } = opened;
@@ -106,7 +106,7 @@ function withFile<T>(
   const records = new UndoRecords(dataFolder);
   return records.alone(async () => {
     const file = await readForeignFile(form.path);
-    // A record for each file: a client may be told to use another folder.
+    // A record for each file: a client can be set to use another folder.
     const name = hashOf(file.path).slice(0, 16);
     const record = parseClientRecord(await records.read(name));
     return work({ form, file, record, records, name });

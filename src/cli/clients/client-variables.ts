@@ -7,7 +7,7 @@ import { CliError } from '../cli-error.ts';
 
 type Variables = [name: string, value: string][];
 
-/** The address for a client on this machine. Throws CliError when nobody can know the port. */
+/** The address for a client on this machine. Throws CliError when the port is not fixed. */
 export function addressOf({ host, port }: Access): string {
   if (port === 0) {
     throw new CliError(

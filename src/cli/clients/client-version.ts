@@ -5,7 +5,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 const VERSION_MS = 5_000;
 const VERSION_CHARS_MAX = 200;
 
-/** What `PROGRAM --version` prints; '' where it prints nothing in time. */
+/** The output of `PROGRAM --version`; '' where it prints nothing in time. */
 export async function versionOf(program: string, environment: Environment): Promise<string> {
   // npm installs clients as .cmd files on Windows, which only a shell starts there.
   const shell = process.platform === 'win32';

@@ -17,7 +17,7 @@ import { CliError } from '../cli-error.ts';
 import type { ClientFileForm, Reverted } from './client-file.ts';
 import { clientHome } from './client-home.ts';
 
-/** Codex's config.toml: one marked block; every other line stays as it is. */
+/** Codex's config.toml: one marked block; every other line stays unchanged. */
 
 const PROVIDER = 'svc';
 
@@ -81,7 +81,7 @@ function linesOf({ top, tables }: TomlBlock): readonly string[] {
   return [...Object.entries(top).map(([key, value]) => `${key} = ${value}`), ...tables.flat()];
 }
 
-/** What the file should say: everything that it says, and the block's values in place of its own. */
+/** The expected content of the file: its own values, and the block's values in place of some. */
 function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
   const { model_providers: ours, ...top } = own;

@@ -8,8 +8,8 @@ export interface CodexProvider {
   readonly baseUrl: string;
   readonly name: string;
   /**
-   * Where the local token comes from: a command; the variable SVC_LOCAL_PROXY_TOKEN; or the path of the
-   * base URL, because Codex knows no command or sends its own login.
+   * The source of the local token: a command; the variable SVC_LOCAL_PROXY_TOKEN; or the path of
+   * the base URL, because Codex knows no command or sends its own login.
    */
   readonly credential: { readonly tokenCommand: readonly string[] } | 'variable' | 'path' | 'login';
 }
@@ -38,5 +38,5 @@ export function codexTables({ baseUrl, name, credential }: CodexProvider): TomlB
   return [provider, auth];
 }
 
-/** What codex shows as the provider's name. */
+/** The provider's name that codex shows. */
 export const CODEX_NAME = 'svc local proxy';

@@ -2,7 +2,9 @@ import type { Dialect } from '../../core/conversation/dialect.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 
-/** How `svc run` starts a client: told by arguments and environment where the proxy is. No file changes. */
+/**
+ * How `svc run` starts a client: arguments and environment say where the proxy is. No file changes.
+ */
 export interface LaunchedClient {
   /** The name in the search path. */
   readonly program: string;
@@ -21,7 +23,7 @@ export interface LaunchFacts {
   readonly environment: Environment;
   /** The provider of the client's dialect as the configuration has it; undefined where there is none. */
   readonly upstream: Draft | undefined;
-  /** What `PROGRAM --version` prints; '' where it prints nothing in time. */
+  /** The output of `PROGRAM --version`; '' where it prints nothing in time. */
   readonly version: () => Promise<string>;
 }
 

@@ -7,8 +7,8 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { clientHome } from './client-home.ts';
 
 /**
- * The command with which a client gets the token by itself, whatever shell it was started from. It also
- * starts the proxy where none runs: a client that finds nobody waits for a minute, or for ever.
+ * The command with which a client gets the token by itself, from any shell. It also starts the
+ * proxy where none runs: a client that finds no listener waits for a minute, or for ever.
  */
 export function tokenCommand(environment: Environment, script: string): readonly string[] {
   const words = [...programOf(environment, script), 'config', 'token', '--start'];

@@ -8,7 +8,7 @@ export const DEMO_MODEL = 'stand-in';
 
 /** The client of `svc demo`: each call is a new conversation of one message. */
 export interface DemoCall {
-  /** Of the proxy. */
+  /** Address of the proxy. */
   readonly url: string;
   readonly localToken: string;
   readonly dialect: DialectDescriptor;
@@ -22,7 +22,7 @@ export interface DemoAnswer {
   readonly headers: IncomingMessage['headers'];
 }
 
-// Everything is on this machine: whoever needs longer hangs.
+// Everything is on this machine: a slower answer means a hang.
 const ANSWER_MS = 10_000;
 const EVENT_CHARS_MAX = 65_536;
 

@@ -8,8 +8,9 @@ import { memberAt, textAt } from '../../core/dialects/sample-parts.ts';
 import { DEMO_MODEL } from './demo-client.ts';
 
 /**
- * The stand-in provider of `svc demo`: it answers a question out of what stands in the very request
- * and remembers nothing, so whatever it knows was sent to it. It speaks all three dialects.
+ * The stand-in provider of `svc demo`. It answers a question from the texts of the same request and
+ * remembers nothing, so a right answer proves that svc sent it the fact. It speaks all three
+ * dialects.
  */
 export interface DemoProvider {
   readonly url: string;

@@ -23,7 +23,7 @@ export interface DemoParts {
 }
 
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
-/** The part that nobody could guess. */
+/** The part of the answer that cannot be guessed. */
 const GIST = 'walrus-seven';
 /** Each dialect asks in words of its own, so that none is answered with what another was given. */
 const QUESTIONS = [
@@ -121,7 +121,7 @@ function isRecalled({ text, headers }: DemoAnswer): boolean {
   return text.includes(GIST) && headers['x-svc-memory-state'] === 'recalled';
 }
 
-/** What stands in the message that left for the provider and was not typed. */
+/** Shows the part of the message to the provider that was not typed. */
 function showAdded(
   { provider, terminal }: DemoStage,
   dialect: DialectDescriptor,

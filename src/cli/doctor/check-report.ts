@@ -3,11 +3,11 @@ import type { Check } from './doctor-checks.ts';
 import { count } from '../listing.ts';
 import { type Colors, printable, type Terminal } from '../terminal.ts';
 
-/** What both doctors say in the end: a line for each check, and what mends it below. */
+/** The final report of both doctors: a line for each check, and its remedy below. */
 
 export interface CheckReport {
   readonly checks: readonly Check[];
-  /** Of the JSON alone: what was looked at. */
+  /** For the JSON alone: the facts that were looked at. */
   readonly facts: Readonly<Record<string, string>>;
   readonly isJson: boolean;
 }

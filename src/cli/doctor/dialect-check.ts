@@ -3,9 +3,9 @@ import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { exchange, failureOf, type OpenUpstream } from './key-check.ts';
 
 /**
- * Whether a provider speaks its dialect there: an empty object is sent to the path that models are
- * called at. Every provider refuses it before a model runs, so it costs nothing; how it refuses
- * tells whether anybody listens at that path.
+ * Whether a provider speaks its dialect there: svc sends an empty object to the path of model
+ * calls. Every provider refuses it before a model runs, so it costs nothing; the kind of refusal
+ * shows whether that path exists.
  */
 export interface DialectCheck {
   /** 'foreign': the path is not there. */

@@ -7,7 +7,7 @@ export interface Check {
   readonly level: 'ok' | 'warning' | 'problem';
   readonly subject: string;
   readonly found: string;
-  /** What mends it, a command where there is one. */
+  /** The remedy, a command where there is one. */
   readonly fix?: string;
 }
 

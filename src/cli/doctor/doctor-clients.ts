@@ -137,7 +137,7 @@ function checkCodex({ environment, access, isRunning }: ClientsQuestion): readon
   return [{ level: 'ok', subject, found }];
 }
 
-/** Its own file sends it here however it is started, and here is nobody. */
+/** Its own file sends it here however it is started, and no proxy listens here. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
   const found = 'its own settings send it here, and no proxy runs: it cannot reach a model';
   const fix = `svc start --detach, or for good: svc unit install; or svc print-config ${client} --undo`;

@@ -20,7 +20,7 @@ import type { Check } from './doctor-checks.ts';
 
 const FIX = 'svc doctor --fix';
 
-/** The address and the token too, where they can be told. */
+/** The address and the token too, where they can be read. */
 export async function checkConfig(
   environment: Environment,
 ): Promise<{ readonly checks: readonly Check[]; readonly access?: Access }> {
@@ -60,7 +60,7 @@ function checkModes({ path, looseModes }: ConfigFile): readonly Check[] {
   }));
 }
 
-/** A copy of the configuration, keys and all, that nobody looks after. */
+/** A forgotten copy of the configuration, keys and all. */
 async function checkLeftovers(folder: string): Promise<readonly Check[]> {
   const paths = await findLeftovers(folder);
   return paths.map((path) => ({
@@ -121,8 +121,8 @@ function upstreamAt(value: unknown, path: string): string | undefined {
   return name === '?' ? undefined : name;
 }
 
-// What is listed was written by hand, perhaps in the wrong place: only what reads like a name, a
-// style or a host is shown.
+// The file was written by hand, perhaps with a value in the wrong place. So only a text that reads
+// like a name, a style or a host is shown.
 function checkUpstream(environment: Environment): (upstream: Record<string, unknown>) => Check {
   return (upstream) => {
     const name = wordOf(upstream['name']);

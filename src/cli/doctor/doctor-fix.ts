@@ -11,9 +11,9 @@ import { CliError } from '../cli-error.ts';
 import { saveConfig } from '../setup/setup-save.ts';
 
 /**
- * What `svc doctor --fix` may mend by itself: modes that are too open, what a killed writer left
- * behind, a local token that is not there. Keys, ports, addresses and the files of clients are the
- * person's to decide about.
+ * The repairs of `svc doctor --fix`: modes that are too open, leftovers of a killed writer, a
+ * missing local token. Keys, ports, addresses and the files of clients are for the person to
+ * decide.
  */
 export async function fixAll(context: CommandContext): Promise<void> {
   await fixModes(context);
@@ -39,7 +39,7 @@ export async function fixModes({ environment, terminal }: CommandContext): Promi
   for (const path of mended) terminal.note(`Made private: ${path}`);
 }
 
-/** Folders and files of svc that others may read or write; what cannot be looked at is not told here. */
+/** Folders and files of svc that others may read or write; one that cannot be read is left out. */
 export async function looseModes(
   environment: CommandContext['environment'],
 ): Promise<readonly LooseMode[]> {
@@ -66,7 +66,7 @@ async function addToken(context: CommandContext): Promise<void> {
   context.terminal.note('Made a local token.');
 }
 
-// A link, a foreign folder, a broken file: the checks tell it, with what to do.
+// A link, a foreign folder, a broken file: the checks report it, with the remedy.
 async function mendOrLeave(mend: () => Promise<void>): Promise<void> {
   try {
     await mend();

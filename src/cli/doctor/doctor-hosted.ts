@@ -13,18 +13,18 @@ import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';
 import type { Check } from './doctor-checks.ts';
 
 /**
- * A memory service, as doctor looks at it: does it take the key, what may the key do, how far away
- * is it, and does it write, read, prove and forget what it is given.
+ * Checks a memory service: whether it takes the key, the key's rights, the distance, and whether it
+ * writes, reads, proves and forgets the probe.
  */
 
 const SUBJECT = 'Memory service';
-/** Of the probe alone, so that what it leaves (tombstones) is in nobody's way. */
+/** A space for the probe alone, so that its tombstones are in no project's way. */
 const PROBE_SPACE = 'svc/doctor';
 const PATIENCE_MS = 10_000;
 
 /** Nothing when memories are on this machine. */
 export async function checkHosted(environment: Environment): Promise<readonly Check[]> {
-  // What else is wrong in the file says nothing about the memory.
+  // Other errors in the file do not concern the memory.
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   const { memory: settings, mode } = parseMemory(file?.value ?? {}, environment);
   if (settings?.kind !== 'hosted') return [];

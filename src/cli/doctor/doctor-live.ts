@@ -15,7 +15,7 @@ import { checkNetwork } from './doctor-network.ts';
 import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
 import { findProxies } from '../proxy/own-proxies.ts';
 
-/** What doctor can only know by asking: the running proxy, and each provider. */
+/** The checks that need a call: the running proxy, and each provider. */
 
 /** Each proxy that has proven to be ours takes the token, and is of this version. */
 export async function checkRunning(
@@ -48,8 +48,8 @@ export async function checkRunning(
 }
 
 /**
- * The way to each provider, whether it takes its key and speaks its dialect, by calls that cost
- * nothing; and what its clock says of this machine's.
+ * Checks the way to each provider, and whether it takes its key and speaks its dialect, by calls
+ * that cost nothing. Also compares its clock with this machine's.
  */
 export async function checkProviders(
   environment: Environment,

@@ -18,8 +18,9 @@ import { PROBE_SPACE } from '../../core/request/space.ts';
 import { findProxies, type OwnProxy } from '../proxy/own-proxies.ts';
 
 /**
- * `svc doctor --live`: a small request to a model, twice, through the running proxy; what svc says
- * it did, and what the provider read from its cache. It is the one check that costs money.
+ * `svc doctor --live`: sends a small request to a model, twice, through the running proxy. It shows
+ * svc's report of it, and how much the provider read from its cache. It is the one check that costs
+ * money.
  */
 export interface ModelCallsOptions {
   readonly environment: Environment;
@@ -27,13 +28,13 @@ export interface ModelCallsOptions {
   readonly open: OpenUpstream;
   /** Undefined: the cheapest of each provider's list. */
   readonly model: string | undefined;
-  /** Told what is going to be spent; nothing is sent without a yes. */
+  /** Gets the price in a line; nothing is sent without a yes. */
   readonly agree: (line: string) => Promise<Consent>;
   /** Names of providers that did not answer an earlier check, which has reported them. */
   readonly unreachable: ReadonlySet<string>;
 }
 
-/** 'nobody': no person could be asked. */
+/** 'nobody': there is no terminal to ask a person on. */
 export type Consent = 'yes' | 'no' | 'nobody';
 
 const SUBJECT = 'Live';

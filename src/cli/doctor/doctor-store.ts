@@ -56,7 +56,7 @@ async function checkModes(folder: string): Promise<readonly Check[]> {
   }));
 }
 
-/** Whoever opened the store then was told; this is for the person who was not. */
+/** svc reported it only to the person who opened the store then. */
 async function checkSetAside(folder: string): Promise<readonly Check[]> {
   return (await findSetAside(folder)).map((path) => ({
     level: 'warning',

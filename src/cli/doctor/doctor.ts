@@ -34,7 +34,7 @@ export interface DoctorParts {
   readonly inspectStore: typeof inspectStore;
   /** As process.versions.node has it. */
   readonly nodeVersion: string;
-  /** Asks a person; absent where nobody could answer. */
+  /** Asks a person; absent where there is no terminal. */
   readonly confirm?: (message: string) => Promise<boolean>;
 }
 

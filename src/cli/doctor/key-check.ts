@@ -17,7 +17,7 @@ type KeyState = 'accepted' | 'refused' | 'unknown' | 'unreachable' | 'not_allowe
 
 export interface KeyCheck {
   readonly state: KeyState;
-  /** What was found, for people: a clause without a full stop. */
+  /** The result, for people: a clause without a full stop. */
   readonly found: string;
   /** Ids of the provider's models, where it lists them. */
   readonly models?: readonly string[];

@@ -15,7 +15,7 @@ export type MemoryProbe =
       readonly message: string;
     };
 
-/** Of one step; a memory that needs longer is of no use to a request. */
+/** Deadline of one step; a slower memory is of no use to a request. */
 const STEP_MS = 10_000;
 
 /** `now` is in milliseconds since 1970: two probes at one time are one. */

@@ -3,8 +3,8 @@ import { MemoryError } from '../../ports/memory.ts';
 import { type KeyCheck, meaningOf } from './key-check.ts';
 
 /**
- * Whether a hosted memory can be reached and takes its key: what the proxy itself asks it at its start,
- * read as the proxy reads it. Nothing that the service says is repeated but names of scopes.
+ * Whether a hosted memory can be reached and takes its key. It makes the proxy's own call at its
+ * start, and reads the answer as the proxy does. Only names of scopes in the answer are shown.
  */
 
 export interface ServicePlace {

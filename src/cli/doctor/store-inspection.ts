@@ -5,7 +5,7 @@ import type { Memory } from '../../ports/memory.ts';
 import { openLocalStore } from '../compose-store.ts';
 import { type MemoryProbe, probeMemory } from './memory-probe.ts';
 
-/** What doctor tells of the store on this machine. */
+/** Doctor's facts about the store on this machine. */
 export interface StoreInspection extends StoreHealth {
   /** False when the file contradicts itself. */
   readonly isWhole: boolean;
@@ -18,7 +18,7 @@ export interface StoreInspection extends StoreHealth {
 
 export interface RecallTime {
   readonly ms: number;
-  /** What svc itself computed in that time, on all its threads; the rest was waiting for the machine. */
+  /** The computing time of svc itself, on all its threads; the rest was waiting for the machine. */
   readonly cpuMs: number;
 }
 

@@ -9,8 +9,8 @@ const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;
 const LINE_END = 0x0a;
 
 /**
- * The lines of `input` that have at most `bytesMax` bytes. A longer one is dropped, and `onLong` is told
- * the id of its message; undefined where it cannot be read.
+ * The lines of `input` that have at most `bytesMax` bytes. A longer one is dropped, and `onLong`
+ * gets the id of its message; undefined where it cannot be read.
  */
 export function shortLines(
   input: Readable,

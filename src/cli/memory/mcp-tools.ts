@@ -7,13 +7,13 @@ import { retrieveFrom } from './memory.ts';
 import type { CliStore } from '../compose-store.ts';
 
 /**
- * What a model may ask of the memory. Each answer is a list of texts: the first is what was stored,
- * to the byte, and nothing but it; what svc has to say about it comes after.
+ * The memory tools for a model. Each answer is a list of texts: the first is the stored text, to
+ * the byte, and nothing but it; svc's own remarks come after.
  */
 
 /** Claude Code takes 25,000 tokens from a tool and no more; this is at most 20,000 of them. */
 export const ANSWER_CHARS_MAX = 60_000;
-/** Of each memory that a search finds: more of it is what memory_get is for. */
+/** Limit for each memory that a search finds: memory_get gives the rest. */
 const FOUND_CHARS_MAX = 2_000;
 export const FOUND_MAX = 20;
 export const FOUND_USUAL = 5;

@@ -170,7 +170,7 @@ const SEARCH_INPUT = z.object({
     .describe('One of the spaces that the person allows: this project, "global" or a further one'),
 });
 
-/** The same words as on a terminal; an error that nobody planned is the SDK's to answer. */
+/** The same words as on a terminal; the SDK answers an unexpected error. */
 function failed(error: unknown): ToolAnswer {
   if (!(error instanceof MemoryError)) throw error;
   const text = `The memory cannot answer (${error.reason}). In a shell, svc doctor tells why.`;

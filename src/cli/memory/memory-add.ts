@@ -95,7 +95,8 @@ function recordOf(text: string, space: string): MemoryRecord {
       2,
     );
   }
-  // A statement made by hand is wanted as it is: it is refused only where it has no words of its own.
+  // A statement made by hand is stored unchanged: svc refuses it only when it has no words of its
+  // own.
   const captured = isFiller(text) ? undefined : captureStored('user', text);
   if (captured === undefined) {
     throw new CliError('This says nothing to remember.', 'For example: svc memory add "…"', 2);

@@ -13,7 +13,7 @@ export interface ExportOptions {
 /** As many as the store gives at once. */
 const PAGE = 1000;
 
-/** Newest first, on stdout; how many on stderr. What is kept meanwhile is not among them. */
+/** Newest first, on stdout; the number on stderr. Memories stored meanwhile are not among them. */
 export async function exportMemories(
   { space }: ExportOptions,
   context: CommandContext,

@@ -67,7 +67,7 @@ const FLAGS: PartWords = {
   all: '--all',
 };
 
-/** The exact stored text as far as it is short, or the part asked for. stderr says what is missing. */
+/** The exact stored text if it is short, or the requested part. stderr says what is missing. */
 export async function getMemory(
   request: { readonly ref: string; readonly options: GetOptions },
   context: CommandContext,
@@ -77,7 +77,7 @@ export async function getMemory(
   const { json, context: around, ...part } = options;
   const lines = around === undefined ? {} : { context: limitOf(around, CONTEXT) };
   const asked = { ...part, ...lines };
-  // Wrong flags are told before the memory is asked, whether or not it has the reference.
+  // Wrong flags are reported before the memory is asked, whether or not it has the reference.
   const wrong = excerptOf('', asked, FLAGS);
   if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
   const record = await withStore(context, openStore, (store) => retrieveFrom(store, ref));
@@ -100,8 +100,8 @@ function problemError({
 }
 
 /**
- * A client that lets its commands read and not write (Codex, unless told otherwise) keeps the
- * database shut; what was left out of a conversation is there as a file all the same.
+ * A client that lets its commands read and not write (Codex by default) cannot open the database.
+ * The texts left out of a conversation can be read as files all the same.
  */
 export async function retrieveFrom(
   { memory, readOutput }: Pick<CliStore, 'memory' | 'readOutput'>,

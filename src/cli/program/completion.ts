@@ -47,7 +47,7 @@ export function printCompletion(
   terminal.out(SCRIPTS[known](places, valuedOf(program)));
 }
 
-/** What a command takes beside commands of svc's. */
+/** The arguments of a command besides svc's own commands. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   run: ['claude', 'codex'],
   completion: SHELLS,

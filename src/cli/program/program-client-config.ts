@@ -5,8 +5,8 @@ import type { CommandContext } from '../context.ts';
 import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
 
 /**
- * Declares the commands that tell clients where the proxy is. Shells and clients run them again and
- * again, so they are a bundle of their own (`quick.ts`).
+ * Declares the commands that give clients the proxy's address. Shells and clients run them again
+ * and again, so they are a bundle of their own (`quick.ts`).
  */
 export function addClientConfigCommands(program: Command, context: CommandContext): void {
   addPrintConfig(program, context);

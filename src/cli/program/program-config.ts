@@ -103,7 +103,7 @@ async function runSetup(
     return;
   }
   const { setup } = await import('../setup/setup.ts');
-  // Without a person who looks for something nobody is asked: the copy or the snapshot will do.
+  // Without a person who searches, the network is not asked: the copy or the snapshot will do.
   const listProviders = async () => (await openCatalog(place)).providers();
   await setup({ ...options, flags: flagsOf(options) }, { context, listProviders });
 }

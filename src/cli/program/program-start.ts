@@ -43,7 +43,7 @@ that names those variables.`,
     });
 }
 
-/** What a background process is started with: this very program. */
+/** The script for a background process: this very program. */
 export function scriptPath(): string {
   return process.argv[1] ?? '';
 }

@@ -5,8 +5,8 @@ import type { CommandContext } from '../context.ts';
 import { Terminal } from '../terminal.ts';
 
 /**
- * What every command line of svc shares: how it is read, how it fails, how it ends. Which commands
- * there are is told by who runs it.
+ * The part that every command line of svc shares: how it is read, how it fails, how it ends. The
+ * caller declares the commands.
  */
 
 /** How a command's action reports its exit code; 0 when it does not. `run` ends with its client's. */
@@ -57,12 +57,12 @@ function emptyProgram(terminal: Terminal): Command {
       )
       .version(VERSION)
       .exitOverride()
-      // What follows `svc run claude` is the client's.
+      // The arguments after `svc run claude` are the client's.
       .enablePositionalOptions()
       .configureOutput({
         writeOut: (text) => terminal.out(text.trimEnd()),
         writeErr: (text) => terminal.note(text.trimEnd()),
-        // Told by `usageError`, which repeats nothing that could be a secret.
+        // `usageError` prints it, and repeats nothing that could be a secret.
         outputError: () => undefined,
       })
       .addHelpText(
@@ -77,8 +77,9 @@ Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
   );
 }
 
-// `svc requests | head` closes the pipe early: that is no failure. Nor is a full disk, where the log of a
-// proxy in the background is its stderr: what cannot be said must not end its requests.
+// `svc requests | head` closes the pipe early, which is no failure. A full disk is none either:
+// there stderr is the log of a proxy in the background, and a lost log line must not end its
+// requests.
 function bearBrokenOutput(): void {
   process.stderr.on('error', () => undefined);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -7,11 +7,11 @@ import { CliError } from '../cli-error.ts';
 export interface WantedAddress {
   readonly host: string;
   readonly port: number;
-  /** What takes the flags: 'svc start'. */
+  /** The command that takes the flags: 'svc start'. */
   readonly command: string;
-  /** Where one looks who has the port. */
+  /** The command that shows which program has the port. */
   readonly look: string;
-  /** What has a port that everybody may have: 8765. */
+  /** The port that the command uses by default: 8765. */
   readonly usualPort: number;
 }
 

@@ -3,8 +3,8 @@ import { listRunFiles, removeRunFile, type RunFile } from '../../adapters/proces
 import type { Access } from '../../core/settings/config-schema.ts';
 
 /**
- * The proxies that run on this configuration. Each has proven that it holds the local token before
- * it is called ours: nothing is sent to, and no signal meant for, a process that has not.
+ * The proxies that run on this configuration. A proxy is ours only after it has proven that it
+ * holds the local token. svc sends nothing, and no signal, to any other process.
  */
 export interface OwnProxy {
   readonly pid: number;
@@ -32,7 +32,8 @@ export async function findProxies(dataFolder: string, access: Access): Promise<P
   const all = await Promise.all(
     runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
   );
-  // Nobody listens there: the proxy was killed, and its process id belongs to another program by now.
+  // Nothing listens there: the proxy was killed, and its process id belongs to another program by
+  // now.
   const stale = all.filter(({ listener }) => listener === 'nobody');
   await Promise.all(stale.map(({ run }) => removeRunFile(dataFolder, run.pid)));
   const probed = all.filter(({ listener }) => listener !== 'nobody');

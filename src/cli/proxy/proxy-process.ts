@@ -14,7 +14,7 @@ import { prepareConfig } from './start.ts';
 /** A proxy that runs by itself, for the commands that need one. */
 
 export interface ProxyProcess {
-  /** What this very program was started with: the script. */
+  /** The script that this very program was started with. */
   readonly script: string;
 }
 
@@ -53,7 +53,7 @@ export async function ensureProxy(
   throw startError(background, logFile(folder));
 }
 
-/** Whoever asks for a port gets that port, and no other proxy. */
+/** A command with a port gets the proxy on that port, and no other. */
 function wanted(flags: ProxyFlags, { port }: Access): (proxy: OwnProxy) => boolean {
   return (proxy) => flags.port === undefined || proxy.port === port;
 }
@@ -81,17 +81,17 @@ async function untilServing(
 
 /** How Terminal.error begins a line; the hint is the line after the last one. */
 const ERROR = 'svc: ';
-/** More than a screen of wrong settings is told by svc doctor. */
+/** svc doctor lists the wrong settings that do not fit on a screen. */
 const ERRORS_MAX = 8;
 
-// What `svc start` says is made of constants and addresses, never of secrets.
+// The output of `svc start` is made of constants and addresses, never of secrets.
 function startError(background: Background, log: string): CliError {
   const said = background.said().trim().split('\n');
   const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);
   const what = background.isRunning()
     ? `svc start does not answer after ${START_MS / 1000} seconds.`
     : 'The proxy could not be started.';
-  // What it said to do is what is to be done; without a word there is only looking.
+  // Its last line is the hint; without any line the person must look.
   const hint = lines.length === 0 ? 'Try it in sight: svc start.' : (said.at(-1) ?? '').trim();
   const errors = lines.map((line) => line.slice(ERROR.length));
   return new CliError([what, ...errors], `${hint} (its log: ${log})`);

@@ -2,8 +2,8 @@ import type { Settings } from '../../core/settings/settings.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 
 /**
- * Providers that refuse the key svc has for them. The client shows the provider's own 401, which tells the
- * person to log in; so svc says which command helps, on its terminal, in its log and in `svc status`.
+ * Providers that refuse svc's key. The client shows the provider's own 401, which sends the person
+ * to a login. So svc names the command that helps: on its terminal, in its log and in `svc status`.
  */
 export class RefusedKeys {
   #settings: Settings;

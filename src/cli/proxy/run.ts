@@ -14,8 +14,9 @@ import { noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.t
 import { ensureProxy, type ProxyProcess } from './proxy-process.ts';
 
 /**
- * `svc run claude|codex`: the client as it is, told by its environment and arguments where the proxy
- * is. No file of the client's is touched. Its terminal, its signals and its exit code are its own.
+ * `svc run claude|codex`: starts the client, with the proxy's address in its environment and
+ * arguments. No file of the client's is touched. Its terminal, its signals and its exit code are
+ * its own.
  */
 
 export interface RunRequest {
@@ -75,7 +76,7 @@ interface ProgramCall {
   readonly environment: Environment;
 }
 
-/** What a person or a service manager sends; the client decides what it means. */
+/** Signals from a person or a service manager; the client decides what they mean. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
 /** A terminal sends these to the client by itself, and twice means something else to it. */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];

@@ -12,7 +12,7 @@ export async function startDetached(
 ): Promise<void> {
   const { environment, terminal } = context;
   await prepareConfig(context);
-  // What is wrong with the settings is told here and now, not in a log.
+  // Wrong settings are reported here and now, not in a log.
   const file = await requireConfigFile(environment);
   warnOf(settingsOf(file, environment, options.flags).warnings, terminal);
   const { proxy, isNew } = await ensureProxy(options.flags, context, parts);

@@ -17,7 +17,7 @@ import { rowPrinter } from '../requests/request-lines.ts';
 import { RefusedKeys, refusedKeyText } from './refused-keys.ts';
 import { type SignalSource, waitForStop } from './stop-signals.ts';
 
-/** `svc start`: from the configuration to a proxy that serves until it is told to stop. */
+/** `svc start`: from the configuration to a proxy that serves until it is stopped. */
 
 export interface StartOptions {
   readonly flags: ProxyFlags;
@@ -67,7 +67,8 @@ export async function start(
     // `svc status` reads it there. It is a hint, so a folder that cannot be written is no failure.
     void writeRunFile(folder, { ...run, refusedKeys: refused.names }).catch(() => undefined);
   };
-  // Before the address is told: whoever reads it may stop svc, or ask for its status, at once.
+  // Listens for signals before it prints the address: a reader may stop svc, or ask for its status,
+  // at once.
   const stopped = waitForStop(proxy, { signals, terminal });
   try {
     await writeRunFile(folder, run).catch((error: unknown) => {

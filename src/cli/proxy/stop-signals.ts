@@ -2,13 +2,13 @@ import type { ExitCode } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * How a running proxy or service ends (R33): the first signal lets answers finish, the second ends at once,
- * and an error that nobody caught drains like a signal does.
+ * How a running proxy or service ends (R33). The first signal lets answers finish, the second ends
+ * at once, and an uncaught error drains like a signal does.
  */
 
 type StopEvent = 'SIGINT' | 'SIGTERM' | 'uncaughtException';
 
-/** What is needed of `process`. */
+/** The members of `process` that are needed. */
 export interface SignalSource {
   on(event: StopEvent, listener: (detail: unknown) => void): unknown;
   off(event: StopEvent, listener: (detail: unknown) => void): unknown;
@@ -24,7 +24,7 @@ export interface StopParts {
 // service manager waiting.
 const LINGER_MS = 500;
 
-/** What can be told to finish its open answers and end. */
+/** A server that can finish its open answers and end. */
 interface Stoppable {
   stop(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function waitForStop(
     listeners.set('uncaughtException', (error) => {
       // While answers are finished, an error of one must not cut off the others.
       if (isStopping) return;
-      // The message may quote a request: only the kind of error is told.
+      // The message may quote a request: svc prints only the kind of error.
       const kind = error instanceof Error ? error.name : 'unknown error';
       terminal.error(`An unexpected error (${kind}): svc stops.`);
       stopWith(1);

@@ -122,7 +122,7 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
   const names = ['SVC_CONFIG_HOME', 'SVC_DATA_HOME', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
   return names.flatMap((name) => {
     const value = environment[name] ?? '';
-    // What is no path, or would end a line of the unit, is no place for files.
+    // A value that is no path, or that would end a line of the unit, is dropped.
     return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
   });
 }

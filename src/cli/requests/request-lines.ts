@@ -4,7 +4,7 @@ import { clockText } from '../listing.ts';
 import { short } from './short-number.ts';
 import { type Colors, oneLine, type Terminal } from '../terminal.ts';
 
-/** What `svc start` shows of each request that has ended: one line, no text and no key. */
+/** The line that `svc start` shows for each ended request: no text and no key. */
 
 export interface RowOptions {
   readonly log?: string;
@@ -25,7 +25,7 @@ export function rowPrinter(
   };
 }
 
-/** A line without a reader's width is cut by nobody: this is more than any has. */
+/** A line for no terminal is never cut: this is wider than any. */
 const COLUMNS = 160;
 
 export interface LineStyle {
@@ -68,7 +68,7 @@ function memoryColor({ memoryState }: RequestRow, colors: Colors): Colors['dim']
   return memoryState.startsWith('degraded') ? colors.yellow : colors.dim;
 }
 
-/** What came in, what left for the provider, and what the provider answered with. */
+/** The tokens of the client's request, of the forwarded one, and of the provider's answer. */
 function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] {
   const { originalInputTokens: original, forwardedInputTokens: forwarded, usage } = row;
   const answered = usage === undefined ? '' : `, ${short(usage.output)} out`;

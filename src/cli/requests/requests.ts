@@ -10,9 +10,9 @@ import { oneLine, type Terminal } from '../terminal.ts';
 import { table, wrapped } from '../text-table.ts';
 
 /**
- * `svc requests`: one line a request, newest first, under a line that names the columns. What a state
- * means: `svc explain`. There is no text in the log: one
- * request in full quotes the memories behind its references.
+ * `svc requests`: one line a request, newest first, under a line that names the columns. `svc
+ * explain` gives the meaning of a state. There is no text in the log; one request in full quotes
+ * the memories behind its references.
  */
 
 export interface RequestsOptions {
@@ -81,7 +81,7 @@ async function quote(
 
 const QUOTE_COLUMNS = 160;
 
-/** As much of an id as tells it from others; any beginning of it is enough for `svc requests ID`. */
+/** Enough of an id to be unique; any beginning of it is enough for `svc requests ID`. */
 const ID_CHARS = 12;
 const HEAD = [
   'time',

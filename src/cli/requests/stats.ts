@@ -62,7 +62,9 @@ export async function showStats(
 
 const INDENT = ' '.repeat(12);
 
-/** Keys first: they are paid by the token. A login is paid by the month, so its tokens are told. */
+/**
+ * Keys first: they are paid by the token. A login is paid by the month, so its tokens are shown.
+ */
 function moneyLines({ money, loginTokens }: Total): string[][] {
   const { paid, direct, unpriced } = money;
   const others =
@@ -169,7 +171,7 @@ function showGroups(title: string, groups: readonly Group[], terminal: Terminal)
   if (groups.length > ROWS_MAX) terminal.out(`… and ${groups.length - ROWS_MAX} more: --json`);
 }
 
-/** What the requests' input cost and would have cost direct, in tokens at full price. */
+/** The price of the requests' input, here and direct, in tokens at full price. */
 function priceText(total: Total): string {
   const { paid, direct } = total.price;
   if (direct === 0) return 'not known: no provider told what it charged';
@@ -189,7 +191,7 @@ function rangeText({ price: { paid, direct }, againPrice }: Total): string {
     : `${percent(low)} of direct, or ${percent(high)} with every call that read something again`;
 }
 
-/** Of direct's price; with a minus when svc cost more. */
+/** Share of direct's price; with a minus when svc cost more. */
 function kept({ price: { paid, direct } }: Total): string {
   return percent(direct === 0 ? undefined : (direct - paid) / direct);
 }
@@ -198,7 +200,7 @@ function inputTokens({ originalInputTokens }: Total): number {
   return originalInputTokens;
 }
 
-/** Of the provider's input tokens, those that it took from its cache; undefined without any. */
+/** Share of the provider's input tokens that it took from its cache; undefined without any. */
 function cacheRate({ usage: { input, cacheRead, cacheWrite } }: Total): number | undefined {
   const all = input + cacheRead + cacheWrite;
   return all === 0 ? undefined : cacheRead / all;

@@ -6,12 +6,12 @@ import type { CommandContext } from '../context.ts';
 import { short } from './short-number.ts';
 
 /**
- * `svc statusline`: one short text for the status line of Claude Code, which runs this command again and
- * again and writes JSON about the session to its stdin. What goes wrong is an empty line: a status line
- * is no place for errors.
+ * `svc statusline`: one short text for the status line of Claude Code, which runs this command
+ * again and again and writes JSON about the session to its stdin. Every error becomes an empty
+ * line: a status line is no place for errors.
  */
 
-/** What Claude Code writes is 2 kB. */
+/** Claude Code writes 2 kB. */
 const INPUT_BYTES_MAX = 256 * 1024;
 /** It writes at once; a terminal never does. */
 const INPUT_MS = 1_000;

@@ -4,7 +4,7 @@ import { short } from './short-number.ts';
 import { oneLine } from '../terminal.ts';
 import { table } from '../text-table.ts';
 
-/** What `svc top` shows: sums over requests, and the lines of one screen. Pure. */
+/** The view of `svc top`: sums over requests, and the lines of one screen. Pure. */
 
 export interface Activity {
   /** Where proxies run: 'http://127.0.0.1:8765'. */
@@ -13,7 +13,7 @@ export interface Activity {
   readonly open: readonly RequestRow[];
   /** Busiest last. */
   readonly conversations: readonly ConversationSum[];
-  /** Of all conversations. */
+  /** Sum over all conversations. */
   readonly total: Sum;
   /** Newest first. */
   readonly latest: readonly RequestRow[];
@@ -31,7 +31,7 @@ export interface Sum {
   /** Requests where memory was asked, and where it found something. */
   readonly asked: number;
   readonly recalled: number;
-  /** Of the provider's input tokens, those from its cache; null where it reported none. */
+  /** Share of the provider's input tokens from its cache; null where it reported none. */
   readonly cacheRate: number | null;
   readonly outputTokens: number;
 }

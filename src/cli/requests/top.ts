@@ -19,7 +19,7 @@ export interface TopOptions {
   readonly interval?: string;
 }
 
-/** What a person types on; process.stdin is such. */
+/** The keyboard; process.stdin is one. */
 export interface Keys {
   readonly isTTY?: boolean;
   setRawMode?(isRaw: boolean): unknown;
@@ -39,7 +39,7 @@ const HOUR_MS = 3600 * 1000;
 /** Most that the view sums: more than a busy hour of one person has. */
 const ROWS_MAX = 1000;
 const INTERVAL = { fallback: 1, max: 60, name: '--interval' };
-/** Where nobody says how large the screen is. */
+/** The size where the terminal does not report one. */
 const SIZE = { columns: 120, rows: 40 };
 
 export async function top(
@@ -113,7 +113,7 @@ async function watch(
       await sleep(seconds * 1000, undefined, { signal: left.signal }).catch(() => undefined);
     }
   } finally {
-    // Whatever ended it: the person gets the screen, the cursor and the keys back.
+    // However it ended, the person gets the screen, the cursor and the keys back.
     terminal.leaveScreen();
     keys.off('data', onKey);
     keys.setRawMode?.(false);

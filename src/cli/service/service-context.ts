@@ -11,7 +11,7 @@ import { CliError } from '../cli-error.ts';
 import { openStoreOfService } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 
-/** What the commands of `svc service` have in common. */
+/** The common part of the commands of `svc service`. */
 
 export interface FolderOption {
   readonly folder?: string;
@@ -65,7 +65,7 @@ export async function withServiceStore<Result>(
   }
 }
 
-/** What went wrong, for people: the store's messages are constants. */
+/** The error for people: the store's messages are constants. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
   return new CliError(error.message, 'Look with: svc service doctor');

@@ -21,7 +21,7 @@ import { serviceFlags, type RawServiceFlags } from './service-flags.ts';
 import { type SignalSource, waitForStop } from '../proxy/stop-signals.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** `svc service start`: from the settings to a service that runs until it is told to stop. */
+/** `svc service start`: from the settings to a service that runs until it is stopped. */
 
 export interface ServiceStartOptions extends FolderOption, RawServiceFlags {
   readonly json?: boolean;
@@ -61,7 +61,7 @@ export async function startServiceCommand(
       throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);
     });
   parts.onReload(() => void reload(service, settings, terminal));
-  // Before the address is told: whoever reads it may stop the service at once.
+  // Listens for signals before it prints the address: a reader may stop the service at once.
   const stopped = waitForStop(service, { signals: parts.signals, terminal });
   const { host, port } = service;
   const url = urlOf({ host, port }, tls === undefined ? 'http' : 'https');

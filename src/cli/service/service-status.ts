@@ -49,7 +49,10 @@ export async function serviceStatus(
   return running?.isReady === true ? 0 : 1;
 }
 
-/** What runs on this folder; a hint of a killed process is asked before it is believed. */
+/**
+ * The service that runs on this folder. A killed process leaves its hint behind, so the service is
+ * asked before the hint is believed.
+ */
 export async function findService(folder: string): Promise<RunningServiceFacts | undefined> {
   const hint = hintOf((await readPrivate(folder, RUN_FILE)) ?? '');
   if (hint === undefined || !isAlive(hint.pid)) return undefined;

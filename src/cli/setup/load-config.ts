@@ -50,7 +50,7 @@ export function configError(path: string, problems: readonly Problem[]): CliErro
   return new CliError(problems.map(problemText), hintFor(path, problems), isUsage ? 2 : 1);
 }
 
-/** What mends all of them; the environment is named where the file itself is right. */
+/** The remedy for all of them; it names the environment where the file itself is right. */
 function hintFor(path: string, problems: readonly Problem[]): string {
   if (problems.every(isOfFlag)) return 'See: svc start --help';
   if (!problems.every(isOfEnvironment)) return `Correct ${path}, then check it with: svc doctor`;

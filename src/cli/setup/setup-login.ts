@@ -6,8 +6,8 @@ import type { CommandContext } from '../context.ts';
 import { noteNext, saveConfig } from './setup-save.ts';
 
 /**
- * `svc setup --login claude|codex`: svc passes the client's own subscription login on. Nobody opts in by
- * accident: the question states the risk, and `--yes` does not answer it.
+ * `svc setup --login claude|codex`: svc passes the client's own subscription login on. A person
+ * must opt in knowingly: the question states the risk, and `--yes` does not answer it.
  */
 
 export interface LoginOptions {
@@ -15,7 +15,7 @@ export interface LoginOptions {
   readonly replace?: boolean;
 }
 
-/** Asks a person on the terminal; undefined where nobody is there: then stdin must hold the answer. */
+/** Asks a person on the terminal; undefined without one: then stdin must hold the answer. */
 export type Confirm = (message: string) => Promise<boolean>;
 
 /** Stated before the question, from the providers' own terms and this program's own rules. */

@@ -17,7 +17,7 @@ export interface MemoryFlags {
   readonly memoryAllowPrivate?: boolean;
 }
 
-/** Undefined: it stays as it is. What the flags do not say is kept from the file. */
+/** Undefined: no change. Values that the flags do not set are kept from the file. */
 export async function chooseMemory(
   flags: MemoryFlags,
   draft: Draft,

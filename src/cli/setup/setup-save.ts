@@ -23,14 +23,14 @@ import { configError, warnOf } from './load-config.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * Writes what flags or answers have changed. The result is judged as a whole before anything is
- * written, and what a change does not name stays as it is.
+ * Writes the changes of flags or answers. The result is judged as a whole before anything is
+ * written, and members that a change does not name stay unchanged.
  */
 export interface Changes {
   readonly upstreams: readonly UpstreamDraft[];
   /** Members of `proxy`. */
   readonly settings: Draft;
-  /** The whole of `memory`; absent: it stays as it is. */
+  /** The whole of `memory`; absent: no change. */
   readonly memory?: Draft;
   /** Names of upstreams that go. */
   readonly removed: readonly string[];
@@ -54,7 +54,10 @@ export async function saveConfig(changes: Changes, context: CommandContext): Pro
   return saved;
 }
 
-/** What starts a client that a provider can serve; of none at all is warned already. */
+/**
+ * Names the commands that start a client which a provider can serve. A configuration without
+ * providers has its own warning already.
+ */
 export function noteNext(config: Draft, terminal: Terminal): void {
   const styles = upstreamEntries(config).map((one) => one['apiStyle']);
   if (styles.length === 0) return;
@@ -108,14 +111,14 @@ function withoutUpstream(draft: Draft, name: string): Draft {
 
 interface Judged {
   readonly path: string;
-  /** What the file says now. */
+  /** The file's present content. */
   readonly before: Draft;
 }
 
 // A variable that this shell has not, or has otherwise, says nothing about the file: the shell that
 // runs `svc start` may have it.
 function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandContext): void {
-  // Nor do the variables that stand for settings.
+  // Variables that set settings say nothing about the file either.
   const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
   const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
   if (wrong.length > 0) throw notSaved(wrong, judged);
@@ -128,7 +131,7 @@ function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandC
   terminal.warn(`${which} is not set in this shell: svc start needs it where it runs.`);
 }
 
-/** What was wrong before is the file's; the rest was asked for just now. */
+/** An earlier problem is the file's; any other comes from the present change. */
 function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError {
   const known = parseConfig(before, {}).problems.map(problemText);
   const lines = wrong.map(problemText);

@@ -32,7 +32,10 @@ export interface UpstreamSources {
   readonly listProviders: () => Promise<readonly Provider[]>;
 }
 
-/** `draft` is the file as it is: an upstream that is in there keeps what the flags do not say. */
+/**
+ * `draft` is the file's content: an upstream that is in there keeps the values that the flags do
+ * not set.
+ */
 export async function chooseUpstreams(
   flags: UpstreamFlags,
   draft: Draft,

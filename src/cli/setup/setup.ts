@@ -21,7 +21,7 @@ import { chooseUpstreams, type UpstreamFlags, type UpstreamSources } from './set
 
 /**
  * `svc setup`: makes the configuration, or changes it. The result is judged as a whole before
- * anything is written, and what a change does not name stays as it is.
+ * anything is written, and members that a change does not name stay unchanged.
  */
 
 export interface SetupOptions extends UpstreamFlags, MemoryFlags {
@@ -45,7 +45,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
     );
   }
   const folder = configFolder(environment);
-  // Read once before asking for a key, so that a broken file is told first.
+  // Read once before asking for a key, so that a broken file is reported first.
   const before = await readConfigFile(folder);
   refuseUnusable(before);
   for (const path of await repairModes(folder)) terminal.note(`Made private: ${path}`);

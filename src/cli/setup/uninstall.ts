@@ -39,7 +39,7 @@ export interface UninstallOptions {
 
 export interface UninstallDependencies {
   readonly unit: UnitParts;
-  /** Asks a person; undefined where nobody can answer. */
+  /** Asks a person; undefined without a terminal. */
   readonly confirm?: (message: string) => Promise<boolean>;
 }
 
@@ -58,7 +58,7 @@ const DATA_NAMES =
 /** The memories, and the captures that wait to be stored. */
 const MEMORY_NAMES =
   /^(?:memory\.db.*|outbox-.*\.journal|hosted_.*|forgotten|replaced|projects\.json|.*\.key)$/;
-/** The memory service of a team is somebody's data: its own folder is never removed here. */
+/** The memory service of a team holds other people's data: its own folder is never removed here. */
 const SERVICE_NAME = /^service$/;
 
 export async function uninstall(

@@ -10,7 +10,7 @@ import { checkKey, type KeyCheck } from '../doctor/key-check.ts';
 import { askNext, askSecret, type Next } from './wizard-secret.ts';
 import type { Scene } from './wizard-scene.ts';
 
-/** The key of one provider, and whether the provider takes it. What is typed is never shown. */
+/** The key of one provider, and whether the provider takes it. A typed key is never shown. */
 export async function askKey(
   upstreams: readonly UpstreamDraft[],
   scene: Scene,

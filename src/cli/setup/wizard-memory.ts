@@ -11,7 +11,7 @@ import type { Scene } from './wizard-scene.ts';
 
 /** Where memories live: on this machine, or with a service that several machines share. */
 
-/** Undefined when it stays as it is. */
+/** Undefined when nothing changes. */
 export async function askMemory(scene: Scene): Promise<Draft | undefined> {
   const { draft, context, parts } = scene;
   const memory = isRecord(draft['memory']) ? draft['memory'] : {};

@@ -8,7 +8,7 @@ import { upstreamNames } from '../../core/settings/config-draft.ts';
 import { wellKnown } from '../../core/settings/well-known.ts';
 import type { Scene } from './wizard-scene.ts';
 
-/** What the wizard's search for a provider shows. */
+/** The choices of the wizard's search for a provider. */
 
 /** Values of the choices that are no provider's id. */
 export const CUSTOM = '';
@@ -29,7 +29,7 @@ const OTHER: Choice = {
 
 const BACK: Choice = { value: NONE, name: 'None: go on without', description: '' };
 
-/** What the file names first, then those whose key is at hand, then all of the catalog. */
+/** First the providers of the file, then those whose key is set, then all of the catalog. */
 export function providerChoices(term: string, scene: Scene): readonly Choice[] {
   const found = searchProviders(scene.parts.catalog.providers(), term);
   const isAtHand = ({ provider }: Found): boolean => keysSet(provider, scene).length > 0;

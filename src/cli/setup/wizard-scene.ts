@@ -4,7 +4,7 @@ import type { CommandContext } from '../context.ts';
 import type { OpenUpstream } from '../doctor/key-check.ts';
 import type { Changes } from './setup-save.ts';
 
-/** What the wizard's questions share. */
+/** The state and dependencies that the wizard's questions share. */
 
 export interface WizardParts {
   readonly openUpstream: OpenUpstream;
@@ -18,11 +18,11 @@ export interface PromptStreams {
   readonly output?: NodeJS.WritableStream;
 }
 
-/** What the wizard has gathered so far; nothing of it is on disk. */
+/** The wizard's answers so far; nothing of them is on disk. */
 export interface Scene {
   readonly context: CommandContext;
   readonly parts: WizardParts;
-  /** What the file has; undefined where there is none. */
+  /** The file's content; undefined where there is none. */
   readonly stored: Draft | undefined;
   /** The configuration as it would be written now. */
   readonly draft: Draft;

@@ -9,7 +9,7 @@ import type { Scene } from './wizard-scene.ts';
 /** Where a key is: typed and never shown, in a variable of the environment, or in the file already. */
 export interface SecretQuestion {
   readonly message: string;
-  /** What the file has; undefined where it has none. */
+  /** The file's value; undefined where it has none. */
   readonly stored: unknown;
   /** Variables that it is usually in, the likeliest first. */
   readonly offered: readonly string[];
@@ -27,7 +27,7 @@ export async function askSecret(
 ): Promise<SecretAnswer> {
   const { environment } = scene.context;
   const isSet = (name: string): boolean => Boolean(environment[name]);
-  // What is set here comes before typing; else the usual name is offered after it.
+  // A variable that is set is offered before typing; otherwise the usual name is offered after it.
   const found = offered.filter(isSet);
   const usual = found.length === 0 ? offered.slice(0, 1) : [];
   const variable = (name: string): { value: string; name: string } => ({

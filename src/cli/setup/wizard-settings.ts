@@ -97,7 +97,7 @@ async function askNumber(
   );
 }
 
-/** What is answered as it was stays out of the file. */
+/** Only changed answers go into the file. */
 function changed(
   before: Readonly<Partial<Record<ProxySettingName, unknown>>>,
   answers: Readonly<Partial<Record<ProxySettingName, string>>>,

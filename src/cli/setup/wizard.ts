@@ -23,7 +23,7 @@ import { askUpstreams } from './wizard-upstream.ts';
 
 /**
  * `svc setup` on a terminal: asks for what a configuration needs and writes it once, at the end.
- * Whoever leaves before has changed nothing. A key that is typed is never shown.
+ * Leaving earlier changes nothing. A typed key is never shown.
  */
 
 export async function wizard(context: CommandContext, parts: WizardParts): Promise<ExitCode> {
