@@ -121,7 +121,7 @@ function roundItems(dialect: Dialect, ids: readonly string[]): readonly WireItem
 }
 
 /** Claude Code: the newest message is a list whose last block has the mark. */
-function marked(items: readonly WireItem[]): WireItem[] {
+export function marked(items: readonly WireItem[]): WireItem[] {
   const newest = items.at(-1);
   if (newest === undefined) return [];
   const { content } = newest;

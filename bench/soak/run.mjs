@@ -1,0 +1,221 @@
+/**
+ * `npm run soak`: many short conversations against the built program, in a process of its own. It prints
+ * resident memory and open descriptors as it goes, and exits 1 when memory grows on or descriptors leak.
+ * Linux only: both are read from /proc.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { descriptorProblem, memoryProblem } from './rules.mjs';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const TOKEN = 'svc_local_soaksoaksoaksoaksoaksoaksoaksoaksoaksoaksoa';
+/** Clients at once, as a person has a few agents. */
+const CLIENTS = 4;
+/** Lines of the curve. */
+const SAMPLES = 40;
+const WARM_REQUESTS = 200;
+/** Longer than an idle connection to the provider is kept, and than captures wait. */
+const IDLE_MS = 12_000;
+
+const { values: options } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '4000' },
+    conversations: { type: 'string', default: '800' },
+  },
+});
+const requests = Number(options.requests);
+const conversations = Number(options.conversations);
+const perConversation = Math.max(1, Math.ceil(requests / conversations));
+
+async function run() {
+  mkdirSync(join(ROOT, '.bench'), { recursive: true });
+  const folder = mkdtempSync(join(ROOT, '.bench', 'soak-'));
+  const provider = await startProvider();
+  const svc = await startSvc(folder, provider.address().port);
+  try {
+    const problems = await soak(svc);
+    for (const problem of problems) process.stdout.write(`FAILED: ${problem}\n`);
+    if (problems.length === 0) process.stdout.write('Memory stays flat and no descriptor leaks.\n');
+    process.exitCode = problems.length === 0 ? 0 : 1;
+  } finally {
+    await svc.stop();
+    provider.closeAllConnections();
+    provider.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function soak(svc) {
+  await sendAll(svc, { from: conversations, count: WARM_REQUESTS });
+  await sleep(IDLE_MS);
+  const before = svc.descriptors();
+  process.stdout.write(
+    `${requests} requests over ${conversations} conversations; idle: ${svc.residentMb()} MB, ${before} descriptors\n` +
+      'requests      MB  descriptors\n',
+  );
+  const curve = [];
+  const part = Math.ceil(requests / SAMPLES);
+  for (let done = 0; done < requests;) {
+    const count = Math.min(part, requests - done);
+    await sendAll(svc, { from: done / perConversation, count });
+    done += count;
+    const sample = { done, mb: svc.residentMb(), descriptors: svc.descriptors() };
+    curve.push(sample);
+    process.stdout.write(
+      `${String(sample.done).padStart(8)}${String(sample.mb).padStart(8)}${String(sample.descriptors).padStart(13)}\n`,
+    );
+  }
+  await sleep(IDLE_MS);
+  const after = svc.descriptors();
+  process.stdout.write(`idle again: ${svc.residentMb()} MB, ${after} descriptors\n`);
+  return [memoryProblem(curve.map(({ mb }) => mb)), descriptorProblem(before, after)].filter(
+    (problem) => problem !== undefined,
+  );
+}
+
+/** Conversations from this number on, each from its first request to its last, a few at once. */
+async function sendAll(svc, { from, count }) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS });
+  let next = Math.floor(from);
+  let left = count;
+  const client = async () => {
+    while (left > 0) {
+      const conversation = next;
+      next += 1;
+      for (let step = 0; step < perConversation && left > 0; step += 1) {
+        left -= 1;
+        await send(svc.port, agent, { conversation, body: bodyOf(conversation, step) });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+  agent.destroy();
+}
+
+/** A prompt, and a tool call more at each request: long enough to be shortened and kept. */
+function bodyOf(conversation, steps) {
+  const messages = [
+    {
+      role: 'user',
+      content: `Which port does the service ${conversation} listen on, and since when?`,
+    },
+  ];
+  for (let step = 0; step < steps; step += 1) {
+    const id = `call_${conversation}_${step}`;
+    const output = Array.from(
+      { length: 40 },
+      (_, line) =>
+        `service ${conversation} file ${step} line ${line} listens on port ${6_000 + line}`,
+    ).join('\n');
+    messages.push(
+      { role: 'assistant', content: [{ type: 'tool_use', id, name: 'Bash', input: { id } }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: output }] },
+    );
+  }
+  const tools = [{ name: 'Bash', input_schema: { type: 'object' } }];
+  return JSON.stringify({ model: 'soak', max_tokens: 64, tools, messages });
+}
+
+function send(port, agent, { conversation, body }) {
+  return new Promise((resolve, reject) => {
+    const request = http.request({
+      agent,
+      port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: '/v1/messages',
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        'session-id': `soak-${conversation}`,
+      },
+    });
+    request.on('response', (answer) => {
+      answer.resume();
+      answer.on('end', () => {
+        if (answer.statusCode === 200) resolve();
+        else reject(new Error(`svc answered ${answer.statusCode}`));
+      });
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+async function startProvider() {
+  let count = 0;
+  const server = http.createServer((incoming, outgoing) => {
+    incoming.resume();
+    incoming.on('end', () => {
+      count += 1;
+      const text = `The service listens on port ${count}, since build ${count * 7}.`;
+      outgoing.writeHead(200, { 'content-type': 'application/json' });
+      outgoing.end(
+        JSON.stringify({
+          id: `msg_${count}`,
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'text', text }],
+          stop_reason: 'end_turn',
+          usage: { input_tokens: 10, output_tokens: 3 },
+        }),
+      );
+    });
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
+}
+
+async function startSvc(home, providerPort) {
+  const config = {
+    version: 1,
+    proxy: { inputBudget: 1_000 },
+    upstreams: [
+      {
+        name: 'anthropic',
+        apiStyle: 'anthropic_messages',
+        baseUrl: `http://127.0.0.1:${providerPort}`,
+        providerKey: 'none',
+        auth: 'x-api-key',
+        allowPrivate: true,
+      },
+    ],
+    localToken: TOKEN,
+  };
+  mkdirSync(join(home, 'config'), { mode: 0o700 });
+  writeFileSync(join(home, 'config', 'config.json'), JSON.stringify(config), { mode: 0o600 });
+  const child = spawn(
+    process.execPath,
+    [join(ROOT, 'bin', 'svc.js'), 'start', '--port', '0', '--json'],
+    {
+      env: {
+        PATH: process.env.PATH,
+        HOME: home,
+        SVC_CONFIG_HOME: join(home, 'config'),
+        SVC_DATA_HOME: join(home, 'data'),
+        XDG_CACHE_HOME: join(home, 'cache'),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  const { url } = JSON.parse(await new Promise((resolve) => child.stdout.once('data', resolve)));
+  const proc = `/proc/${child.pid}`;
+  return {
+    port: Number(new URL(url).port),
+    residentMb: () =>
+      Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`${proc}/status`, 'utf8'))[1]) / 1024),
+    descriptors: () => readdirSync(`${proc}/fd`).length,
+    stop: async () => {
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}
+
+await run();

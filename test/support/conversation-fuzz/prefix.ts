@@ -1,0 +1,75 @@
+import { type Fate, type Judged, withoutNotes } from './judge.ts';
+
+/** The law of the provider's cache: what an earlier request of the conversation sent stays as it was. */
+
+export interface Sent {
+  readonly judged: Judged;
+  /** Nothing was decided for its newest prompt: the next request may place a block there. */
+  readonly isUndecided: boolean;
+  /** The evidence says that something was left out. */
+  readonly isBatchTold: boolean;
+}
+
+export interface Compared {
+  readonly compared: number;
+  readonly isBatch: boolean;
+}
+
+/**
+ * Compares with the earlier requests that share most with this one. A person who went back has several
+ * of them, and the provider may have any of them in its cache: one must fit.
+ */
+export function expectPricedPrefix(earlier: readonly Sent[], now: Sent): Compared {
+  const shares = earlier.map((sent) => shared(sent.judged, now.judged));
+  const most = Math.max(0, ...shares);
+  const problems: string[] = [];
+  for (const [index, sent] of [...earlier.entries()].toReversed()) {
+    if (shares[index] !== most || most === 0) continue;
+    const result = compare(sent, now, most);
+    if (typeof result !== 'string') return result;
+    problems.push(result);
+  }
+  if (problems[0] !== undefined) throw new Error(`prefix break: ${problems[0]}`);
+  return { compared: 0, isBatch: false };
+}
+
+function shared(one: Judged, other: Judged): number {
+  const differs = one.client.findIndex((said, at) => other.client[at] !== said);
+  return differs === -1 ? one.client.length : differs;
+}
+
+/** How many items were compared, or what broke. */
+function compare(before: Sent, now: Sent, most: number): Compared | string {
+  const changes: string[] = [];
+  let leaves = 0;
+  let notes = 0;
+  for (let at = 0; at < most; at += 1) {
+    const [was, is] = [before.judged.fates[at], now.judged.fates[at]];
+    if (was === undefined || is === undefined) continue;
+    if (before.isUndecided && at === before.judged.client.length - 1) continue;
+    const [one, other] = [saidBy(was), saidBy(is)];
+    if (one === other) continue;
+    if (leftBy(is) > leftBy(was)) leaves += 1;
+    else if (withoutNotes(one) === withoutNotes(other)) notes += 1;
+    else changes.push(`item ${at} was ${around(one, other)} and is ${around(other, one)}`);
+  }
+  if (changes.length > 0) return changes.join('\n');
+  if (notes > 0 && leaves === 0) return 'a note moved although nothing left';
+  if (leaves > 0 && !now.isBatchTold) return 'a batch left and was not told';
+  return { compared: most, isBatch: leaves > 0 };
+}
+
+function saidBy(fate: Fate): string {
+  return fate.kind === 'left' ? '(left out)' : fate.said;
+}
+
+function leftBy(fate: Fate): number {
+  return fate.kind === 'left' ? 1 : fate.stubs.length;
+}
+
+/** Items are long: the place where they differ says enough. */
+function around(text: string, other: string): string {
+  let at = 0;
+  while (at < text.length && text[at] === other[at]) at += 1;
+  return JSON.stringify(text.slice(Math.max(0, at - 30), at + 250));
+}

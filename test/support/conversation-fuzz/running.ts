@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadDriver } from '../../../src/adapters/store/driver.ts';
+import { DIALECTS, type Dialect } from '../../../src/core/conversation/dialect.ts';
+import { BIN } from '../cli.ts';
+import { LOCAL_TOKEN, validConfig } from '../config.ts';
+import { PATHS } from '../dialect-wire.ts';
+import { homeWith } from '../home.ts';
+import { FACTS } from '../records.ts';
+
+/** The built program as a process of its own, which can be killed, and what else happens to its store. */
+export class RunningProxy {
+  readonly #home: string;
+  readonly folder: string;
+  #child: ChildProcess | undefined;
+  #url = '';
+  #release: (() => void) | undefined;
+  #import: ChildProcess | undefined;
+  #imports = 0;
+
+  constructor(providerUrl: string) {
+    this.#home = homeWith({
+      ...validConfig(),
+      // A busy machine is late: only what waits for another process may come to this deadline.
+      proxy: { port: 0, inputBudget: 1_500, recalledTokensMax: 8_192, recallMs: 10_000 },
+      upstreams: DIALECTS.map((apiStyle) => ({
+        name: apiStyle,
+        apiStyle,
+        baseUrl: providerUrl,
+        providerKey: 'test-key',
+        auth: 'bearer',
+        allowPrivate: true,
+      })),
+    });
+    this.folder = join(this.#home, 'data');
+  }
+
+  async start(): Promise<void> {
+    const child = this.#spawn(['start', '--port', '0', '--json'], 'pipe');
+    this.#child = child;
+    let line = '';
+    for await (const chunk of child.stdout ?? []) {
+      line += String(chunk);
+      if (line.includes('\n')) break;
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The form of --json.
+    this.#url = (JSON.parse(line) as { url: string }).url;
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill(signal);
+    await gone;
+  }
+
+  async close(): Promise<void> {
+    this.unlock();
+    this.#import?.kill('SIGKILL');
+    await this.stop('SIGKILL');
+  }
+
+  /** Rejects when the proxy was killed meanwhile. */
+  async send(
+    dialect: Dialect,
+    body: Buffer,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Response> {
+    const answer = await fetch(`${this.#url}${PATHS[dialect]}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${LOCAL_TOKEN}`,
+        ...headers,
+      },
+      body,
+      signal: AbortSignal.timeout(60_000),
+    });
+    await answer.arrayBuffer();
+    return answer;
+  }
+
+  /** Another process writes, until it is released. */
+  async lock(): Promise<void> {
+    if (this.#release !== undefined) return;
+    const connection = (await loadDriver()).open(join(this.folder, 'memory.db'));
+    connection.exec('PRAGMA busy_timeout = 5000');
+    connection.exec('BEGIN IMMEDIATE');
+    this.#release = () => {
+      connection.exec('ROLLBACK');
+      connection.close();
+    };
+  }
+
+  unlock(): void {
+    this.#release?.();
+    this.#release = undefined;
+  }
+
+  /** At most one at a time. */
+  import(space: string): void {
+    if (this.#import !== undefined && this.#import.exitCode === null) return;
+    this.#imports += 1;
+    const lines = Array.from({ length: 600 }, (_, at) =>
+      JSON.stringify({ text: `${FACTS[at % FACTS.length]} Import ${this.#imports}.${at}`, space }),
+    );
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    const file = join(this.#home, 'import.jsonl');
+    writeFileSync(file, lines.join('\n'));
+    this.#import = this.#spawn(['memory', 'import', file, '--json'], 'ignore');
+  }
+
+  #spawn(words: readonly string[], stdout: 'pipe' | 'ignore'): ChildProcess {
+    return spawn(process.execPath, [BIN, ...words], {
+      env: { PATH: process.env['PATH'] ?? '', HOME: this.#home, SVC_DATA_HOME: this.folder },
+      stdio: ['ignore', stdout, 'ignore'],
+    });
+  }
+}
