@@ -69,11 +69,12 @@ export function quoteExchange(
 }
 
 /**
- * Whether the person's sentence itself holds what is asked for: it states something, and fits the
- * question as well as any line of the answer. Then it is quoted whole; a question needs its answer more.
+ * Whether the person's sentence itself holds what is asked for: it states something that cannot be
+ * guessed, and fits the question as well as any line of the answer does. Then it is quoted whole. A
+ * question needs its answer more.
  */
 function tellsMore(sentence: string, lines: readonly string[], values: TermValues): boolean {
-  if (sentence === '' || /[?？]\s*$/.test(sentence)) return false;
+  if (!SPECIFIC.test(sentence) || /[?？]\s*$/.test(sentence)) return false;
   const match = matchOf(sentence, values);
   return lines.every((line) => matchOf(line, values) <= match);
 }
