@@ -1,10 +1,10 @@
 import { STOP_WORDS } from './terms.ts';
 
 /**
- * How many tokens a short text is at most, near enough: for a block that must stay within a limit,
- * where an estimate that is right on average is over it half of the time. It cuts a text into the
- * pieces that o200k_base begins with, each of which is one token or a few, and puts a price on each
- * kind. Far too slow for a prompt of megabytes; tokens.ts reads those.
+ * An upper estimate of the tokens of a short text, for a block that must stay within a limit. An
+ * estimate that is right on average would be over the limit half of the time. It cuts a text into
+ * the pieces that o200k_base begins with, each of which is one token or a few, and puts a price on
+ * each kind. Far too slow for a prompt of megabytes; tokens.ts reads those.
  */
 
 /**
@@ -15,8 +15,9 @@ const PIECE =
   /[^\r\n\p{L}\p{N}]?(?:\p{Lu}*[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|\p{Lu}+)(?:'\p{Ll}{1,2}(?!\p{L}))?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
 
 /**
- * Tokens, fitted so that of 10,000 blocks made of conversations, dialogues in six languages, agent
- * sessions with their tool output, and names in 22 languages, hardly one is larger than it says.
+ * Tokens, fitted to 10,000 blocks so that hardly one is larger than its estimate. The blocks are
+ * made of conversations, dialogues in six languages, agent sessions with their tool output, and
+ * names in 22 languages.
  */
 const PRICE = {
   /** A word of English behind a blank, by its letters: up to 5, to 9, to 11, to 13; longer ones a letter. */
@@ -24,7 +25,7 @@ const PRICE = {
   englishLetter: 0.2,
   capital: 0.18,
   furtherCapital: 0.6,
-  /** Of other languages: a word at least, or a letter. */
+  /** For other languages: a word at least, or a letter. */
   word: 1.05,
   letter: 0.34,
   /** Behind a sign, as in paths and identifiers: at least. */
@@ -46,7 +47,7 @@ const PRICE = {
   emoji: 2.8,
 };
 
-/** Of English prose nearly every second word is one. */
+/** In English prose nearly every second word is one. */
 const STOP_SHARE_MIN = 0.2;
 
 /** Lines may be added up: o200k_base never joins a line's end with the letter or sign that follows it. */

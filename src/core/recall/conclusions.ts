@@ -3,9 +3,10 @@ import { isReply, isTelling, ownWordsOf } from './own-words.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * The lines of an exchange that are worth a place in an agent's prompt: the sentence of the request,
- * and those lines of the answer's end that fit the question. In 23 of 25 cases of a study the answer's
- * end held what was needed, mostly in one line; the best-matching passage held it half as often.
+ * The lines of an exchange that are worth a place in an agent's prompt: the sentence of the
+ * request, and the lines of the answer's end that fit the question. In 23 of 25 cases of a study
+ * the answer's end held the needed fact, mostly in one line; the best-matching passage held it half
+ * as often.
  */
 
 export interface Quote {

@@ -73,7 +73,7 @@ export interface NamedSpan extends Span {
   readonly words: string;
 }
 
-/** People tell about a day on that day or soon after it. */
+/** People speak of a day on that day or soon after it. */
 const TOLD_WITHIN_DAYS = 3;
 const DAY_MS = 86_400_000;
 

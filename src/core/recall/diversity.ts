@@ -2,8 +2,9 @@ import type { Candidate, Ranked, RankedQuestion } from './ranked.ts';
 import type { RankingWeights } from './ranking-weights.ts';
 
 /**
- * Best first, but what repeats an earlier one, or comes from the same record, steps back; and of two
- * statements on the same thing the later one comes first, unless only the earlier is the person's.
+ * Best first, but a passage that repeats an earlier one, or comes from the same record, steps back.
+ * The later one of two statements on the same thing comes first, unless only the earlier is the
+ * person's.
  */
 export function diversify<Kind extends Candidate>(
   scored: readonly Ranked<Kind>[],
@@ -94,8 +95,8 @@ function latestOf(
 type Words = readonly number[];
 
 /**
- * How much passages are like a marked one: Jaccard, shared words of all words. Everything is compared
- * with everything that was chosen, and looking up a number in a list takes a tenth of looking up a
+ * The likeness of passages to a marked one: Jaccard, shared words of all words. Every candidate is
+ * compared with every chosen one, and looking up a number in a list takes a tenth of looking up a
  * word in a set.
  */
 class Likeness {

@@ -1,7 +1,7 @@
 /**
- * Which earlier exchanges help an agent with a prompt, best first, and how much the prompt shares
- * with them. The unit is the whole exchange: what is needed stands in an answer's conclusion, and
- * what the prompt shares words with is the request or the middle of the answer. Pure.
+ * Finds the earlier exchanges that help an agent with a prompt, best first, and how much the prompt
+ * shares with them. The unit is the whole exchange: the needed fact is in an answer's conclusion,
+ * while the prompt shares words with the request or the middle of the answer. Pure.
  */
 
 export interface RememberedExchange {
@@ -46,7 +46,7 @@ const ASKED_TIMES = 2;
 const AROUND_WEIGHT = 0.35;
 /** How much the score by own words and surroundings counts, beside the one by own words alone. */
 const WIDE_SHARE = 2;
-/** Of equally good ones the newer: it is likelier to hold still. */
+/** The newer of equally good ones: it is likelier to be still true. */
 const NEW_SHARE = 0.3;
 /** A short answer concludes nothing. */
 const SHORT_ANSWER_CHARS = 150;

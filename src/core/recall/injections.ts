@@ -12,7 +12,7 @@ import type { Item, RequestView } from '../conversation/view.ts';
  * that moves or vanishes +14 to +600 %.
  */
 
-/** Whose conversation this is, and where its memories belong. */
+/** The owner of this conversation, and the space of its memories. */
 export type ConversationPlace = RefusalPlace;
 
 /** A human item and the addresses at which the ledger may know its block. */
@@ -20,7 +20,7 @@ export interface HumanItem {
   readonly item: Item;
   /** This conversation at this item. */
   readonly own: AddressOf<'own-block'>;
-  /** This item with the answer that it got; undefined while nobody answered it. */
+  /** This item with its answer; undefined while there is none. */
   readonly answered: AddressOf<'answered-block'> | undefined;
   /** The first conversation of this space with the same words so far. */
   readonly shared: AddressOf<'shared-block'>;
@@ -74,8 +74,8 @@ export function newestPrompt({ items }: RequestView): Item | undefined {
 }
 
 /**
- * The newest human item, when nobody answered it yet: the one place where a recall may happen.
- * Inside a tool loop there is none: a new block there would break the prefix in every round.
+ * The newest human item, when it has no answer yet: the one place where a recall may happen. Inside
+ * a tool loop there is none: a new block there would break the prefix in every round.
  */
 export function unansweredItem(view: RequestView): Item | undefined {
   for (let at = view.items.length - 1; at >= 0; at -= 1) {
@@ -87,7 +87,7 @@ export function unansweredItem(view: RequestView): Item | undefined {
   return undefined;
 }
 
-// Conversations without a stated id are told apart by their words alone, so the same first words
+// Conversations without a stated id are identified by their words alone, so the same first words
 // said again later are a new conversation. One hour is the longest life of a provider's prompt
 // cache: until then the same bytes save money, after that a fresh recall costs nothing.
 const DERIVED_REUSE_MS = 3_600_000;
@@ -109,7 +109,7 @@ interface ReplayFacts {
   readonly isStated: boolean;
   readonly now: number;
   readonly recalledTokensMax: number;
-  /** The item left the request with its exchange: its block tells nothing and takes no room. */
+  /** The item left the request with its exchange: its block is not sent and takes no room. */
   readonly isGone?: ((item: Item) => boolean) | undefined;
 }
 
@@ -166,7 +166,9 @@ function entryOf(
   return facts.isStated || isFresh ? used : undefined;
 }
 
-/** What makes the block of an item findable by name and by its answer, where it is not yet. */
+/**
+ * Entries that make the block of an item findable by name and by its answer, where it is not yet.
+ */
 function pinsOf(
   { own, answered }: HumanItem,
   entry: BlockEntry,
@@ -190,8 +192,8 @@ export interface Room {
 // Under a quarter of the budget a block says too little to be worth its place.
 const ROOM_SHARE_MIN = 4;
 // Dropping rewrites everything behind the first block at 1.25 times the price instead of reading it
-// from the cache at 0.1. Up to this many tokens that is less than 1 cent per drop with the
-// dearest models; above it, on a warm cache, memory would cost more than it is worth.
+// from the cache at 0.1. Up to this many tokens that is less than 1 cent per drop with the dearest
+// models. Above it, on a warm cache, memory would cost more than it is worth.
 const REWRITE_TOKENS_MAX = 4096;
 
 /**

@@ -1,14 +1,14 @@
 import { STOP_WORDS, termsOf } from './terms.ts';
 
 /**
- * What of a question only asks. Stop words are English; what other languages ask with would count as
- * rare words that the memory does not know, and it would keep quiet. Such words still rank, but they
- * prove nothing, found or not.
+ * The words of a question that only ask. Stop words are English. Question words of other languages
+ * would count as rare words that the memory does not know, and recall would return nothing. Such
+ * words still rank, but they prove nothing, found or not.
  */
 export interface Wording {
   /** Terms that ask, and say nothing of what about. */
   readonly asking: ReadonlySet<string>;
-  /** Terms of what is written as a proper name; only English tells them by a capital. */
+  /** Terms that are written as a proper name; only in English does a capital show one. */
   readonly names: ReadonlySet<string>;
 }
 
@@ -29,7 +29,10 @@ export function readWording(text: string): Wording {
   return { asking: NONE, names: isEnglish > 0 ? namesIn(text) : NONE };
 }
 
-/** Of scripts without spaces, terms are pairs of characters: those across a word's end, mostly. */
+/**
+ * Terms of scripts without spaces are pairs of characters; this finds mostly those across a word's
+ * end.
+ */
 export function isGrammar(term: string): boolean {
   return GRAMMAR.test(term);
 }

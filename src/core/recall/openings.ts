@@ -1,6 +1,8 @@
 import type { RequestView } from '../conversation/view.ts';
 
-/** What of a request tells an agent from a chat, and a new session from one that goes on. */
+/**
+ * Signs in a request that distinguish an agent from a chat, and a new session from a continued one.
+ */
 
 export function offersTools({ shell: { value } }: RequestView): boolean {
   return [value['tools'], value['functions']].some(
@@ -9,7 +11,7 @@ export function offersTools({ shell: { value } }: RequestView): boolean {
 }
 
 /**
- * The first prompt of a new session: nobody answered yet, and nothing was said before. A resumed or
+ * The first prompt of a new session: it has no answer, and nothing was said before. A resumed or
  * forked session holds earlier prompts, a compacted one a summary.
  */
 export function isOpening({ items }: RequestView): boolean {

@@ -1,21 +1,21 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * Marks a recalled block so that svc knows its own again, and takes such blocks out of a text. The
- * mark is made with a local secret and from the block alone: the same block has the same bytes
- * always, and a person may write `<svc-memory` without losing a word.
+ * Marks a recalled block so that svc recognises its own, and takes such blocks out of a text. The
+ * mark is made with a local secret and from the block alone. So the same block always has the same
+ * bytes, and a person may write `<svc-memory` without losing a word.
  */
 
 const FENCE = '<svc-memory';
 const CLOSE = '</svc-memory>';
 
-// 37 bits: nobody gains by guessing one, since all that it does is to be left out of a memory. Small
+// 37 bits: guessing one gains nothing, since a marked text is only left out of a memory. Small
 // letters alone take half the tokens of a mark in base64.
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const MARK_CHARS = 8;
 const MARKED = /<svc-memory id="([a-z]{8})"/g;
 
-/** What the mark takes at most. */
+/** The most tokens that the mark takes. */
 export const MARK_TOKENS = 7;
 
 // Twice the longest block that settings allow; and more blocks than a text can repeat by chance.
@@ -32,7 +32,7 @@ export interface OwnBlocks {
 
 export const NO_BLOCKS: OwnBlocks = { key: '', blocks: [] };
 
-/** Of the local token, which itself never leaves the machine. */
+/** A key derived from the local token, which itself never leaves the machine. */
 export function blockKeyOf(localToken: string): string {
   return createHmac('sha256', localToken).update('svc recalled blocks 1').digest('base64url');
 }

@@ -3,7 +3,7 @@ import { termsOf } from './terms.ts';
 
 /**
  * The words of a prompt that ask something of a memory. A prompt to an agent is often half pasted
- * output, and often only an answer to what the agent asked ("yes", "9", "option 2 seems best").
+ * output, and often only an answer to the agent's question ("yes", "9", "option 2 seems best").
  */
 
 /** Blocks that are compared with their first characters: an edited prompt repeats its beginning. */
@@ -41,7 +41,7 @@ const STEERING_WORDS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** With fewer telling words nobody can say what a prompt is about. */
+/** With fewer telling words the subject of a prompt is unknown. */
 const TELLING_WORDS_MIN = 2;
 /** A number alone answers a menu; one of three digits and more names a ticket, a port or an error. */
 const MENU_NUMBER = /^\d{1,2}$/;

@@ -3,8 +3,8 @@ import { asksWithoutSign, isGrammar, readWording } from './language.ts';
 import { readTerms, termsOf } from './terms.ts';
 
 /**
- * What is asked of the memory: the terms of the human's words, and those of the assistant's last
- * words for questions that say nothing alone ("ok, do it").
+ * The question to the memory: the terms of the human's words. Those of the assistant's last words
+ * are for questions that say nothing alone ("ok, do it").
  */
 export interface Question {
   /** Distinct terms of the human text, in order. */
@@ -31,7 +31,7 @@ export interface Question {
   readonly isQuestion: boolean;
 }
 
-/** What is asked stands at the ends of a long prompt; the middle is a pasted file or log. */
+/** The question is at the ends of a long prompt; the middle is a pasted file or log. */
 const TEXT_CHARS_MAX = 8192;
 /** Each term may cost one look-up of how frequent it is. */
 const HUMAN_TERMS_MAX = 48;

@@ -1,6 +1,6 @@
 import type { Span } from './dates.ts';
 
-/** What ranking is told, and what it says: the shapes that its parts share. */
+/** Input and output of the ranking: the shapes that its parts share. */
 
 export interface Candidate {
   readonly id: number;
@@ -9,12 +9,12 @@ export interface Candidate {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly terms: readonly string[];
-  /** What it is made of where it is more than one passage, in the order they were said. */
+  /** The passages of which it is made, where it is more than one, in the order they were said. */
   readonly parts: readonly Part[];
-  /** What was said just before and after, in the same conversation; empty at its ends. */
+  /** The texts just before and after, in the same conversation; empty at its ends. */
   readonly previous: readonly string[];
   readonly next: readonly string[];
-  /** What was said before the previous and after the next. */
+  /** The texts before the previous and after the next. */
   readonly earlier: readonly string[];
   readonly later: readonly string[];
 }
@@ -57,12 +57,12 @@ export interface Corpus {
 export interface Ranked<Kind extends Candidate> {
   readonly candidate: Kind;
   readonly score: number;
-  /** Of the score, by part: from 0 to 1. */
+  /** Shares of the score, by part: from 0 to 1. */
   readonly shares: readonly number[];
   readonly evidence: Evidence;
 }
 
-/** What of a question a unit holds. */
+/** The part of a question that a unit holds. */
 export interface Evidence {
   /** Sum over the question's words that were found, each from 0 (in all passages) to 1 (in none else). */
   readonly held: number;

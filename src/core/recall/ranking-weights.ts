@@ -1,7 +1,7 @@
 /**
- * Every number of the ranking in one table. LoCoMo stands for its even conversations (the odd ones
- * judge), the dialogues for bench/recall/dialogues/: long answers, facts in what the person says.
- * A value that several sets agree on was taken before the best one of a single set.
+ * Every number of the ranking in one table. "LoCoMo" means its even conversations (the odd ones
+ * judge). "The dialogues" are bench/recall/dialogues/: long answers, with facts in the person's
+ * words. A value that several sets agree on was taken before the best one of a single set.
  */
 export interface RankingWeights {
   /** BM25: how soon a repeated word stops counting. Passages are short: once is nearly enough. */
@@ -10,7 +10,7 @@ export interface RankingWeights {
   readonly b: number;
   /** Damps rare words, so that one of them does not outweigh a phrase of ordinary ones. */
   readonly idfPower: number;
-  /** What a word in the passage before, or after, counts, as if it were said in this one. */
+  /** Weight of a word in the passage before, or after, as if it were said in this one. */
   readonly previousField: number;
   readonly nextField: number;
   /** Share of a neighbour's own score that is added. */
@@ -22,13 +22,13 @@ export interface RankingWeights {
   readonly partShare: number;
   /** For two words that stand side by side in the question and in the passage. */
   readonly pair: number;
-  /** What the person said outranks what the assistant said. */
+  /** The person's words outrank the assistant's. */
   readonly userRole: number;
   /** "when" in the question and a time in the passage. */
   readonly when: number;
   /** A date in the question and the same date in or of the passage. */
   readonly date: number;
-  /** What a month or year of the passage counts, as if it were said in it. */
+  /** Weight of a month or year of the passage, as if it were said in it. */
   readonly dateField: number;
   /** Penalty for likeness to a passage that was chosen before. */
   readonly similar: number;
@@ -37,7 +37,7 @@ export interface RankingWeights {
   readonly changeNow: Change;
   /** Factor for each passage of the same record that was chosen before. */
   readonly sameRecord: number;
-  /** What a word counts for the relevance floor when only a neighbour holds it. */
+  /** Weight of a word for the relevance floor when only a neighbour holds it. */
   readonly neighbourCoverage: number;
   /** Candidates that are compared with each other: 512 tokens hold about 20. */
   readonly orderedMax: number;
@@ -81,10 +81,11 @@ export const RANKING: RankingWeights = {
   dateField: 0.5,
   // LoCoMo: 0.1 to 0.5 alike; it is there for stores in which the same is said often.
   similar: 0.3,
-  // Telling sameness by the words of the question instead lost 1 % of dialog R@10 on LoCoMo and put
-  // no more of the dialogues' changes first.
-  // Of the dialogues' changes 29 of 30 come first, and 17 of 30 with 0.4 and 0.8 for both; LoCoMo does
-  // not mind. Taking 0.25 and 0.5 for what was too loses 0.3 of dialog R@10 there.
+  // Comparing by the words of the question instead lost 1 % of dialog R@10 on LoCoMo and put no
+  // more of the dialogues' changes first.
+  // Here 29 of the dialogues' 30 changes come first, and 17 of 30 with 0.4 and 0.8 for both; LoCoMo
+  // does not mind. Taking 0.25 and 0.5 for questions of the past too loses 0.3 of dialog R@10
+  // there.
   change: { sameThing: 0.3, nearlyAsGood: 0.6 },
   changeNow: { sameThing: 0.25, nearlyAsGood: 0.4 },
   // A set of chats with an assistant, where long answers would fill the block: 2 % of the evidence.

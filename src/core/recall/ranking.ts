@@ -5,10 +5,10 @@ import { RANKING, type RankingWeights } from './ranking-weights.ts';
 import { valueOf } from './term-value.ts';
 
 /**
- * Which passages answer a question, best first: BM25 over a passage and, with less weight, its
- * neighbours in the conversation, then what plain BM25 does not know. Pure: the store finds the
- * candidates, this orders them. It never looks at the clock and never prefers the new to the old
- * as such: a question is as likely about last year as about today.
+ * Orders the passages that answer a question, best first: BM25 over a passage and, with less
+ * weight, its neighbours in the conversation, then rules that plain BM25 lacks. Pure: the store
+ * finds the candidates, this orders them. It never looks at the clock and never prefers the new to
+ * the old as such: a question is as likely about last year as about today.
  */
 
 export function rankCandidates<Kind extends Candidate>(
@@ -41,7 +41,7 @@ class Scorer {
   /** Weight times damped inverse document frequency. */
   readonly #values: readonly number[];
   readonly #asked: number;
-  /** What a passage gets that says every word that proves something once. */
+  /** The score of a passage that says every proving word once. */
   readonly #worth: number;
   /** First words of the question's pairs: most words begin none. */
   readonly #firsts: ReadonlySet<string>;
@@ -81,7 +81,7 @@ class Scorer {
     return { score, shares, evidence: { ...evidence, strength: this.#strength(evidence, score) } };
   }
 
-  /** Who only asks what was said on a day is answered by what was said then. */
+  /** A question that only names a day is answered by the texts of that day. */
   #strength({ held }: Pick<Evidence, 'held'>, score: number): number {
     if (this.#worth > 0) return score / this.#worth;
     return held > 0 ? 1 : 0;
@@ -217,13 +217,13 @@ class Scorer {
   }
 }
 
-/** What it proves that something was said on the days that were asked for: as much as a common word. */
+/** Evidence of a text from the days in question: as much as a common word. */
 const DATE_RARITY = 0.5;
 
 const ONE_PART = [1];
 const NO_PLACES: ReadonlySet<number> = new Set();
 
-/** Of the question's terms in a list of terms. */
+/** The question's terms in a list of terms. */
 interface Counts {
   /** By the term's place in the question. */
   readonly times: Uint32Array;

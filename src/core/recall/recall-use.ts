@@ -3,10 +3,10 @@ import type { RequestView } from '../conversation/view.ts';
 import type { Placement } from './injections.ts';
 
 /**
- * Says whether the model used what was recalled, as far as that can be seen: it read a recalled
- * reference, or its answer has a word of the block that the client's request has nowhere. Such a word
- * looks like a name of code, a number or a path. What a model only keeps in mind stays unseen, so the
- * count is a lower bound.
+ * Says whether the model used the recalled block, as far as that can be seen. It read a recalled
+ * reference, or its answer has a word of the block that the client's request has nowhere. Such a
+ * word looks like a name of code, a number or a path. A fact that the model only keeps in mind
+ * stays unseen, so the count is a lower bound.
  */
 export interface RecallUse {
   /** The exchange that the block belongs to; with the conversation it names one prompt. */

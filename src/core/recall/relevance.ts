@@ -7,21 +7,22 @@ import { inverseFrequency } from './term-value.ts';
  */
 
 /**
- * The score of the best, as a share of what a passage gets that says all that is asked once. On the even
- * half of LoCoMo 0.35 loses 0.1 % of the evidence and answers 12 % of the questions of other
- * conversations, 0.4 loses 0.4 % and answers 10 %, 0.45 loses 0.6 %. The dialogues lose 1 % with 0.35 and
- * 0.4, and 3 % with 0.45. A share of the words alone, answered 50 % for 0.1 % of the evidence.
+ * The score of the best, as a share of the score of a passage that says every word of the question
+ * once. On the even half of LoCoMo 0.35 loses 0.1 % of the evidence and answers 12 % of the
+ * questions of other conversations, 0.4 loses 0.4 % and answers 10 %, 0.45 loses 0.6 %. The
+ * dialogues lose 1 % with 0.35 and 0.4, and 3 % with 0.45. A share of the words alone answered 50 %
+ * for 0.1 % of the evidence.
  */
 const STRENGTH_MIN = 0.35;
 /**
- * Who gives an order does not ask the memory: only what is about the same thing helps. The dialogues'
- * stores answered 2.7 % of foreign prompts with 0.45 and 1.7 % with 0.55.
+ * An order does not ask the memory: only texts about the same thing help. The dialogues' stores
+ * answered 2.7 % of foreign prompts with 0.45 and 1.7 % with 0.55.
  */
 const STRENGTH_OF_ORDER_MIN = 0.55;
 /**
- * The share of what is asked that must be found, by how telling the words are: one repeated word, or
- * one beside good neighbours, is not enough. On the even half of LoCoMo 0.2 takes a fourth of the
- * answers to questions of other conversations away, and nothing of the evidence.
+ * The share of the question that must be found, weighted by how rare its words are. One repeated
+ * word, or one beside good neighbours, is not enough. On the even half of LoCoMo 0.2 takes a fourth
+ * of the answers to questions of other conversations away, and nothing of the evidence.
  */
 const COVERAGE_MIN = 0.2;
 /** Once one unit answers, others may add to it with less of their own. */
@@ -31,8 +32,8 @@ const HELD_MIN = 0.35;
 /** The answer need not be the very best one: neighbours and the person's own words rank higher. */
 const JUDGED_FIRST = 5;
 /**
- * In words that nobody said. Half of LoCoMo's questions to the wrong store fall silent by it: 3 answers
- * 15 % of them, 5 answers 12 %, with the same loss of evidence.
+ * Counted as this many words that no passage holds. It silences half of LoCoMo's questions to the
+ * wrong store: 3 answers 15 % of them, 5 answers 12 %, with the same loss of evidence.
  */
 const UNKNOWN_NAME_RARITY = 5;
 /** Words of everyday work count little: "fix the code" is not a question about every code. */
@@ -61,8 +62,8 @@ export function rarityOf(term: string, frequency: number, passages: number): num
 }
 
 /**
- * Names have no other words: who asks about somebody of whom the memory never heard asks something
- * else of it. One that is known vouches for the others.
+ * Names have no synonyms: a question about a person unknown to the memory is about something else.
+ * One known name vouches for the others.
  */
 export function rarerNames(
   terms: readonly QuestionTerm[],

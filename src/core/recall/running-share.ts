@@ -9,14 +9,14 @@ export const SIGNALS_MAX = 200;
 /** A project with fewer prompts is young: its own share says little yet. */
 const YOUNG = 20;
 /**
- * The signal above which recall speaks in a young project: what the share came to in two projects
- * after their first 20 prompts, the higher of the two. Young memories are small: silence costs little.
+ * The signal above which recall speaks in a young project: the share's signal in two projects after
+ * their first 20 prompts, the higher of the two. Young memories are small: silence costs little.
  */
 const YOUNG_SIGNAL_MIN = 4.5;
 
 /**
- * `earlier`: signals of the project's last prompts with words of their own, in any order. A share of 0
- * keeps quiet for none.
+ * `earlier`: signals of the project's last prompts with words of their own, in any order. With a
+ * share of 0, recall speaks for every signal above 0.
  */
 export function speaks(signal: number, earlier: readonly number[], share: number): boolean {
   if (signal <= 0) return false;

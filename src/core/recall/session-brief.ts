@@ -10,7 +10,7 @@ import { termsOf } from './terms.ts';
 
 /**
  * The brief that opens an agent's session: one line for each of the few earlier sessions that most
- * likely matter. Hardly anything tells which first prompt needs memory, so each gets this little.
+ * likely matter. Hardly any sign shows which first prompt needs memory, so each gets this little.
  */
 
 /** As many as fit into the brief. */
@@ -48,9 +48,9 @@ function scoreOf({ at, isSameBranch, sharedWords }: EarlierSession, now: number)
 }
 
 /**
- * What a session was about, in one line: the sentence of its requests that says most of what the
- * prompt asks about, or that says most at all. Where the person only steered ("9", "commit"), what
- * the answers concluded.
+ * The subject of a session in one line: the sentence of its requests that shares most with the
+ * prompt, or that says most at all. Where the person only steered ("9", "commit"), it is the
+ * conclusion of the answers.
  */
 export function titleOf(
   exchanges: readonly { readonly asked: string; readonly answered: string }[],

@@ -11,7 +11,7 @@ import { termsOf } from './terms.ts';
 export const STANDING_TERMS = ['alwai', 'never'] as const;
 
 export const STANDING_MAX = 3;
-/** Longer sentences tell a story. */
+/** Longer sentences report events and are no instructions. */
 const SENTENCE_CHARS_MAX = 240;
 /** Two with so many words in common are about the same thing: the later one holds. */
 const SAME_SHARE = 0.5;

@@ -3,7 +3,7 @@ import { RANKING } from './ranking-weights.ts';
 
 /** How much a word of a question counts, by how rare it is. */
 
-/** What one passage gains by holding the term: its weight times how rare it is, damped. */
+/** The gain of one passage from holding the term: its weight times how rare it is, damped. */
 export function valueOf({ weight, frequency }: QuestionTerm, passages: number): number {
   return weight * inverseFrequency(frequency, passages) ** RANKING.idfPower;
 }

@@ -2,11 +2,11 @@ import { stem } from './stemming.ts';
 import { WORD_FORMS } from './word-forms.ts';
 
 /**
- * Text to terms: the same for what is stored and for what is asked, or nothing would ever match.
- * Lower-case, stemmed words without stop words; identifiers and paths in parts and whole, so that
- * `memoryMode`, `memory_mode` and "memory mode" meet; scripts without spaces as pairs of
- * characters. Time is linear in the text whatever it holds, so Intl.Segmenter is out: it took 39 s
- * for one string of 200,000 characters.
+ * Turns text into terms: the same way for stored texts and for questions, or nothing would ever
+ * match. Terms are lower-case, stemmed words without stop words. Identifiers and paths are kept in
+ * parts and whole, so that `memoryMode`, `memory_mode` and "memory mode" meet. Scripts without
+ * spaces become pairs of characters. Time is linear in the text whatever it holds, so
+ * Intl.Segmenter is out: it took 39 s for one string of 200,000 characters.
  */
 
 /** Longer runs are data (base64, hashes of hashes), not words. A SHA-512 in hex is 128. */
@@ -39,7 +39,7 @@ export function readTerms(text: string): Terms {
   return { words, wholes };
 }
 
-/** What is indexed: the words, then the whole forms. */
+/** The terms that are indexed: the words, then the whole forms. */
 export function termsOf(text: string): string[] {
   const { words, wholes } = readTerms(text);
   return [...words, ...wholes];

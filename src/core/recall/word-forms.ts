@@ -1,7 +1,7 @@
 /**
- * Forms of English words that no suffix tells: "bought" is "buy", "children" is "child". And one
- * spelling of each where people who write about code use two: "colour", "repo", "postgres". A text
- * and a question meet in the first word of a line.
+ * Forms of English words that no suffix rule finds: "bought" is "buy", "children" is "child". And
+ * one spelling of each where people who write about code use two: "colour", "repo", "postgres". A
+ * text and a question meet in the first word of a line.
  *
  * Forms that are more often another word stay out: "left", "rose", "led", "ground".
  */
