@@ -17,6 +17,8 @@ export interface Memory {
   /** Exact stored text by digest or reference; undefined when not held. */
   retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined>;
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]>;
+  /** Whole references that begin so, of records and outputs; at most REFERENCES_MAX, in their order. */
+  references(start: string, signal: AbortSignal): Promise<readonly string[]>;
   /**
    * Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. By
    * words the embedded store takes outputs along, others need not: their outputs are in no index.
@@ -31,6 +33,9 @@ export interface Memory {
   distrust?(milliseconds: number): void;
   close(): Promise<void>;
 }
+
+/** More than a person would choose from. */
+export const REFERENCES_MAX = 10;
 
 export interface HoldQuestion {
   readonly space: string;

@@ -9,7 +9,7 @@ import { linesOf } from '../../src/core/bytes/lines.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { BIN, runCli } from '../support/cli.ts';
-import { outputRecordOf, recordOf } from '../support/records.ts';
+import { outputRecordOf, recordOf, sharedStarts } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 // Processes with a database each, on a machine that may be busy.
@@ -159,6 +159,8 @@ test('R42: a model reads its own project and global; more only where the person 
       ['memory_search', { query: 'staging host', space: 'project/another' }],
       ['memory_get', { ref: referenceOf(secret.digest) }],
       ['memory_get', { ref: referenceOf(output.digest) }],
+      ['memory_get', { ref: referenceOf(secret.digest).slice(0, 10) }],
+      ['memory_get', { ref: referenceOf(output.digest).slice(0, 6) }],
     ] as const;
     for (const [name, args] of asked) {
       // oxlint-disable-next-line no-await-in-loop
@@ -173,6 +175,20 @@ test('R42: a model reads its own project and global; more only where the person 
     // oxlint-disable-next-line no-await-in-loop
     expect((await ask('memory_get', { ref: shared })).content[0]?.text).toBe('Shared words.');
   }
+});
+
+test('a reference that begins several memories is answered with those that the model may read', async () => {
+  const { store, ask, project } = await openMcp();
+  const [one, other] = sharedStarts(4);
+  const own = folderSpace(project);
+  const ref = referenceOf(one.digest).slice(0, 6);
+  await store.memory.capture([{ ...one, space: own }], patience());
+  await store.memory.capture([{ ...other, space: 'project/another' }], patience());
+  expect((await ask('memory_get', { ref })).content[0]?.text).toBe(one.text);
+  await store.memory.capture([{ ...other, space: own }], patience());
+  const { isError, content } = await ask('memory_get', { ref });
+  expect(isError).toBe(true);
+  for (const { digest } of [one, other]) expect(content[0]?.text).toContain(referenceOf(digest));
 });
 
 test('what is asked wrongly is answered with what to do, and the next question works', async () => {

@@ -67,6 +67,8 @@ function storeOf(records: readonly SpokenRecord[] = [record]) {
         asked.push(filter);
         return records;
       },
+      references: async (start) =>
+        records.map(({ ref }) => ref).filter((ref) => ref.startsWith(start)),
       forget: async (filter: ForgetFilter) => {
         asked.push(filter);
         return records.length;

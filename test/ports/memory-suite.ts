@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { beforeEach, afterEach, describe, expect, test } from 'vitest';
 import { outputProof, textProof } from '../../src/core/shortening/proofs.ts';
 import { MemoryError, type Memory } from '../../src/ports/memory.ts';
-import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
+import { FACTS, outputRecordOf, questionOf, recordOf, sharedStarts } from '../support/records.ts';
 
 /** What every memory owes its callers, whatever it is made of. */
 export function memorySuite(name: string, open: () => Promise<Memory> | Memory): void {
@@ -182,6 +183,16 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
         undefined,
       );
       expect(await memory.retrieve({ ref: 'm_nothing' }, patience())).toBe(undefined);
+    });
+
+    test('the beginning of a reference finds the whole ones, in their order', async () => {
+      const [first, second] = sharedStarts(4);
+      await memory.capture([first, second], patience());
+      const [one, other] = [first, second].map(({ digest }) => referenceOf(digest)).toSorted();
+      const start = one?.slice(0, 6) ?? '';
+      expect(await memory.references(start, patience())).toEqual([one, other]);
+      expect(await memory.references(one?.slice(0, 17) ?? '', patience())).toEqual([one]);
+      expect(await memory.references('m_', patience())).toEqual([one, other]);
     });
 
     test('half a character is kept as it is or not at all', async () => {

@@ -180,6 +180,7 @@ function lying(change: (hold: Memory['hold']) => Memory['hold']): (memory: Memor
     capture: (records, signal) => memory.capture(records, signal),
     retrieve: (key, signal) => memory.retrieve(key, signal),
     list: (filter, signal) => memory.list(filter, signal),
+    references: (start, signal) => memory.references(start, signal),
     forget: (filter, signal) => memory.forget(filter, signal),
     hold: change((question, signal) => memory.hold(question, signal)),
     close: () => memory.close(),

@@ -14,6 +14,7 @@ import {
   type ListFilter,
   type Memory,
   MemoryError,
+  REFERENCES_MAX,
   type MemoryFailure,
   type MemoryRecord,
   type RecallAnswer,
@@ -97,6 +98,13 @@ export class FakeMemory implements Memory {
     return this.#matching(filter)
       .toSorted((a, b) => b.at - a.at)
       .slice(offset, offset + filter.limit);
+  }
+
+  async references(start: string, signal: AbortSignal): Promise<string[]> {
+    await this.#answerable(signal);
+    const refs = [...this.#records.values(), ...this.#outputs.values()].map(({ ref }) => ref);
+    const found = new Set(refs.filter((ref) => ref.startsWith(start)));
+    return [...found].toSorted().slice(0, REFERENCES_MAX);
   }
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {

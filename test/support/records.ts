@@ -1,4 +1,4 @@
-import { type TextRole, textDigest } from '../../src/core/memory/reference.ts';
+import { referenceOf, type TextRole, textDigest } from '../../src/core/memory/reference.ts';
 import type { MemoryRecord, RecallQuestion, SpeakerRole } from '../../src/ports/memory.ts';
 
 /** A record as capture makes it; only the text needs to be said. */
@@ -95,3 +95,16 @@ export const FACTS: readonly string[] = [
   'Our monorepo uses pnpm workspaces and Turborepo.',
   'Delivery slots are computed with OR-Tools every fifteen minutes.',
 ];
+
+/** Two records whose references share so many characters after `m_`. */
+export function sharedStarts(chars: number): readonly [MemoryRecord, MemoryRecord] {
+  const seen = new Map<string, MemoryRecord>();
+  for (let number = 0; number < 100_000; number += 1) {
+    const record = recordOf(`The depot with number ${number} opens at nine.`);
+    const start = referenceOf(record.digest).slice(0, chars + 2);
+    const other = seen.get(start);
+    if (other !== undefined) return [other, record];
+    seen.set(start, record);
+  }
+  throw new Error('No two references begin alike.');
+}

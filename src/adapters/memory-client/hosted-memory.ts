@@ -9,20 +9,21 @@ import {
 import type { RecallAnswer as WireAnswer, RecallRequest } from '../../core/memory-api/contract.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
-import type {
-  CaptureState,
-  ForgetFilter,
-  Holding,
-  HoldQuestion,
-  ListFilter,
-  Memory,
-  MemoryRecord,
-  MemorySupport,
-  RecallAnswer,
-  RecallQuestion,
-  RecordKey,
-  SpokenRecord,
-  StoredRecord,
+import {
+  type CaptureState,
+  type ForgetFilter,
+  type Holding,
+  type HoldQuestion,
+  type ListFilter,
+  type Memory,
+  type MemoryRecord,
+  type MemorySupport,
+  type RecallAnswer,
+  type RecallQuestion,
+  type RecordKey,
+  type SpokenRecord,
+  type StoredRecord,
+  REFERENCES_MAX,
 } from '../../ports/memory.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
 import { CaptureSender } from './capture-sender.ts';
@@ -44,7 +45,7 @@ import { outgoingRecord, passageIn } from './wire.ts';
 /**
  * The local copy of the outputs left out of prompts: they can be read while the service is away.
  */
-export interface Mirror extends Pick<Memory, 'capture' | 'retrieve' | 'forget'> {
+export interface Mirror extends Pick<Memory, 'capture' | 'retrieve' | 'forget' | 'references'> {
   /** Takes all outputs of a space away, without a trace of their having been forgotten. */
   dropOutputs(space: string): Promise<void>;
   /** Spaces that have outputs in the local copy, used last first. */
@@ -142,6 +143,12 @@ export class HostedMemory implements Memory {
 
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]> {
     return this.#stored.list(filter, signal);
+  }
+
+  async references(start: string, signal: AbortSignal): Promise<readonly string[]> {
+    const nearby = (await this.#parts.mirror?.references(start, signal)) ?? [];
+    const there = await this.#stored.references(start, signal);
+    return [...new Set([...nearby, ...there])].toSorted().slice(0, REFERENCES_MAX);
   }
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {

@@ -23,6 +23,8 @@ const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
 const LIST_MAX = 1000;
 const WORDS_CHARS_MAX = 1000;
 const SESSION_CHARS_MAX = 128;
+/** Newest memories among which a shortened reference is looked for. */
+const LOOKED_THROUGH_MAX = 2000;
 /** The pages that one call of forget reads; a further call forgets more. */
 const FORGET_PAGES_MAX = 100;
 
@@ -63,6 +65,17 @@ export class StoredRecords {
     const isSplit = refs !== undefined && queries.length > 1;
     const ordered = isSplit ? records.toSorted((one, other) => other.at - one.at) : records;
     return ordered.slice(offset, offset + limit);
+  }
+
+  /** The contract finds no beginnings, so the newest memories are looked through. */
+  async references(start: string, signal: AbortSignal): Promise<readonly string[]> {
+    const found = new Set<string>();
+    for await (const items of this.#pages({}, LOOKED_THROUGH_MAX, signal)) {
+      for (const { ref } of await this.#whole(items, signal)) {
+        if (ref.startsWith(start)) found.add(ref);
+      }
+    }
+    return [...found];
   }
 
   /**

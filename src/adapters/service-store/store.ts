@@ -6,7 +6,7 @@ import type {
   ServiceStoreHealth,
 } from '../../ports/service-store.ts';
 import type { Database } from '../store/database.ts';
-import { type Connection, loadDriver, sqliteCode } from '../store/driver.ts';
+import { type Connection, loadDriver, failureText } from '../store/driver.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
 import { Answers } from './answers.ts';
 import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
@@ -190,8 +190,5 @@ function asMemoryError(error: unknown): MemoryError {
 function whatOf(error: unknown): string {
   if (error instanceof ServiceFileError) return error.message;
   if (error instanceof SchemaTooNewError) return 'was made by a later version of svc';
-  const code = sqliteCode(error);
-  if (code !== 0) return `failed with SQLite's code ${code}`;
-  const system: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-  return typeof system === 'string' ? `failed with ${system}` : 'failed';
+  return failureText(error);
 }

@@ -72,3 +72,28 @@ export function sqliteCode(error: unknown): number {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'errcode') : undefined;
   return typeof code === 'number' ? code & 0xff : 0;
 }
+
+/** The primary result codes that happen to people: https://www.sqlite.org/rescode.html */
+const FAILURES: Readonly<Record<number, string>> = {
+  3: 'cannot be opened: its owner or mode forbids it',
+  5: 'is in use by another program, which did not let go of it in time',
+  6: 'is in use by another program, which did not let go of it in time',
+  7: 'cannot be used: this machine is out of memory',
+  8: 'cannot be written: its owner, its mode or its disk forbids it',
+  10: 'could not be read or written: its disk reports an error',
+  11: 'is damaged',
+  13: 'could not grow: its disk is full',
+  14: 'cannot be opened: its folder is missing or not yours to write',
+  23: 'cannot be opened: its owner or mode forbids it',
+  26: 'is damaged, or no database',
+};
+
+/** What happened to the file and why, as the end of a sentence; SQLite's numbers mean nothing to a person. */
+export function failureText(error: unknown): string {
+  const known = FAILURES[sqliteCode(error)];
+  if (known !== undefined) return known;
+  const system: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  // The system's own codes are looked up by people; those of Node and its drivers are not.
+  const isSystem = typeof system === 'string' && /^E[A-Z0-9]+$/.test(system);
+  return isSystem ? `cannot be used (${system})` : 'cannot be used';
+}

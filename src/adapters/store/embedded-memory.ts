@@ -74,6 +74,10 @@ export class EmbeddedMemory implements Memory {
     return this.#client.call('list', filter, signal);
   }
 
+  references(start: string, signal: AbortSignal): Promise<readonly string[]> {
+    return this.#client.call('references', start, signal);
+  }
+
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     const waiting = await this.#waiting(filter);
     const buried = waiting.length === 0 ? 0 : await this.#client.call('bury', waiting, signal);

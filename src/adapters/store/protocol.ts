@@ -30,6 +30,7 @@ export interface StoreCalls {
   capture(records: readonly MemoryRecord[]): readonly CaptureState[];
   retrieve(key: RecordKey): StoredRecord | undefined;
   list(filter: ListFilter): readonly SpokenRecord[];
+  references(start: string): readonly string[];
   forget(filter: ForgetFilter): number;
   /** Keeps records out that are not held yet. Returns how many of them are new to it. */
   bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[]): number;

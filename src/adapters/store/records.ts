@@ -9,14 +9,15 @@ import {
   shortReference,
 } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
-import type {
-  CaptureState,
-  ForgetFilter,
-  ListFilter,
-  MemoryRecord,
-  RecordKey,
-  SpeakerRole,
-  SpokenRecord,
+import {
+  type CaptureState,
+  type ForgetFilter,
+  type ListFilter,
+  type MemoryRecord,
+  type RecordKey,
+  type SpeakerRole,
+  type SpokenRecord,
+  REFERENCES_MAX,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
@@ -316,6 +317,22 @@ function storedRecord(row: RecordRow): SpokenRecord {
 interface Condition {
   readonly where: string;
   readonly values: (string | number)[];
+}
+
+/** Whole references that begin so, of records and of outputs. No character of one comes after the brace. */
+export function referencesIn(database: Database, start: string): string[] {
+  const end = `${start}{`;
+  return database
+    .all<{ readonly ref: string }>(
+      `SELECT ref FROM records WHERE ref >= ? AND ref < ?
+       UNION SELECT ref FROM outputs WHERE ref >= ? AND ref < ? ORDER BY ref LIMIT ?`,
+      start,
+      end,
+      start,
+      end,
+      REFERENCES_MAX,
+    )
+    .map(({ ref }) => ref);
 }
 
 // Listing and forgetting share it: what a list shows, forgetting with the same words forgets.

@@ -14,7 +14,7 @@ import {
   openDatabase,
   type OpenOptions,
 } from './database.ts';
-import { type Driver, loadDriver, sqliteCode } from './driver.ts';
+import { type Driver, failureText, loadDriver } from './driver.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
@@ -23,7 +23,7 @@ import { markForgotten } from '../files/marks.ts';
 import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
 import { Possessions } from './possessions.ts';
-import { Records } from './records.ts';
+import { Records, referencesIn } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { Search } from './search.ts';
 import { Signals } from './signals.ts';
@@ -114,6 +114,7 @@ export class Store {
       capture: (given) => captureAll({ records, outputs }, given),
       retrieve: (key) => records.retrieve(key) ?? outputs.retrieve(key),
       list: (filter) => records.list(filter),
+      references: (start) => referencesIn(database, start),
       forget: (filter) => this.#forget({ database, records, outputs, ledger }, filter),
       bury: (given) => records.bury(given, Date.now()),
       forgetPlaced: (texts) => this.#forgetPlaced({ database, ledger }, texts),
@@ -249,8 +250,5 @@ function unavailable(what: string, cause?: unknown): MemoryError {
 function asMemoryError(error: unknown): MemoryError {
   if (error instanceof MemoryError) return error;
   if (error instanceof SchemaTooNewError) return unavailable('was made by a later version of svc');
-  const code = sqliteCode(error);
-  if (code !== 0) return unavailable(`failed with SQLite's code ${code}`, error);
-  const system: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-  return unavailable(`failed${typeof system === 'string' ? ` with ${system}` : ''}`, error);
+  return unavailable(failureText(error), error);
 }

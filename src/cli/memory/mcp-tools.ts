@@ -1,5 +1,6 @@
 import { beginningOf, countLines, parseLineRange } from '../../core/bytes/lines.ts';
 import { excerptOf, type ExcerptRequest, type PartWords } from '../../core/memory/excerpt.ts';
+import { isShortReference } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { Memory, StoredRecord } from '../../ports/memory.ts';
 import { timeText } from '../listing.ts';
@@ -39,9 +40,14 @@ export type AllowedSpaces = readonly string[] | undefined;
 
 export async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
-  { ref, allowed, ...part }: GetRequest & { readonly allowed: AllowedSpaces },
+  { ref: asked, allowed, ...part }: GetRequest & { readonly allowed: AllowedSpaces },
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
+  const begun = await beginningSo(store, { ref: asked, allowed }, signal);
+  if (begun.length > 1) {
+    return failure(`Several memories begin so: ${begun.join(', ')}. Ask for one of them.`);
+  }
+  const ref = begun[0] ?? asked;
   const record = await retrieveAllowed(store, { ref, allowed }, signal);
   if (record === undefined) {
     const hint = allowed === undefined ? '' : ` ${moreSpaces(allowed)}`;
@@ -61,6 +67,20 @@ export async function getForModel(
       ? `[svc: this is the start of line ${first}, which is too long for one answer. In a shell, svc memory get ${ref} --all prints all of it.]`
       : `[svc: lines ${first}-${first + wholeLines - 1} of ${all}. For the next ones ask for lines "${first + wholeLines}-${range?.to ?? all}".]`;
   return { texts: [text, rest] };
+}
+
+/** References that begin so, of what the model may read; none where the reference is whole. */
+async function beginningSo(
+  store: Pick<CliStore, 'memory' | 'readOutput'>,
+  { ref, allowed }: { readonly ref: string; readonly allowed: AllowedSpaces },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (!isShortReference(ref)) return [];
+  const refs = await store.memory.references(ref, signal);
+  const found = await Promise.all(
+    refs.map((one) => retrieveAllowed(store, { ref: one, allowed }, signal)),
+  );
+  return refs.filter((_, at) => found[at] !== undefined);
 }
 
 /** The same words may be held in several spaces: one that the model may read is enough. */

@@ -7,7 +7,7 @@ import { GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { PATTERN_CHARS_MAX } from '../../core/bytes/line-pattern.ts';
 import { CONTEXT_MAX, EXCERPT_TOKENS_MAX } from '../../core/memory/excerpt.ts';
-import { REFERENCES } from '../../core/memory/reference.ts';
+import { isReferenceStart } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
 import { VERSION } from '../../core/version.ts';
 import type { Projects } from '../../ports/projects.ts';
@@ -36,7 +36,7 @@ const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** -32600 is JSON-RPC's "invalid request". */
 const TOO_LONG = { code: -32_600, message: 'The message is longer than 1 MiB.' };
 const QUERY_CHARS_MAX = 1_000;
-const REFERENCE = new RegExp(`^${REFERENCES.source}$`);
+const REFERENCE_CHARS_MAX = 18;
 
 const INSTRUCTIONS =
   'svc keeps what earlier sessions of this user said, and the tool outputs that it left out of this ' +
@@ -116,7 +116,11 @@ function buildServer(open: () => Promise<CliStore>, { project, allowed }: Reach)
         'The exact text behind a reference m_…, or a part of it. At most ' +
         `${EXCERPT_TOKENS_MAX} tokens come back unless all is true: ask for the part that you need.`,
       inputSchema: z.object({
-        ref: z.string().regex(REFERENCE).describe('The reference: m_ and 16 characters'),
+        ref: z
+          .string()
+          .max(REFERENCE_CHARS_MAX)
+          .refine(isReferenceStart, 'no reference')
+          .describe('The reference: m_ and 16 characters, or at least the first 4 of them'),
         lines: z
           .string()
           .max(20)

@@ -10,6 +10,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore, wrongSpace } from './memory.ts';
 import { isKept } from './record-writer.ts';
+import { wholeReferences } from './whole-reference.ts';
 import type { OpenStore } from '../compose-store.ts';
 
 /** `svc memory add` and `svc memory move`: what a person puts into the memory by hand, and where. */
@@ -64,7 +65,7 @@ export async function moveMemories(
   if (!isSpace(to)) throw wrongSpace('--to');
   const moved = await withStore(context, openStore, async ({ memory }) => {
     let count = 0;
-    for (const ref of refs) {
+    for (const ref of await wholeReferences(memory, refs, deadline())) {
       const [record] = (
         await memory.list({ refs: [ref], limit: 1000, ...inSpace(options.space) }, deadline())
       ).filter(({ space }) => space !== to);

@@ -5,6 +5,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
+import { wholeReference, wholeReferences } from './whole-reference.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 
 /** `svc memory`: what svc remembers, to be read, found and forgotten. */
@@ -109,8 +110,9 @@ export async function retrieveFrom(
   signal = deadline(),
 ): Promise<{ readonly ref: string; readonly text: string } | undefined> {
   try {
-    return await memory.retrieve({ ref }, signal);
+    return await memory.retrieve({ ref: await wholeReference(memory, ref, signal) }, signal);
   } catch (error) {
+    if (error instanceof CliError) throw error;
     const text = readOutput(ref);
     if (text === undefined) throw error;
     return { ref, text };
@@ -124,9 +126,11 @@ export async function forgetMemories(
 ): Promise<void> {
   const { refs, options } = request;
   const filter = forgetFilter(refs, options);
-  const forgotten = await withStore(context, openStore, ({ memory }) =>
-    memory.forget(filter, deadline()),
-  );
+  const forgotten = await withStore(context, openStore, async ({ memory }) => {
+    if (!('refs' in filter)) return memory.forget(filter, deadline());
+    const whole = await wholeReferences(memory, filter.refs, deadline());
+    return memory.forget({ refs: whole }, deadline());
+  });
   if (options.json === true) context.terminal.json({ forgotten });
   else if (forgotten > 0) {
     context.terminal.note(`Forgotten: ${forgotten}. It is not captured again.`);

@@ -47,9 +47,16 @@ export function isShortReference(text: string): boolean {
   return SHORT.test(text);
 }
 
+/** A whole reference, or the beginning of one. */
+export function isReferenceStart(text: string): boolean {
+  return WHOLE.test(text) || SHORT.test(text);
+}
+
 /** `m_` and eight characters. */
 const SHORT_CHARS = 10;
-const SHORT = /^m_[a-z2-7]{8,15}$/;
+/** A person types four of them; fewer are more likely a slip than a choice. */
+const SHORT = /^m_[a-z2-7]{4,15}$/;
+const WHOLE = /^m_[a-z2-7]{16}$/;
 
 /** The first 80 bits of a base64url digest. */
 export function base32Of(digest: string): string {
