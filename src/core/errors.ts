@@ -127,7 +127,7 @@ const ERRORS = {
     retry: true,
     hint: 'Send it again in a moment, or send fewer large requests at once.',
   },
-  UPSTREAM_TIMEOUT: { status: 504, retry: true, hint: 'The provider sent no headers in time.' },
+  UPSTREAM_TIMEOUT: { status: 504, retry: true, hint: 'Check the provider with: svc doctor' },
   HTTP_VERSION_UNSUPPORTED: { status: 505, retry: false, hint: 'Use HTTP/1.1.' },
 } as const satisfies Record<string, ErrorRow>;
 

@@ -28,7 +28,7 @@ test('R22: the way to a host: its address, TLS, and how long the certificate liv
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   const url = new URL(`https://localhost:${port}`);
-  const found = await probeEndpoint(url, true, { ca: certificate.cert });
+  const found = await probeEndpoint(url, { allowPrivate: true }, { ca: certificate.cert });
   expect(found.failure).toBeUndefined();
   expect(found.classes).toEqual(['this machine']);
   expect(found.tls?.protocol).toMatch(/^TLSv1\.[23]$/);
@@ -36,17 +36,21 @@ test('R22: the way to a host: its address, TLS, and how long the certificate liv
   expect(days).toBeGreaterThan(1);
   expect(days).toBeLessThan(3);
   // Nobody vouches for it here; and without leave this machine is not gone to at all.
-  const { failure: untrusted } = await probeEndpoint(url, true);
+  const { failure: untrusted } = await probeEndpoint(url, { allowPrivate: true });
   expect(untrusted).toEqual({ step: 'connection', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
-  const { failure: refused } = await probeEndpoint(url, false, { ca: certificate.cert });
+  const { failure: refused } = await probeEndpoint(
+    url,
+    { allowPrivate: false },
+    { ca: certificate.cert },
+  );
   expect(refused).toEqual({ step: 'address', code: 'SVC_ADDRESS_REFUSED' });
   // Nothing was asked.
   expect(heard).toEqual([]);
 });
 
 test('a name that leads nowhere and a port where nobody listens are told apart', async () => {
-  const nowhere = await probeEndpoint(new URL('https://host.invalid'), false);
+  const nowhere = await probeEndpoint(new URL('https://host.invalid'), { allowPrivate: false });
   expect(nowhere.failure?.step).toBe('name');
-  const nobody = await probeEndpoint(new URL('http://127.0.0.1:9'), true);
+  const nobody = await probeEndpoint(new URL('http://127.0.0.1:9'), { allowPrivate: true });
   expect(nobody.failure).toEqual({ step: 'connection', code: 'ECONNREFUSED' });
 });

@@ -70,3 +70,27 @@ test('--print shows the file and does nothing', async () => {
   expect(stdout()).toContain('<key>ProgramArguments</key>');
   expect(existsSync(join(environment.HOME, 'Library'))).toBe(false);
 });
+
+test('R41: the unit keeps the network’s proxy and certificates, never a password', async () => {
+  const environment = {
+    HOME: homeWith(validConfig()),
+    HTTPS_PROXY: 'http://me:SECRET-pass@proxy.example.com:8080',
+    NO_PROXY: '127.0.0.1,.example.com',
+    NODE_EXTRA_CA_CERTS: '/etc/ssl/company.pem',
+  };
+  const { terminal, stdout } = screen();
+  await installUnit({ print: true }, { environment, terminal }, parts);
+  expect(stdout()).toContain('Environment="NODE_EXTRA_CA_CERTS=/etc/ssl/company.pem"');
+  expect(stdout()).toContain('Environment="HTTPS_PROXY=http://proxy.example.com:8080"');
+  expect(stdout()).toContain('Environment="NO_PROXY=127.0.0.1,.example.com"');
+  expect(stdout()).not.toContain('SECRET');
+  const log = join(environment.HOME, 'bin');
+  mkdirSync(log);
+  writeFileSync(join(log, 'systemctl'), '#!/bin/sh\n', { mode: 0o755 });
+  vi.stubEnv('PATH', `${log}:${process.env['PATH'] ?? ''}`);
+  const installed = screen();
+  await installUnit({}, { environment, terminal: installed.terminal }, parts);
+  vi.unstubAllEnvs();
+  expect(installed.stderr()).toMatch(/HTTPS_PROXY holds a user name and password.*chmod 600/s);
+  expect(installed.stderr()).not.toContain('SECRET');
+});

@@ -7,6 +7,7 @@ import { EXCHANGE_MUTANTS } from './exchanges.mjs';
 
 import { LOGINS } from './logins.mjs';
 import { LIMITS } from './limits.mjs';
+import { NETWORK } from './network.mjs';
 import { ORIGINS } from './origins.mjs';
 import { STATE } from './state.mjs';
 import { STORE } from './store.mjs';
@@ -23,6 +24,7 @@ const REDACTION = 'test/core/redaction.test.ts';
 /** `from` stands in the file exactly once. */
 export const MUTANTS = [
   ...LIMITS,
+  ...NETWORK,
   ...ORIGINS,
   ...STATE,
   {

@@ -3,6 +3,8 @@ import { gunzip } from 'node:zlib';
 import { type CatalogEntries, parseEntries } from '../../core/settings/catalog-entries.ts';
 import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
 import { headerOf } from '../../core/http/header-rules.ts';
+import { environmentProxy } from '../../core/settings/network-proxy.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { wholeBody } from '../network/whole-answer.ts';
@@ -38,6 +40,7 @@ export interface FeedRequest {
   readonly url: string;
   /** Entity tag of the present copy; '' for none. */
   readonly etag: string;
+  readonly environment: Environment;
   readonly signal: AbortSignal;
 }
 
@@ -45,11 +48,11 @@ const unpack = promisify(gunzip);
 
 /** Undefined for everything that is no new catalog: no network, an error, another format. */
 export async function fetchCatalog(
-  { url, etag, signal }: FeedRequest,
+  { url, etag, environment, signal }: FeedRequest,
   open: OpenUpstream,
 ): Promise<Fetched | undefined> {
   const { origin, pathname, search } = new URL(url);
-  const upstream = open(settingsOf(origin), { headersMs: ANSWER_MS });
+  const upstream = open(settingsOf(origin, environment), { headersMs: ANSWER_MS });
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
   try {
     const condition = etag === '' ? [] : ['if-none-match', etag];
@@ -76,8 +79,10 @@ export function readEtag(value: unknown): string {
   return typeof value === 'string' && ETAG.test(value) ? value : '';
 }
 
-function settingsOf(origin: string): UpstreamSettings {
+function settingsOf(origin: string, environment: Environment): UpstreamSettings {
+  const proxy = environmentProxy(new URL(origin), environment);
   return {
+    ...(proxy === undefined ? {} : { proxy }),
     name: 'catalog',
     apiStyle: 'openai_chat_completions',
     baseUrl: origin,

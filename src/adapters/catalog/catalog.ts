@@ -40,7 +40,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   const isFresh = age >= 0 && age < FRESH_MS;
   const refresh = async (): Promise<void> => {
     if (isFresh || url === undefined || open === undefined) return;
-    const request = { url, etag: cached?.etag ?? '', signal: stop.signal };
+    const request = { url, etag: cached?.etag ?? '', environment, signal: stop.signal };
     const next = nextOf(await fetchCatalog(request, open), { cached, now: now() });
     if (next === undefined || stop.signal.aborted) return;
     providers = providersOf(next.entries);

@@ -5,7 +5,10 @@ import { isOwnMachine } from '../../core/settings/own-machine.ts';
 import { VERSION } from '../../core/version.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { type AddressRule, mayResolve } from '../network/addresses.ts';
-import { pinnedConnector, type Trust } from '../network/pinned-connector.ts';
+import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
+import { connectorTo } from '../network/connector.ts';
+import type { Trust } from '../network/pinned-connector.ts';
+import { proxyFaultText } from '../network/tunnel-connector.ts';
 import { faultIn } from './service-fault.ts';
 
 /**
@@ -25,6 +28,7 @@ export interface LinkOptions {
   readonly serviceKey: string;
   /** The service stands in the person's own network. Plain http: on this very machine only. */
   readonly allowPrivate: boolean;
+  readonly proxy?: NetworkProxy;
   readonly trust?: Trust;
 }
 
@@ -53,7 +57,7 @@ export class ServiceLink {
   readonly #isRefused: boolean;
   #isClosed = false;
 
-  constructor({ baseUrl, serviceKey, allowPrivate, trust = {} }: LinkOptions) {
+  constructor({ baseUrl, serviceKey, allowPrivate, proxy, trust = {} }: LinkOptions) {
     const url = new URL(baseUrl);
     const rule: AddressRule = { allowPrivate, isSecure: url.protocol === 'https:' };
     this.#isRefused =
@@ -62,7 +66,7 @@ export class ServiceLink {
     this.#authorization = `Bearer ${serviceKey}`;
     // A pool of its own: neither a slow service nor its keep-alive has anything to do with a provider.
     this.#pool = new Pool(url.origin, {
-      connect: pinnedConnector(rule, trust),
+      connect: connectorTo({ rule, proxy }, trust),
       connections: CONNECTIONS_MAX,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -197,7 +201,8 @@ class PendingAnswer implements Dispatcher.DispatchHandler {
     // Without the cause of a parser: it carries the bytes that it stumbled over.
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
     const detail = SAFE_CODE.test(code) ? ` (${code})` : '';
-    const message = `The memory service could not be reached${detail}.`;
+    const why = proxyFaultText(code) === undefined ? '' : `: ${proxyFaultText(code)}`;
+    const message = `The memory service could not be reached${detail}${why}.`;
     this.#settle.reject(new MemoryError('unavailable', message));
   }
 

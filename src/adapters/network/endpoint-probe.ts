@@ -1,21 +1,27 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { type AddressClass, type AddressRule, classOf, mayResolve } from './addresses.ts';
+import { type AddressClass, classOf, mayResolve } from './addresses.ts';
 import { codeOf } from '../files/file-error.ts';
-import { pinnedConnector, type Trust } from './pinned-connector.ts';
+import { connectorTo, type Way } from './connector.ts';
+import type { Trust } from './pinned-connector.ts';
+import { NetworkProxyError } from './tunnel-connector.ts';
+import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**
  * The way to a host, step by step: its name, what its addresses are, TLS. Connected by the connector
  * that requests take, so that what is found here is what they would meet. Nothing is sent.
  */
 export interface EndpointProbe {
-  /** Absent: the name could not be looked up, see `failure`. */
+  /** Absent: the name could not be looked up, see `failure`, or a network's proxy does that. */
   readonly classes?: readonly AddressClass[];
   readonly addressCount: number;
   readonly tls?: TlsFacts;
   /** The step that failed. */
-  readonly failure?: { readonly step: 'name' | 'address' | 'connection'; readonly code: string };
+  readonly failure?: {
+    readonly step: 'name' | 'address' | 'proxy' | 'connection';
+    readonly code: string;
+  };
 }
 
 export interface TlsFacts {
@@ -30,28 +36,31 @@ const LOOKUP_MS = 5000;
 
 export async function probeEndpoint(
   url: URL,
-  allowPrivate: boolean,
+  { allowPrivate, proxy }: { readonly allowPrivate: boolean; readonly proxy?: NetworkProxy },
   trust: Trust = {},
 ): Promise<EndpointProbe> {
   const rule = { allowPrivate, isSecure: url.protocol === 'https:' };
   const host = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
   let addresses: readonly string[];
   try {
-    addresses = isIP(host) === 0 ? await resolved(host) : [host];
+    if (isIP(host) !== 0) addresses = [host];
+    else addresses = proxy === undefined ? await resolved(host) : [];
   } catch (error) {
     const code = codeOf(error) || 'ETIMEOUT';
     return { addressCount: 0, failure: { step: 'name', code } };
   }
   const classes = [...new Set(addresses.map(classOf))];
-  const found = { classes, addressCount: addresses.length };
+  const isJudged = addresses.length > 0;
+  const found = { addressCount: addresses.length, ...(isJudged ? { classes } : {}) };
   if (!mayResolve(url.hostname, rule)) {
     return { ...found, failure: { step: 'address', code: 'SVC_ADDRESS_REFUSED' } };
   }
   try {
-    const tls = await connect(url, rule, trust);
+    const tls = await connect(url, { rule, proxy }, trust);
     return tls === undefined ? found : { ...found, tls };
   } catch (error) {
     const code = codeOf(error);
+    if (error instanceof NetworkProxyError) return { ...found, failure: { step: 'proxy', code } };
     const step = code === 'SVC_ADDRESS_REFUSED' ? 'address' : 'connection';
     return { ...found, failure: { step, code } };
   }
@@ -66,11 +75,11 @@ async function resolved(host: string): Promise<readonly string[]> {
 }
 
 /** Undefined without TLS. */
-function connect(url: URL, rule: AddressRule, trust: Trust): Promise<TlsFacts | undefined> {
-  const port = url.port || (rule.isSecure ? '443' : '80');
+function connect(url: URL, way: Way, trust: Trust): Promise<TlsFacts | undefined> {
+  const port = url.port || (way.rule.isSecure ? '443' : '80');
   const { protocol, hostname } = url;
   return new Promise((resolve, reject) => {
-    pinnedConnector(rule, trust)({ protocol, hostname, host: url.host, port }, (error, socket) => {
+    connectorTo(way, trust)({ protocol, hostname, host: url.host, port }, (error, socket) => {
       if (error !== null) {
         reject(error);
         return;

@@ -6,7 +6,7 @@ import { mayDial, mayResolve, type AddressRule } from './addresses.ts';
 /**
  * Opens sockets to one upstream, and to nothing else: every address that the name has is checked,
  * a checked one is dialled, the certificate is checked for the name, and the address that the socket
- * reached is checked again. No proxy setting of the environment is read.
+ * reached is checked again. Through a network's proxy it is `tunnel-connector.ts` that connects.
  */
 
 /** The address is one that svc must not dial. Carries no host: the message may reach a client. */
@@ -37,12 +37,7 @@ const CONNECT_MS = 10_000;
 export function pinnedConnector(rule: AddressRule, trust: Trust): buildConnector.connector {
   const connect = buildConnector({
     lookup: checkedLookup(rule, trust.resolve ?? resolveAll),
-    timeout: CONNECT_MS,
-    allowH2: false,
-    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 and --tls-min-v1.0 change the defaults.
-    rejectUnauthorized: true,
-    minVersion: 'TLSv1.2',
-    ...(trust.ca === undefined ? {} : { ca: trust.ca }),
+    ...tlsRules(trust),
   });
   return (options, callback) => {
     // Node calls a `lookup` for names only: an address in the URL would pass unseen.
@@ -59,6 +54,17 @@ export function pinnedConnector(rule: AddressRule, trust: Trust): buildConnector
       if (refusal === undefined) callback(null, socket);
       else callback(refusal, null);
     });
+  };
+}
+
+export function tlsRules({ ca }: Trust): buildConnector.BuildOptions {
+  return {
+    timeout: CONNECT_MS,
+    allowH2: false,
+    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 and --tls-min-v1.0 change the defaults.
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    ...(ca === undefined ? {} : { ca }),
   };
 }
 

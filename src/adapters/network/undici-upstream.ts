@@ -13,7 +13,9 @@ import type {
   UpstreamRequest,
 } from '../../ports/upstream.ts';
 import { mayResolve } from './addresses.ts';
-import { AddressRefusedError, pinnedConnector, type Trust } from './pinned-connector.ts';
+import { AddressRefusedError, type Trust } from './pinned-connector.ts';
+import { connectorTo } from './connector.ts';
+import { NetworkProxyError } from './tunnel-connector.ts';
 
 /**
  * One provider, over a keep-alive pool of undici's. It moves bytes between sockets: it never reads a
@@ -68,7 +70,7 @@ class UndiciUpstream implements Upstream {
       (!rule.isSecure && !rule.allowPrivate) ||
       !mayResolve(this.#base.hostname, rule);
     this.#pool = new Pool(this.#base.origin, {
-      connect: pinnedConnector(rule, trust),
+      connect: connectorTo({ rule, proxy: settings.proxy }, trust),
       connections: CONNECTIONS_MAX,
       // One request at a time on a connection: then undici has nothing to send again by itself.
       pipelining: 1,
@@ -271,6 +273,11 @@ function asProxyError(cause: Error): ProxyError {
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
   if (code === 'UND_ERR_HEADERS_TIMEOUT') {
     return new ProxyError('UPSTREAM_TIMEOUT', 'The provider sent no headers in time.', { cause });
+  }
+  if (cause instanceof NetworkProxyError) {
+    const late = cause.code === 'PROXY_TIMEOUT' ? 'UPSTREAM_TIMEOUT' : 'UPSTREAM_UNREACHABLE';
+    const message = `The provider could not be reached (${cause.code}): ${cause.message}.`;
+    return new ProxyError(late, message, { cause });
   }
   if (cause instanceof AddressRefusedError) {
     return new ProxyError('UPSTREAM_ADDRESS_REFUSED', cause.message, { cause });

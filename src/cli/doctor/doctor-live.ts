@@ -56,13 +56,13 @@ export async function checkProviders(
   open: OpenUpstream,
 ): Promise<AskedProviders> {
   const upstreams = await readableUpstreams(environment);
-  const hosts = [...new Set(upstreams.map(originOf))];
-  const upstreamsAt = (host: string) => upstreams.filter((one) => originOf(one) === host);
-  const asked = await Promise.all(hosts.map((host) => askHost(upstreamsAt(host), open)));
-  const answers = asked.flatMap((one) => one.asked);
-  const network = asked.flatMap((one) => one.network);
-  const checks = [...network, ...answers.flatMap((one) => one.checks), ...checkClock(answers)];
-  const dead = answers.filter(({ isAway }) => isAway);
+  const [{ checks: network, reached }, all] = await Promise.all([
+    checkNetwork(upstreams, Date.now()),
+    Promise.all(upstreams.map((upstream) => ask(upstream, open))),
+  ]);
+  const asked = toldOnce(all, reached);
+  const checks = [...network, ...asked.flatMap((one) => one.checks), ...checkClock(asked)];
+  const dead = asked.filter(({ isAway }) => isAway);
   return { checks, unreachable: new Set(dead.map(({ name }) => name)) };
 }
 
@@ -72,23 +72,19 @@ export interface AskedProviders {
   readonly unreachable: ReadonlySet<string>;
 }
 
-function originOf({ baseUrl }: UpstreamSettings): string {
-  return new URL(baseUrl).origin;
-}
-
-/** All providers at one host. A host that cannot be reached is one problem, not one for each of them. */
-async function askHost(
-  upstreams: readonly UpstreamSettings[],
-  open: OpenUpstream,
-): Promise<{ readonly network: readonly Check[]; readonly asked: readonly Asked[] }> {
-  const [network, asked] = await Promise.all([
-    checkNetwork(upstreams, Date.now()),
-    Promise.all(upstreams.map((upstream) => ask(upstream, open))),
-  ]);
-  const first = asked.find(({ isAway }) => isAway);
-  const teller = network.some(({ level }) => level === 'problem') ? undefined : first;
-  const told = asked.map((one) => (one.isAway && one !== teller ? { ...one, checks: [] } : one));
-  return { network, asked: told };
+/** A host that cannot be reached is one problem, not one for each provider there and the way to it. */
+function toldOnce(
+  asked: readonly Asked[],
+  reached: (baseUrl: string) => boolean,
+): readonly Asked[] {
+  const told = new Set<string>();
+  return asked.map((one) => {
+    const { origin } = new URL(one.baseUrl);
+    if (!one.isAway) return one;
+    if (!reached(one.baseUrl) || told.has(origin)) return { ...one, checks: [] };
+    told.add(origin);
+    return one;
+  });
 }
 
 /** Each by itself: what is wrong with one says nothing about the others. */
@@ -104,6 +100,7 @@ export async function readableUpstreams(
 
 interface Asked {
   readonly name: string;
+  readonly baseUrl: string;
   readonly checks: readonly Check[];
   /** No request came through to it. */
   readonly isAway: boolean;
@@ -111,14 +108,17 @@ interface Asked {
 }
 
 async function ask(upstream: UpstreamSettings, open: OpenUpstream): Promise<Asked> {
-  const { name } = upstream;
+  const { name, baseUrl } = upstream;
   const key = await checkKey(upstream, open);
   const first = checkOf(upstream, key);
   const clock = key.clockAheadMs === undefined ? {} : { clockAheadMs: key.clockAheadMs };
   const isAway = key.state === 'unreachable' || key.state === 'not_allowed';
-  if (isAway || key.state === 'refused') return { name, checks: [first], isAway, ...clock };
+  if (isAway || key.state === 'refused') {
+    return { name, baseUrl, checks: [first], isAway, ...clock };
+  }
   const dialect = await checkDialect(upstream, open);
-  return { name, checks: [first, dialectOf(upstream, dialect)], isAway, ...clock };
+  const checks = [first, dialectOf(upstream, dialect)];
+  return { name, baseUrl, checks, isAway, ...clock };
 }
 
 function dialectOf(

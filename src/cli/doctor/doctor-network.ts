@@ -9,28 +9,77 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Certificates that renew themselves do so 30 days ahead; one that has not is about to end. */
 const VALID_DAYS_MIN = 14;
 
-export interface Place {
-  readonly name: string;
-  readonly baseUrl: string;
-  readonly allowPrivate: boolean;
+type Place = Pick<UpstreamSettings, 'name' | 'baseUrl' | 'allowPrivate' | 'proxy'>;
+
+interface Looked {
+  readonly place: Place;
+  readonly probe: EndpointProbe;
 }
 
-export function checkNetwork(
+export async function checkNetwork(
   upstreams: readonly UpstreamSettings[],
   now: number,
-): Promise<readonly Check[]> {
+): Promise<{ readonly checks: readonly Check[]; reached: (baseUrl: string) => boolean }> {
   const places = new Map(upstreams.map((one) => [new URL(one.baseUrl).origin, one]));
-  return Promise.all([...places.values()].map((place) => checkPlace(place, now)));
+  const looked = await Promise.all(
+    [...places.values()].map(async (place): Promise<Looked> => {
+      return { place, probe: await probeEndpoint(new URL(place.baseUrl), place) };
+    }),
+  );
+  const isDead = new Set(
+    looked
+      .filter(({ probe }) => probe.failure !== undefined)
+      .map(({ place }) => new URL(place.baseUrl).origin),
+  );
+  const checks = looked.filter((one) => !isStopped(one)).map((one) => checkPlace(one, now));
+  return {
+    checks: [...checks, ...checkProxies(looked.filter(isStopped))],
+    reached: (baseUrl) => !isDead.has(new URL(baseUrl).origin),
+  };
 }
 
-async function checkPlace(place: Place, now: number): Promise<Check> {
+function isStopped({ probe }: Looked): boolean {
+  return probe.failure?.step === 'proxy';
+}
+
+/** What one network proxy does to several hosts is told once. */
+function checkProxies(stopped: readonly Looked[]): readonly Check[] {
+  const groups = new Map<string, readonly Looked[]>();
+  for (const one of stopped) {
+    const key = `${one.place.proxy?.origin ?? ''} ${one.probe.failure?.code ?? ''}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups].map(([key, group]): Check => {
+    const [origin = '', code = ''] = key.split(' ');
+    const hosts = group.map(({ place }) => new URL(place.baseUrl).host);
+    const found = `${hosts.join(', ')} through ${origin}: ${meaningOf(code)}`;
+    return { level: 'problem', subject: 'Network', found, fix: proxyFix(code, origin, hosts) };
+  });
+}
+
+function proxyFix(code: string, origin: string, hosts: readonly string[]): string {
+  const around = `a host that needs no proxy: NO_PROXY=${hosts.join(',')}`;
+  if (code.startsWith('PROXY_CREDENTIALS')) {
+    const whole = origin.replace('://', '://USER:PASSWORD@');
+    return `Where svc start runs: export HTTPS_PROXY=${whole}, with %40 for @ and %3A for : in them`;
+  }
+  if (code === 'PROXY_FORBIDDEN' || code === 'PROXY_HOST_UNREACHABLE') {
+    return `Ask whoever runs the proxy to let ${hosts.join(', ')} through, or check how the host is written; ${around}`;
+  }
+  return `Set HTTPS_PROXY, or "proxy" in the upstream, to the right address where svc start runs; ${around}`;
+}
+
+function checkPlace({ place, probe }: Looked, now: number): Check {
   const url = new URL(place.baseUrl);
-  const probe = await probeEndpoint(url, place.allowPrivate);
   const { failure } = probe;
   if (failure !== undefined) return failed(place, probe, failure);
   const { tls, classes = [] } = probe;
   const count = `${probe.addressCount} ${probe.addressCount === 1 ? 'address' : 'addresses'}`;
-  const where = `${url.host}: ${count} (${classes.join(', ')})`;
+  const way =
+    place.proxy === undefined
+      ? `${count} (${classes.join(', ')})`
+      : `through the network proxy ${place.proxy.origin}`;
+  const where = `${url.host}: ${way}`;
   if (tls === undefined) return { level: 'ok', subject: 'Network', found: `${where}, no TLS` };
   const until = Number.isNaN(tls.validUntil) ? '?' : new Date(tls.validUntil).toISOString();
   const found = `${where}, ${tls.protocol}, certificate until ${until.slice(0, 10)}`;
@@ -41,7 +90,7 @@ async function checkPlace(place: Place, now: number): Promise<Check> {
 }
 
 function failed(
-  { name, baseUrl }: Place,
+  { name, baseUrl, proxy }: Place,
   { classes = [] }: EndpointProbe,
   { step, code }: NonNullable<EndpointProbe['failure']>,
 ): Check {
@@ -57,8 +106,10 @@ function failed(
       : `svc setup --yes --upstream ${name} --allow-private`;
     return { level, subject, found, fix };
   }
-  const found = `${host}: ${meaningOf(code)}`;
   const isTrust = /CERT|SIGNED|VERIFY|ISSUER/.test(code);
+  const opener =
+    isTrust && proxy !== undefined ? `; the network proxy ${proxy.origin} seems to open TLS` : '';
+  const found = `${host}: ${meaningOf(code)}${opener}`;
   const look = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
   const right = `svc setup --yes --upstream ${name} --base-url https://…`;
   const fix = isTrust

@@ -1,3 +1,4 @@
+import { proxyFaultText } from '../../adapters/network/tunnel-connector.ts';
 import { wholeBody } from '../../adapters/network/whole-answer.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
@@ -155,17 +156,18 @@ export function failureOf(error: unknown, who: string): KeyCheck {
     const found = 'its address is private, and svc reaches those only where it is told to';
     return { state: 'not_allowed', found };
   }
-  if (error.code === 'UPSTREAM_TIMEOUT') {
+  const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(error.message)?.[1];
+  if (error.code === 'UPSTREAM_TIMEOUT' && code === undefined) {
     return { state: 'unreachable', found: `${who} does not answer in time` };
   }
-  const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(error.message)?.[1];
   return { state: 'unreachable', found: code === undefined ? error.message : meaningOf(code) };
 }
 
 const MEANINGS: Readonly<Record<string, string>> = {
   ETIMEOUT: 'it does not answer in time',
   UND_ERR_CONNECT_TIMEOUT: 'it does not answer in time',
-  ENOTFOUND: 'its name is not known: no network, or a slip in the URL',
+  ENOTFOUND:
+    'its name is not known: there is no network, the network needs a proxy (HTTPS_PROXY), or the host is misspelt',
   EAI_AGAIN: 'its name cannot be looked up now: no network?',
   ECONNREFUSED: 'nobody listens at that address',
   ECONNRESET: 'the connection was cut',
@@ -180,6 +182,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 };
 
 export function meaningOf(code: string): string {
-  const meaning = Object.hasOwn(MEANINGS, code) ? MEANINGS[code] : undefined;
+  const meaning =
+    proxyFaultText(code) ?? (Object.hasOwn(MEANINGS, code) ? MEANINGS[code] : undefined);
   return meaning === undefined ? `it cannot be reached (${code})` : `${meaning} (${code})`;
 }

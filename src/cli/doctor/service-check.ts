@@ -1,3 +1,4 @@
+import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { type KeyCheck, meaningOf } from './key-check.ts';
@@ -11,6 +12,7 @@ export interface ServicePlace {
   readonly baseUrl: string;
   readonly serviceKey: string;
   readonly allowPrivate?: boolean;
+  readonly proxy?: NetworkProxy;
 }
 
 // A memory that needs seconds would be left out of every request.
@@ -18,11 +20,17 @@ const ANSWER_MS = 5000;
 const WHO = 'the memory service';
 
 export async function checkService(place: ServicePlace): Promise<KeyCheck> {
-  const { baseUrl, serviceKey } = place;
+  const { baseUrl, serviceKey, proxy } = place;
   const allowPrivate = place.allowPrivate === true || isOwnMachineUrl(baseUrl);
   const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
   const service = openHostedMemory({
-    settings: { kind: 'hosted', baseUrl, serviceKey, allowPrivate },
+    settings: {
+      kind: 'hosted',
+      baseUrl,
+      serviceKey,
+      allowPrivate,
+      ...(proxy === undefined ? {} : { proxy }),
+    },
     recallMs: ANSWER_MS,
     report: () => undefined,
   });

@@ -28,7 +28,10 @@ Examples:
   $ SVC_PORT=9000 svc start
 
 With no configuration and ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment, start makes one
-that names those variables.`,
+that names those variables.
+
+On a company network, start reaches providers through HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or through
+"proxy" in an upstream. It trusts further certificates by NODE_EXTRA_CA_CERTS. See docs/networks.md.`,
     )
     .action(async (options: Omit<StartOptions, 'flags'> & RawFlags & { detach?: boolean }) => {
       const flags = flagsOf(options);

@@ -3,7 +3,7 @@ import { lstat, mkdir, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Environment } from '../../core/settings/config-values.ts';
+import { namedVariable, type Environment } from '../../core/settings/config-values.ts';
 import {
   LAUNCHD_LABEL,
   launchdPlist,
@@ -12,7 +12,8 @@ import {
 } from '../../core/foreign/unit-text.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { keyVariables } from '../setup/missing-upstream.ts';
+import { withoutCredentials } from '../../core/settings/network-proxy.ts';
+import { keyVariables, storedUpstreams } from '../setup/missing-upstream.ts';
 
 /** `svc unit`: the proxy as a service of the user's own, started with the session. */
 
@@ -40,7 +41,11 @@ export async function installUnit(
   parts: UnitParts,
 ): Promise<ExitCode> {
   const { environment, terminal } = context;
-  const manager = managerFor(environment, parts);
+  const ofUpstreams = (await storedUpstreams(environment)).map((one) =>
+    namedVariable(one['proxy']),
+  );
+  const proxies = [...PROXIES, ...ofUpstreams.filter((name) => name !== undefined)];
+  const manager = managerFor(environment, parts, proxies);
   if (print === true) {
     terminal.out(manager.text.trimEnd());
     return 0;
@@ -52,6 +57,15 @@ export async function installUnit(
   if (fromShell.length > 0) {
     terminal.warn(
       `A service does not see the variables of your shell: ${fromShell.join(', ')}. Put the key into the file with: svc setup`,
+    );
+  }
+  const bare = proxies.filter((name) => {
+    const value = environment[name] ?? '';
+    return value.includes('@') && withoutCredentials(value) !== '';
+  });
+  if (bare.length > 0) {
+    terminal.warn(
+      `${bare.join(', ')} holds a user name and password, which are left out of the unit. Add them to the file yourself, after: chmod 600 ${manager.file}`,
     );
   }
   await runAll(manager.install);
@@ -85,8 +99,13 @@ export async function uninstallUnit(context: CommandContext, parts: UnitParts): 
   return 0;
 }
 
-function managerFor(environment: Environment, parts: UnitParts): Manager {
-  const facts: UnitFacts = { ...parts, environment: keptVariables(environment) };
+function managerFor(
+  environment: Environment,
+  parts: UnitParts,
+  proxies: readonly string[] = [],
+): Manager {
+  const variables = [...keptVariables(environment), ...networkVariables(environment, proxies)];
+  const facts: UnitFacts = { ...parts, environment: variables };
   const home = environment['HOME'] || homedir();
   if (parts.platform === 'linux') {
     const shared = environment['XDG_CONFIG_HOME'] ?? '';
@@ -119,12 +138,33 @@ function managerFor(environment: Environment, parts: UnitParts): Manager {
 
 /** Where the configuration and the data are must not change with who starts the proxy. */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
-  const names = ['SVC_CONFIG_HOME', 'SVC_DATA_HOME', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
+  const names = [
+    'SVC_CONFIG_HOME',
+    'SVC_DATA_HOME',
+    'XDG_CONFIG_HOME',
+    'XDG_DATA_HOME',
+    'NODE_EXTRA_CA_CERTS',
+  ];
   return names.flatMap((name) => {
     const value = environment[name] ?? '';
     // A value that is no path, or that would end a line of the unit, is dropped.
     return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
   });
+}
+
+const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
+
+/** The network's proxies, never with a user name or password, and the hosts that need none. */
+function networkVariables(
+  environment: Environment,
+  proxies: readonly string[],
+): readonly (readonly [string, string])[] {
+  const ways = proxies.map((name) => [name, withoutCredentials(environment[name] ?? '')] as const);
+  const spared = ['NO_PROXY', 'no_proxy'].map((name) => {
+    const value = environment[name] ?? '';
+    return [name, /^[\u0020-\u007e]{1,4096}$/.test(value) ? value : ''] as const;
+  });
+  return [...new Map([...ways, ...spared])].filter(([, value]) => value !== '');
 }
 
 // A service manager answers at once; one that asks for a password never does.

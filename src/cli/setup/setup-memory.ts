@@ -50,6 +50,7 @@ export async function chooseMemory(
     baseUrl,
     serviceKey,
     ...(allowPrivate === undefined ? {} : { allowPrivate }),
+    ...(isSame && before['proxy'] !== undefined ? { proxy: before['proxy'] } : {}),
   };
 }
 

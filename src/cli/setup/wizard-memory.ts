@@ -2,7 +2,8 @@ import input from '@inquirer/input';
 import select from '@inquirer/select';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
-import { namedVariable } from '../../core/settings/config-values.ts';
+import { Findings, namedVariable } from '../../core/settings/config-values.ts';
+import { readNetworkProxy } from '../../core/settings/network-proxy.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { checkService, type ServicePlace } from '../doctor/service-check.ts';
@@ -64,7 +65,12 @@ async function askService(memory: Draft, scene: Scene): Promise<Draft | undefine
     // An address of the person's own network, typed as such, is meant as such.
     const isOwn = 'allowed' in parseServiceUrl(baseUrl);
     const isKept = memory['baseUrl'] === baseUrl && memory['allowPrivate'] === true;
-    const place = { baseUrl, ...(isOwn || isKept ? { allowPrivate: true } : {}) };
+    const isSame = memory['baseUrl'] === baseUrl && memory['proxy'] !== undefined;
+    const place = {
+      baseUrl,
+      ...(isOwn || isKept ? { allowPrivate: true } : {}),
+      ...(isSame ? { proxy: memory['proxy'] } : {}),
+    };
     const next = await judge({ ...place, serviceKey }, scene);
     if (next === 'leave') return undefined;
     if (next === 'keep') return { kind: 'hosted', ...place, serviceKey };
@@ -72,16 +78,21 @@ async function askService(memory: Draft, scene: Scene): Promise<Draft | undefine
 }
 
 async function judge(
-  { serviceKey, ...place }: Omit<ServicePlace, 'serviceKey'> & { readonly serviceKey: unknown },
+  draft: Omit<ServicePlace, 'serviceKey' | 'proxy'> & Readonly<Record<'serviceKey', unknown>>,
   scene: Scene,
 ): Promise<'keep' | 'again' | 'leave'> {
   const { terminal, environment } = scene.context;
-  const key = resolved(serviceKey, environment);
+  const key = resolved(draft.serviceKey, environment);
   if (key === undefined) {
     terminal.note('The key is not set in this shell, so it is not tried: svc start needs it.');
     return 'keep';
   }
-  terminal.note(`Trying the key: ${new URL(place.baseUrl).host} says what it may do …`);
+  const item: Record<string, unknown> = { ...draft };
+  const at = { path: 'memory', item, environment, findings: new Findings() };
+  const proxy = readNetworkProxy(at, draft.baseUrl);
+  const { baseUrl, allowPrivate = false } = draft;
+  const place = { baseUrl, allowPrivate, ...(proxy === undefined ? {} : { proxy }) };
+  terminal.note(`Trying the key: ${new URL(baseUrl).host} says what it may do …`);
   const { state, found } = await checkService({ ...place, serviceKey: key });
   if (state === 'accepted') {
     terminal.note(`ok: memory service: ${found}.`);

@@ -163,7 +163,8 @@ const ERRORS: Readonly<Record<ErrorCode, string>> = {
     'The provider’s name leads to an address that svc does not send keys to.',
   SHUTTING_DOWN: 'svc is stopping and takes no new requests.',
   TOO_BUSY: 'svc holds as many request bodies as it may.',
-  UPSTREAM_TIMEOUT: 'The provider sent no headers in time.',
+  UPSTREAM_TIMEOUT:
+    'The provider sent no headers in time, or the network proxy before it did not answer.',
   HTTP_VERSION_UNSUPPORTED: 'The request is in a version of HTTP that svc does not speak.',
 };
 

@@ -2,6 +2,7 @@ import { parseServiceKey } from '../memory-api/service-key.ts';
 import type { MemoryMode, MemorySettings, Settings, UpstreamSettings } from './settings.ts';
 import { type ProxyFlags, readProxySettings } from './config-proxy.ts';
 import { parseServiceUrl, readUpstreams } from './config-upstreams.ts';
+import { readNetworkProxy } from './network-proxy.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
 import {
   type Environment,
@@ -150,7 +151,7 @@ function readHostedMemory(
   environment: Environment,
   findings: Findings,
 ): MemorySettings | undefined {
-  findings.warnUnknown('memory', value, ['kind', 'baseUrl', 'serviceKey', 'allowPrivate']);
+  findings.warnUnknown('memory', value, ['kind', 'baseUrl', 'serviceKey', 'allowPrivate', 'proxy']);
   const stated = value['allowPrivate'];
   if (stated !== undefined && typeof stated !== 'boolean') {
     findings.problem('memory.allowPrivate', stated, 'true or false');
@@ -160,7 +161,10 @@ function readHostedMemory(
   const serviceKey = readServiceKey(value['serviceKey'], environment, findings);
   if ('allowed' in baseUrl || serviceKey === undefined) return undefined;
   const allowPrivate = stated === true || isOwnMachineUrl(baseUrl.url);
-  return { kind: 'hosted', baseUrl: baseUrl.url, serviceKey, allowPrivate };
+  const place = { path: 'memory', item: value, environment, findings };
+  const proxy = readNetworkProxy(place, baseUrl.url);
+  const own = { kind: 'hosted' as const, baseUrl: baseUrl.url, serviceKey, allowPrivate };
+  return proxy === undefined ? own : { ...own, proxy };
 }
 
 function readServiceKey(value: unknown, environment: Environment, findings: Findings) {

@@ -3,6 +3,7 @@ import type { DialectApi } from '../dialects/api.ts';
 import { apiOf } from '../dialects/apis.ts';
 import { type Login, LOGINS } from '../http/logins.ts';
 import { classOfHost } from './host-class.ts';
+import { readNetworkProxy } from './network-proxy.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
 import {
   COMPRESSION_MODES,
@@ -37,6 +38,7 @@ const KEYS = [
   'headers',
   'query',
   'allowPrivate',
+  'proxy',
   'compressionMode',
 ];
 
@@ -118,7 +120,12 @@ function readUpstream(place: Place): UpstreamSettings | undefined {
   if (auth === undefined || providerKey === undefined) return undefined;
   const own = { name, apiStyle, baseUrl, providerKey, auth, headers, query, allowPrivate };
   if (auth === 'client' && !isLoginUpstream(place, own)) return undefined;
-  return { ...own, ...(compressionMode === undefined ? {} : { compressionMode }) };
+  const proxy = readNetworkProxy(place, baseUrl);
+  return {
+    ...own,
+    ...(proxy === undefined ? {} : { proxy }),
+    ...(compressionMode === undefined ? {} : { compressionMode }),
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Dialect } from '../conversation/dialect.ts';
+import type { NetworkProxy } from './network-proxy.ts';
 
 /** The settings of one running proxy, after file, environment and flags have been joined. */
 export const MEMORY_MODES = ['off', 'read', 'write', 'read-write'] as const;
@@ -61,6 +62,8 @@ export interface UpstreamSettings {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly allowPrivate: boolean;
+  /** The network's own proxy on the way there. Absent: svc connects directly. */
+  readonly proxy?: NetworkProxy;
   /** Overrides `proxy.compressionMode` for this provider. */
   readonly compressionMode?: CompressionMode;
 }
@@ -73,6 +76,7 @@ export type MemorySettings =
       readonly serviceKey: string;
       /** The service stands in the person's own network or on this machine. */
       readonly allowPrivate: boolean;
+      readonly proxy?: NetworkProxy;
     };
 
 export interface Settings {
