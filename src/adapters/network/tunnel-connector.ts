@@ -95,7 +95,7 @@ function asking(
 ): Dispatcher.DispatchHandler {
   return {
     onRequestStart() {},
-    onRequestUpgrade(_controller, status, _headers, socket) {
+    onRequestUpgrade(_controller, status, ...[, socket]) {
       // undici hands over what its connector gave it, which is a socket.
       if (socket instanceof Socket && status >= 200 && status < 300) {
         settle(null, socket);
