@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { CommandContext } from './context.ts';
 import { runProgram } from './program/program.ts';
 import { addClientConfigCommands } from './program/program-client-config.ts';
+import { addOtherClients } from './program/program-other-clients.ts';
 import { addConfigCommands } from './program/program-config.ts';
 import { addMemoryCommands } from './program/program-memory.ts';
 import { addProxyCommands } from './program/program-proxy.ts';
@@ -17,6 +18,7 @@ export function run(argv: readonly string[]): Promise<number> {
   return runProgram(argv, (program, context, finish) => {
     addConfigCommands(program, context, finish);
     addClientConfigCommands(program, context);
+    addOtherClients(program, context);
     addProxyCommands(program, context, finish);
     addMemoryCommands(program, context);
     addServiceCommands(program, context, finish);

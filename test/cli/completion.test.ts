@@ -66,7 +66,7 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
         .toSorted();
     };
     expect(await proposed('stat')).toEqual(['stats', 'status', 'statusline']);
-    expect(await proposed('run', 'c')).toEqual(['claude', 'codex']);
+    expect(await proposed('run', 'c')).toEqual(['claude', 'cline', 'codex', 'continue', 'copilot']);
     expect(await proposed('memory', 'get', '--ar')).toEqual(['--around']);
     // Behind an argument, and behind an option with its value, the command is still known.
     expect(await proposed('memory', 'get', 'm_x', '--gr')).toEqual(['--grep']);

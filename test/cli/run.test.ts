@@ -196,8 +196,11 @@ test('a client that is not there is told with how to install it', async () => {
   const { code, stderr } = await runCli(['run', 'claude'], { home: at.home, env });
   expect(code).toBe(1);
   expect(stderr).toContain('npm install -g @anthropic-ai/claude-code');
-  const unknown = await runCli(['run', 'cline'], at);
-  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('claude and codex')]);
+  const unknown = await runCli(['run', 'aider'], at);
+  expect([unknown.code, unknown.stderr]).toEqual([
+    2,
+    expect.stringContaining('claude, codex, opencode'),
+  ]);
 });
 
 test('R28: the log and the file of a background proxy are private', async () => {

@@ -1,66 +1,204 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { parseJsonText } from '../../src/adapters/files/json-text.ts';
 import { clientEnvironment } from './support/claude-code.ts';
-import { documented, folderWithSvc } from './support/documented.ts';
-import { binaryOf, installedClient } from './support/installed-client.ts';
+import { folderWithSvc } from './support/documented.ts';
+import { type ClientName, binaryOf, installedClient } from './support/installed-client.ts';
 import { expectKeysInPlace } from './support/laws.ts';
-import { runProgram } from './support/program.ts';
+import { type ProgramEnd, runProgram } from './support/program.ts';
 import { type Stage, isKept, openStage } from './support/stage.ts';
 import { FACT, QUESTION, SECRET_OF_FACT } from './support/story.ts';
 
-// Each is 400 MB: they are installed only where that is asked for, or where they are already.
-const isAsked = process.env['SVC_TEST_ALL_CLIENTS'] === '1';
-const clients = {
-  opencode: await installedClient('opencode', { isOptional: !isAsked }),
-  cline: await installedClient('cline', { isOptional: !isAsked }),
-  node24: await installedClient('node24'),
-};
+/**
+ * The clients beside Claude Code and Codex, as `svc run` starts them and as `--write` leaves them: a fact
+ * stated in one session is recalled in the next, and only what the person typed is kept.
+ */
 
-describe.each(['opencode', 'cline'] as const)('docs/other-clients.md: %s', (name) => {
+interface Case {
+  readonly name: string;
+  readonly program: string;
+  readonly package: ClientName;
+  /** 100 to 400 MB: installed only where that is asked for, or where it is already. */
+  readonly isLarge: boolean;
+  readonly args: (prompt: string) => readonly string[];
+  /** Its file, and what a person has there; undefined where svc changes none. */
+  readonly file?: { readonly path: string; readonly text: string };
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const PI_TEXT = `{
+  "providers": {
+    "mine": { "baseUrl": "http://127.1.1.1:9", "apiKey": "X", "api": "openai-completions", "models": [{ "id": "m" }] }
+  }
+}
+`;
+
+const CASES: readonly Case[] = [
+  {
+    name: 'opencode',
+    program: 'opencode',
+    package: 'opencode',
+    isLarge: true,
+    args: (prompt) => ['run', '-m', 'anthropic/claude-sonnet-4-5', prompt],
+    file: {
+      path: '.config/opencode/opencode.json',
+      text: '{\n  // mine\n  "autoupdate": false,\n  "share": "disabled"\n}\n',
+    },
+    env: { OPENCODE_DISABLE_AUTOUPDATE: '1' },
+  },
+  {
+    name: 'pi',
+    program: 'pi',
+    package: 'pi',
+    isLarge: false,
+    args: (prompt) => ['-p', '--model', 'anthropic/claude-sonnet-4-5', prompt],
+    file: { path: '.pi/agent/models.json', text: PI_TEXT },
+    env: { PI_OFFLINE: '1' },
+  },
+  {
+    name: 'qwen',
+    program: 'qwen',
+    package: 'qwen',
+    isLarge: true,
+    args: (prompt) => ['-m', 'gpt-5', '-p', prompt],
+    file: { path: '.qwen/settings.json', text: '{\n  "env": { "MINE": "1" }\n}\n' },
+  },
+  {
+    name: 'copilot',
+    program: 'copilot',
+    package: 'copilot',
+    isLarge: true,
+    args: (prompt) => ['--model', 'claude-sonnet-4.5', '--allow-all-tools', '-p', prompt],
+    env: { COPILOT_OFFLINE: 'true' },
+  },
+  {
+    name: 'cline',
+    program: 'cline',
+    package: 'cline',
+    isLarge: true,
+    args: (prompt) => [prompt],
+  },
+  {
+    name: 'continue',
+    program: 'cn',
+    package: 'continue',
+    isLarge: true,
+    args: (prompt) => ['--config', 'svc.yaml', '-p', prompt],
+  },
+];
+
+const isAsked = process.env['SVC_TEST_ALL_CLIENTS'] === '1';
+const node24 = await installedClient('node24');
+const clients = new Map(
+  await Promise.all(
+    CASES.map(async ({ name, package: installed, isLarge }) => {
+      const client = await installedClient(installed, { isOptional: isLarge && !isAsked });
+      return [name, client] as const;
+    }),
+  ),
+);
+
+describe.each(CASES)('$name', (it) => {
+  const client = clients.get(it.name) ?? node24;
+
   beforeEach((context: TestContext) => {
-    const missing = clients[name].missing ?? clients.node24.missing;
+    const missing = client.missing ?? node24.missing;
     if (missing !== undefined) context.skip(missing);
   });
 
-  test('as it stands there, sessions go through svc and are remembered', async () => {
-    const stage = await openStage();
-    const folders = [
-      folderWithSvc(stage),
-      dirname(binaryOf(clients.node24, 'node')),
-      dirname(binaryOf(clients[name], name)),
-    ];
-    if (name === 'opencode') {
-      const file = join(stage.project, 'opencode.json');
-      writeFileSync(file, documented('other-clients.md', 'json', stage));
-    }
-    const script = documented('other-clients.md', `${name}.sh`, stage);
-    const say = async (prompt: string) => {
-      const env = {
-        ...stage.svc.env,
-        ...clientEnvironment(stage),
-        PATH: [...folders, process.env['PATH'] ?? ''].join(delimiter),
-        SVC_LOCAL_PROXY_TOKEN: stage.svc.token,
-        OPENCODE_DISABLE_AUTOUPDATE: '1',
-      };
-      const args = ['-c', script.replace('Where does staging run?', prompt)];
-      const end = await runProgram({ file: 'sh', args, folder: stage.project, env }).ended;
-      expect(end, end.stderr).toMatchObject({ status: 0 });
+  const run = (stage: Stage, args: readonly string[]): Promise<ProgramEnd> => {
+    const folders = [folderWithSvc(stage), dirname(binaryOf(node24, 'node'))];
+    const env = {
+      ...stage.svc.env,
+      ...clientEnvironment(stage),
+      ...it.env,
+      PATH: [...folders, dirname(binaryOf(client, 'any')), process.env['PATH'] ?? ''].join(
+        delimiter,
+      ),
     };
+    return runProgram({
+      file: 'sh',
+      args: ['-c', '"$0" "$@"', ...args],
+      folder: stage.project,
+      env,
+    }).ended;
+  };
+
+  test('svc run: session one states a fact, session two recalls it', async () => {
+    const stage = await openStage();
     onTestFinished(() => endLeftOvers(stage));
-    await say(`${FACT} [[final=Noted.]]`);
+    if (it.name === 'cline') {
+      const line = await run(stage, ['svc', 'print-config', 'cline', '--model', 'gpt-5']);
+      await expectDone(run(stage, ['sh', '-c', line.stdout]));
+    }
+    if (it.name === 'continue') {
+      const yaml = await run(stage, [
+        'svc',
+        'print-config',
+        'continue',
+        '--model',
+        'claude-sonnet-4-5',
+      ]);
+      writeFileSync(join(stage.project, 'svc.yaml'), yaml.stdout);
+    }
+    await expectDone(
+      run(stage, ['svc', 'run', it.name, '--', ...it.args(`${FACT} [[final=Noted.]]`)]),
+    );
     const from = stage.provider.records.length;
     expect(from).toBeGreaterThan(0);
-    if (name === 'opencode') {
-      await say(`${QUESTION} [[final=Asked.]]`);
-      const asked = stage.provider.records.slice(from).map(({ body }) => body.toString());
-      expect(asked.some((body) => body.includes(SECRET_OF_FACT))).toBe(true);
-    }
+    await expectDone(
+      run(stage, ['svc', 'run', it.name, '--', ...it.args(`${QUESTION} [[final=Asked.]]`)]),
+    );
+    const asked = stage.provider.records.slice(from).map(({ body }) => body.toString());
+    expect(asked.some((body) => body.includes(SECRET_OF_FACT))).toBe(true);
     expectKeysInPlace(stage);
+    expectOnlyTyped(await run(stage, ['svc', 'memory', 'list', '--json']));
     await stage.svc.stop();
     expect(isKept(stage, SECRET_OF_FACT)).toBe(true);
   });
+
+  test('--write: the client in a plain shell goes through svc, and after --undo nothing of svc is left', async (context) => {
+    const { file } = it;
+    if (file === undefined) return context.skip(`svc changes no file of ${it.name}`);
+    const stage = await openStage();
+    onTestFinished(() => endLeftOvers(stage));
+    const path = join(stage.home, file.path);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, file.text);
+    await expectDone(run(stage, ['svc', 'print-config', it.name, '--write']));
+    expect(readFileSync(path, 'utf8')).not.toContain(stage.svc.token);
+    const args = it.args('Say this. [[final=through the proxy]]');
+    const said = await run(stage, [it.program, ...args]);
+    expect(said, said.stderr).toMatchObject({ status: 0 });
+    expect(said.stdout).toContain('through the proxy');
+    expectKeysInPlace(stage);
+    // opencode and Qwen Code write their own files anew: what they added stays, and so does the person's.
+    await expectDone(run(stage, ['svc', 'print-config', it.name, '--undo']));
+    const after = readFileSync(path, 'utf8');
+    expect(after).not.toContain('127.0.0.1');
+    expect(parseJsonText(after)).toMatchObject(parseJsonText(file.text) as object);
+  });
 });
+
+async function expectDone(ended: Promise<ProgramEnd>): Promise<void> {
+  const end = await ended;
+  expect(end, end.stderr).toMatchObject({ status: 0 });
+}
+
+/** Nothing of the client's own words: what is kept is what was typed and what was answered. */
+function expectOnlyTyped({ stdout }: ProgramEnd): void {
+  const records = JSON.parse(stdout) as readonly { readonly text: string }[];
+  // `opencode run` puts a prompt of several words into quotes.
+  const texts = records.map(({ text }) =>
+    text
+      .replaceAll(/ \[\[final=.*?\]\]/g, '')
+      .replace(/^"(.*)"$/s, '$1')
+      .trim(),
+  );
+  const known = [FACT, QUESTION, 'Noted.', 'Asked.'];
+  expect(texts.filter((text) => !known.includes(text))).toEqual([]);
+}
 
 /** Cline leaves a server running, whose arguments name this stage's own folder. */
 function endLeftOvers(stage: Stage): void {

@@ -9,7 +9,7 @@ import { type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
 export const CLAUDE: LaunchedClient = {
   program: 'claude',
   install: 'npm install -g @anthropic-ai/claude-code',
-  apiStyle: 'anthropic_messages',
+  dialects: ['anthropic_messages'],
   launch: (facts) => (takesLogin(facts.upstream) ? withLogin(facts) : withKey(facts)),
 };
 

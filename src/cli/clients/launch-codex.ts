@@ -16,7 +16,7 @@ import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from '
 export const CODEX: LaunchedClient = {
   program: 'codex',
   install: 'npm install -g @openai/codex',
-  apiStyle: 'openai_responses',
+  dialects: ['openai_responses'],
   async launch(facts) {
     const { environment, upstream } = facts;
     const isLogin = takesLogin(upstream);

@@ -10,8 +10,8 @@ export interface LaunchedClient {
   readonly program: string;
   /** The command that installs it. */
   readonly install: string;
-  /** The dialect that it speaks to svc. */
-  readonly apiStyle: Dialect;
+  /** The dialects that it can speak to svc, the best one first. */
+  readonly dialects: readonly [Dialect, ...Dialect[]];
   launch(facts: LaunchFacts): Promise<Launch> | Launch;
 }
 
@@ -21,8 +21,14 @@ export interface LaunchFacts {
   readonly port: number;
   readonly localToken: string;
   readonly environment: Environment;
-  /** The provider of the client's dialect as the configuration has it; undefined where there is none. */
+  /** The provider of the client's first dialect as the configuration has it; undefined where there is none. */
   readonly upstream: Draft | undefined;
+  /** All providers, as the configuration has them. */
+  readonly upstreams: readonly Draft[];
+  /** The person's own arguments. */
+  readonly args: readonly string[];
+  /** The script of this program. */
+  readonly script: string;
   /** The output of `PROGRAM --version`; '' where it prints nothing in time. */
   readonly version: () => Promise<string>;
 }

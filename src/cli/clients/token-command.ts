@@ -4,6 +4,7 @@ import { findProgram } from '../../adapters/foreign/client-files.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
+import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { clientHome } from './client-home.ts';
 
 /**
@@ -16,6 +17,11 @@ export function tokenCommand(environment: Environment, script: string): readonly
   // Windows has no env; there the client must be started with the same variables.
   if (folders.length === 0 || process.platform === 'win32') return words;
   return ['env', ...folders, ...words];
+}
+
+/** For a client that gives the command to a shell. */
+export function commandLine(words: readonly string[]): string {
+  return words.map((one) => (/^[\w./:=@-]+$/.test(one) ? one : shellQuote(one, 'sh'))).join(' ');
 }
 
 /** A proxy that the command starts must use the same configuration and the same memory. */

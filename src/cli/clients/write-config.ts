@@ -6,9 +6,14 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { isBuiltInConfigurable } from './launch-codex.ts';
 import { takesLogin } from './launch.ts';
 import { versionOf } from './client-version.ts';
-import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { claudeFile } from './claude-file.ts';
-import { type ClientFileForm, undoClientFile, writeClientFile } from './client-file.ts';
+import {
+  type ClientFileForm,
+  type Undone,
+  undoClientFile,
+  writeClientFile,
+  type Written,
+} from './client-file.ts';
 import { addressOf, loopbackVariables } from './client-variables.ts';
 import { builtInBlock, codexFile, profileIn, providerBlock } from './codex-file.ts';
 import { codexTables } from './codex-tables.ts';
@@ -16,7 +21,7 @@ import type { CommandContext } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { keyVariables, noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
 import { type CodexOptions, codexName, noteFor, noteProxy, requireOpenAi } from './print-config.ts';
-import { tokenCommand } from './token-command.ts';
+import { commandLine, tokenCommand } from './token-command.ts';
 
 /**
  * `svc print-config codex|claude --write` and `--undo`: the client's own file, so that the client
@@ -89,7 +94,7 @@ export async function writeClaudeConfig(
     ...loopbackVariables(access.host, environment),
   ] as const;
   const settings = [
-    ...(isLogin ? [] : [{ path: ['apiKeyHelper'], value: command.map(word).join(' ') }]),
+    ...(isLogin ? [] : [{ path: ['apiKeyHelper'], value: commandLine(command) }]),
     ...variables.map(([name, value]) => ({ path: ['env', name], value })),
   ];
   const form = claudeFile(environment, settings);
@@ -127,11 +132,24 @@ async function isNewCodex(environment: Environment): Promise<boolean> {
 }
 
 async function write(
-  { form, client, baseUrl, asksToken }: Target,
-  { environment, terminal }: CommandContext,
+  target: Target,
+  context: CommandContext,
   options: WriteOptions,
 ): Promise<void> {
-  const { path, outcome } = await writeClientFile(form, dataFolder(environment));
+  const written = await writeClientFile(target.form, dataFolder(context.environment));
+  await noteWritten(target, written, { context, options });
+}
+
+export interface Asked {
+  readonly context: CommandContext;
+  readonly options: Pick<WriteOptions, 'quiet'>;
+}
+
+export async function noteWritten(
+  { form, client, baseUrl, asksToken }: Target,
+  { path, outcome }: Written,
+  { context: { environment, terminal }, options }: Asked,
+): Promise<void> {
   const note = noteFor(options, terminal);
   note(outcome === 'written' ? `Changed ${path}.` : `${path} says so already.`);
   note(`${client} uses ${baseUrl} now, however it is started.`);
@@ -147,7 +165,7 @@ async function write(
 }
 
 /** The client's file names this program: one that may be gone tomorrow is no good there. */
-function warnOfNpx(command: readonly string[], { terminal }: CommandContext): void {
+export function warnOfNpx(command: readonly string[], { terminal }: CommandContext): void {
   if (!command.some((one) => /[\\/]_npx[\\/]/.test(one))) return;
   terminal.warn('svc runs from the cache of npx, which npm empties now and then.');
   terminal.note('  Install it, then write again: npm install -g svc-local-proxy');
@@ -162,14 +180,16 @@ const OUTCOMES = {
 
 async function undo(
   form: ClientFileForm,
-  { environment, terminal }: CommandContext,
+  context: CommandContext,
   options: WriteOptions,
 ): Promise<void> {
-  const { path, outcome } = await undoClientFile(form, dataFolder(environment));
-  noteFor(options, terminal)(`${path} ${OUTCOMES[outcome]}`);
+  const undone = await undoClientFile(form, dataFolder(context.environment));
+  noteUndone(undone, { context, options });
 }
 
-/** The client gives the command to a shell. */
-function word(text: string): string {
-  return /^[\w./:=@-]+$/.test(text) ? text : shellQuote(text, 'sh');
+export function noteUndone(
+  { path, outcome }: Undone,
+  { context: { terminal }, options }: Asked,
+): void {
+  noteFor(options, terminal)(`${path} ${OUTCOMES[outcome]}`);
 }

@@ -1,3 +1,4 @@
+import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { Command } from 'commander';
 import { DIALECTS } from '../../core/conversation/dialect.ts';
 import { STATE_TEXTS } from '../../core/plan/states.ts';
@@ -49,7 +50,7 @@ export function printCompletion(
 
 /** The arguments of a command besides svc's own commands. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
-  run: ['claude', 'codex'],
+  run: ['claude', 'codex', ...OTHER_CLIENTS.map(({ name }) => name)],
   completion: SHELLS,
   explain: STATE_TEXTS.map(({ name }) => name),
 };

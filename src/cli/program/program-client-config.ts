@@ -92,7 +92,7 @@ interface WriteFlags {
   readonly undo?: boolean;
 }
 
-function isWriting({ write, undo }: WriteFlags): boolean {
+export function isWriting({ write, undo }: WriteFlags): boolean {
   if (write === true && undo === true) {
     throw new CliError('--write and --undo are opposites.', 'Give one of them.', 2);
   }

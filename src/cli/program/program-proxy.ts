@@ -21,7 +21,7 @@ function addRun(program: Command, context: CommandContext, finish: Finish): void
   program
     .command('run')
     .description('Run a client through the proxy; starts the proxy where none runs, edits no file')
-    .argument('<client>', 'claude or codex')
+    .argument('<client>', 'claude, codex, opencode, pi, qwen, copilot, cline or continue')
     .argument('[args...]', "the client's own arguments")
     .allowUnknownOption()
     .passThroughOptions()
@@ -32,6 +32,7 @@ Examples:
   $ svc run claude
   $ svc run claude -- --resume
   $ svc run codex -- exec "explain this repository"
+  $ svc run opencode -- run "explain this repository"
 
 The client gets its terminal, its signals and its exit code as if svc were not there. The proxy goes
 on when the client has ended: stop it with svc stop.`,

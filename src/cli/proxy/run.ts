@@ -8,13 +8,15 @@ import { CliError } from '../cli-error.ts';
 import { versionOf } from '../clients/client-version.ts';
 import { CLAUDE } from '../clients/launch-claude.ts';
 import { CODEX } from '../clients/launch-codex.ts';
+import { launchedOther } from '../clients/launch-other.ts';
 import type { LaunchedClient } from '../clients/launch.ts';
+import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { CommandContext } from '../context.ts';
-import { noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
+import { noteMissingUpstream, storedUpstreams } from '../setup/missing-upstream.ts';
 import { ensureProxy, type ProxyProcess } from './proxy-process.ts';
 
 /**
- * `svc run claude|codex`: starts the client, with the proxy's address in its environment and
+ * `svc run CLIENT`: starts the client, with the proxy's address in its environment and
  * arguments. No file of the client's is touched. Its terminal, its signals and its exit code are
  * its own.
  */
@@ -26,7 +28,11 @@ export interface RunRequest {
 }
 
 /** Every client that `svc run` knows, by the name that a person types. */
-const CLIENTS: Readonly<Record<string, LaunchedClient>> = { claude: CLAUDE, codex: CODEX };
+const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
+  claude: CLAUDE,
+  codex: CODEX,
+  ...Object.fromEntries(OTHER_CLIENTS.map((client) => [client.name, launchedOther(client)])),
+};
 
 /** Resolves with the client's exit code; 128 and the signal's number where a signal ended it. */
 export async function runClient(
@@ -37,8 +43,8 @@ export async function runClient(
   const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
   if (client === undefined) {
     throw new CliError(
-      `svc run knows ${Object.keys(CLIENTS).join(' and ')}.`,
-      'For another client see: svc print-config --help',
+      `svc run knows ${Object.keys(CLIENTS).join(', ')}.`,
+      'Any other client takes the address that svc status shows and the token of: svc config token',
       2,
     );
   }
@@ -52,14 +58,21 @@ export async function runClient(
   if (proxy.isNew) {
     terminal.note(`svc listens on ${urlOf(proxy.proxy)}; stop it with: svc stop`);
   }
-  await noteMissingUpstream(environment, client.apiStyle, (line) => terminal.warn(line));
+  const upstreams = await storedUpstreams(environment);
+  const upstream = upstreams.find((one) => one['apiStyle'] === client.dialects[0]);
+  if (upstream === undefined && client.dialects.length === 1) {
+    await noteMissingUpstream(environment, client.dialects[0], (line) => terminal.warn(line));
+  }
   const { host, port } = proxy.proxy;
   const launch = await client.launch({
     host,
     port,
     localToken: proxy.localToken,
     environment,
-    upstream: await storedUpstream(environment, client.apiStyle),
+    upstream,
+    upstreams,
+    args,
+    script: parts.script,
     version: () => versionOf(program, environment),
   });
   for (const note of launch.notes) terminal.note(note);

@@ -17,9 +17,9 @@ import { parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import { claudeFile } from '../clients/claude-file.ts';
 import { type ClientFileForm, undoClientFile } from '../clients/client-file.ts';
 import { codexFile, providerBlock } from '../clients/codex-file.ts';
+import { jsonSettings } from '../clients/json-settings.ts';
 import type { CommandContext } from '../context.ts';
 import { findProxies, type Proxies } from '../proxy/own-proxies.ts';
 import { stop } from '../proxy/status.ts';
@@ -145,10 +145,11 @@ async function changedClientFiles(
   const records = (await new UndoRecords(data).all()).map(parseClientRecord);
   return records.flatMap((record) => {
     if (record === undefined) return [];
-    const folder = dirname(record.path);
-    const isClaude = basename(record.path).endsWith('.json');
-    if (isClaude) return [claudeFile({ ...environment, CLAUDE_CONFIG_DIR: folder }, [])];
-    return [codexFile({ ...environment, CODEX_HOME: folder }, providerBlock([]))];
+    const { path } = record;
+    // Every client but Codex keeps its settings in JSON.
+    const isJson = /\.jsonc?$/.test(path);
+    if (isJson) return [jsonSettings({ path, command: 'svc print-config', settings: [] })];
+    return [codexFile({ ...environment, CODEX_HOME: dirname(path) }, providerBlock([]))];
   });
 }
 

@@ -24,6 +24,10 @@ export const CLIENT_PACKAGES = {
   },
   opencode: { 'opencode-ai': '1.18.33' },
   cline: { cline: '3.0.65' },
+  pi: { '@mariozechner/pi-coding-agent': '0.73.1' },
+  qwen: { '@qwen-code/qwen-code': '0.24.4' },
+  copilot: { '@github/copilot': '1.0.102' },
+  continue: { '@continuedev/cli': '1.5.47' },
 } as const satisfies Record<string, Readonly<Record<string, string>>>;
 
 export type ClientName = keyof typeof CLIENT_PACKAGES;

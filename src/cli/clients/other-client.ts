@@ -1,0 +1,75 @@
+import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { JsonChange } from '../../core/foreign/client-change.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+
+/** One row of the table of clients beside Claude Code and Codex. */
+
+export interface OtherClient {
+  /** As a person types it. */
+  readonly name: string;
+  readonly title: string;
+  /** The name in the search path. */
+  readonly program: string;
+  /** The command that installs it. */
+  readonly install: string;
+  /** The dialects that it can speak to svc, the best one first. */
+  readonly dialects: readonly [Dialect, ...Dialect[]];
+  /** For `svc run`. The token is in SVC_LOCAL_PROXY_TOKEN besides. Throws CliError where it cannot be done. */
+  launch(facts: OtherLaunchFacts): OtherLaunch;
+  /** For `svc print-config`: complete, and without the token wherever the client can read a variable. */
+  print(facts: ClientFacts): Printed;
+  /** For `--write`; a client without it keeps no settings that svc could change. */
+  readonly file?: OtherFile;
+}
+
+export interface ClientFacts {
+  /** The proxy, without /v1. */
+  readonly url: string;
+  /** The same with a token for model routes in its path: for files that can run no command. */
+  readonly urlWithToken: string;
+  readonly environment: Environment;
+  /** Those of the client's dialects that have a provider with a key. At least one. */
+  readonly spoken: readonly Dialect[];
+  /** The model that the person named, without a provider's name. */
+  readonly model: string | undefined;
+}
+
+export interface OtherLaunchFacts extends ClientFacts {
+  readonly localToken: string;
+  /** The person's own arguments. */
+  readonly args: readonly string[];
+  /** The folder of this program's own scripts. */
+  readonly scripts: string;
+}
+
+export interface OtherLaunch {
+  readonly args: readonly string[];
+  /** Over those of the shell; undefined takes one away. */
+  readonly variables: Environment;
+}
+
+export interface Printed {
+  readonly text: string;
+  /** Where the text belongs, and what else to do. */
+  readonly notes: readonly string[];
+}
+
+export interface OtherFile {
+  path(environment: Environment): string;
+  settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
+  /** The client runs the token command, which starts the proxy where none runs. */
+  readonly asksToken: boolean;
+}
+
+export interface FileFacts extends ClientFacts {
+  /** Prints the local token and starts the proxy. */
+  readonly tokenCommand: string;
+}
+
+/** The model behind `-m`, `--model` or `--model=`, without the provider's name that svc gives it. */
+export function modelIn(args: readonly string[]): string | undefined {
+  const at = args.findIndex((arg) => arg === '-m' || arg === '--model');
+  const joined = args.find((arg) => arg.startsWith('--model='))?.slice('--model='.length);
+  const model = joined ?? (at === -1 ? undefined : args[at + 1]);
+  return model?.replace(/^svc\//, '');
+}

@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+import type { OtherOptions } from '../clients/other-config.ts';
+import { OTHER_CLIENTS } from '../clients/other-clients.ts';
+import type { CommandContext } from '../context.ts';
+import { isWriting } from './program-client-config.ts';
+
+/** Declares `svc print-config` for the clients of the table: a person runs it, so it may load more code. */
+export function addOtherClients(program: Command, context: CommandContext): void {
+  const command = program.commands.find((one) => one.name() === 'print-config');
+  if (command === undefined) return;
+  for (const client of OTHER_CLIENTS) {
+    const { name, title, file } = client;
+    const sub = command
+      .command(name)
+      .description(`Settings for ${title}`)
+      .option('--model <name>', 'the model, where the client must be told it')
+      .option('-q, --quiet', 'explain nothing');
+    if (file !== undefined) {
+      sub
+        .option('--write', "change the client's own file instead of printing")
+        .option('--undo', 'take out what --write put in');
+    }
+    sub.action(async (options: OtherOptions) => {
+      isWriting(options);
+      const { configureOther } = await import('../clients/other-config.ts');
+      await configureOther(client, options, context);
+    });
+  }
+}
