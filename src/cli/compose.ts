@@ -154,7 +154,7 @@ class Opened {
 
   async close(): Promise<void> {
     for (const part of this.#parts.splice(0)) {
-      // oxlint-disable-next-line no-await-in-loop -- What came later may still need what came before.
+      // oxlint-disable-next-line no-await-in-loop -- A later part may still need an earlier one.
       await part.close();
     }
   }

@@ -15,7 +15,7 @@ export interface ErrorContext {
   readonly version: string;
   /** Methods for the Allow header of a METHOD_NOT_ALLOWED. */
   readonly allow: string;
-  /** Names and values. What the handler has set already is told more exactly. */
+  /** Names and values. A header that the handler has set already is more exact, and stays. */
   readonly evidence: readonly string[];
 }
 

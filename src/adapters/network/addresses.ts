@@ -13,7 +13,7 @@ export interface AddressRule {
   readonly isSecure: boolean;
 }
 
-/** Ranges of ipaddr.js that are somebody's own network: RFC 1918, RFC 6598 (overlays), RFC 4193. */
+/** Ranges of ipaddr.js that are private networks: RFC 1918, RFC 6598 (overlays), RFC 4193. */
 const PRIVATE_RANGES: ReadonlySet<string> = new Set([
   'loopback',
   'private',
@@ -22,8 +22,8 @@ const PRIVATE_RANGES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Answer to whoever runs on the machine with that machine's cloud credentials: Azure, Alibaba, AWS
- * and Google. 169.254.169.254 and its like fall under the link-local range already.
+ * Addresses that give any program on the machine that machine's cloud credentials: Azure, Alibaba,
+ * AWS and Google. 169.254.169.254 and its like fall under the link-local range already.
  */
 const METADATA: ReadonlySet<string> = new Set([
   '168.63.129.16',
@@ -50,7 +50,7 @@ export function mayResolve(hostname: string, rule: AddressRule): boolean {
   return place === 'public' || (place === 'own' && rule.allowPrivate);
 }
 
-/** What kind of place an address is in, for people. */
+/** The kind of network that an address is in, for people. */
 export type AddressClass = 'public' | 'this machine' | 'a private network' | 'never allowed';
 
 export function classOf(address: string): AddressClass {
@@ -61,8 +61,8 @@ export function classOf(address: string): AddressClass {
 
 function isGlobal(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (ip.range() !== 'unicast') return false;
-  // The library calls the deprecated ::/96 (::7f00:1 is 127.0.0.1 to some stacks) unicast. What is
-  // assigned for global use lies in 2000::/3.
+  // The library calls the deprecated ::/96 (::7f00:1 is 127.0.0.1 to some stacks) unicast.
+  // Addresses assigned for global use are in 2000::/3.
   if (ip instanceof ipaddr.IPv6) return ((ip.parts[0] ?? 0) & 0xe000) === 0x2000;
   return true;
 }

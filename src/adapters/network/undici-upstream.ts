@@ -34,7 +34,9 @@ const CONNECTIONS_MAX = 512;
 /** Node's own 16 KiB is met by a provider behind two gateways that each add a security policy. */
 const HEADER_BYTES_MAX = 65_536;
 
-/** What may wait for `deliver()`: one read of a socket. Beyond it the provider is held back. */
+/**
+ * Bytes that may wait for `deliver()`: one read of a socket. Beyond it svc makes the provider wait.
+ */
 const WAITING_BYTES_MAX = 65_536;
 
 /**
@@ -193,7 +195,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    // 100 to 199 announce an answer. Nobody asked for them, and node:http clients ignore them.
+    // 100 to 199 announce an answer. No client asked for them, and node:http clients ignore them.
     if (status < 200) return;
     this.#status = status;
     this.#headers = textOf(controller.rawHeaders);

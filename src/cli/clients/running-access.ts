@@ -24,7 +24,7 @@ export async function runningAccess(
   return access.port === 0 ? undefined : access;
 }
 
-/** None where the data folder is not known: then the configuration is all there is. */
+/** No proxies where the data folder is unknown: then only the configuration is left. */
 function runsOf(environment: Environment): Promise<readonly RunFile[]> {
   try {
     return listRunFiles(dataFolder(environment));

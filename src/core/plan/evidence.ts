@@ -46,12 +46,12 @@ export function evidenceHeaders(evidence: Evidence): string[] {
   ];
 }
 
-/** What a request tells that svc does not read: no counts. */
+/** The evidence of a request that svc does not read: no counts. */
 export function relayedEvidence(facts: Omit<Evidence, 'memoryState' | 'plan'>): string[] {
   return stateHeaders({ ...facts, memoryState: 'off', plan: NOTHING_PLANNED });
 }
 
-/** What a model request tells that stopped before svc read it. */
+/** The evidence of a model request that stopped before svc read it. */
 export function unreadEvidence(facts: Omit<Evidence, 'memoryState' | 'plan'>): string[] {
   return evidenceHeaders({ ...facts, memoryState: 'off', plan: NOTHING_PLANNED });
 }
