@@ -29,6 +29,11 @@ export interface Memory {
    * in any order, none for the others. The proof is made from the stored text itself.
    */
   hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
+  /**
+   * Moves some of what one space holds to another, with its outputs and what was forgotten in it; all is
+   * moved once nothing is. The embedded store alone can: a service takes copies and forgets the others.
+   */
+  moveSome?(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved>;
   /** One of its proofs was false: whatever it says is not worth asking for, for so long. */
   distrust?(milliseconds: number): void;
   close(): Promise<void>;
@@ -36,6 +41,17 @@ export interface Memory {
 
 /** More than a person would choose from. */
 export const REFERENCES_MAX = 10;
+
+export interface SpaceMove {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** How many left their space. */
+export interface SpaceMoved {
+  readonly memories: number;
+  readonly outputs: number;
+}
 
 export interface HoldQuestion {
   readonly space: string;

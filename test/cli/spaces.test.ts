@@ -41,6 +41,12 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   expect(await spaceOf(shop)).toBe('team/a');
   expect((await svc('spaces', 'merge', 'team/b', 'team/a')).code).toBe(0);
   expect(await spaces()).toMatchObject([{ space: 'team/a', memories: 2 }]);
+  // What was moved can move back: the way there has left no trace of forgetting.
+  expect((await svc('spaces', 'rename', 'team/a', 'team/c')).code).toBe(0);
+  expect((await svc('spaces', 'rename', 'team/c', 'team/a')).stderr).toContain(
+    'Moved to team/a: 2.',
+  );
+  expect(await spaceOf(shop)).toBe('team/a');
   expect((await svc('spaces', 'join', 'team/a', other)).code).toBe(0);
   expect(await spaceOf(other)).toBe('team/a');
 });

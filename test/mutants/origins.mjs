@@ -144,4 +144,12 @@ export const ORIGINS = [
     test: 'test/adapters/store-projects.test.ts',
     only: 'R25',
   },
+  {
+    name: 'a rename brings back what was forgotten',
+    file: 'src/adapters/store/space-mover.ts',
+    from: 'this.#database.run(MOVE_TOMBSTONES, to, from, to, to);',
+    to: '',
+    test: 'test/adapters/space-mover.test.ts',
+    only: 'R26',
+  },
 ];

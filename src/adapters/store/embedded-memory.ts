@@ -11,6 +11,8 @@ import {
   type RecallAnswer,
   type RecallQuestion,
   type RecordKey,
+  type SpaceMove,
+  type SpaceMoved,
   type SpokenRecord,
   type StoredRecord,
 } from '../../ports/memory.ts';
@@ -89,6 +91,10 @@ export class EmbeddedMemory implements Memory {
       throw new MemoryError('unavailable', message, { cause });
     }
     return forgotten;
+  }
+
+  moveSome(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved> {
+    return this.#client.call('moveSome', move, signal);
   }
 
   /** Takes what quotes memories that are kept elsewhere out of what was placed; see StoreCalls. */

@@ -10,6 +10,8 @@ import type {
   RecallAnswer,
   RecallQuestion,
   RecordKey,
+  SpaceMove,
+  SpaceMoved,
   SpokenRecord,
   StoredRecord,
 } from '../../ports/memory.ts';
@@ -32,6 +34,7 @@ export interface StoreCalls {
   list(filter: ListFilter): readonly SpokenRecord[];
   references(start: string): readonly string[];
   forget(filter: ForgetFilter): number;
+  moveSome(move: SpaceMove): SpaceMoved;
   /** Keeps records out that are not held yet. Returns how many of them are new to it. */
   bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[]): number;
   /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */

@@ -27,6 +27,7 @@ import { Records, referencesIn } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { Search } from './search.ts';
 import { Signals } from './signals.ts';
+import { SpaceMover } from './space-mover.ts';
 import { LedgerTable, RequestTable } from './tables.ts';
 
 /**
@@ -106,6 +107,7 @@ export class Store {
     const records = new Records(database, () => signals.write());
     const possessions = new Possessions(database, [outputs, records]);
     const search = new Search(database, signals);
+    const mover = new SpaceMover(database);
     const ledger = new LedgerTable(database);
     const requests = new RequestTable(database);
     return {
@@ -116,6 +118,7 @@ export class Store {
       list: (filter) => records.list(filter),
       references: (start) => referencesIn(database, start),
       forget: (filter) => this.#forget({ database, records, outputs, ledger }, filter),
+      moveSome: (move) => mover.moveSome(move),
       bury: (given) => records.bury(given, Date.now()),
       forgetPlaced: (texts) => this.#forgetPlaced({ database, ledger }, texts),
       hold: (question) => possessions.hold(question, Date.now()),

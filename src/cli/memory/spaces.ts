@@ -1,4 +1,5 @@
 import { realpath } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { changeRegistry, readRegistry } from '../../adapters/projects/registry.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
@@ -13,6 +14,8 @@ import type { OpenStore } from '../compose-store.ts';
 /** `svc memory spaces`: which spaces there are, and which project belongs to which. */
 
 const PAGE = 500;
+/** Between two transactions: a process that waits for the lock looks for it every few milliseconds. */
+const REST_MS = 5;
 /** Half a million memories: more than anybody has. */
 const PAGES_MAX = 1000;
 
@@ -56,26 +59,28 @@ export async function joinSpace(
   context.terminal.note(`${root} belongs to ${space} now.`);
 }
 
-export interface SpaceMove {
+export interface SpaceChange {
   readonly from: string;
   readonly to: string;
   /** The other space may hold memories already. */
   readonly isMerge: boolean;
 }
 
-/** Each batch is kept in the other space before it leaves its own: nothing is lost in between. */
+/** Nothing is lost when it is interrupted: the same command moves the rest. */
 export async function moveSpace(
-  { from, to, isMerge }: SpaceMove,
+  { from, to, isMerge }: SpaceChange,
   context: CommandContext,
   openStore: OpenStore,
 ): Promise<void> {
   if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace();
-  const moved = await withStore(context, openStore, async ({ memory }) => {
+  const { moved, left } = await withStore(context, openStore, async ({ memory }) => {
     const [there] = await memory.list({ space: to, limit: 1 }, deadline());
     if (there !== undefined && !isMerge) {
       throw new CliError(`${to} holds memories already.`, `svc memory spaces merge ${from} ${to}`);
     }
-    return moveAll(memory, from, to);
+    const count = await (memory.moveSome === undefined ? moveCopies : moveAll)(memory, from, to);
+    const rest = await memory.list({ space: from, limit: PAGE }, deadline());
+    return { moved: count, left: rest.length };
   });
   await changeRegistry(dataFolder(context.environment), ({ projects, joined }) => ({
     projects: projects.map((one) =>
@@ -86,19 +91,39 @@ export async function moveSpace(
     ),
   }));
   context.terminal.note(`Moved to ${to}: ${moved}.`);
+  if (left > 0) {
+    context.terminal.warn(`You had some forgotten in ${to}: they stay in ${from} (${left}).`);
+  }
 }
 
 async function moveAll(memory: Memory, from: string, to: string): Promise<number> {
   let moved = 0;
+  for (;;) {
+    const some = await memory.moveSome?.({ from, to }, deadline());
+    if (some === undefined || some.memories + some.outputs === 0) return moved;
+    moved += some.memories;
+    await sleep(REST_MS);
+  }
+}
+
+/**
+ * For a memory service. Each batch is kept in the other space before it leaves its own. Its outputs stay
+ * readable where they are; a conversation that leaves them out sends them whole once more.
+ */
+async function moveCopies(memory: Memory, from: string, to: string): Promise<number> {
+  let moved = 0;
+  let left = 0;
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const records = await memory.list({ space: from, limit: PAGE }, deadline());
+    const records = await memory.list({ space: from, limit: PAGE, offset: left }, deadline());
     if (records.length === 0) break;
     const kept = records.map((record) => ({ ...record, space: to }));
     const states = await memory.capture(kept, deadline());
     if (states.some((state) => state !== 'forgotten' && !isKept(state))) {
       throw new CliError('The memory refused some of them.', 'Look with: svc doctor');
     }
-    moved += await memory.forget({ refs: records.map(({ ref }) => ref), space: from }, deadline());
+    const refs = records.filter((_, at) => isKept(states[at])).map(({ ref }) => ref);
+    left += records.length - refs.length;
+    if (refs.length > 0) moved += await memory.forget({ refs, space: from }, deadline());
   }
   return moved;
 }

@@ -1,0 +1,124 @@
+import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
+import type { SpaceMove, SpaceMoved } from '../../ports/memory.ts';
+import type { Database } from './database.ts';
+import { PassageIndex, passagesOf } from './passage-index.ts';
+import { spaceId } from './records.ts';
+import { type StoredText, textOf } from './text.ts';
+
+/**
+ * Moves what a space holds into another one: memories, left-out outputs, what was forgotten, and the
+ * share by which recall speaks. A reference stays what it was, because it names the text alone.
+ */
+
+/** Rows a transaction, so that another process can write in between: about 20 ms. */
+const BATCH = 32;
+
+interface MovedRow extends StoredText {
+  readonly id: number;
+  readonly digest: string;
+  readonly role: 'user' | 'assistant';
+  readonly conversation: string;
+  readonly exchange: number;
+  readonly at: number;
+  readonly source: 'unverified' | null;
+}
+
+interface Ids {
+  readonly from: number;
+  readonly to: number;
+}
+
+export class SpaceMover {
+  readonly #database: Database;
+  readonly #index: PassageIndex;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#index = new PassageIndex(database);
+  }
+
+  /**
+   * Moves some of it. Nothing is left to move once both counts are 0: the rest was forgotten in the
+   * other space, and stays where it is.
+   */
+  moveSome({ from: fromName, to: toName }: SpaceMove): SpaceMoved {
+    const from = spaceId(this.#database, fromName);
+    const to = spaceId(this.#database, toName);
+    if (from === undefined || to === undefined || from === to) return { memories: 0, outputs: 0 };
+    return this.#database.transaction(() => {
+      const memories = this.#moveRecords({ from, to });
+      const outputs = memories === 0 ? this.#moveOutputs({ from, to }) : 0;
+      if (memories + outputs === 0) this.#moveRest({ from, to });
+      return { memories, outputs };
+    });
+  }
+
+  #moveRecords({ from, to }: Ids): number {
+    const rows = this.#database.all<MovedRow>(RECORDS, from, to);
+    this.#index.adding((add) => {
+      for (const { source, ...row } of rows) {
+        this.#index.remove({ space: from, record: row.id });
+        const held = this.#database.get<{ id: number }>(HELD, to, row.digest);
+        if (held === undefined) {
+          this.#database.run('UPDATE records SET space = ? WHERE id = ?', to, row.id);
+          const passages = passagesOf(textOf(row));
+          const text = { ...row, passages, ...(source === null ? {} : { source }) };
+          add(text, { space: to, record: row.id });
+        } else {
+          this.#database.run(SAID_AGAIN, row.at, source, held.id);
+          this.#database.run('DELETE FROM records WHERE id = ?', row.id);
+        }
+      }
+    });
+    return rows.length;
+  }
+
+  #moveOutputs({ from, to }: Ids): number {
+    const ids = JSON.stringify(
+      this.#database.all<{ id: number }>(OUTPUTS, from, to).map(({ id }) => id),
+    );
+    const moved = this.#database.run(MOVE_OUTPUTS, to, ids, to);
+    return moved + this.#database.run(DROP_COPIES, from, ids);
+  }
+
+  /** The order of the signals stays: those of the other space are the newer ones. */
+  #moveRest({ from, to }: Ids): void {
+    this.#database.run(MOVE_TOMBSTONES, to, from, to, to);
+    this.#database.run(MOVE_SIGNALS, to, to, from, from);
+    this.#database.run('DELETE FROM signals WHERE space = ?', from);
+    this.#database.run(DROP_OLD_SIGNALS, to, to);
+  }
+}
+
+const RECORDS = `SELECT r.id, r.digest, r.role, r.text, r.is_utf16, r.conversation, r.exchange, r.at,
+    r.source
+  FROM records r WHERE r.space = ?
+  AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.space = ? AND t.digest = r.digest) LIMIT ${BATCH}`;
+
+const HELD = 'SELECT id FROM records WHERE space = ? AND digest = ?';
+
+const SAID_AGAIN =
+  'UPDATE records SET at = max(at, ?), source = iif(? IS NULL, NULL, source) WHERE id = ?';
+
+const OUTPUTS = `SELECT o.id FROM outputs o WHERE o.space = ?
+  AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.space = ? AND t.digest = o.digest) LIMIT ${BATCH}`;
+
+const MOVE_OUTPUTS = `UPDATE outputs SET space = ? WHERE id IN (SELECT value FROM json_each(?))
+  AND NOT EXISTS (SELECT 1 FROM outputs h WHERE h.space = ? AND h.digest = outputs.digest)`;
+
+/** Those that the other space had already. */
+const DROP_COPIES =
+  'DELETE FROM outputs WHERE space = ? AND id IN (SELECT value FROM json_each(?))';
+
+/** A conversation that goes on must not bring back what was forgotten. */
+const MOVE_TOMBSTONES = `INSERT OR IGNORE INTO tombstones (space, digest, at)
+  SELECT ?, t.digest, t.at FROM tombstones t WHERE t.space = ?
+  AND NOT EXISTS (SELECT 1 FROM records r WHERE r.space = ? AND r.digest = t.digest)
+  AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.space = ? AND o.digest = t.digest)`;
+
+const MOVE_SIGNALS = `INSERT INTO signals (space, number, signal)
+  SELECT ?, number + coalesce((SELECT min(number) FROM signals WHERE space = ?), 1) - 1 -
+    (SELECT max(number) FROM signals WHERE space = ?), signal FROM signals WHERE space = ?`;
+
+const DROP_OLD_SIGNALS = `DELETE FROM signals WHERE space = ? AND number <=
+  (SELECT max(number) FROM signals WHERE space = ?) - ${SIGNALS_MAX}`;
