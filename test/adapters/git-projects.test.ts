@@ -75,6 +75,13 @@ test.each([ORIGIN, ''])(
   },
 );
 
+test('a worktree that is seen first finds what was stored under the path of the repository', async () => {
+  const { base, look } = stage();
+  const root = newRepository(join(base, 'shop'), ORIGIN);
+  git(root, 'worktree', 'add', '-q', join(base, 'tree'));
+  expect((await look(join(base, 'tree'))).olderSpaces).toContain(folderSpace(root));
+});
+
 test('two clones are one project, packed or not, and two with the same name are two', async () => {
   const { base, spaceOf } = stage();
   const root = newRepository(join(base, 'one', 'shop'), ORIGIN);

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
 import { folderSpace } from '../../core/request/space.ts';
@@ -108,7 +108,7 @@ export class GitProjects implements Projects {
       ...before,
       head: head === '' ? before.head : head,
       commits: union(before.commits, commits),
-      folders: union(before.folders, [root, folder]),
+      folders: union(before.folders, [...mainFolder(common), root, folder]),
     };
     if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
     return projectIn(after.space, folder, { ...registry, projects: [after] });
@@ -159,6 +159,11 @@ function projectIn(space: string, folder: string, { projects }: Registry): Proje
   const older = new Set([...folders, ...(known?.formerSpaces ?? [])]);
   older.delete(space);
   return { space, olderSpaces: [...older] };
+}
+
+/** Of a worktree's repository: its memories may be under that path. */
+function mainFolder(common: string): readonly string[] {
+  return basename(common) === '.git' ? [dirname(common)] : [];
 }
 
 /** The newest last, as in the second list. */
