@@ -1,7 +1,8 @@
 import type { ExitCode } from '../cli-error.ts';
 import type { Check } from './doctor-checks.ts';
 import { count } from '../listing.ts';
-import { type Colors, printable, type Terminal } from '../terminal.ts';
+import { printable, type Terminal } from '../terminal.ts';
+import { wrapped } from '../text-table.ts';
 
 /** The final report of both doctors: a line for each check, and its remedy below. */
 
@@ -17,16 +18,24 @@ export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: T
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (isJson) terminal.json({ ok: problems === 0, ...facts, checks });
   else {
-    for (const check of checks) terminal.out(checkText(check, terminal.colors));
+    for (const line of checks.flatMap((check) => checkLines(check, terminal))) terminal.out(line);
     const warnings = checks.filter(({ level }) => level === 'warning').length;
     terminal.note(`${count(problems, 'problem')}, ${count(warnings, 'warning')}.`);
   }
   return problems === 0 ? 0 : 1;
 }
 
-function checkText({ level, subject, found, fix }: Check, colors: Colors): string {
+const LEVEL_COLUMNS = 7;
+/** Below the level stands nothing: found and fix are one column. */
+const INDENT = ' '.repeat(LEVEL_COLUMNS + 2);
+
+function checkLines({ level, subject, found, fix }: Check, terminal: Terminal): readonly string[] {
+  const { colors } = terminal;
+  const columns = terminal.columns(Infinity);
   const color = { ok: colors.green, warning: colors.yellow, problem: colors.red }[level];
-  const line = printable(`${subject}: ${found}`);
-  const mend = fix === undefined ? '' : `\n         ${printable(fix)}`;
-  return `${color(level.padEnd(7))}  ${line}${mend}`;
+  const text = wrapped(INDENT + printable(`${subject}: ${found}`), columns, INDENT);
+  const mend = fix === undefined ? [] : wrapped(INDENT + printable(fix), columns, INDENT);
+  const [first = '', ...rest] = text;
+  const head = color(level.padEnd(LEVEL_COLUMNS));
+  return [`${head}${first.slice(LEVEL_COLUMNS)}`, ...rest, ...mend];
 }

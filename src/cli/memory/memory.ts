@@ -7,6 +7,7 @@ import { limitOf, timeText } from '../listing.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
 import { wholeReference, wholeReferences } from './whole-reference.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
+import { wrapped } from '../text-table.ts';
 
 /** `svc memory`: what svc remembers, to be read, found and forgotten. */
 
@@ -55,7 +56,11 @@ export async function listMemories(
   const { terminal } = context;
   if (options.json === true) terminal.json(records);
   else if (terminal.isWatched && words === undefined) showByProject(records, terminal);
-  else for (const record of records) terminal.out(recordText(record));
+  else {
+    const columns = terminal.columns(Infinity);
+    const lines = records.flatMap((record) => wrapped(recordText(record), columns, '    '));
+    for (const line of lines) terminal.out(line);
+  }
   if (records.length === 0) terminal.note('Nothing found.');
 }
 

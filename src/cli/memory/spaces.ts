@@ -8,6 +8,7 @@ import type { Memory } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore, wrongSpace } from './memory.ts';
+import { wrapped } from '../text-table.ts';
 import { isKept } from './record-writer.ts';
 import type { OpenStore } from '../compose-store.ts';
 
@@ -40,7 +41,9 @@ export async function listSpaces(
     return;
   }
   for (const { space, memories, folders } of rows) {
-    context.terminal.out([space, String(memories), folders.at(-1) ?? ''].join('  ').trimEnd());
+    const row = [space, String(memories), folders.at(-1) ?? ''].join('  ').trimEnd();
+    const columns = context.terminal.columns(Infinity);
+    for (const line of wrapped(row, columns, '    ')) context.terminal.out(line);
   }
   if (rows.length === 0) context.terminal.note('No space holds a memory yet.');
 }

@@ -39,6 +39,7 @@ function addMove(memory: Command, context: CommandContext): void {
     .requiredOption('--to <name>', 'the space; "global" is recalled in every project')
     .option('--space <name>', 'where they are, when several spaces hold them')
     .option('--json', 'print the number as JSON')
+    .addHelpText('after', '\nExamples:\n  $ svc memory move m_… --to global')
     .action(async (refs: readonly string[], options: MoveOptions) => {
       const { moveMemories } = await import('../memory/memory-add.ts');
       const { openStoreForCli } = await import('../compose-store.ts');

@@ -9,6 +9,7 @@ import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { replacedText } from '../memory/replaced-store.ts';
 import { loadAccess } from '../setup/load-config.ts';
+import { wrapped } from '../text-table.ts';
 import { refusedKeyText } from './refused-keys.ts';
 import { findProxies, type OwnProxy, type Proxies } from './own-proxies.ts';
 
@@ -29,7 +30,9 @@ export async function status(options: StatusOptions, context: CommandContext): P
   if (options.json === true) {
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy })));
   } else {
-    for (const proxy of own) terminal.out(proxyText(proxy));
+    const columns = terminal.columns(Infinity);
+    const lines = own.flatMap((proxy) => wrapped(proxyText(proxy), columns, '  '));
+    for (const line of lines) terminal.out(line);
     if (own.length === 0) terminal.note('svc is not running. Start it with: svc start');
   }
   for (const { pid, port } of unproven) {
