@@ -1,4 +1,6 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { fetchCatalog } from '../../src/adapters/catalog/catalog-feed.ts';
+import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import { ProxyError } from '../../src/core/errors.ts';
 import type { UpstreamSettings } from '../../src/core/settings/settings.ts';
@@ -117,4 +119,31 @@ test.each([
   const { proxy, open } = await stage({});
   expect((await errorOf(open({ baseUrl }))).code).toBe('UPSTREAM_ADDRESS_REFUSED');
   expect(proxy.asked).toEqual([]);
+});
+
+test('the catalog and a memory service are asked through the proxy too', async () => {
+  const { provider, proxy } = await stage({});
+  const url = `https://provider.test:${provider.port}`;
+  const environment = { HTTPS_PROXY: proxy.url };
+  const request = { url: `${url}/api.json`, etag: '', environment, signal: never };
+  await fetchCatalog(request, (settings, limits) =>
+    createUpstream(settings, limits, { ca: certificate.cert }),
+  );
+  const service = openHostedMemory({
+    settings: {
+      kind: 'hosted',
+      baseUrl: url,
+      serviceKey: 'a-service-key',
+      allowPrivate: false,
+      proxy: { origin: proxy.url, authorization: '' },
+    },
+    recallMs: 5000,
+    trust: { ca: certificate.cert },
+    report: () => undefined,
+  });
+  onTestFinished(() => service.close());
+  await service.operations.whoAmI(AbortSignal.timeout(5000)).catch(() => undefined);
+  const target = `provider.test:${provider.port}`;
+  expect(proxy.asked.map((one) => one.target)).toEqual([target, target]);
+  expect(provider.requests).toHaveLength(2);
 });
