@@ -12,7 +12,7 @@ const MASKING = 10;
  * needs it.
  */
 export class HeldDigests {
-  // By the last item of an exchange, which implies all items before it: an item object is kept from
+  // By the last item of an exchange, which implies all items before it. An item object is kept from
   // request to request as long as nothing in front of it has changed.
   readonly #clean = new WeakMap<Item, CleanExchange>();
   readonly #held = new WeakMap<Item, Held>();

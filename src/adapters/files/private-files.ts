@@ -62,9 +62,9 @@ export function openPrivateFile(path: string): number {
 }
 
 /**
- * Makes the file 0600 where there is none, or tightens the one that is there, and never opens that:
- * closing a descriptor of a database takes back the locks that SQLite has on it in this process.
- * Throws FileError.
+ * Makes the file 0600 where there is none, or tightens the existing one. It never opens an existing
+ * one: closing a descriptor of a database takes back the locks that SQLite has on it in this
+ * process. Throws FileError.
  */
 export function ensurePrivateFile(path: string): Stats {
   const there = lstatSync(path, { throwIfNoEntry: false });

@@ -4,9 +4,9 @@ import { buildConnector } from 'undici';
 import { mayDial, mayResolve, type AddressRule } from './addresses.ts';
 
 /**
- * Opens sockets to one upstream, and to nothing else: every address that the name has is checked,
- * a checked one is dialled, the certificate is checked for the name, and the address that the socket
- * reached is checked again. Through a network's proxy it is `tunnel-connector.ts` that connects.
+ * Opens sockets to one upstream, and to nothing else. It checks every address of the name, dials a
+ * checked one, and checks the certificate for the name. Then it checks the address that the socket
+ * reached. Through a network's proxy it is `tunnel-connector.ts` that connects.
  */
 
 /** The address is one that svc must not dial. Carries no host: the message may reach a client. */

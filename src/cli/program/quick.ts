@@ -2,7 +2,7 @@ import { runProgram } from './program.ts';
 import { addClientConfigCommands } from './program-client-config.ts';
 
 /**
- * `svc print-config` and `svc config` alone, in one CommonJS file: a client asks for its token at
+ * `svc print-config` and `svc config` alone, in one CommonJS file. A client asks for its token at
  * every start and in between, and pays for each file that Node loads. `bin/svc.js` chooses.
  */
 export function run(argv: readonly string[]): Promise<number> {

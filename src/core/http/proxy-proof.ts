@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Lets a running proxy prove whose it is without a token on the wire (T4): it answers a fresh
+ * Lets a running proxy prove whose it is without a token on the wire (T4). It answers a fresh
  * challenge with a code that only a holder of the local token can make. The code names the process
  * and the port. So it is useless to a stranger who passes a challenge on to the real proxy.
  */

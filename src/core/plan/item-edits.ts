@@ -1,9 +1,9 @@
 /**
  * Says which bytes to insert so that an item carries one more block of text.
  *
- * The item's own bytes are never touched: a block is appended inside its string, added as one more
- * part at the end of its list, or its string is wrapped into such a list. It is always at the end,
- * because a part before a tool result makes the provider refuse the message.
+ * The item's own bytes are never touched. A block is appended inside its string or added as one
+ * more part at the end of its list. Or its string is wrapped into such a list. It is always at the
+ * end, because a part before a tool result makes the provider refuse the message.
  */
 import { Buffer } from 'node:buffer';
 import type { Edit } from './edits.ts';

@@ -70,7 +70,7 @@ export function quoteExchange(
 }
 
 /**
- * Whether the person's sentence itself holds what is asked for: it states something that cannot be
+ * Whether the person's sentence itself answers the question: it states something that cannot be
  * guessed, and fits the question as well as any line of the answer does. Then it is quoted whole. A
  * question needs its answer more.
  */

@@ -4,8 +4,8 @@ import { classOfHost } from './host-class.ts';
 import { isOwnMachine } from './own-machine.ts';
 
 /**
- * The network's own proxy, as companies have them: which one a host is reached through, by the setting
- * `proxy` beside its base URL, else by the variables that other programs read too.
+ * Finds the proxy of the network, as companies have them, through which a host is reached. The
+ * setting `proxy` beside its base URL names it, else the variables that other programs read too.
  */
 export interface NetworkProxy {
   /** `http://proxy.example.com:8080` */

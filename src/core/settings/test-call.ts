@@ -4,8 +4,8 @@ import { dialectOf } from '../dialects/dialects.ts';
 import { factsOfModel } from './model-windows.ts';
 
 /**
- * A small request in each dialect, the same every time, with a beginning that is just long enough
- * for a provider's prompt cache: sent twice, the second one should read it from there.
+ * A small request in each dialect, the same every time. Its beginning is just long enough for a
+ * provider's prompt cache: sent twice, the second one should read it from there.
  */
 
 /** The longest minimum of a provider's prompt cache is 4,096 tokens (Claude Haiku 4.5). */

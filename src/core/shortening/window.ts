@@ -89,8 +89,8 @@ function limitsOf({ model, answerTokens, isLong }: WindowFacts): { window: numbe
   return { window, edge: window * (1 - share) };
 }
 
-// A ratio outside these limits, which come from real sessions, means that the measure does not fit:
-// the provider counts in another way, or the client edits its history.
+// A ratio outside these limits, which come from real sessions, means that the measure does not fit.
+// The provider then counts in another way, or the client edits its history.
 const RATIO_MIN = 0.7;
 const RATIO_MAX = 2.5;
 
