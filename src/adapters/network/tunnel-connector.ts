@@ -10,7 +10,7 @@ import { mayResolve, type AddressRule } from './addresses.ts';
  * looks the name up, so only an address that is written out can be judged here.
  */
 
-/** What can go wrong before the tunnel stands, each with its words for people. */
+/** Errors before the tunnel is open, each with its words for people. */
 const FAULTS = {
   PROXY_NAME_UNKNOWN: 'the name of the network proxy is not known',
   PROXY_UNREACHABLE: 'the network proxy cannot be reached',

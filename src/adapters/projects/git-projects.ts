@@ -161,7 +161,7 @@ function projectIn(space: string, folder: string, { projects }: Registry): Proje
   return { space, olderSpaces: [...older] };
 }
 
-/** Of a worktree's repository: its memories may be under that path. */
+/** The main folder of a worktree's repository: memories may be under that path. */
 function mainFolder(common: string): readonly string[] {
   return basename(common) === '.git' ? [dirname(common)] : [];
 }

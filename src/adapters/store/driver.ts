@@ -88,7 +88,10 @@ const FAILURES: Readonly<Record<number, string>> = {
   26: 'is damaged, or no database',
 };
 
-/** What happened to the file and why, as the end of a sentence; SQLite's numbers mean nothing to a person. */
+/**
+ * The file's failure and its cause, as the end of a sentence; SQLite's numbers mean nothing to a
+ * person.
+ */
 export function failureText(error: unknown): string {
   const known = FAILURES[sqliteCode(error)];
   if (known !== undefined) return known;

@@ -2,7 +2,7 @@ import type { JsonChange } from '../../core/foreign/client-change.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { CliError } from '../cli-error.ts';
 
-/** What the settings of several clients have in common: named providers in a JSON object. */
+/** The common part of several clients' settings: named providers in a JSON object. */
 
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, undefined, 2);

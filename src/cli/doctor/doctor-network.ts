@@ -42,7 +42,7 @@ function isStopped({ probe }: Looked): boolean {
   return probe.failure?.step === 'proxy';
 }
 
-/** What one network proxy does to several hosts is told once. */
+/** Several hosts that fail at one network proxy get one check. */
 function checkProxies(stopped: readonly Looked[]): readonly Check[] {
   const groups = new Map<string, readonly Looked[]>();
   for (const one of stopped) {
