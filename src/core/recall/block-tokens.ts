@@ -23,6 +23,10 @@ const PRICE = {
   /** A word of English behind a blank, by its letters: up to 5, to 9, to 11, to 13; longer ones a letter. */
   english: [0.99, 1.16, 1.9, 2.37],
   englishLetter: 0.2,
+  /** Of letters that do not follow each other in words. */
+  odd: 0.7,
+  oddLetter: 0.55,
+  oddGlued: 0.25,
   capital: 0.18,
   furtherCapital: 0.6,
   /** For other languages: a word at least, or a letter. */
@@ -37,47 +41,75 @@ const PRICE = {
   hangul: 1,
   /** Greek, Arabic, Hebrew, Thai and the scripts of India and Georgia. */
   known: 0.64,
-  /** Scripts of which the tokenizer knows no words. */
-  rare: 2.9,
   /** Signs after the first of a row. */
   moreSigns: 0.6,
+  /** A sign behind two others, and not the same again. */
+  changedSign: 0.95,
   /** Quotation marks and dashes of print, and the signs of Chinese and Japanese. */
   printed: 1.1,
   symbol: 1.8,
-  emoji: 2.8,
+  /** Arrows, boxes and the signs of mathematics. */
+  arrow: 2,
+  emoji: 2.9,
+  /** Where a script begins that the piece did not have so far. */
+  change: 0.7,
+  /** Han and Hangul that are no part of the common sets. */
+  seldom: 2.9,
 };
 
 /** In English prose nearly every second word is one. */
 const STOP_SHARE_MIN = 0.2;
+/** Names and abbreviations are up to a tenth of the words of prose, and a fifth of those of code. */
+const ODD_SHARE_MIN = 0.45;
+const ODD_MIN = 3;
+/** Hardly a word is that long; a row of random letters is. */
+const LONG_WORD = 14;
+/** Shorter ones are abbreviations, which the tokenizer knows. */
+const ODD_WORD = 5;
+/** Of its letters so many begin a pair that is in no word. */
+const VERY_ODD = 0.25;
 
 /** Lines may be added up: o200k_base never joins a line's end with the letter or sign that follows it. */
 export function tokensAtMost(text: string): number {
   const pieces = text.match(PIECE) ?? [];
-  const isEnglish = isEnglishText(pieces);
+  const kind = kindOf(pieces);
   let sum = 0;
-  for (const piece of pieces) sum += priceOf(piece, isEnglish);
+  for (const piece of pieces) sum += priceOf(piece, kind);
   return sum;
 }
 
-function isEnglishText(pieces: readonly string[]): boolean {
+interface TextKind {
+  readonly isEnglish: boolean;
+  /** More of its words are odd than names and abbreviations make. */
+  readonly isOdd: boolean;
+}
+
+function kindOf(pieces: readonly string[]): TextKind {
   let words = 0;
   let stops = 0;
+  let odd = 0;
   for (const piece of pieces) {
     const from = lettersFrom(piece);
     if (from === -1) continue;
     words += 1;
     if (STOP_WORDS.has(piece.slice(from).toLowerCase())) stops += 1;
+    if (oddnessOf(piece, from) > 0) odd += 1;
   }
-  return stops >= STOP_SHARE_MIN * words;
+  return {
+    isEnglish: stops >= STOP_SHARE_MIN * words,
+    isOdd: odd >= ODD_MIN && odd >= ODD_SHARE_MIN * words,
+  };
 }
 
-function priceOf(piece: string, isEnglish: boolean): number {
+function priceOf(piece: string, { isEnglish, isOdd }: TextKind): number {
   if (NOT_ASCII.test(piece)) return priceOfForeign(piece);
   const from = lettersFrom(piece);
   if (from === -1) return priceOfSigns(piece);
   const letters = piece.length - from;
   const isSpaced = from === 1 && piece.startsWith(' ');
-  const price = isSpaced ? priceOfWord(letters, isEnglish) : priceOfGlued(letters);
+  const usual = isSpaced ? priceOfWord(letters, isEnglish) : priceOfGlued(letters);
+  const isDear = oddnessOf(piece, from) > (isOdd ? 0 : 1);
+  const price = isDear ? Math.max(usual, priceOfOdd(letters, isSpaced)) : usual;
   const capitals = capitalsOf(piece);
   return capitals === 0 ? price : price + PRICE.capital + (capitals - 1) * PRICE.furtherCapital;
 }
@@ -93,6 +125,38 @@ function lettersFrom(piece: string): number {
 function isAsciiLetter(code: number): boolean {
   const lower = code | 0x20;
   return lower >= 0x61 && lower <= 0x7a;
+}
+
+/** The letters that follow each letter in nearly all that is written: 98.5 % of the pairs in English words. */
+const PAIRS = new Map(
+  (
+    'aabcdfghijklmnpqrstuvwxyz baeilorsu cacehiklorstuy dadegilorsuvy eabcdefghijklmnopqrstuvwxyz ' +
+    'faefilortu gaeghilnorstuy haeilnortuy iabcdefghjklmnopqrstuvxz jaekou kaeiklnorstu ' +
+    'lacdefghiklmopstuvy mabeimopsu nacdefghijklmnostuvyz oabcdefghijklmnoprstuvwxy paehiloprstu qu ' +
+    'rabcdefghiklmnoprstuvwyz sacefhiklmnopqstuwy tacehilmorstuwy uabcdefgiklmnoprstuvx vaeior ' +
+    'waehinors xaceipt yaceilmnops zaeio'
+  )
+    .split(' ')
+    .map((row): [string, string] => [row.charAt(0), row.slice(1)]),
+);
+const REPEATED = /([a-z])\1\1/;
+
+/** How odd a word of ASCII letters is: 1, as many names and abbreviations are, or 2, which hardly one is. */
+function oddnessOf(piece: string, from: number): 0 | 1 | 2 {
+  const word = piece.slice(from).toLowerCase();
+  if (REPEATED.test(word)) return 2;
+  let pairs = 0;
+  for (let at = 1; at < word.length && isAsciiLetter(word.charCodeAt(at)); at += 1) {
+    if (PAIRS.get(word.charAt(at - 1))?.includes(word.charAt(at)) !== true) pairs += 1;
+  }
+  if (pairs === 0) return 0;
+  const isVery =
+    word.length >= LONG_WORD || (word.length >= ODD_WORD && pairs >= VERY_ODD * word.length);
+  return isVery ? 2 : 1;
+}
+
+function priceOfOdd(letters: number, isSpaced: boolean): number {
+  return PRICE.odd + letters * PRICE.oddLetter + (isSpaced ? 0 : PRICE.oddGlued);
 }
 
 function capitalsOf(piece: string): number {
@@ -117,35 +181,117 @@ function priceOfGlued(letters: number): number {
 
 function priceOfForeign(piece: string): number {
   let sum = 0;
-  for (const character of piece) sum += priceOfCharacter(character);
+  let script = '';
+  for (const character of piece) {
+    const { price, kind } = judge(character);
+    sum += price;
+    if (kind === '') continue;
+    // Two scripts share no token, and letters of one that stand alone make one each.
+    if (script !== '' && kind !== script) sum += PRICE.change;
+    script = kind;
+  }
   return Math.max(PRICE.word, sum);
 }
 
-function priceOfCharacter(character: string): number {
-  const code = character.codePointAt(0) ?? 0;
-  if (code > 0xffff) return PRICE.emoji;
-  if (code < 0x80) return isAsciiLetter(code) ? PRICE.letter : code === 0x20 ? 0 : PRICE.moreSigns;
-  const price = SCRIPTS.find(([script]) => script.test(character))?.[1];
-  return price ?? (/[\p{L}\p{M}]/u.test(character) ? PRICE.rare : PRICE.symbol);
+interface Judged {
+  readonly price: number;
+  /** The script, where it is one that is usually written alone. */
+  readonly kind: string;
 }
 
-const SCRIPTS: readonly (readonly [RegExp, number])[] = [
-  [/\p{sc=Latin}/u, PRICE.letter + PRICE.accent],
-  [/\p{sc=Cyrillic}/u, PRICE.cyrillic],
-  [/\p{sc=Han}/u, PRICE.han],
-  [/[\p{sc=Hiragana}\p{sc=Katakana}\u30fc]/u, PRICE.kana],
-  [/\p{sc=Hangul}/u, PRICE.hangul],
-  [/[\u2010-\u2027\u3000-\u303f\uff00-\uff65]/, PRICE.printed],
-  [
-    /[\p{sc=Greek}\p{sc=Arabic}\p{sc=Hebrew}\p{sc=Thai}\p{sc=Devanagari}\p{sc=Bengali}\p{sc=Tamil}\p{sc=Georgian}\p{sc=Inherited}]/u,
-    PRICE.known,
-  ],
+function judge(character: string): Judged {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x80) {
+    if (isAsciiLetter(code)) return { price: PRICE.letter, kind: 'latin' };
+    return { price: code === 0x20 ? 0 : PRICE.moreSigns, kind: '' };
+  }
+  const row = USUAL.find(([from, to]) => code >= from && code <= to);
+  if (row !== undefined) {
+    const [, , kind, price] = row;
+    return { price: isSeldom(character, kind) ? PRICE.seldom : price, kind };
+  }
+  return { price: bytesOf(code), kind: 'bytes' };
+}
+
+/** What no row names costs a token a byte at most. */
+function bytesOf(code: number): number {
+  return code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+}
+
+const { letter, accent, cyrillic, han, kana, hangul, known, printed, symbol, arrow, emoji } = PRICE;
+const wide = letter + accent;
+
+/** What people write, from and to, its script, and the price of a character. */
+const USUAL: readonly (readonly [number, number, string, number])[] = [
+  [0xa0, 0xbf, '', symbol],
+  [0xc0, 0x17f, 'latin', wide],
+  [0x1a0, 0x1a1, 'latin', wide],
+  [0x1af, 0x1b0, 'latin', wide],
+  [0x1ea0, 0x1ef9, 'latin', wide + accent],
+  [0x370, 0x3ff, 'greek', known],
+  [0x400, 0x45f, 'cyrillic', cyrillic],
+  [0x490, 0x491, 'cyrillic', cyrillic],
+  [0x5d0, 0x5ea, 'hebrew', known],
+  [0x600, 0x64a, 'arabic', known],
+  [0x660, 0x6ff, 'arabic', known],
+  [0x900, 0x9ff, 'indian', known],
+  [0xb80, 0xbff, 'indian', known],
+  [0xe00, 0xe7f, 'thai', known],
+  [0x10d0, 0x10ff, 'georgian', known],
+  // The joiner of emojis, and the sign that makes one of a character.
+  [0x200d, 0x200d, '', printed],
+  [0xfe0f, 0xfe0f, '', printed],
+  [0x2010, 0x2027, '', printed],
+  [0x2028, 0x27bf, '', arrow],
+  [0x3000, 0x303f, '', printed],
+  [0x3040, 0x30ff, 'han', kana],
+  [0x4e00, 0x9fff, 'han', han],
+  [0xac00, 0xd7a3, 'hangul', hangul],
+  [0xff00, 0xff0f, '', printed],
+  [0xff1a, 0xff20, '', printed],
+  [0x1f000, 0x1faff, '', emoji],
 ];
 
 function priceOfSigns(piece: string): number {
   const signs = piece.trim();
   if (signs === '' || DIGITS.test(signs)) return 1;
-  return 1 + (signs.length - 1) * PRICE.moreSigns;
+  let price = 1;
+  for (let at = 1; at < signs.length; at += 1) {
+    // Rows of one sign, and pairs such as `);`, are tokens of their own; random signs are not.
+    const isKnown = at === 1 || signs[at] === signs[at - 1];
+    price += isKnown ? PRICE.moreSigns : PRICE.changedSign;
+  }
+  return price;
+}
+
+/**
+ * The characters of the oldest national sets, which are those in common use: of Chinese, Japanese and
+ * Korean. The tokenizer learned them, and cuts most others into bytes.
+ */
+const COMMON_SETS: readonly (readonly [encoding: string, lead: readonly [number, number]])[] = [
+  ['gbk', [0xb0, 0xd7]],
+  ['big5', [0xa4, 0xc6]],
+  ['euc-jp', [0xb0, 0xcf]],
+  ['euc-kr', [0xb0, 0xc8]],
+];
+let common: ReadonlySet<string> | undefined;
+
+function isSeldom(character: string, kind: string): boolean {
+  if ((kind !== 'han' || character < '\u4e00') && kind !== 'hangul') return false;
+  common ??= commonCharacters();
+  return common.size > 0 && !common.has(character);
+}
+
+function commonCharacters(): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const [encoding, [from, to]] of COMMON_SETS) {
+    const decoder = new TextDecoder(encoding);
+    for (let lead = from; lead <= to; lead += 1) {
+      const bytes = Array.from({ length: 94 }, (_, at) => [lead, 0xa1 + at]).flat();
+      for (const character of decoder.decode(Uint8Array.from(bytes))) found.add(character);
+    }
+  }
+  return found;
 }
 
 const DIGITS = /^\d+$/;

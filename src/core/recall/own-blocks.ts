@@ -16,7 +16,7 @@ const MARK_CHARS = 8;
 const MARKED = /<svc-memory id="([a-z]{8})"/g;
 
 /** The most tokens that the mark takes. */
-export const MARK_TOKENS = 7;
+export const MARK_TOKENS = 9;
 
 // Twice the longest block that settings allow; and more blocks than a text can repeat by chance.
 const BLOCK_CHARS_MAX = 65_536;
