@@ -161,6 +161,11 @@ export interface OrphanedJournal {
   remove(): void;
 }
 
+/** The names of which there are journals in a folder. */
+export function journalNames(folder: string): readonly string[] {
+  return [...new Set(fileNames(folder).map((file) => file.slice(0, file.indexOf('-'))))];
+}
+
 /** The values of all journals of this name, whichever process owns them; for reading only. */
 export function readJournals({ folder, name }: Pick<JournalOptions, 'folder' | 'name'>): unknown[] {
   return fileNames(folder).flatMap((file) => {

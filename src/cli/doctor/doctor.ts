@@ -10,6 +10,7 @@ import { checkConfig } from './doctor-config.ts';
 import { fixAll } from './doctor-fix.ts';
 import { checkProviders, checkRunning } from './doctor-live.ts';
 import { checkHosted } from './doctor-hosted.ts';
+import { checkLateCaptures } from './doctor-captures.ts';
 import { checkStore } from './doctor-store.ts';
 import { checkModelCalls, type Consent } from './doctor-model-calls.ts';
 import type { OpenUpstream } from './key-check.ts';
@@ -78,6 +79,7 @@ async function runChecks(
     ...config,
     ...(await checkStore(environment, parts.inspectStore)),
     ...(offline === true ? [] : await checkHosted(environment)),
+    ...checkLateCaptures(environment, isRunning),
     ...(access === undefined ? [] : [await checkPort(access)]),
     ...proxies,
     ...providers,

@@ -10,6 +10,7 @@ import { timeText } from '../listing.ts';
 import { replacedText } from '../memory/replaced-store.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { wrapped } from '../text-table.ts';
+import { lateCaptures } from './late-captures.ts';
 import { refusedKeyText } from './refused-keys.ts';
 import { findProxies, type OwnProxy, type Proxies } from './own-proxies.ts';
 
@@ -45,6 +46,10 @@ export async function status(options: StatusOptions, context: CommandContext): P
   }
   const replaced = replacedText(dataFolder(context.environment), Date.now());
   if (replaced !== undefined) terminal.warn(replaced);
+  const facts = { now: Date.now(), isRunning: own.length > 0 };
+  for (const { found, fix } of lateCaptures(dataFolder(context.environment), facts)) {
+    terminal.warn(`${found}. ${fix}`);
+  }
   return own.length > 0 ? 0 : 1;
 }
 

@@ -1,0 +1,29 @@
+import { OUTBOX_NAME, recordFrom } from './outbox.ts';
+import { journalNames, readJournals } from './journal.ts';
+
+/** Captures in the outboxes of a data folder that no memory has acknowledged, whoever's proxy kept them. */
+export interface WaitingCaptures {
+  readonly target: 'store' | 'service';
+  readonly records: number;
+  /** Of their text. */
+  readonly bytes: number;
+  /** When the first of them was kept: milliseconds since 1970. */
+  readonly since: number;
+}
+
+const SERVICE_OUTBOX = /^hosted_outbox_[0-9a-f]{16}$/;
+
+/** One entry for each memory that something waits for. An outbox that cannot be read is left out. */
+export function findWaiting(folder: string): readonly WaitingCaptures[] {
+  return journalNames(folder).flatMap((name) => {
+    if (name !== OUTBOX_NAME && !SERVICE_OUTBOX.test(name)) return [];
+    const records = readJournals({ folder, name }).flatMap((value) => recordFrom(value) ?? []);
+    if (records.length === 0) return [];
+    return {
+      target: name === OUTBOX_NAME ? ('store' as const) : ('service' as const),
+      records: records.length,
+      bytes: records.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0),
+      since: records.reduce((first, { at }) => Math.min(first, at), Infinity),
+    };
+  });
+}

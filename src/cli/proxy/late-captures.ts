@@ -1,0 +1,54 @@
+import { findWaiting, type WaitingCaptures } from '../../adapters/journals/waiting-captures.ts';
+import { count } from '../listing.ts';
+
+/** Captures that hang: they are safe on disk, and no recall finds them. */
+export interface LateCaptures {
+  readonly found: string;
+  readonly fix: string;
+}
+
+/** A call may take 30 seconds and the next one comes 30 later: twice that is no hiccup. */
+const LATE_MS = 120_000;
+
+/** Where no proxy runs nothing delivers them, so that each one that waits is late. */
+export function lateCaptures(
+  folder: string,
+  { now, isRunning }: { readonly now: number; readonly isRunning: boolean },
+): readonly LateCaptures[] {
+  return findWaiting(folder).flatMap((waiting) => {
+    const ageMs = Math.max(0, now - waiting.since);
+    if (isRunning && ageMs < LATE_MS) return [];
+    return { found: foundText(waiting, ageMs), fix: fixText(waiting, isRunning) };
+  });
+}
+
+function foundText({ target, records, bytes }: WaitingCaptures, ageMs: number): string {
+  const place = target === 'store' ? 'the memory on this machine' : 'the memory service';
+  const size = `${count(records, 'capture')} (${sizeText(bytes)})`;
+  return `${size} not yet in ${place}; the oldest has waited ${ageText(ageMs)}`;
+}
+
+function fixText({ target }: WaitingCaptures, isRunning: boolean): string {
+  if (!isRunning) return 'Nothing is lost. They are delivered while svc runs: svc start';
+  return target === 'store'
+    ? 'Nothing is lost. See whether the disk is full or the store is locked: svc doctor'
+    : 'Nothing is lost. See whether the service answers and takes the key: svc doctor. A service or key of before gets them only when it is configured again.';
+}
+
+function sizeText(bytes: number): string {
+  if (bytes < 1_000) return count(bytes, 'byte');
+  return bytes < 1_000_000
+    ? `${Math.round(bytes / 1_000)} kB`
+    : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [86_400_000, 'day'],
+  [3_600_000, 'hour'],
+  [60_000, 'minute'],
+];
+
+function ageText(ageMs: number): string {
+  const [ms, unit] = UNITS.find(([length]) => ageMs >= length) ?? [1_000, 'second'];
+  return count(Math.floor(ageMs / ms), unit);
+}

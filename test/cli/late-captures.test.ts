@@ -1,0 +1,68 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
+import { lateCaptures } from '../../src/cli/proxy/late-captures.ts';
+import { runCli } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+import { recordOf } from '../support/records.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const KEPT_AT = 1_700_000_000_000;
+const MINUTE_MS = 60_000;
+
+/** An outbox whose memory does not answer. */
+function keepIn(folder: string, texts: readonly string[], name = 'outbox'): void {
+  const target = { capture: () => new Promise<never>(() => {}) };
+  const outbox = new JournalOutbox({ folder, name, target, report: () => undefined });
+  onTestFinished(() => outbox.close());
+  const records = texts.map((text, at) => ({ ...recordOf(text), at: KEPT_AT + at }));
+  expect(outbox.keep(records)).toBe(true);
+}
+
+test('captures that wait for longer than two calls take are told with their number, size and age', () => {
+  const folder = tempFolder();
+  keepIn(folder, ['We deploy on Tuesdays.', 'x'.repeat(5_000)]);
+  keepIn(folder, ['The port is 5432.'], 'hosted_outbox_0123456789abcdef');
+  const told = (ageMs: number) => lateCaptures(folder, { now: KEPT_AT + ageMs, isRunning: true });
+  expect(told(MINUTE_MS)).toEqual([]);
+  const late = told(125 * MINUTE_MS)
+    .map(({ found }) => found)
+    .toSorted();
+  expect(late).toEqual([
+    '1 capture (17 bytes) not yet in the memory service; the oldest has waited 2 hours',
+    '2 captures (5 kB) not yet in the memory on this machine; the oldest has waited 2 hours',
+  ]);
+  for (const { fix } of told(125 * MINUTE_MS))
+    expect(fix).toMatch(/^Nothing is lost\..*svc doctor/);
+});
+
+test('where no proxy runs, what waits is told at once, and the command that delivers it', () => {
+  const folder = tempFolder();
+  keepIn(folder, ['We deploy on Tuesdays.']);
+  const [late] = lateCaptures(folder, { now: KEPT_AT, isRunning: false });
+  expect(late?.fix).toContain('svc start');
+});
+
+test('nothing waits in an empty folder, in none, and in a journal that is broken', () => {
+  const folder = tempFolder();
+  const facts = { now: KEPT_AT, isRunning: false };
+  expect(lateCaptures(join(folder, 'none'), facts)).toEqual([]);
+  writeFileSync(join(folder, 'outbox-0-1-1-a.journal'), 'no line of ours\n');
+  expect(lateCaptures(folder, facts)).toEqual([]);
+});
+
+test('svc status and svc doctor say so, without a word of what waits', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const env = { SVC_DATA_HOME: join(home, 'data') };
+  keepIn(env.SVC_DATA_HOME, ['The walrus deploys on Tuesdays.']);
+  for (const command of [['status'], ['doctor', '--offline']]) {
+    // oxlint-disable-next-line no-await-in-loop -- Both look at the same folder.
+    const { stdout, stderr } = await runCli(command, { home, env });
+    const said = `${stdout}${stderr}`;
+    expect(said).toMatch(/1 capture \(31 bytes\) not yet in the memory on this machine/);
+    expect(said).toContain('svc start');
+    expect(said).not.toContain('walrus');
+  }
+});
