@@ -13,6 +13,7 @@ import {
   type Placement,
   replayBlocks,
   roomForBlock,
+  SERVICE_BLOCK_MS,
   unansweredItem,
 } from '../core/recall/injections.ts';
 import type { LedgerMiss } from '../core/ledger/found-entries.ts';
@@ -189,7 +190,9 @@ export class Recaller {
     const unanswered = unansweredItem(view);
     const leaving = await leavingLater;
     const isGone = (item: Item): boolean => isOmitted(item, leaving.gone);
-    const facts = { unanswered, isStated, now, recalledTokensMax, isGone };
+    const isElsewhere = this.#dependencies.memory.supports.kind === 'hosted';
+    const blockAgeMaxMs = isElsewhere ? SERVICE_BLOCK_MS : undefined;
+    const facts = { unanswered, isStated, now, recalledTokensMax, blockAgeMaxMs, isGone };
     const { placements, isSettled, isWhole, pins } = replayBlocks(humans, found, facts);
     const prompt = isSettled ? undefined : humans.find(({ item }) => item === unanswered);
     if (found.missing !== undefined && !(isWhole && prompt === undefined)) {

@@ -5,6 +5,7 @@ import {
   humanItems,
   replayBlocks,
   roomForBlock,
+  SERVICE_BLOCK_MS,
   unansweredItem,
 } from '../../src/core/recall/injections.ts';
 import type { BlockFact, LedgerEntry } from '../../src/core/ledger/entries.ts';
@@ -57,6 +58,21 @@ test('a new prompt is unanswered; inside a tool loop and after an answer nothing
     'anthropic_messages',
   );
   expect(loop && unansweredItem(loop)).toBeUndefined();
+});
+
+test('R26: a block of a service comes back for a week, and a prompt of then is recalled for anew', () => {
+  const first = viewOf(['user', 'a']);
+  const entries = ledgerOf(placed(first, 'block one'));
+  const later = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
+  const facts = { recalledTokensMax: 512, isStated: true, blockAgeMaxMs: SERVICE_BLOCK_MS };
+  const at = (view: RequestView, now: number) => {
+    const unanswered = unansweredItem(view);
+    return replayBlocks(humanItems(view, place), entries, { ...facts, unanswered, now });
+  };
+  expect(at(later, SERVICE_BLOCK_MS).placements).toHaveLength(1);
+  expect(at(later, SERVICE_BLOCK_MS + 1)).toMatchObject({ placements: [], pins: [] });
+  expect(at(first, SERVICE_BLOCK_MS).isSettled).toBe(true);
+  expect(at(first, SERVICE_BLOCK_MS + 1).isSettled).toBe(false);
 });
 
 test('a block comes back on every later request that still holds its message', () => {

@@ -92,6 +92,13 @@ export function unansweredItem(view: RequestView): Item | undefined {
 // cache: until then the same bytes save money, after that a fresh recall costs nothing.
 const DERIVED_REUSE_MS = 3_600_000;
 
+/**
+ * How long a block is put back that quotes a memory service. What was purged there is told to no other
+ * machine, so that a week later at most it is in no prompt. No provider caches a prompt for longer than a
+ * day, so that a conversation loses its prefix only where it goes on for that long without a pause.
+ */
+export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
+
 export interface Replay {
   readonly placements: readonly Placement[];
   /** The unanswered item has its entry: no recall is needed for it. */
@@ -109,6 +116,8 @@ interface ReplayFacts {
   readonly isStated: boolean;
   readonly now: number;
   readonly recalledTokensMax: number;
+  /** Blocks that are older are not put back; undefined puts back all. */
+  readonly blockAgeMaxMs?: number | undefined;
   /** The item left the request with its exchange: its block is not sent and takes no room. */
   readonly isGone?: ((item: Item) => boolean) | undefined;
 }
@@ -129,7 +138,7 @@ export function replayBlocks(
     const entry = entryOf(human, found, { ...facts, isUnanswered });
     const counts = facts.isStated ? human.own : human.answered;
     isWhole &&= isUnanswered || (counts !== undefined && found.has(counts));
-    if (entry === undefined) continue;
+    if (entry === undefined || isTooOld(entry, facts)) continue;
     if (isUnanswered) isSettled = true;
     pins.push(...pinsOf(human, entry, { found, isStated: facts.isStated }));
     if (facts.isGone?.(human.item) === true) continue;
@@ -146,6 +155,10 @@ export function replayBlocks(
     used += tokens;
   }
   return { placements, isSettled, isWhole, pins };
+}
+
+function isTooOld({ at }: BlockEntry, { now, blockAgeMaxMs }: ReplayFacts): boolean {
+  return blockAgeMaxMs !== undefined && now - at > blockAgeMaxMs;
 }
 
 function entryOf(
