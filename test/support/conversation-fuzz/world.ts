@@ -210,7 +210,7 @@ export class World {
     this.#expectOwnProject(branch.kind, forwarded.toString());
     const judged = judgeBody(dialect, client, forwarded);
     const elided = elidedItems(judged);
-    const evidence = `memory ${headers.get('x-svc-memory-state')}, continuity ${headers.get('x-svc-continuity-state')}`;
+    const evidence = `memory ${headers.get('x-svc-memory-state')}, continuity ${headers.get('x-svc-continuity-state')}, ${headers.get('x-svc-original-input-tokens')} tokens`;
     if (headers.get('x-svc-elided-items') !== String(elided)) {
       throw new Error(
         `${elided} items were left out, told are ${headers.get('x-svc-elided-items')}`,
@@ -308,6 +308,8 @@ function headersOf({ kind, session }: Branch): Record<string, string> {
 function bodyOf({ kind, items }: Branch): Buffer {
   const { dialect, hasTools, isStreamed, writesParts } = kind;
   const extra = {
+    // Its window is so large that no history comes to the edge, where all comes back by design.
+    model: 'gemini-2.5-pro',
     ...(hasTools && { tools: [{ type: 'function', name: 'shell' }] }),
     ...(isStreamed && { stream: true }),
   };
