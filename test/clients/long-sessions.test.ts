@@ -55,27 +55,30 @@ describe.each(['claude', 'codex'] as const)('a session of 40 rounds under %s', (
     for (const segment of segments) expectStablePrefix(segment, list);
 
     // The word was nowhere in what the provider got just before, and is in the answer.
-    const { word = '', text = '' } = logs[REREAD - 1] ?? {};
+    const { word = '', start = '' } = logs[REREAD - 1] ?? {};
     const asking = pairs.at(-2);
     const answered = pairs.at(-1);
     expect(asking?.clientBody.includes(word)).toBe(true);
     expect(asking?.forwardedBody.includes(word)).toBe(false);
-    // All of it, to the byte: what was left out stands nowhere else in this request.
-    expect(answered?.forwardedBody.includes(JSON.stringify(text).slice(1, -1))).toBe(true);
+    // The part that the stub names, to the byte: it stands nowhere else in this request.
+    expect(answered?.forwardedBody.includes(JSON.stringify(start).slice(1, -1))).toBe(true);
     expect(session.stdout).toContain(word);
     await report(name, stage);
   });
 });
 
-/** Logs whose last line nobody could guess. */
-function writeLogs(stage: Stage): readonly { word: string; text: string }[] {
+/** The line with the word: within the first part that a stub offers. */
+const WORD_LINE = 40;
+
+/** Logs with one line that nobody could guess; `start` is the text up to and with that line. */
+function writeLogs(stage: Stage): readonly { word: string; start: string }[] {
   mkdirSync(join(stage.project, 'logs'));
   return Array.from({ length: ROUNDS }, (_, index) => {
     const word = `launch-word-${randomBytes(8).toString('hex').replaceAll(/\d/g, 'x')}`;
     const lines = Array.from({ length: LINES }, (_line, at) => `log ${index + 1}, entry ${at}: ok`);
-    const text = [...lines, `The word of log ${index + 1} is ${word}.`].join('\n');
-    writeFileSync(join(stage.project, 'logs', `${index + 1}.txt`), `${text}\n`);
-    return { word, text };
+    lines.splice(WORD_LINE, 0, `The word of log ${index + 1} is ${word}.`);
+    writeFileSync(join(stage.project, 'logs', `${index + 1}.txt`), `${lines.join('\n')}\n`);
+    return { word, start: lines.slice(0, WORD_LINE + 1).join('\n') };
   });
 }
 

@@ -19,7 +19,8 @@ const { text: plain } = writeRecallBlock(
 const block = markBlock(plain, key);
 
 test('what svc recalled never comes back as a memory', () => {
-  expect(captureHuman(`When do we deploy?\n\n${block}`, own)?.text).toBe('When do we deploy?');
+  const question = 'When do we deploy the billing service?';
+  expect(captureHuman(`${question}\n\n${block}`, own)?.text).toBe(question);
   expect(captureAssistant(block, { ...own, question: '' })).toBeUndefined();
 });
 
