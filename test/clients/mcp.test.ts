@@ -2,6 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
+import { folderSpace } from '../../src/core/request/space.ts';
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { outputRecordOf } from '../support/records.ts';
 import { clientEnvironment, runClaude } from './support/claude-code.ts';
@@ -76,7 +77,8 @@ describe('svc mcp', () => {
 async function keptOutput(stage: Stage): Promise<string> {
   const store = openEmbeddedStore({ folder: stage.svc.dataFolder, report: () => undefined });
   onTestFinished(() => store.close());
-  const record = outputRecordOf(OUTPUT);
+  // A model may read its own project only, which is the folder that the client works in.
+  const record = outputRecordOf(OUTPUT, { space: folderSpace(stage.project) });
   await store.memory.capture([record], AbortSignal.timeout(30_000));
   return referenceOf(record.digest);
 }
