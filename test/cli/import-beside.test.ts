@@ -45,7 +45,7 @@ function writeTranscripts(home: string): void {
       const timestamp = new Date(Date.UTC(2026, 1, 1) + session * 60_000 + at * 1000);
       return JSON.stringify({
         type: role,
-        cwd: '/work/other',
+        cwd: '/home/ada/other',
         sessionId: `s${session}`,
         timestamp: timestamp.toISOString(),
         message: { role, content },
