@@ -5,7 +5,7 @@ import { journalNames, readJournals } from './journal.ts';
 export interface WaitingCaptures {
   readonly target: 'store' | 'service';
   readonly records: number;
-  /** Of their text. */
+  /** The bytes of their texts. */
   readonly bytes: number;
   /** When the first of them was kept: milliseconds since 1970. */
   readonly since: number;

@@ -23,7 +23,7 @@ const PRICE = {
   /** A word of English behind a blank, by its letters: up to 5, to 9, to 11, to 13; longer ones a letter. */
   english: [0.99, 1.16, 1.9, 2.37],
   englishLetter: 0.2,
-  /** Of letters that do not follow each other in words. */
+  /** The price of letters that do not follow each other in words. */
   odd: 0.7,
   oddLetter: 0.55,
   oddGlued: 0.25,
@@ -66,7 +66,7 @@ const ODD_MIN = 3;
 const LONG_WORD = 14;
 /** Shorter ones are abbreviations, which the tokenizer knows. */
 const ODD_WORD = 5;
-/** Of its letters so many begin a pair that is in no word. */
+/** A word is very odd when this share of its letters begins a pair that is in no word. */
 const VERY_ODD = 0.25;
 
 /** Lines may be added up: o200k_base never joins a line's end with the letter or sign that follows it. */
@@ -213,7 +213,7 @@ function judge(character: string): Judged {
   return { price: bytesOf(code), kind: 'bytes' };
 }
 
-/** What no row names costs a token a byte at most. */
+/** A character without a row costs at most one token a byte. */
 function bytesOf(code: number): number {
   return code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
@@ -221,7 +221,7 @@ function bytesOf(code: number): number {
 const { letter, accent, cyrillic, han, kana, hangul, known, printed, symbol, arrow, emoji } = PRICE;
 const wide = letter + accent;
 
-/** What people write, from and to, its script, and the price of a character. */
+/** Characters that people write: first, last, script and price of one character. */
 const USUAL: readonly (readonly [number, number, string, number])[] = [
   [0xa0, 0xbf, '', symbol],
   [0xc0, 0x17f, 'latin', wide],

@@ -93,9 +93,9 @@ export function unansweredItem(view: RequestView): Item | undefined {
 const DERIVED_REUSE_MS = 3_600_000;
 
 /**
- * How long a block is put back that quotes a memory service. What was purged there is told to no other
- * machine, so that a week later at most it is in no prompt. No provider caches a prompt for longer than a
- * day, so that a conversation loses its prefix only where it goes on for that long without a pause.
+ * A block that quotes a memory service is put back for this long. The service tells no other machine what
+ * it purged, so a purged text is in no prompt after a week. No provider caches a prompt for longer than a
+ * day, so a conversation loses its prefix only where it goes on for a week without a pause.
  */
 export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
 
