@@ -71,7 +71,8 @@ function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   const written = writtenBase(facts.environment);
   // Settings that svc wrote are used as they are: two ways to give the token exclude each other.
   if (written !== undefined && !isLogin) {
-    return written.endsWith(base) || written.startsWith(urlOf(facts))
+    // With the slash: port 876 is not port 8765.
+    return written.startsWith(`${urlOf(facts)}/`)
       ? []
       : ['-c', `model_providers.svc.base_url=${tomlString(movedTo(written, base, facts))}`];
   }

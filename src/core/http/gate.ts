@@ -93,7 +93,8 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   // A preflight carries no token, and no answer to it may help a web page.
   if (head.method === 'OPTIONS') refuse('METHOD_NOT_ALLOWED', 'svc answers no OPTIONS request.');
   const isOpen = entry?.route.kind === 'local' || isTelemetry(path);
-  if (!isOpen) checkAccess({ headers, split, route: entry?.route }, policy);
+  const login = entry === undefined ? undefined : policy.loginOf?.(entry.route);
+  if (!isOpen) checkAccess({ headers, split, route: entry?.route, login }, policy);
   if (entry === undefined) {
     refuse('ROUTE_UNKNOWN', explainUnknownPath(path, `http://127.0.0.1:${policy.port}`));
   }
@@ -102,11 +103,10 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   }
   if (entry.route.kind === 'model') checkModes(headers);
   const { body, awaitsContinue } = checkBody(head.method, headers, policy);
-  const keepsEncoded = policy.loginOf?.(entry.route) !== undefined;
   return {
     route: entry.route,
     target: split.target,
-    body: body === undefined ? undefined : { ...body, keepsEncoded },
+    body: body === undefined ? undefined : { ...body, keepsEncoded: login !== undefined },
     awaitsContinue,
   };
 }
@@ -200,13 +200,14 @@ interface Access {
   readonly headers: HeaderIndex;
   readonly split: SplitTarget;
   readonly route: Route | undefined;
+  /** The login that the upstream of the route takes. */
+  readonly login: Login | undefined;
 }
 
 /** The local token, in one place, and where the upstream takes a login, that login and nothing else. */
-function checkAccess({ headers, split, route }: Access, policy: GatePolicy): void {
+function checkAccess({ headers, split, route, login }: Access, policy: GatePolicy): void {
   const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);
   const [inHeader] = headers.get(TOKEN_HEADER) ?? [];
-  const login = route === undefined ? undefined : policy.loginOf?.(route);
   if (split.pathToken === undefined && inHeader === undefined) {
     if (inCredentials && login === undefined) return;
     // The client has the settings for a key, and its provider takes a login: this says so.
