@@ -1,4 +1,5 @@
 import type { LocalStore } from '../../ports/local-store.ts';
+import type { ProvenanceStore } from '../../ports/provenance.ts';
 import { JournalLedger } from '../journals/ledger.ts';
 import { JournalOutbox, OUTBOX_NAME } from '../journals/outbox.ts';
 import { BatchedRequestLog } from '../journals/request-log.ts';
@@ -30,6 +31,7 @@ export interface EmbeddedStore extends LocalStore {
   readonly ledger: JournalLedger;
   readonly outbox: JournalOutbox;
   readonly requestLog: BatchedRequestLog;
+  readonly provenance: ProvenanceStore;
   /**
    * Makes the first recall as quick as later ones; calls of requests run between its parts. Never
    * rejects: a failing memory reports it to the calls that need it.
@@ -91,6 +93,10 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     ledger,
     outbox,
     requestLog,
+    provenance: {
+      keep: async (notes) => void (await client.call('keepProvenance', notes)),
+      list: (filter) => client.call('listProvenance', filter),
+    },
     health: () => client.call('health', undefined),
     warm: () => warm(client).catch(() => undefined),
     isWhole: () => client.call('isWhole', undefined),

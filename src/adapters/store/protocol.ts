@@ -22,6 +22,7 @@ import type {
   SumFilter,
 } from '../../ports/request-log.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
+import type { HeldProvenance, ProvenanceFilter, ProvenanceNote } from '../../ports/provenance.ts';
 
 /** The calls between the main thread and the store's worker. Only plain data crosses. */
 
@@ -52,6 +53,8 @@ export interface StoreCalls {
   listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];
   sumRequests(filter: SumFilter): readonly RequestSum[];
+  keepProvenance(notes: readonly ProvenanceNote[]): number;
+  listProvenance(filter: ProvenanceFilter): readonly HeldProvenance[];
   health(): StoreHealth;
   /** Reads the whole file; false when it contradicts itself. */
   isWhole(): boolean;

@@ -39,12 +39,12 @@ const LIST_CHARS_MAX = 4096;
 /** Records a transaction, so that another process can write in between: about 100 ms. */
 const FORGET_BATCH = 256;
 
-interface RecordRow extends Omit<SpokenRecord, 'branch' | 'source' | 'text'>, StoredText {
+export interface RecordRow extends Omit<SpokenRecord, 'branch' | 'source' | 'text'>, StoredText {
   readonly branch: string | null;
   readonly source: 'unverified' | null;
 }
 
-const RECORD_COLUMNS = `r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.conversation, r.client, r.at,
+export const RECORD_COLUMNS = `r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.conversation, r.client, r.at,
   r.fingerprint, r.exchange, r.branch, r.source, r.ref`;
 const RECORDS = 'FROM records r JOIN spaces s ON s.id = r.space';
 
@@ -304,7 +304,7 @@ export function isName(value: string): boolean {
   return value !== '' && value.length <= NAME_CHARS_MAX && !value.includes('\0');
 }
 
-function storedRecord(row: RecordRow): SpokenRecord {
+export function storedRecord(row: RecordRow): SpokenRecord {
   const { branch, source, text, is_utf16, ...rest } = row;
   return {
     ...rest,

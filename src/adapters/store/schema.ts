@@ -142,7 +142,25 @@ CREATE TABLE signals (
 CREATE INDEX records_by_space_time ON records(space, at);
 `;
 
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+// The commit and the files that a record concerns (provenance.ts). It stays on this machine, and goes
+// with its record.
+const VERSION_6 = `
+CREATE TABLE provenance (
+  record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE,
+  root TEXT NOT NULL,
+  head TEXT NOT NULL,
+  files TEXT NOT NULL
+);
+`;
+
+const MIGRATIONS: readonly string[] = [
+  VERSION_1,
+  VERSION_2,
+  VERSION_3,
+  VERSION_4,
+  VERSION_5,
+  VERSION_6,
+];
 
 /** A file of a later svc is left alone: what it means is not known here. */
 export class SchemaTooNewError extends Error {

@@ -66,6 +66,7 @@ export class SpaceMover {
           add(text, { space: to, record: row.id });
         } else {
           this.#database.run(SAID_AGAIN, row.at, source, held.id);
+          this.#database.run(INHERIT, held.id, row.id);
           this.#database.run('DELETE FROM records WHERE id = ?', row.id);
         }
       }
@@ -99,6 +100,9 @@ const HELD = 'SELECT id FROM records WHERE space = ? AND digest = ?';
 
 const SAID_AGAIN =
   'UPDATE records SET at = max(at, ?), source = iif(? IS NULL, NULL, source) WHERE id = ?';
+
+/** The commit and the files, where nothing is known beside the held record. */
+const INHERIT = 'UPDATE OR IGNORE provenance SET record = ? WHERE record = ?';
 
 const OUTPUTS = `SELECT o.id FROM outputs o WHERE o.space = ?
   AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.space = ? AND t.digest = o.digest) LIMIT ${BATCH}`;

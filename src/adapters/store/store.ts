@@ -22,6 +22,7 @@ import { databaseFile } from '../files/database-file.ts';
 import { markForgotten } from '../files/marks.ts';
 import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
+import { listProvenance, keepProvenance } from './provenance.ts';
 import { Possessions } from './possessions.ts';
 import { Records, referencesIn } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
@@ -133,6 +134,8 @@ export class Store {
       listRequests: (filter) => requests.list(filter),
       conversationRequests: (filter) => requests.conversation(filter),
       sumRequests: (filter) => requests.sum(filter),
+      keepProvenance: (notes) => keepProvenance(database, notes),
+      listProvenance: (filter) => listProvenance(database, filter),
       health: () => this.#health(database),
       isWhole: () => isWhole(database),
       close: () => this.#close(),
