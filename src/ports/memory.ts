@@ -1,4 +1,18 @@
-import type { TextRole } from '../core/memory/reference.ts';
+import type {
+  MemoryRecord,
+  RecalledPassage,
+  SpeakerRole,
+  SpokenRecord,
+  StoredRecord,
+} from '../core/memory/record.ts';
+
+export type {
+  MemoryRecord,
+  RecalledPassage,
+  SpeakerRole,
+  SpokenRecord,
+  StoredRecord,
+} from '../core/memory/record.ts';
 
 /**
  * Where memories live. One contract for the embedded store, the hosted service and the fake; the
@@ -73,49 +87,6 @@ export interface MemorySupport {
   readonly write: boolean;
 }
 
-/** The role of a text that is searched. */
-export type SpeakerRole = Exclude<TextRole, 'tool'>;
-
-/**
- * One text of a conversation: visible, never reasoning, tool arguments or wrappers. With the role
- * `tool` it is an output, word for word.
- */
-export interface MemoryRecord<Role extends TextRole = TextRole> {
-  /** `textDigest` of role and text: the same words are one memory in one space. */
-  readonly digest: string;
-  readonly space: string;
-  readonly role: Role;
-  /** Secrets are masked already. An output holds none: masked, it would be another text. */
-  readonly text: string;
-  /** The conversation's key: the client's session id, or one derived from its first words. */
-  readonly conversation: string;
-  readonly client: string;
-  /** Milliseconds since 1970 when it was said. */
-  readonly at: number;
-  /** Fingerprint of the conversation at the exchange's human item; '' for an output. */
-  readonly fingerprint: string;
-  /** Where in the conversation: exchanges count from 0; 0 for an output. */
-  readonly exchange: number;
-  readonly branch?: string;
-  /**
-   * It is not verified that a person said it: it weighs less and is never a standing instruction.
-   */
-  readonly source?: 'unverified';
-  /** `at` is when it was said, not when it was found in a history: saying it again renews the date. */
-  readonly isTimed?: true;
-}
-
-/** A record that is searched and listed. */
-export type SpokenRecord = StoredRecord<SpeakerRole>;
-
-export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
-  MemoryRecord<Role>,
-  'isTimed'
-> {
-  /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
-  readonly ref: string;
-}
-
 export interface RecallQuestion {
   readonly space: string;
   /** Spaces in which the same project was kept before; a memory service does not look there. */
@@ -147,19 +118,6 @@ export interface AgentFacts {
   readonly quietShare: number;
   /** The token limit of a list of earlier sessions; 0 for no list. */
   readonly briefTokensMax: number;
-}
-
-/** A passage of a record that answers the question. */
-export interface RecalledPassage {
-  readonly ref: string;
-  readonly digest: string;
-  readonly space: string;
-  readonly role: SpeakerRole;
-  readonly text: string;
-  readonly at: number;
-  readonly client: string;
-  readonly source?: 'unverified';
-  readonly score: number;
 }
 
 export interface RecallAnswer {

@@ -1,11 +1,7 @@
 import type { Heard } from '../core/memory/echoes.ts';
 import type { Answer } from '../core/dialects/answer.ts';
-import {
-  captureAssistant,
-  type CapturedText,
-  captureHuman,
-  closedText,
-} from '../core/memory/captures.ts';
+import { captureAssistant, captureHuman, closedText } from '../core/memory/captures.ts';
+import type { RecordText } from '../core/memory/record.ts';
 import { currentExchange, type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
 import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
@@ -137,11 +133,7 @@ export class CaptureKeeper {
   }
 
   /** Captures the texts of the current exchange. */
-  #keep(
-    reading: Reading,
-    place: ExchangePlace,
-    texts: readonly (CapturedText | undefined)[],
-  ): void {
+  #keep(reading: Reading, place: ExchangePlace, texts: readonly (RecordText | undefined)[]): void {
     const at = this.#dependencies.clock.now();
     const records = recordsOf(reading, place, { texts, at });
     this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
@@ -193,7 +185,7 @@ function fingerprintOf(reading: Reading, exchange: Exchange): string | undefined
 }
 
 interface Said {
-  readonly texts: readonly (CapturedText | undefined)[];
+  readonly texts: readonly (RecordText | undefined)[];
   readonly at: number;
 }
 

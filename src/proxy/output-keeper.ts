@@ -3,7 +3,7 @@ import { forgetOldest } from '../core/bytes/forget-oldest.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
 import { maskSecrets } from '../core/redaction/redaction.ts';
 import { isElidable } from '../core/shortening/shortening.ts';
-import { OUTPUT_PLACE } from '../core/memory-api/records.ts';
+import { OUTPUT_PLACE } from '../core/memory/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, MemoryRecord } from '../ports/memory.ts';
 import type { Reading } from './read-request.ts';

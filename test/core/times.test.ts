@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { recordFrom } from '../../src/adapters/journals/outbox.ts';
+import { readRecord } from '../../src/core/memory/record.ts';
 import { rowFrom } from '../../src/adapters/journals/ledger-row.ts';
 import { time } from '../../src/core/memory-api/shape.ts';
 import { readLine, writeLine } from '../../src/core/memory/memory-lines.ts';
@@ -50,12 +50,12 @@ test('no entrance takes it: an import, a journal, an answer of a memory service'
     const line = { text: 'We deploy on Tuesdays.', space: 'a', at };
     // JSON has no such numbers, and says null for them.
     if (Number.isFinite(at)) expect(readLine(JSON.stringify(line), { now: 0 }).kind).toBe('wrong');
-    expect(recordFrom(recordOf('We deploy on Tuesdays.', { at }))).toBeUndefined();
+    expect(readRecord(recordOf('We deploy on Tuesdays.', { at }))).toBeUndefined();
     const row = { key: 'k', block: '', form: 'text', dropsEarlier: false };
     expect(rowFrom({ ...row, at: 1 })).toBeDefined();
     expect(rowFrom({ ...row, at })).toBeUndefined();
   }
-  expect(recordFrom(recordOf('We deploy on Tuesdays.'))).toBeDefined();
+  expect(readRecord(recordOf('We deploy on Tuesdays.'))).toBeDefined();
   for (const text of [
     '+275760-09-13T00:00:00Z',
     '9999-12-31T23:59:59-00:01',

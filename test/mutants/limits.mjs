@@ -57,7 +57,7 @@ export const LIMITS = [
   },
   {
     name: 'a journal may hold a time outside of the calendar',
-    file: 'src/adapters/journals/outbox.ts',
+    file: 'src/core/memory/record.ts',
     from: 'isTime(fields.at) &&',
     to: "typeof fields.at === 'number' &&",
     test: 'test/core/times.test.ts',

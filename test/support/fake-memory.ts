@@ -1,4 +1,4 @@
-import { OUTPUT_PLACE } from '../../src/core/memory-api/records.ts';
+import { OUTPUT_PLACE } from '../../src/core/memory/record.ts';
 import { cutPassages, passageTokens } from '../../src/core/recall/passages.ts';
 import { readQuestion } from '../../src/core/recall/question.ts';
 import { rankCandidates } from '../../src/core/recall/ranking.ts';

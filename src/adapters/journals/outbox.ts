@@ -3,7 +3,7 @@ import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
-import { isTime } from '../../core/memory/times.ts';
+import { readRecord } from '../../core/memory/record.ts';
 
 /**
  * Captures on their way to the memory. A journal holds them until the memory says that it has them,
@@ -145,7 +145,7 @@ export class JournalOutbox implements Outbox {
     if (this.#hasAdopted || this.#isClosed) return;
     this.#hasAdopted = true;
     for (const journal of findOrphans(this.#journalOptions())) {
-      const records = journal.values.flatMap((value) => recordFrom(value) ?? []);
+      const records = journal.values.flatMap((value) => readRecord(value) ?? []);
       const orphan: Orphan = { journal, left: 0 };
       for (const record of records) {
         // A record that waits already is in another journal.
@@ -262,19 +262,4 @@ export class JournalOutbox implements Outbox {
 /** The same words said at another place in time count as said again. */
 function keyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
   return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
-}
-
-const TEXT_FIELDS = ['digest', 'space', 'text', 'conversation', 'client', 'fingerprint'] as const;
-
-/** A record as it stands in an outbox's journal; undefined for what is none. */
-export function recordFrom(value: unknown): MemoryRecord | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const fields = value as Partial<MemoryRecord>;
-  const isWhole =
-    TEXT_FIELDS.every((field) => typeof fields[field] === 'string') &&
-    (fields.role === 'user' || fields.role === 'assistant') &&
-    isTime(fields.at) &&
-    typeof fields.exchange === 'number';
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
-  return isWhole ? (fields as MemoryRecord) : undefined;
 }

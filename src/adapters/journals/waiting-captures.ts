@@ -1,4 +1,5 @@
-import { OUTBOX_NAME, recordFrom } from './outbox.ts';
+import { readRecord } from '../../core/memory/record.ts';
+import { OUTBOX_NAME } from './outbox.ts';
 import { journalNames, readJournals } from './journal.ts';
 
 /** Captures in the outboxes of a data folder that no memory has acknowledged, whoever's proxy kept them. */
@@ -17,7 +18,7 @@ const SERVICE_OUTBOX = /^hosted_outbox_[0-9a-f]{16}$/;
 export function findWaiting(folder: string): readonly WaitingCaptures[] {
   return journalNames(folder).flatMap((name) => {
     if (name !== OUTBOX_NAME && !SERVICE_OUTBOX.test(name)) return [];
-    const records = readJournals({ folder, name }).flatMap((value) => recordFrom(value) ?? []);
+    const records = readJournals({ folder, name }).flatMap((value) => readRecord(value) ?? []);
     if (records.length === 0) return [];
     return {
       target: name === OUTBOX_NAME ? ('store' as const) : ('service' as const),

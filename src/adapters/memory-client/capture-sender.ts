@@ -3,14 +3,14 @@ import {
   type CaptureAnswer,
   type CaptureRequest,
   type CaptureResult,
-  NEW_GENERATION,
 } from '../../core/memory-api/contract.ts';
+import { NEW_GENERATION } from '../../core/memory-api/words.ts';
 import { type CaptureState, MemoryError } from '../../ports/memory.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
 import type { Operations } from './operations.ts';
 import { ServiceFault } from './service-fault.ts';
 import { malformed } from './service-link.ts';
-import type { Outgoing } from './wire.ts';
+import type { Outgoing } from '../../core/memory-api/record-items.ts';
 
 /**
  * Sends texts to the service, each once. A text that the service does not acknowledge is not lost:

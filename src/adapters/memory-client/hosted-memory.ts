@@ -34,7 +34,7 @@ import { ServiceFault } from './service-fault.ts';
 import { malformed, type ServiceLink } from './service-link.ts';
 import { StoredRecords } from './stored-records.ts';
 import { isoTime } from '../../core/memory/times.ts';
-import { outgoingRecord, passageIn } from './wire.ts';
+import { outgoingRecord, passageIn } from '../../core/memory-api/record-items.ts';
 
 /**
  * The memory port over a memory service. The service is not trusted: its answers are read through

@@ -1,4 +1,5 @@
-import { PROOF_FEATURE, type WhoAmI } from '../../core/memory-api/contract.ts';
+import { type WhoAmI } from '../../core/memory-api/contract.ts';
+import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/service/keys.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { MemorySupport } from '../../ports/memory.ts';

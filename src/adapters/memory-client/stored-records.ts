@@ -1,5 +1,11 @@
 import type { ItemsQuery, MemoryItem, PurgeScope } from '../../core/memory-api/contract.ts';
-import { PAGE_MAX, PURGE_DIGESTS_MAX, RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
+import {
+  PAGE_MAX,
+  PURGE_DIGESTS_MAX,
+  RETRIEVE_REFS_MAX,
+  SESSION_CHARS_MAX,
+  WORDS_CHARS_MAX,
+} from '../../core/memory-api/limits.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import {
@@ -13,7 +19,7 @@ import {
 import type { Acknowledgements } from './acknowledgements.ts';
 import type { Operations } from './operations.ts';
 import { malformed } from './service-link.ts';
-import { recordInItem, recordInObject } from './wire.ts';
+import { recordInItem, recordInObject } from '../../core/memory-api/record-items.ts';
 import { isoTime } from '../../core/memory/times.ts';
 
 /** Looking at what the service holds, and taking it out again. */
@@ -21,8 +27,6 @@ import { isoTime } from '../../core/memory/times.ts';
 /** The references that the contract knows: by text, and its own. */
 const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
 const LIST_MAX = 1000;
-const WORDS_CHARS_MAX = 1000;
-const SESSION_CHARS_MAX = 128;
 /** Newest memories among which a shortened reference is looked for. */
 const LOOKED_THROUGH_MAX = 2000;
 /** The pages that one call of forget reads; a further call forgets more. */

@@ -1,3 +1,4 @@
+import { ITEM_CHARS_MAX } from '../../core/memory-api/limits.ts';
 import type { ToolOutputRecord } from '../../core/memory-api/records.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
@@ -25,9 +26,6 @@ import {
 import { spaceCondition } from './spaces.ts';
 
 /** Memories as people and models see them: searched, ranked by the core, listed. */
-
-/** UTF-16 units of an item's text; the contract's. The whole record is had from `retrieve`. */
-const TEXT_CHARS_MAX = 16_384;
 
 interface ItemRow extends OriginRow, StoredText {
   readonly object: number;
@@ -251,6 +249,6 @@ function listed(row: ItemRow): ServiceItem {
 
 // Never with half a surrogate pair at its end.
 function beginningOf(text: string): string {
-  if (text.length <= TEXT_CHARS_MAX) return text;
-  return text.slice(0, TEXT_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');
+  if (text.length <= ITEM_CHARS_MAX) return text;
+  return text.slice(0, ITEM_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');
 }

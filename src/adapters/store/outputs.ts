@@ -1,6 +1,6 @@
 import { textBytes } from '../../core/shortening/proofs.ts';
-import { OUTPUT_PLACE } from '../../core/memory-api/records.ts';
-import { isDigest, referenceOf } from '../../core/memory/reference.ts';
+import { isStorable, OUTPUT_PLACE } from '../../core/memory/record.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type {
   CaptureState,
@@ -11,9 +11,8 @@ import type {
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
-import { isName, listTerms, RECORD_CHARS_MAX, spaceId } from './records.ts';
+import { listTerms, spaceId } from './records.ts';
 import { textOf } from './text.ts';
-import { isTime } from '../../core/memory/times.ts';
 
 /**
  * Tool outputs that svc may leave out of a prompt, word for word. They are proven from their own
@@ -208,16 +207,4 @@ export class Outputs implements Holder {
       BYTES_MAX,
     );
   }
-}
-
-function isStorable(record: MemoryRecord): boolean {
-  return (
-    isDigest(record.digest) &&
-    record.text !== '' &&
-    record.text.length <= RECORD_CHARS_MAX &&
-    !/\p{Surrogate}/u.test(record.text) &&
-    isName(record.space) &&
-    isName(record.conversation) &&
-    isTime(record.at)
-  );
 }

@@ -2,12 +2,8 @@ import { textBytes } from '../../core/shortening/proofs.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
 import { titlesFrom } from '../../core/recall/session-brief.ts';
 import { standingIn } from '../../core/recall/standing.ts';
-import {
-  isDigest,
-  isShortReference,
-  referenceOf,
-  shortReference,
-} from '../../core/memory/reference.ts';
+import { isStorable } from '../../core/memory/record.ts';
+import { isShortReference, referenceOf, shortReference } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import {
   type CaptureState,
@@ -24,14 +20,9 @@ import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './p
 import type { Holder, StoredBytes } from './possessions.ts';
 import { SPACES_MAX } from './schema.ts';
 import { bytesOf, type StoredText, textOf } from './text.ts';
-import { isTime } from '../../core/memory/times.ts';
 
 /** Records in and out of the database. Everything here names a space, or says that it means all. */
 
-/** A longer text is a pasted file: indexing it would hold up recall for a second. */
-export const RECORD_CHARS_MAX = 512 * 1024;
-/** Conversation keys, clients and branches are names, not texts. */
-const NAME_CHARS_MAX = 1024;
 const LIST_LIMIT_MAX = 1000;
 /** More words than anyone types; each one is a query. */
 const LIST_WORDS_MAX = 32;
@@ -283,25 +274,6 @@ export function spaceId(database: Database, name: string): number | undefined {
     SPACES_MAX - 1,
   );
   return made?.id;
-}
-
-function isStorable(record: MemoryRecord): boolean {
-  return (
-    isDigest(record.digest) &&
-    (record.role === 'user' || record.role === 'assistant') &&
-    record.text.trim() !== '' &&
-    record.text.length <= RECORD_CHARS_MAX &&
-    isName(record.space) &&
-    isName(record.conversation) &&
-    Number.isSafeInteger(record.exchange) &&
-    record.exchange >= 0 &&
-    record.exchange < 2 ** 32 &&
-    isTime(record.at)
-  );
-}
-
-export function isName(value: string): boolean {
-  return value !== '' && value.length <= NAME_CHARS_MAX && !value.includes('\0');
 }
 
 export function storedRecord(row: RecordRow): SpokenRecord {

@@ -4,7 +4,6 @@ import {
   type ForgetFilter,
   MemoryError,
   type MemoryRecord,
-  type SpeakerRole,
 } from '../../ports/memory.ts';
 import {
   abandon,
@@ -15,6 +14,7 @@ import {
   type OpenOptions,
 } from './database.ts';
 import { type Driver, failureText, loadDriver } from './driver.ts';
+import { isSpoken } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
@@ -232,10 +232,6 @@ function captureAll(
   );
   const [saidNext, keptNext] = [said.values(), kept.values()];
   return given.map((record) => (isSpoken(record) ? saidNext : keptNext).next().value ?? 'rejected');
-}
-
-function isSpoken(record: MemoryRecord): record is MemoryRecord<SpeakerRole> {
-  return record.role !== 'tool';
 }
 
 interface Tables {

@@ -2,7 +2,7 @@ import { termsOf } from '../../core/recall/terms.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import type { ForgetFilter, MemoryRecord } from '../../ports/memory.ts';
 import { readJournals } from '../journals/journal.ts';
-import { recordFrom } from '../journals/outbox.ts';
+import { readRecord } from '../../core/memory/record.ts';
 import { listTerms } from './records.ts';
 
 /**
@@ -15,7 +15,7 @@ export function waitingRecords(
 ): readonly MemoryRecord[] {
   const isMeant = matcherOf(filter);
   return readJournals(place)
-    .flatMap((value) => recordFrom(value) ?? [])
+    .flatMap((value) => readRecord(value) ?? [])
     .filter((record) => isMeant(record));
 }
 

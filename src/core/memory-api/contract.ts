@@ -1,9 +1,8 @@
-import { DIALECTS } from '../conversation/dialect.ts';
 import {
   CANDIDATES_MAX,
   CAPTURE_ITEMS_MAX,
-  COMMIT_SEQUENCE_MAX,
   EXCLUDED_MAX,
+  ITEM_CHARS_MAX,
   PAGE_MAX,
   PURGE_DIGESTS_MAX,
   QUERY_CHARS_MAX,
@@ -11,6 +10,7 @@ import {
   RECALL_TOKENS_MAX,
   RECENT_CHARS_MAX,
   RETRIEVE_REFS_MAX,
+  WORDS_CHARS_MAX,
 } from './limits.ts';
 import { contentRecord, RECORD_BYTES_MAX } from './records.ts';
 import {
@@ -28,35 +28,29 @@ import {
   text,
   time,
 } from './shape.ts';
+import {
+  branch,
+  commitSequence,
+  dialect,
+  digest,
+  fingerprint,
+  generation,
+  hash,
+  itemKind,
+  name,
+  NEW_GENERATION,
+  position,
+  program,
+  reference,
+  space,
+  textReference,
+} from './words.ts';
 
 /**
  * Every request and answer of the memory API, as docs/memory-api.yaml has them. Both sides read the
  * other's JSON through these shapes, so nothing outside the contract comes in. They build their own
  * from the types, so nothing outside it goes out.
  */
-
-// --- words
-
-export const space = text({ pattern: /^[a-z0-9][a-z0-9._/-]{0,127}$/ });
-export const digest = text({ pattern: /^sha256:[A-Za-z0-9_-]{43}$/ });
-export const reference = text({ pattern: /^(?:ex|to|nt)_[a-z2-7]{16}$/ });
-const textReference = text({ pattern: /^m_[a-z2-7]{16}$/ });
-export const generation = text({ pattern: /^g[0-9A-Za-z]{1,24}\.[0-9]{1,15}$/ });
-const hash = text({ pattern: /^[A-Za-z0-9_-]{43}$/ });
-const commitSequence = integer(0, COMMIT_SEQUENCE_MAX);
-const itemKind = oneOf('exchange', 'tool_output', 'note', 'fact', 'summary');
-const name = text({ max: 128 });
-const program = text({ max: 64 });
-const position = integer(0, 4_294_967_295);
-const fingerprint = text({ max: 128 });
-const branch = text({ max: 256 });
-const dialect = oneOf(...DIALECTS);
-
-/** "new": the client holds no generation of this space, the current one is meant. */
-export const NEW_GENERATION = 'new';
-
-/** In whoami: the service proves what it holds. Without it nothing is ever left out. */
-export const PROOF_FEATURE = 'coverage.pop.v1';
 
 // --- whoami
 
@@ -148,7 +142,7 @@ export const memoryItem = members(
   {
     item_id: name,
     kind: itemKind,
-    text: text({ max: 16_384 }),
+    text: text({ max: ITEM_CHARS_MAX }),
     tokens: integer(0),
     created_at: time,
     provenance: listOf(provenance, { min: 1, max: 16 }),
@@ -336,7 +330,7 @@ export const itemsQuery = members(
     refs: listOf(eitherOf(reference, textReference), { max: RETRIEVE_REFS_MAX }),
     since: time,
     until: time,
-    q: text({ min: 1, max: 1000 }),
+    q: text({ min: 1, max: WORDS_CHARS_MAX }),
     limit: integer(1, PAGE_MAX),
     after: text({ max: 200 }),
   },

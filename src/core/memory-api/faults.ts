@@ -1,4 +1,4 @@
-import { generation } from './contract.ts';
+import { generation } from './words.ts';
 import { type Infer, integer, members, oneOf, orNull, text, time } from './shape.ts';
 
 /** Every way a call of the memory API can be refused, in one table. A code never changes. */

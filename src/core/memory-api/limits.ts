@@ -29,8 +29,17 @@ export const CAPTURE_ITEMS_MAX = 64;
 export const RETRIEVE_REFS_MAX = 32;
 export const PURGE_DIGESTS_MAX = 512;
 export const PAGE_MAX = 100;
+/** The words of a list's query. */
+export const WORDS_CHARS_MAX = 1000;
 export const QUERY_CHARS_MAX = 8192;
 export const RECENT_CHARS_MAX = 2048;
+/** UTF-16 units of an item's text. The whole record is had from `retrieve`. */
+export const ITEM_CHARS_MAX = 16_384;
+/** UTF-16 units of the names in a record's description. */
+export const SESSION_CHARS_MAX = 128;
+export const CLIENT_CHARS_MAX = 64;
+export const FINGERPRINT_CHARS_MAX = 128;
+export const BRANCH_CHARS_MAX = 256;
 export const RECALL_TOKENS_MAX = 8192;
 export const RECALL_ITEMS_MAX = 50;
 

@@ -53,9 +53,6 @@ export type ToolOutputRecord = Infer<typeof toolOutputRecord>;
 export type NoteRecord = Infer<typeof noteRecord>;
 export type ContentRecord = ExchangeRecord | ToolOutputRecord | NoteRecord;
 
-/** An output belongs to its call, and has no place of its own in a conversation. */
-export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
-
 /** The text of one person or program, as a record of one text. */
 export function recordOfText(role: TextRole, said: string): ContentRecord {
   return role === 'tool'

@@ -1,3 +1,4 @@
+import type { RecordText } from './record.ts';
 import { textDigest } from './reference.ts';
 import type { Answer } from '../dialects/answer.ts';
 import { lastingPart, withoutAnnouncements } from './announcements.ts';
@@ -17,13 +18,6 @@ import { hasTerms } from '../recall/terms.ts';
  * sees the text.
  */
 
-export interface CapturedText {
-  /** base64url sha256 of role and text. */
-  readonly digest: string;
-  readonly role: 'user' | 'assistant';
-  readonly text: string;
-}
-
 // The longest typed prompts and answers measured are under 30 kB; what is longer is pasted data, of
 // which the start is kept.
 const TEXT_CHARS_MAX = 32_768;
@@ -35,7 +29,7 @@ const TEXT_CHARS_MAX = 32_768;
 export function captureHuman(
   humanText: string,
   own: OwnBlocks = NO_BLOCKS,
-): CapturedText | undefined {
+): RecordText | undefined {
   const text = cleanText(humanText, own);
   return text === '' || isOrder(text) ? undefined : captured('user', text);
 }
@@ -47,7 +41,7 @@ export function captureHuman(
 export function captureAssistant(
   assistantText: string,
   heard: Heard = NOTHING_HEARD,
-): CapturedText | undefined {
+): RecordText | undefined {
   const text = withoutEchoes(cleanAnswer(assistantText, heard), heard);
   return saysLittle(text) ? undefined : captured('assistant', text);
 }
@@ -56,7 +50,7 @@ export function captureAssistant(
  * A text that was a memory before, as an export has it. It is masked once more, because a line may
  * come from anywhere, but neither cut nor judged. Undefined when nothing is left of it.
  */
-export function captureStored(role: 'user' | 'assistant', text: string): CapturedText | undefined {
+export function captureStored(role: 'user' | 'assistant', text: string): RecordText | undefined {
   const kept = maskSecrets(stripPrivate(withoutWholeBlocks(text))).text;
   return kept.trim() === '' ? undefined : captured(role, kept);
 }
@@ -103,7 +97,7 @@ export function heldDigests(
 
 const NOTHING_HEARD: Heard = { ...NO_BLOCKS, question: '' };
 
-function captured(role: 'user' | 'assistant', text: string): CapturedText {
+function captured(role: 'user' | 'assistant', text: string): RecordText {
   return { digest: textDigest(role, text), role, text };
 }
 

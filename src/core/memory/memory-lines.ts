@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type CapturedText, captureStored } from './captures.ts';
+import { captureStored } from './captures.ts';
+import { isExchange, isName, type MemoryRecord, type SpeakerRole } from './record.ts';
 import { isoTime, isTime } from './times.ts';
 
 /**
@@ -8,31 +9,14 @@ import { isoTime, isTime } from './times.ts';
  * is made anew.
  */
 
-export interface LineRecord extends CapturedText {
-  readonly space: string;
-  readonly conversation: string;
-  readonly client: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly fingerprint: string;
-  readonly exchange: number;
-  readonly branch?: string;
-  readonly source?: 'unverified';
-  /** The line says when it was said. */
-  readonly isTimed?: true;
-}
-
 export type ReadLine =
-  | { readonly kind: 'record'; readonly record: LineRecord }
+  | { readonly kind: 'record'; readonly record: MemoryRecord<SpeakerRole> }
   /** An empty line, or a text of which nothing may be kept. */
   | { readonly kind: 'nothing' }
   /** `problem` names the field and never quotes the line. */
   | { readonly kind: 'wrong'; readonly problem: string };
 
-/** The longest names that the store takes; see also the pattern of spaces. */
-const NAME_CHARS_MAX = 1024;
-
-export function writeLine(record: LineRecord & { readonly ref?: string }): string {
+export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: string }): string {
   const { ref, space, role, text, at, conversation, exchange, client, branch } = record;
   const { fingerprint, source } = record;
   const time = isoTime(at);
@@ -50,9 +34,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   if (role !== 'user' && role !== 'assistant') return wrong('role must be user or assistant');
   const time = typeof at === 'string' ? Date.parse(at) : at;
   if (!isTime(time)) return wrong('at is no time');
-  if (typeof exchange !== 'number' || !Number.isSafeInteger(exchange) || exchange < 0) {
-    return wrong('exchange must be a whole number');
-  }
+  if (!isExchange(exchange)) return wrong('exchange must be a whole number');
   const space = given.space ?? nameIn(fields['space']);
   if (space === undefined) return wrong('space is missing: it can be given by --space');
   const captured = captureStored(role, text);
@@ -89,6 +71,5 @@ function fieldsOf(line: string): Readonly<Record<string, unknown>> | undefined {
 }
 
 function nameIn(value: unknown): string | undefined {
-  const isName = typeof value === 'string' && value !== '' && value.length <= NAME_CHARS_MAX;
-  return isName ? value : undefined;
+  return isName(value) ? value : undefined;
 }

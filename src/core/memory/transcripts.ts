@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { captureAssistant, type CapturedText, captureHuman } from './captures.ts';
+import { captureAssistant, captureHuman } from './captures.ts';
+import type { MemoryRecord, RecordText, SpeakerRole } from './record.ts';
 import { type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
 import { readItem } from '../dialects/dialects.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
@@ -15,18 +16,9 @@ import { isTime } from './times.ts';
 
 export type TranscriptClient = 'claude-code' | 'codex';
 
-/** A record as the memory port has it; this floor does not know the ports. */
-export interface TranscriptRecord extends CapturedText {
-  readonly space: string;
-  readonly conversation: string;
+/** A transcript says when everything was said. */
+export interface TranscriptRecord extends MemoryRecord<SpeakerRole> {
   readonly client: TranscriptClient;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly fingerprint: string;
-  readonly exchange: number;
-  readonly branch?: string;
-  readonly source?: 'unverified';
-  /** A transcript says when everything was said. */
   readonly isTimed: true;
 }
 
@@ -181,7 +173,7 @@ export class TranscriptReader {
     ];
   }
 
-  #record(text: CapturedText | undefined, place: Place, at: number): TranscriptRecord[] {
+  #record(text: RecordText | undefined, place: Place, at: number): TranscriptRecord[] {
     if (text === undefined) return [];
     const { folder } = this;
     const branch = this.#branch ?? this.#stated('branch');

@@ -6,7 +6,8 @@
  * Anything else in it keeps it in the request for good: a call, a result, reasoning, a picture, an
  * instruction, a client's wrapper, a field that svc does not know, a secret, a private passage.
  */
-import { captureAssistant, type CapturedText, captureHuman } from '../memory/captures.ts';
+import { captureAssistant, captureHuman } from '../memory/captures.ts';
+import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
 import type { Edit } from '../plan/edits.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
@@ -21,7 +22,7 @@ export interface Omission {
   /** Bytes of its items and of the separators behind them, up to the next item. */
   readonly span: Span;
   /** All texts of the exchange: the memory must prove that it holds each of them. */
-  readonly texts: readonly CapturedText[];
+  readonly texts: readonly RecordText[];
   /** Fingerprint of the conversation up to its end: the same words elsewhere are another exchange. */
   readonly fingerprint: string;
   readonly items: number;
@@ -44,7 +45,7 @@ export const KEPT_EXCHANGES = 2;
  * The texts of an exchange; undefined unless it is only plain text that memories keep word for
  * word.
  */
-export type ExchangeTexts = readonly CapturedText[] | undefined;
+export type ExchangeTexts = readonly RecordText[] | undefined;
 
 // A recall brings back at most a few hundred tokens of such a text.
 const TEXT_TOKENS_MAX = 2_000;

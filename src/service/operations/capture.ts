@@ -5,8 +5,8 @@ import {
   type CaptureRequest,
   captureRequest,
   type CaptureResult,
-  NEW_GENERATION,
 } from '../../core/memory-api/contract.ts';
+import { NEW_GENERATION } from '../../core/memory-api/words.ts';
 import {
   type ContentRecord,
   recordBytes,
@@ -14,6 +14,7 @@ import {
   textOfRecord,
 } from '../../core/memory-api/records.ts';
 import { contentDigest, contentReference, textDigest } from '../../core/memory/reference.ts';
+import { RECORD_CHARS_MAX } from '../../core/memory/record.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { NewObject, ObjectState, SpaceState, SpokenText } from '../../ports/service-store.ts';
 import {
@@ -38,8 +39,6 @@ import { staleGeneration } from './recall.ts';
 /** A transaction: 16 typed prompts or one long answer take 2 to 4 ms and the disk's sync. */
 const BATCH_ITEMS_MAX = 16;
 const BATCH_BYTES_MAX = 32_768;
-/** A longer text is a pasted file: indexing it would hold up recall for a second. */
-const TEXT_CHARS_MAX = 512 * 1024;
 const PRIORITY_FALLBACK = 5;
 const IN_PROGRESS_MS = 500;
 
@@ -188,7 +187,7 @@ function objectOf(item: CaptureItem, session: string): NewObject | Refusal {
   if (bytes.length > RECORD_BYTES_MAX) return 'too_large';
   if (contentDigest(bytes) !== item.digest || bytes.length !== item.bytes) return 'digest_mismatch';
   const texts = textsOf(record);
-  if (texts.some(({ text }) => text.length > TEXT_CHARS_MAX)) return 'too_large';
+  if (texts.some(({ text }) => text.length > RECORD_CHARS_MAX)) return 'too_large';
   if (record.k !== 'tool_output' && texts.length === 0) return 'invalid_record';
   const one = textOfRecord(record);
   return {

@@ -3,8 +3,8 @@ import {
   itemsQuery,
   type MemoryItem,
   type SourcesPage,
-  space as spaceShape,
 } from '../../core/memory-api/contract.ts';
+import { space as spaceShape } from '../../core/memory-api/words.ts';
 import { ANSWER_BYTES_MAX, PAGE_MAX } from '../../core/memory-api/limits.ts';
 import type { ObjectKind, PageFilter } from '../../ports/service-store.ts';
 import {

@@ -1,4 +1,5 @@
-import { purgeRequest, space as spaceShape } from '../../core/memory-api/contract.ts';
+import { purgeRequest } from '../../core/memory-api/contract.ts';
+import { space as spaceShape } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/service/keys.ts';
 import type { Purge, PurgeScope } from '../../ports/service-store.ts';
 import {

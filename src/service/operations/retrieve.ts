@@ -1,9 +1,5 @@
-import {
-  reference,
-  type RetrieveAnswer,
-  retrieveRequest,
-  space as spaceShape,
-} from '../../core/memory-api/contract.ts';
+import { type RetrieveAnswer, retrieveRequest } from '../../core/memory-api/contract.ts';
+import { reference, space as spaceShape } from '../../core/memory-api/words.ts';
 import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
 import type { ContentRecord } from '../../core/memory-api/records.ts';
 import { integer } from '../../core/memory-api/shape.ts';

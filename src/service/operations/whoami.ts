@@ -1,4 +1,5 @@
-import { PROOF_FEATURE, space as spaceShape, type WhoAmI } from '../../core/memory-api/contract.ts';
+import { type WhoAmI } from '../../core/memory-api/contract.ts';
+import { PROOF_FEATURE, space as spaceShape } from '../../core/memory-api/words.ts';
 import {
   CANDIDATES_MAX,
   CAPTURE_ITEMS_MAX,

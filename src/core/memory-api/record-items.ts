@@ -1,40 +1,39 @@
-import type {
-  CaptureItem,
-  MemoryItem,
-  Provenance,
-  StoredObject,
-} from '../../core/memory-api/contract.ts';
+import type { CaptureItem, MemoryItem, Provenance, StoredObject } from './contract.ts';
+import {
+  BRANCH_CHARS_MAX,
+  CLIENT_CHARS_MAX,
+  FINGERPRINT_CHARS_MAX,
+  SESSION_CHARS_MAX,
+} from './limits.ts';
 import {
   type ContentRecord,
   RECORD_BYTES_MAX,
   recordBytes,
   recordOfText,
   textOfRecord,
-} from '../../core/memory-api/records.ts';
+} from './records.ts';
 import {
   contentDigest,
   contentReference,
   type TextRole,
   textDigest,
   referenceOf,
-} from '../../core/memory/reference.ts';
-import { isSpace } from '../../core/request/space.ts';
+} from '../memory/reference.ts';
+import { isStorable } from '../memory/record.ts';
+import { isSpace } from '../request/space.ts';
 import type {
   MemoryRecord,
   RecalledPassage,
   SpokenRecord,
   StoredRecord,
-} from '../../ports/memory.ts';
-import { isoTime, isTime } from '../../core/memory/times.ts';
+} from '../memory/record.ts';
+import { isoTime } from '../memory/times.ts';
 
-/** Between the memory port's records and those of the memory API. */
-
-/** As long as in the embedded store: a longer text is a pasted file. */
-const TEXT_CHARS_MAX = 512 * 1024;
-const SESSION_CHARS_MAX = 128;
-const CLIENT_CHARS_MAX = 64;
-const FINGERPRINT_CHARS_MAX = 128;
-const BRANCH_CHARS_MAX = 256;
+/**
+ * A record in the forms of the memory API: as an item of a capture, and read back out of the items and
+ * objects of an answer. The client of a service and the service in this process use the same mapping, so
+ * both keep the same words as one record.
+ */
 
 /** A text on its way to the service. */
 export interface Outgoing {
@@ -47,17 +46,8 @@ export interface Outgoing {
 /** Undefined for what the contract has no form for: no text, half a character, a wrong digest. */
 export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   const { role, text, space, digest, at, conversation, client } = record;
-  const isWrong =
-    (role === 'tool' ? text : text.trim()) === '' ||
-    text.length > TEXT_CHARS_MAX ||
-    !isSpace(space) ||
-    !isTime(at) ||
-    conversation === '' ||
-    !Number.isSafeInteger(record.exchange) ||
-    record.exchange < 0 ||
-    digest !== textDigest(role, text);
   const content = recordOfText(role, text);
-  const bytes = isWrong ? undefined : recordBytes(content);
+  const bytes = isStorable(record) && isSpace(space) ? recordBytes(content) : undefined;
   if (bytes === undefined || bytes.length > RECORD_BYTES_MAX) return undefined;
   const item: CaptureItem = {
     digest: contentDigest(bytes),

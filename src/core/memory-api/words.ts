@@ -1,0 +1,32 @@
+import { DIALECTS } from '../conversation/dialect.ts';
+import {
+  BRANCH_CHARS_MAX,
+  CLIENT_CHARS_MAX,
+  COMMIT_SEQUENCE_MAX,
+  FINGERPRINT_CHARS_MAX,
+  SESSION_CHARS_MAX,
+} from './limits.ts';
+import { integer, oneOf, text } from './shape.ts';
+
+/** The words of the memory API: the shapes of its names, digests and counts. */
+
+export const space = text({ pattern: /^[a-z0-9][a-z0-9._/-]{0,127}$/ });
+export const digest = text({ pattern: /^sha256:[A-Za-z0-9_-]{43}$/ });
+export const reference = text({ pattern: /^(?:ex|to|nt)_[a-z2-7]{16}$/ });
+export const textReference = text({ pattern: /^m_[a-z2-7]{16}$/ });
+export const generation = text({ pattern: /^g[0-9A-Za-z]{1,24}\.[0-9]{1,15}$/ });
+export const hash = text({ pattern: /^[A-Za-z0-9_-]{43}$/ });
+export const commitSequence = integer(0, COMMIT_SEQUENCE_MAX);
+export const itemKind = oneOf('exchange', 'tool_output', 'note', 'fact', 'summary');
+export const name = text({ max: SESSION_CHARS_MAX });
+export const program = text({ max: CLIENT_CHARS_MAX });
+export const position = integer(0, 4_294_967_295);
+export const fingerprint = text({ max: FINGERPRINT_CHARS_MAX });
+export const branch = text({ max: BRANCH_CHARS_MAX });
+export const dialect = oneOf(...DIALECTS);
+
+/** "new": the client holds no generation of this space, the current one is meant. */
+export const NEW_GENERATION = 'new';
+
+/** In whoami: the service proves what it holds. Without it nothing is ever left out. */
+export const PROOF_FEATURE = 'coverage.pop.v1';
