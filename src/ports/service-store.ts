@@ -1,16 +1,28 @@
 import type { StoredKey } from '../core/service/keys.ts';
 
 /**
- * The store of the memory service: keys, spaces, records, and purges. One implementation is a
- * SQLite file; nothing here says so, so that a database server can follow. A record arrives
- * checked: its digest is that of its bytes.
+ * The store of the memory service. One implementation is a SQLite file; nothing here says so, so
+ * that a database server can follow. The rows of a tenant are reached through `of` alone, so no query
+ * can forget whose rows it asks for.
  *
  * Every method may fail with MemoryError ('timeout' when its signal fires, 'unavailable'
  * otherwise). Outcomes that the contract expects are values, not errors.
  */
 export interface ServiceStore {
+  /** One tenant's part of the store. Nothing of another tenant is found, changed or counted by it. */
+  of(tenant: string): TenantStore;
+  /** The one look-up that no tenant binds: the key says which tenant calls. */
   findKey(keyId: string, signal: AbortSignal): Promise<StoredKey | undefined>;
-  addKey(key: StoredKey): Promise<void>;
+  /** Purges that a crash left half done, of every tenant. */
+  unfinishedPurges(): Promise<readonly TenantPurge[]>;
+  health(): Promise<ServiceStoreHealth>;
+  close(): Promise<void>;
+}
+
+/** Keys, spaces, records and purges of one tenant. A record arrives checked: its digest is that of its bytes. */
+export interface TenantStore {
+  /** The key is of this tenant, whatever it says. */
+  addKey(key: Omit<StoredKey, 'tenant'>): Promise<void>;
   /** Oldest first. */
   listKeys(): Promise<readonly StoredKey[]>;
   /** False when there is no such key, or it is revoked already. */
@@ -36,14 +48,14 @@ export interface ServiceStore {
   findPurge(purgeId: string, signal: AbortSignal): Promise<Purge | undefined>;
   /** Newest first. */
   listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly Purge[]>;
-  /** Purges that a crash left half done. */
-  unfinishedPurges(): Promise<readonly string[]>;
 
   findAnswer(asked: AnswerKey, signal: AbortSignal): Promise<KeptAnswer | undefined>;
   keepAnswer(asked: AnswerKey, answer: KeptAnswer): Promise<void>;
+}
 
-  health(): Promise<ServiceStoreHealth>;
-  close(): Promise<void>;
+export interface TenantPurge {
+  readonly tenant: string;
+  readonly purgeId: string;
 }
 
 export interface SpaceState {

@@ -54,7 +54,10 @@ export class Authenticator {
     this.#failures.passed(hash);
     if (now - (stored.usedAt ?? 0) > USE_NOTED_MS) {
       // A hint for people: the call does not wait for it, and does not fail with it.
-      store.noteKeyUse(stored.keyId, now).catch(() => undefined);
+      store
+        .of(stored.tenant)
+        .noteKeyUse(stored.keyId, now)
+        .catch(() => undefined);
     }
     return stored;
   }

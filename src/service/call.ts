@@ -1,6 +1,6 @@
 import { parseShape, type Shape } from '../core/memory-api/shape.ts';
 import { mayUse, type StoredKey } from '../core/service/keys.ts';
-import type { SpaceChoice, SpaceState } from '../ports/service-store.ts';
+import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-store.ts';
 import type { CallHead } from './gate.ts';
 import { ServiceFault } from './fault.ts';
 import type { ServiceParts } from './parts.ts';
@@ -9,6 +9,8 @@ import type { ServiceParts } from './parts.ts';
 export interface Call {
   readonly requestId: string;
   readonly key: StoredKey;
+  /** The part of the store that belongs to the key's tenant; an operation has no other. */
+  readonly store: TenantStore;
   readonly head: CallHead;
   /** The last part of the path, where the path has one. */
   readonly parameter: string;
@@ -48,21 +50,27 @@ const STATES_MAX = 10_000;
 export class SpaceStates {
   readonly #states = new Map<string, SpaceState>();
 
-  note(state: SpaceState): SpaceState {
-    this.#states.delete(state.space);
-    this.#states.set(state.space, state);
+  note(tenant: string, state: SpaceState): SpaceState {
+    const name = nameOf(tenant, state.space);
+    this.#states.delete(name);
+    this.#states.set(name, state);
     const [first] = this.#states.keys();
     if (this.#states.size > STATES_MAX && first !== undefined) this.#states.delete(first);
     return state;
   }
 
-  forget(space: string): void {
-    this.#states.delete(space);
+  forget(tenant: string, space: string): void {
+    this.#states.delete(nameOf(tenant, space));
   }
 
-  last(space: string): SpaceState | undefined {
-    return this.#states.get(space);
+  last(tenant: string, space: string): SpaceState | undefined {
+    return this.#states.get(nameOf(tenant, space));
   }
+}
+
+/** Neither a tenant nor a space has a colon in its name. */
+function nameOf(tenant: string, space: string): string {
+  return `${tenant}:${space}`;
 }
 
 export function replyJson(value: unknown): Reply {

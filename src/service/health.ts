@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { DEFAULT_TENANT } from '../core/service/tenants.ts';
 import type { Health } from '../core/memory-api/contract.ts';
 import type { HealthPath } from '../core/service/routes.ts';
 import type { ServiceParts } from './parts.ts';
@@ -50,10 +51,14 @@ export class HealthCheck {
   async #check(): Promise<Health> {
     const { clock, store } = this.#parts;
     const start = clock.monotonic();
-    const isWell = await store.spaceState('default', AbortSignal.timeout(STORE_MS)).then(
-      () => true,
-      () => false,
-    );
+    const patience = AbortSignal.timeout(STORE_MS);
+    const isWell = await store
+      .of(DEFAULT_TENANT)
+      .spaceState('default', patience)
+      .then(
+        () => true,
+        () => false,
+      );
     const status = isWell ? 'ok' : 'fail';
     const ms = Math.round(clock.monotonic() - start);
     return { status, checks: { store: { status, ms } } };

@@ -142,7 +142,18 @@ export class CallServer {
     this.#checkRate(key.keyId);
     const body = await this.#receive(story, head, route);
     if (body === 'gone' || outgoing.destroyed) return undefined;
-    const call = { requestId, key, head, parameter, body, signal, deadlineAt: now + ms, now };
+    const store = this.#parts.store.of(key.tenant);
+    const call = {
+      requestId,
+      key,
+      store,
+      head,
+      parameter,
+      body,
+      signal,
+      deadlineAt: now + ms,
+      now,
+    };
     return OPERATIONS[route.operation](call, this.#state);
   }
 

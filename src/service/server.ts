@@ -79,11 +79,11 @@ class Listener implements MemoryService {
   }
 
   async listen(): Promise<{ host: string; port: number }> {
-    const { store } = this.#options;
+    const { store, clock } = this.#options;
     // Finishes purges that a crash interrupted, before any call can see their records.
-    for (const purgeId of await store.unfinishedPurges()) {
+    for (const { tenant, purgeId } of await store.unfinishedPurges()) {
       // oxlint-disable-next-line no-await-in-loop
-      await erase(this.#options, purgeId);
+      await erase({ store: store.of(tenant), clock }, purgeId);
     }
     return listenAt(this.#server, this.#options, () =>
       this.#options.report({ code: 'ACCEPT_FAILED' }),

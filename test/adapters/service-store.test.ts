@@ -7,6 +7,7 @@ import {
   restoreService,
 } from '../../src/adapters/service-store/backup.ts';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
+import { loadDriver } from '../../src/adapters/store/driver.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -26,11 +27,11 @@ async function keep(store: ServiceStore, ...texts: string[]) {
     objects: texts.map((text) => objectOf(text)),
     now: 1000,
   };
-  return store.capture(batch, patience());
+  return store.of('default').capture(batch, patience());
 }
 
 async function listed(store: ServiceStore): Promise<readonly string[]> {
-  return (await store.listItems(itemsOf(), patience())).map(({ text }) => text);
+  return (await store.of('default').listItems(itemsOf(), patience())).map(({ text }) => text);
 }
 
 test('one service at a time on a folder; the lock goes with its process', async () => {
@@ -40,7 +41,7 @@ test('one service at a time on a folder; the lock goes with its process', async 
   const second = open(folder, { serves: true });
   await expect(second.health()).rejects.toThrow('Another svc service runs on this folder.');
   // Beside it, the command line looks and manages keys.
-  await expect(open(folder).listKeys()).resolves.toEqual([]);
+  await expect(open(folder).of('default').listKeys()).resolves.toEqual([]);
   await first.close();
   await expect(open(folder, { serves: true }).health()).resolves.toMatchObject({ records: 0 });
 });
@@ -97,7 +98,7 @@ test('a restore brings the records back in a new epoch, and keeps what was there
   expect(existsSync(facts.kept ?? '')).toBe(true);
   const again = open(folder, { serves: true });
   expect(await listed(again)).toEqual(['kept']);
-  const now = await again.spaceState(SPACE, patience());
+  const now = await again.of('default').spaceState(SPACE, patience());
   expect(now.commitSeq).toBe(1);
   expect(now.generation).not.toBe(state.generation);
   expect(readdirSync(folder).filter((name) => name.startsWith('restoring'))).toEqual([]);
@@ -107,11 +108,11 @@ test('a restore brings back neither a revoked key nor what was purged since', as
   const folder = tempFolder();
   const store = open(folder, { serves: true });
   const key = { keyId: 'abcdefghijkl', name: 'k', hash: 'h', scopes: [], createdAt: 1 };
-  await store.addKey(key);
+  await store.of('default').addKey(key);
   await keep(store, 'kept', 'to be forgotten');
   const file = join(tempFolder(), 'backup.db');
   await backUpService(folder, file);
-  await store.revokeKey(key.keyId, 5);
+  await store.of('default').revokeKey(key.keyId, 5);
   const { digest } = objectOf('to be forgotten');
   const order = {
     purgeId: `prg_${'2'.repeat(26)}`,
@@ -121,8 +122,8 @@ test('a restore brings back neither a revoked key nor what was purged since', as
     requestedBy: 'k',
     now: 2000,
   };
-  await store.beginPurge(order);
-  while (!(await store.continuePurge(order.purgeId, 2000)));
+  await store.of('default').beginPurge(order);
+  while (!(await store.of('default').continuePurge(order.purgeId, 2000)));
   await store.close();
   const facts = await restoreService(folder, file, 3000);
   expect(facts.carried).toEqual({ revoked: 1, purged: 1 });
@@ -189,22 +190,26 @@ test('a purge that was cut off is on record, and goes on where it stood', async 
     requestedBy: 'k',
     now: 2000,
   } as const;
-  await store.beginPurge(order);
+  await store.of('default').beginPurge(order);
   // 256 a transaction: the first leaves some.
-  expect(await store.continuePurge(order.purgeId, 2000)).toBe(false);
+  expect(await store.of('default').continuePurge(order.purgeId, 2000)).toBe(false);
   await keep(store, 'captured after the purge began');
   await store.close();
   const again = open(folder, { serves: true });
-  expect(await again.unfinishedPurges()).toEqual([order.purgeId]);
-  while (!(await again.continuePurge(order.purgeId, 3000)));
+  const left = [{ tenant: 'default', purgeId: order.purgeId }];
+  expect(await again.unfinishedPurges()).toEqual(left);
+  while (!(await again.of('default').continuePurge(order.purgeId, 3000)));
   expect(await again.unfinishedPurges()).toEqual([]);
-  expect(await again.findPurge(order.purgeId, patience())).toMatchObject({
+  expect(await again.of('default').findPurge(order.purgeId, patience())).toMatchObject({
     state: 'erased',
     records: 300,
     erasedAt: 3000,
   });
   expect(await listed(again)).toEqual(['captured after the purge began']);
-  expect(await again.spaceState(SPACE, patience())).toMatchObject({ records: 1, commitSeq: 301 });
+  expect(await again.of('default').spaceState(SPACE, patience())).toMatchObject({
+    records: 1,
+    commitSeq: 301,
+  });
 });
 
 test('R26: the words of what was purged are in no byte of any file', async () => {
@@ -223,9 +228,46 @@ test('R26: the words of what was purged are in no byte of any file', async () =>
     requestedBy: 'k',
     now: 2000,
   };
-  await store.beginPurge(order);
-  while (!(await store.continuePurge(order.purgeId, 2000)));
+  await store.of('default').beginPurge(order);
+  while (!(await store.of('default').continuePurge(order.purgeId, 2000)));
   expect(bytes().includes(canary)).toBe(false);
   expect(bytes().includes('xylophon')).toBe(false);
   expect(await listed(store)).toEqual(['something else']);
 });
+
+test('a file from before there were tenants opens as the tenant default, whole', async () => {
+  const folder = tempFolder();
+  const before = open(folder, { serves: true });
+  await keep(before, 'an old fact', 'another one');
+  await before.of('default').addKey({ ...KEY, keyId: 'old', createdAt: 1 });
+  const asked = { keyId: 'old', idempotencyKey: 'batch-01' };
+  const answer = { requestHash: 'h', body: '{}', at: Date.now() };
+  await before.of('default').keepAnswer(asked, answer);
+  const purgeId = `prg_${'1'.repeat(26)}`;
+  const scope = { digests: [objectOf('another one').digest] };
+  const order = { purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'old', now: 2 };
+  await before.of('default').beginPurge(order);
+  await before.close();
+  const connection = (await loadDriver()).open(join(folder, 'service.db'));
+  connection.exec(BACK_TO_VERSION_1);
+  connection.close();
+  const store = open(folder, { serves: true });
+  expect(await store.unfinishedPurges()).toEqual([{ tenant: 'default', purgeId }]);
+  const tenant = store.of('default');
+  while (!(await tenant.continuePurge(purgeId, 3)));
+  expect(await listed(store)).toEqual(['an old fact']);
+  expect((await keep(store, 'another one')).results).toEqual(['purged']);
+  expect(await store.findKey('old', patience())).toMatchObject({ tenant: 'default' });
+  expect(await tenant.findAnswer(asked, patience())).toEqual(answer);
+});
+
+const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
+
+const BACK_TO_VERSION_1 = `
+DROP INDEX service_keys_by_tenant;
+ALTER TABLE service_keys DROP COLUMN tenant;
+UPDATE spaces SET name = substr(name, 9);
+UPDATE purges SET space = substr(space, 9);
+UPDATE answers SET key = substr(key, 9);
+UPDATE service_meta SET value = '1' WHERE name = 'version';
+`;

@@ -85,7 +85,7 @@ test('what one home said is recalled in the other; what the key may not, nobody 
   const tangerine = await ask(one, 'What is the vault code, tangerine or not?');
   expect(tangerine.state).toBe('empty');
   // Revoked: at once, and the proxy goes on without memory.
-  await service.store.revokeKey(keyIdOf(full), Date.now());
+  await service.store.of('default').revokeKey(keyIdOf(full), Date.now());
   await vi.waitFor(
     async () => {
       const answer = await ask(one, QUESTION);

@@ -11,6 +11,7 @@ import { NETWORK } from './network.mjs';
 import { ORIGINS } from './origins.mjs';
 import { STATE } from './state.mjs';
 import { STORE } from './store.mjs';
+import { TENANTS } from './tenants.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
@@ -27,6 +28,7 @@ export const MUTANTS = [
   ...NETWORK,
   ...ORIGINS,
   ...STATE,
+  ...TENANTS,
   {
     name: 'a brief alone permits exchanges to leave',
     file: DECIDE,

@@ -1,18 +1,21 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { proofOf } from '../../src/core/shortening/proofs.ts';
+import { isolationLaw } from './tenant-isolation.ts';
 import type {
   CaptureOutcome,
   NewObject,
   Purge,
   PurgeScope,
   ServiceStore,
+  TenantStore,
 } from '../../src/ports/service-store.ts';
 import { itemsOf, newPurgeId, objectOf, questionTo, SPACE } from '../support/service-objects.ts';
 
 /** What every database behind the memory service owes it. */
 export function serviceStoreSuite(name: string, open: () => ServiceStore): void {
   describe(name, () => {
-    let store: ServiceStore;
+    let whole: ServiceStore;
+    let store: TenantStore;
     // Far above what anything here takes: only a hang reaches it.
     const patience = (): AbortSignal => AbortSignal.timeout(30_000);
     const keep = (objects: readonly NewObject[], more: object = {}): Promise<CaptureOutcome> =>
@@ -30,9 +33,10 @@ export function serviceStoreSuite(name: string, open: () => ServiceStore): void 
       (await store.listItems(itemsOf(more), patience())).map(({ text }) => text);
 
     beforeEach(() => {
-      store = open();
+      whole = open();
+      store = whole.of('default');
     });
-    afterEach(() => store.close());
+    afterEach(() => whole.close());
 
     test('keys are found by their id, listed oldest first, revoked once', async () => {
       const key = { keyId: 'a', name: 'one', hash: 'h', scopes: ['read'], createdAt: 2 } as const;
@@ -40,13 +44,14 @@ export function serviceStoreSuite(name: string, open: () => ServiceStore): void 
       await store.addKey(key);
       await store.addKey(other);
       await expect(store.addKey(key)).rejects.toMatchObject({ reason: 'unavailable' });
-      expect(await store.findKey('a', patience())).toEqual(key);
-      expect(await store.findKey('c', patience())).toBe(undefined);
-      expect(await store.listKeys()).toEqual([other, key]);
+      const own = { ...key, tenant: 'default' };
+      expect(await whole.findKey('a', patience())).toEqual(own);
+      expect(await whole.findKey('c', patience())).toBe(undefined);
+      expect(await store.listKeys()).toEqual([{ ...other, tenant: 'default' }, own]);
       await store.noteKeyUse('a', 3);
       expect(await store.revokeKey('a', 4)).toBe(true);
       expect(await store.revokeKey('a', 5)).toBe(false);
-      expect(await store.findKey('a', patience())).toEqual({ ...key, usedAt: 3, revokedAt: 4 });
+      expect(await whole.findKey('a', patience())).toEqual({ ...own, usedAt: 3, revokedAt: 4 });
     });
 
     test('a space that was never written has a generation, no commits and no records', async () => {
@@ -240,10 +245,12 @@ export function serviceStoreSuite(name: string, open: () => ServiceStore): void 
       expect(await store.findAnswer(asked, patience())).toBe(undefined);
     });
 
+    isolationLaw(open);
+
     test('a signal that has fired is a MemoryError, and so is a closed store', async () => {
       const asked = store.spaceState(SPACE, AbortSignal.abort());
       await expect(asked).rejects.toMatchObject({ name: 'MemoryError', reason: 'timeout' });
-      await store.close();
+      await whole.close();
       await expect(store.spaceState(SPACE, patience())).rejects.toMatchObject({
         reason: 'unavailable',
       });

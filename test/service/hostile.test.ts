@@ -218,7 +218,9 @@ test('a caller that hangs up in the middle of a body leaves nothing behind', asy
   socket.write(
     `POST /v1/svc/memory/capture HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"space"`,
   );
-  await expect.poll(async () => (await service.store.listKeys())[0]?.usedAt).toBeGreaterThan(0);
+  await expect
+    .poll(async () => (await service.store.of('default').listKeys())[0]?.usedAt)
+    .toBeGreaterThan(0);
   socket.destroy();
   await expect
     .poll(() => service.calls.at(-1))
@@ -328,7 +330,9 @@ test('R33: it stops at once with silent connections open, and lets a running cal
     body: { space: 'a', if_generation: 'new', items },
     headers: { 'x-svc-deadline-ms': '10000' },
   });
-  await expect.poll(async () => (await service.store.listKeys())[0]?.usedAt).toBeGreaterThan(0);
+  await expect
+    .poll(async () => (await service.store.of('default').listKeys())[0]?.usedAt)
+    .toBeGreaterThan(0);
   // Far longer than the test may take: it must not be waited for.
   await service.stop(600_000);
   expect((await running).status).toBe(200);

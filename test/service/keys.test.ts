@@ -53,11 +53,11 @@ test('a key that another process revokes is refused by the very next call', asyn
   expect((await callService(url, '/v1/svc/whoami', { key })).status).toBe(200);
   // A connection of its own to the same file, as the command line has.
   const beside = openServiceStore({ folder, report: () => undefined });
-  expect(await beside.revokeKey(keyIdOf(key), Date.now())).toBe(true);
+  expect(await beside.of('default').revokeKey(keyIdOf(key), Date.now())).toBe(true);
   expect(codeOf(await callService(url, '/v1/svc/whoami', { key }))).toBe('401 AUTH_REVOKED');
-  expect(await beside.revokeKey(keyIdOf(key), Date.now())).toBe(false);
+  expect(await beside.of('default').revokeKey(keyIdOf(key), Date.now())).toBe(false);
   await beside.close();
-  expect(await store.listKeys()).toHaveLength(1);
+  expect(await store.of('default').listKeys()).toHaveLength(1);
 });
 
 test('a key that has expired is refused', async () => {
@@ -183,7 +183,9 @@ test('when a key was used is known to the minute', async () => {
   const { url, makeKey, store } = await startMemoryService();
   const key = await makeKey();
   await callService(url, '/v1/svc/whoami', { key });
-  await expect.poll(async () => (await store.listKeys())[0]?.usedAt).toBeGreaterThan(0);
+  await expect
+    .poll(async () => (await store.of('default').listKeys())[0]?.usedAt)
+    .toBeGreaterThan(0);
 });
 
 test('R29: neither a key nor a text is in what the service logs or answers with', async () => {

@@ -189,9 +189,11 @@ test('a deadline that has passed leaves whole records undone, which come through
   );
   const body = { space: SPACE, if_generation: 'new', items };
   const { store } = service;
-  const take = store.capture.bind(store);
+  const tenant = store.of('default');
+  const take = tenant.capture.bind(tenant);
+  vi.spyOn(store, 'of').mockReturnValue(tenant);
   // The first records are taken, and then the disk hangs.
-  vi.spyOn(store, 'capture')
+  vi.spyOn(tenant, 'capture')
     .mockImplementationOnce(take)
     .mockImplementationOnce((_, signal) => untilAborted(signal));
   const late = await ask('memory/capture', { body, headers: { 'x-svc-deadline-ms': '1000' } });

@@ -111,7 +111,7 @@ export async function addKey(
   { scopes = ALL_SCOPES, spaces, expiresAt, name = 'test' }: KeyOptions = {},
 ): Promise<string> {
   const key = formatServiceKey(randomBytes(PUBLIC_BYTES), randomBytes(SECRET_BYTES));
-  await store.addKey({
+  await store.of('default').addKey({
     keyId: keyIdOf(key),
     name,
     hash: hashKey(pepper, key),

@@ -1,9 +1,11 @@
 import type { KeyScope, StoredKey } from '../../core/service/keys.ts';
 import type { Database } from '../store/database.ts';
+import type { KeyChange } from './protocol.ts';
 
 /** Keys as rows: their hashes, never the keys. */
 
 interface KeyRow {
+  readonly tenant: string;
   readonly id: string;
   readonly name: string;
   readonly hash: string;
@@ -27,16 +29,16 @@ export class KeyTable {
     return row === undefined ? undefined : keyOf(row);
   }
 
-  list(): StoredKey[] {
-    return this.#database
-      .all<KeyRow>('SELECT * FROM service_keys ORDER BY created_at, id')
-      .map(keyOf);
+  list(tenant: string): StoredKey[] {
+    const sql = 'SELECT * FROM service_keys WHERE tenant = ? ORDER BY created_at, id';
+    return this.#database.all<KeyRow>(sql, tenant).map(keyOf);
   }
 
   add(key: StoredKey): void {
     this.#database.run(
-      `INSERT INTO service_keys (id, name, hash, scopes, spaces, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO service_keys (tenant, id, name, hash, scopes, spaces, created_at, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      key.tenant,
       key.keyId,
       key.name,
       key.hash,
@@ -47,14 +49,16 @@ export class KeyTable {
     );
   }
 
-  revoke({ keyId, at }: { keyId: string; at: number }): boolean {
-    const sql = 'UPDATE service_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL';
-    return this.#database.run(sql, at, keyId) > 0;
+  revoke({ tenant, keyId, at }: KeyChange): boolean {
+    const sql = `UPDATE service_keys SET revoked_at = ?
+      WHERE tenant = ? AND id = ? AND revoked_at IS NULL`;
+    return this.#database.run(sql, at, tenant, keyId) > 0;
   }
 
-  noteUse({ keyId, at }: { keyId: string; at: number }): void {
+  noteUse({ tenant, keyId, at }: KeyChange): void {
     this.#database.unsyncedTransaction(() => {
-      this.#database.run('UPDATE service_keys SET used_at = ? WHERE id = ?', at, keyId);
+      const sql = 'UPDATE service_keys SET used_at = ? WHERE tenant = ? AND id = ?';
+      this.#database.run(sql, at, tenant, keyId);
     });
   }
 }
@@ -63,6 +67,7 @@ export class KeyTable {
 /* oxlint-disable typescript/no-unsafe-type-assertion */
 function keyOf(row: KeyRow): StoredKey {
   return {
+    tenant: row.tenant,
     keyId: row.id,
     name: row.name,
     hash: row.hash,

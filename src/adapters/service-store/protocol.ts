@@ -19,13 +19,24 @@ import type {
   SpaceState,
 } from '../../ports/service-store.ts';
 
-/** The calls between the main thread and the service store's worker. */
+export interface KeyChange {
+  readonly tenant: string;
+  readonly keyId: string;
+  readonly at: number;
+}
+
+export interface UnfinishedPurge {
+  readonly purgeId: string;
+  readonly space: string;
+}
+
+/** The calls between the main thread and the service store's worker. Spaces and keys of answers carry their tenant: tenant-store.ts. */
 export interface ServiceCalls {
   findKey(keyId: string): StoredKey | undefined;
   addKey(key: StoredKey): void;
-  listKeys(input: undefined): readonly StoredKey[];
-  revokeKey(input: { keyId: string; at: number }): boolean;
-  noteKeyUse(input: { keyId: string; at: number }): void;
+  listKeys(tenant: string): readonly StoredKey[];
+  revokeKey(input: KeyChange): boolean;
+  noteKeyUse(input: KeyChange): void;
   spaceState(space: string): SpaceState;
   capture(batch: CaptureBatch): CaptureOutcome;
   recall(question: ServiceQuestion): ServiceAnswer;
@@ -37,7 +48,7 @@ export interface ServiceCalls {
   continuePurge(input: { purgeId: string; now: number }): boolean;
   findPurge(purgeId: string): Purge | undefined;
   listPurges(filter: PageFilter): readonly Purge[];
-  unfinishedPurges(input: undefined): readonly string[];
+  unfinishedPurges(input: undefined): readonly UnfinishedPurge[];
   findAnswer(asked: AnswerKey): KeptAnswer | undefined;
   keepAnswer(input: { asked: AnswerKey; answer: KeptAnswer }): void;
   health(input: undefined): ServiceStoreHealth;

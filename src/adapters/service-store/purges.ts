@@ -2,6 +2,7 @@ import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/serv
 import type { Database } from '../store/database.ts';
 import { PassageIndex } from '../store/passage-index.ts';
 import { sourceNumber } from './origins.ts';
+import type { UnfinishedPurge } from './protocol.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 
 /**
@@ -119,10 +120,10 @@ export class Purges {
       .map(purgeOf);
   }
 
-  unfinished(): string[] {
-    return this.#database
-      .all<{ id: string }>("SELECT id FROM purges WHERE state = 'tombstoned' ORDER BY number")
-      .map(({ id }) => id);
+  unfinished(): UnfinishedPurge[] {
+    return this.#database.all<UnfinishedPurge>(
+      "SELECT id AS purgeId, space FROM purges WHERE state = 'tombstoned' ORDER BY number",
+    );
   }
 
   #eraseSome(row: PurgeRow, space: number, now: number): number {

@@ -111,7 +111,17 @@ CREATE TABLE answers (
 CREATE INDEX answers_by_time ON answers(at);
 `;
 
-const MIGRATIONS: readonly string[] = [VERSION_1];
+// Everything so far belongs to the one tenant that there was. The name of a space begins with its
+// tenant; the key of a kept answer does too: see tenant-store.ts.
+const VERSION_2 = `
+ALTER TABLE service_keys ADD COLUMN tenant TEXT NOT NULL DEFAULT 'default';
+CREATE INDEX service_keys_by_tenant ON service_keys(tenant, created_at);
+UPDATE spaces SET name = 'default:' || name;
+UPDATE purges SET space = 'default:' || space;
+UPDATE answers SET key = 'default:' || key;
+`;
+
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */
 export function migrateService(database: Database, epoch: string): void {

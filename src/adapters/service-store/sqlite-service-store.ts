@@ -2,6 +2,7 @@ import type { ServiceStore } from '../../ports/service-store.ts';
 import { StoreClient } from '../store/client.ts';
 import { workerFile } from '../processes/worker-file.ts';
 import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
+import { type Call, tenantStore, unfinishedPurges } from './tenant-store.ts';
 
 /** The service's store over a SQLite file in a worker thread. */
 
@@ -20,31 +21,13 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
   const read: Call = (name, input, signal) => clients.read(name, input, signal);
   const write: Call = (name, input, signal) => clients.write(name, input, signal);
   return {
+    of: (tenant) => tenantStore(tenant, { read, write }),
     findKey: (keyId, signal) => read('findKey', keyId, signal),
-    addKey: (key) => write('addKey', key),
-    listKeys: () => read('listKeys', undefined),
-    revokeKey: (keyId, at) => write('revokeKey', { keyId, at }),
-    noteKeyUse: (keyId, at) => write('noteKeyUse', { keyId, at }),
-    spaceState: (space, signal) => read('spaceState', space, signal),
-    capture: (batch, signal) => write('capture', batch, signal),
-    recall: (question, signal) => read('recall', question, signal),
-    retrieve: (question, signal) => read('retrieve', question, signal),
-    listItems: (filter, signal) => read('listItems', filter, signal),
-    findItem: (asked, signal) => read('findItem', asked, signal),
-    listSources: (filter, signal) => read('listSources', filter, signal),
-    beginPurge: (order) => write('beginPurge', order),
-    continuePurge: (purgeId, now) => write('continuePurge', { purgeId, now }),
-    findPurge: (purgeId, signal) => read('findPurge', purgeId, signal),
-    listPurges: (filter, signal) => read('listPurges', filter, signal),
-    unfinishedPurges: () => read('unfinishedPurges', undefined),
-    findAnswer: (asked, signal) => read('findAnswer', asked, signal),
-    keepAnswer: (asked, answer) => write('keepAnswer', { asked, answer }),
+    unfinishedPurges: () => unfinishedPurges(read),
     health: () => read('health', undefined),
     close: () => clients.close(),
   };
 }
-
-type Call = StoreClient<ServiceCalls>['call'];
 
 /**
  * One worker that writes and, while a service runs, another one that reads. So recalls and key

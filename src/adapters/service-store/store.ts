@@ -100,7 +100,7 @@ export class WorkerStore {
     return {
       findKey: (keyId) => keys.find(keyId),
       addKey: (key) => keys.add(key),
-      listKeys: () => keys.list(),
+      listKeys: (tenant) => keys.list(tenant),
       revokeKey: (given) => keys.revoke(given),
       noteKeyUse: (given) => keys.noteUse(given),
       spaceState: (space) => spaces.state(space),

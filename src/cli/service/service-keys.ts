@@ -6,6 +6,7 @@ import {
   SECRET_BYTES,
 } from '../../core/memory-api/service-key.ts';
 import { hashKey, isSpaceGlob, type KeyScope, type StoredKey } from '../../core/service/keys.ts';
+import { DEFAULT_TENANT } from '../../core/service/tenants.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
@@ -47,7 +48,7 @@ export async function createKey(options: KeyCreateOptions, context: CommandConte
   const key = formatServiceKey(randomBytes(PUBLIC_BYTES), randomBytes(SECRET_BYTES));
   const keyId = parseServiceKey(key)?.publicId ?? '';
   await withServiceStore(folderOf(options, context), (store, pepper) =>
-    store.addKey({
+    store.of(DEFAULT_TENANT).addKey({
       keyId,
       name,
       hash: hashKey(pepper, key),
@@ -64,7 +65,9 @@ export async function createKey(options: KeyCreateOptions, context: CommandConte
 
 export async function listKeys(options: KeyListOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
-  const keys = await withServiceStore(folderOf(options, context), (store) => store.listKeys());
+  const keys = await withServiceStore(folderOf(options, context), (store) =>
+    store.of(DEFAULT_TENANT).listKeys(),
+  );
   const now = Date.now();
   if (options.json === true) {
     // Not even the hash: it is of no use to anybody but the service.
@@ -98,7 +101,7 @@ export async function revokeKey(
     throw new CliError('That is no id of a key.', hint, 2);
   }
   const isDone = await withServiceStore(folderOf(options, context), (store) =>
-    store.revokeKey(keyId, Date.now()),
+    store.of(DEFAULT_TENANT).revokeKey(keyId, Date.now()),
   );
   if (!isDone) {
     const hint = 'Look with: svc service keys list';

@@ -8,6 +8,7 @@ import type { FaultCode } from '../memory-api/faults.ts';
 export type KeyScope = Scope;
 
 export interface StoredKey {
+  readonly tenant: string;
   /** The public part of the key. */
   readonly keyId: string;
   readonly name: string;

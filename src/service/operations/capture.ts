@@ -71,7 +71,7 @@ async function once(
   }
   running.set(name, requestHash);
   try {
-    const kept = await parts.store.findAnswer(asked, call.signal);
+    const kept = await call.store.findAnswer(asked, call.signal);
     if (kept !== undefined && kept.requestHash !== requestHash) throw conflict();
     if (kept !== undefined) return { body: kept.body };
     const answer = await work();
@@ -80,7 +80,7 @@ async function once(
     const isWhole = answer.results.every(({ state }) => state !== 'deferred');
     if (isWhole) {
       const at = parts.clock.now();
-      await parts.store.keepAnswer(asked, { requestHash, body: reply.body, at });
+      await call.store.keepAnswer(asked, { requestHash, body: reply.body, at });
     }
     return reply;
   } finally {
@@ -128,12 +128,13 @@ async function store(
   taken: readonly Taken[],
   results: CaptureResult[],
 ): Promise<{ state: SpaceState; isLate: boolean }> {
-  const { states, parts } = service;
-  let state = states.last(asked.space);
+  const { states } = service;
+  const { tenant } = call.key;
+  let state = states.last(tenant, asked.space);
   let isBegun = false;
   for (const batch of batchesOf(taken)) {
     try {
-      const outcome = await parts.store.capture(
+      const outcome = await call.store.capture(
         {
           space: asked.space,
           ifGeneration: asked.if_generation === NEW_GENERATION ? undefined : asked.if_generation,
@@ -142,7 +143,7 @@ async function store(
         },
         call.signal,
       );
-      state = states.note(outcome.state);
+      state = states.note(tenant, outcome.state);
       if (outcome.results === undefined && !isBegun) throw staleGeneration(state);
       // A purge came in between: what is left belongs to the generation before it.
       if (outcome.results === undefined) break;
@@ -159,7 +160,7 @@ async function store(
     }
   }
   leaveOut(taken, results, 'store_error');
-  state ??= states.note(await parts.store.spaceState(asked.space, call.signal));
+  state ??= states.note(tenant, await call.store.spaceState(asked.space, call.signal));
   return { state, isLate: false };
 }
 

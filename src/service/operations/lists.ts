@@ -25,11 +25,11 @@ const LIMIT_FALLBACK = 20;
 /** Room for the rest of a page besides its elements. */
 const AROUND_BYTES = 64 * 1024;
 
-export const listItems: Operation = async (call, { parts }) => {
+export const listItems: Operation = async (call) => {
   const asked = readValue(queryOf(call), itemsQuery);
   const page = pageOf(call, asked.space);
   if (asked.kind === 'fact' || asked.kind === 'summary') return pageReply([], page, nameOfItem);
-  const items = await parts.store.listItems(
+  const items = await call.store.listItems(
     {
       ...page,
       // One more than asked for: it says whether there is another page.
@@ -49,16 +49,16 @@ export const listItems: Operation = async (call, { parts }) => {
   return pageReply(data, page, nameOfItem);
 };
 
-export const listSources: Operation = async (call, { parts }) => {
+export const listSources: Operation = async (call) => {
   const page = pageOf(call, readValue(call.head.query.get('space'), spaceShape));
-  const sources = await parts.store.listSources({ ...page, limit: page.limit + 1 }, call.signal);
+  const sources = await call.store.listSources({ ...page, limit: page.limit + 1 }, call.signal);
   const data: SourcesPage['data'] = sources.map(sourceOf);
   return pageReply(data, page, (source) => source.source_id);
 };
 
-export const listPurges: Operation = async (call, { parts }) => {
+export const listPurges: Operation = async (call) => {
   const page = pageOf(call, undefined);
-  const purges = await parts.store.listPurges({ ...page, limit: page.limit + 1 }, call.signal);
+  const purges = await call.store.listPurges({ ...page, limit: page.limit + 1 }, call.signal);
   return pageReply(purges.map(receiptOf), page, (purge) => purge.purge_id);
 };
 

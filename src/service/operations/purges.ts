@@ -1,7 +1,8 @@
 import { purgeRequest } from '../../core/memory-api/contract.ts';
 import { space as spaceShape } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/service/keys.ts';
-import type { Purge, PurgeScope } from '../../ports/service-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Purge, PurgeScope, TenantStore } from '../../ports/service-store.ts';
 import {
   type Call,
   checkSpaces,
@@ -27,14 +28,14 @@ export const deleteItem: Operation = async (call, service) => {
   const space = readValue(call.head.query.get('space'), spaceShape);
   checkSpaces(call.key, [space]);
   const asked = { space, itemId: call.parameter };
-  const digest = await service.parts.store.findItem(asked, call.signal);
+  const digest = await call.store.findItem(asked, call.signal);
   if (digest === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such item.');
   const scope = { digests: [digest] };
   return replyJson(receiptOf(await purge(call, service, { space, scope, isDryRun: false })));
 };
 
-export const getPurge: Operation = async (call, { parts }) => {
-  const found = await parts.store.findPurge(call.parameter, call.signal);
+export const getPurge: Operation = async (call) => {
+  const found = await call.store.findPurge(call.parameter, call.signal);
   if (found === undefined || !mayUse(call.key, found.space)) {
     throw new ServiceFault('NOT_FOUND', 'There is no such purge.');
   }
@@ -48,22 +49,22 @@ interface Order {
 }
 
 async function purge(call: Call, { parts, states }: ServiceState, order: Order): Promise<Purge> {
-  const begun = await parts.store.beginPurge({
+  const begun = await call.store.beginPurge({
     ...order,
     purgeId: newPurgeId(parts),
     requestedBy: call.key.keyId,
     now: call.now,
   });
   if (order.isDryRun) return begun;
-  const erasedAt = await erase(parts, begun.purgeId);
+  const erasedAt = await erase({ store: call.store, clock: parts.clock }, begun.purgeId);
   // Only purges change a generation, so none is known that is older than this one.
-  states.forget(order.space);
+  states.forget(call.key.tenant, order.space);
   return { ...begun, state: 'erased', erasedAt };
 }
 
 /** Resolves with the time when the last record was gone. */
 export async function erase(
-  { store, clock }: Pick<ServiceParts, 'store' | 'clock'>,
+  { store, clock }: { readonly store: TenantStore; readonly clock: Clock },
   purgeId: string,
 ): Promise<number> {
   for (;;) {

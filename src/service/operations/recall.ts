@@ -43,15 +43,15 @@ export function staleGeneration({ generation, commitSeq }: SpaceState): ServiceF
 
 async function ask(
   call: Call,
-  { parts, states }: ServiceState,
+  { states }: ServiceState,
   asked: RecallRequest,
 ): Promise<ServiceAnswer> {
   try {
-    const answer = await parts.store.recall(questionOf(call, asked), call.signal);
-    states.note(answer.state);
+    const answer = await call.store.recall(questionOf(call, asked), call.signal);
+    states.note(call.key.tenant, answer.state);
     return answer;
   } catch (error) {
-    const state = states.last(asked.space);
+    const state = states.last(call.key.tenant, asked.space);
     const isLate = error instanceof MemoryError && error.reason === 'timeout';
     if (!isLate || state === undefined) throw error;
     return nothingInTime(state, asked);

@@ -21,9 +21,9 @@ const AROUND_BYTES = 256 * 1024;
 const LINES_MAX = 20_000;
 const LINES_FALLBACK = 2000;
 
-export const retrieve: Operation = async (call, { parts }) => {
+export const retrieve: Operation = async (call) => {
   const { space, refs, max_bytes: bytesMax = BYTES_FALLBACK } = readBody(call, retrieveRequest);
-  const found = await parts.store.retrieve(
+  const found = await call.store.retrieve(
     {
       spaces: chooseSpaces(call.key, space),
       refs,
@@ -42,7 +42,7 @@ export const retrieve: Operation = async (call, { parts }) => {
 };
 
 /** One record as plain text, by lines: for an agent with a shell. */
-export const getObject: Operation = async (call, { parts }) => {
+export const getObject: Operation = async (call) => {
   const { query } = call.head;
   const space = readValue(query.get('space'), spaceShape);
   checkSpaces(call.key, [space]);
@@ -50,7 +50,7 @@ export const getObject: Operation = async (call, { parts }) => {
   const first = numberIn(query, 'offset_line', { min: 1, max: Number.MAX_SAFE_INTEGER, or: 1 });
   const count = numberIn(query, 'max_lines', { min: 1, max: LINES_MAX, or: LINES_FALLBACK });
   const bytesMax = ANSWER_BYTES_MAX.retrieve;
-  const { objects } = await parts.store.retrieve(
+  const { objects } = await call.store.retrieve(
     { spaces: { space }, refs: [ref], bytesMax },
     call.signal,
   );

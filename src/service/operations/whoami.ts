@@ -18,10 +18,10 @@ export const whoami: Operation = async (call, { parts, states }) => {
   const named = call.head.query.get('space');
   const space = named === null ? undefined : readValue(named, spaceShape);
   if (space !== undefined) checkSpaces(key, [space]);
-  const state = space === undefined ? undefined : await parts.store.spaceState(space, call.signal);
-  if (state !== undefined) states.note(state);
+  const state = space === undefined ? undefined : await call.store.spaceState(space, call.signal);
+  if (state !== undefined) states.note(key.tenant, state);
   const answer: WhoAmI = {
-    tenant_id: 'default',
+    tenant_id: key.tenant,
     key: {
       key_id: key.keyId,
       name: key.name,

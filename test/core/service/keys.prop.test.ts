@@ -12,6 +12,7 @@ import {
 
 const pepper = randomBytes(32);
 const KEY: StoredKey = {
+  tenant: 'default',
   keyId: 'abcdefghijkl',
   name: 'k',
   hash: hashKey(pepper, 'the key'),

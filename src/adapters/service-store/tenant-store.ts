@@ -1,0 +1,155 @@
+import { isTenantId } from '../../core/service/tenants.ts';
+import type {
+  PageFilter,
+  Purge,
+  ServiceItem,
+  ServiceStore,
+  SpaceChoice,
+  SpaceState,
+  StoredObject,
+  TenantPurge,
+  TenantStore,
+} from '../../ports/service-store.ts';
+import type { StoreClient } from '../store/client.ts';
+import type { ServiceCalls } from './protocol.ts';
+
+/**
+ * Binds the tables to a tenant. A space is stored as `tenant:space`, which is unique in the file, so
+ * each row of a space belongs to one tenant. This file alone puts the tenant in front and takes it
+ * off again: what it is asked for is looked for under its own tenant, and what it returns must be of
+ * its own tenant.
+ */
+
+export type Call = StoreClient<ServiceCalls>['call'];
+
+export interface StoreCalls {
+  readonly read: Call;
+  readonly write: Call;
+}
+
+export function tenantStore(tenant: string, { read, write }: StoreCalls): TenantStore {
+  if (!isTenantId(tenant)) throw new TypeError('That is no id of a tenant.');
+  const names = new TenantNames(tenant);
+  const own = { ...keyCalls(tenant, { read, write }), ...purgeCalls(names, { read, write }) };
+  return {
+    ...own,
+    spaceState: async (space, signal) =>
+      names.bareState(await read('spaceState', names.whole(space), signal)),
+    capture: async (batch, signal) => {
+      const outcome = await write('capture', { ...batch, space: names.whole(batch.space) }, signal);
+      return { ...outcome, state: names.bareState(outcome.state) };
+    },
+    recall: async (question, signal) => {
+      const space = names.whole(question.space);
+      const otherSpaces = question.otherSpaces.map((other) => names.whole(other));
+      const answer = await read('recall', { ...question, space, otherSpaces }, signal);
+      const items = answer.items.map((item) => names.bareItem(item));
+      return { ...answer, state: names.bareState(answer.state), items };
+    },
+    retrieve: async (question, signal) => {
+      const spaces = names.wholeChoice(question.spaces);
+      const { state, objects, missing } = await read('retrieve', { ...question, spaces }, signal);
+      return {
+        state: state === undefined ? undefined : names.bareState(state),
+        objects: objects.map((object) => names.bareItem(object)),
+        missing,
+      };
+    },
+    listItems: async (filter, signal) => {
+      const items = await read('listItems', names.wholeFilter(filter), signal);
+      return items.map((item) => names.bareItem(item));
+    },
+    findItem: (asked, signal) =>
+      read('findItem', { ...asked, space: names.whole(asked.space) }, signal),
+    listSources: async (filter, signal) => {
+      const sources = await read('listSources', names.wholeFilter(filter), signal);
+      return sources.map((source) => ({ ...source, space: names.bare(source.space) }));
+    },
+    findAnswer: (asked, signal) =>
+      read('findAnswer', { ...asked, keyId: names.whole(asked.keyId) }, signal),
+    keepAnswer: (asked, answer) =>
+      write('keepAnswer', { asked: { ...asked, keyId: names.whole(asked.keyId) }, answer }),
+  };
+}
+
+/** The purges of all tenants that are to go on. */
+export async function unfinishedPurges(read: Call): ReturnType<ServiceStore['unfinishedPurges']> {
+  const found = await read('unfinishedPurges', undefined);
+  return found.map(({ space, purgeId }): TenantPurge => {
+    const [tenant = ''] = space.split(':', 1);
+    return { tenant, purgeId };
+  });
+}
+
+function keyCalls(tenant: string, { read, write }: StoreCalls) {
+  return {
+    addKey: (key) => write('addKey', { ...key, tenant }),
+    listKeys: () => read('listKeys', tenant),
+    revokeKey: (keyId, at) => write('revokeKey', { tenant, keyId, at }),
+    noteKeyUse: (keyId, at) => write('noteKeyUse', { tenant, keyId, at }),
+  } satisfies Partial<TenantStore>;
+}
+
+function purgeCalls(names: TenantNames, { read, write }: StoreCalls) {
+  return {
+    beginPurge: async (order) =>
+      names.barePurge(await write('beginPurge', { ...order, space: names.whole(order.space) })),
+    continuePurge: async (purgeId, now) => {
+      const purge = await read('findPurge', purgeId);
+      if (purge === undefined || !names.owns(purge.space)) return true;
+      return write('continuePurge', { purgeId, now });
+    },
+    findPurge: async (purgeId, signal) => {
+      const purge = await read('findPurge', purgeId, signal);
+      if (purge === undefined || !names.owns(purge.space)) return undefined;
+      return names.barePurge(purge);
+    },
+    listPurges: async (filter, signal) => {
+      const purges = await read('listPurges', names.wholeFilter(filter), signal);
+      return purges.map((purge) => names.barePurge(purge));
+    },
+  } satisfies Partial<TenantStore>;
+}
+
+class TenantNames {
+  readonly #start: string;
+
+  constructor(tenant: string) {
+    this.#start = `${tenant}:`;
+  }
+
+  whole(name: string): string {
+    return this.#start + name;
+  }
+
+  wholeChoice(choice: SpaceChoice): SpaceChoice {
+    if ('space' in choice) return { space: this.whole(choice.space) };
+    return { globs: (choice.globs ?? ['*']).map((glob) => this.whole(glob)) };
+  }
+
+  wholeFilter<Filter extends PageFilter>(filter: Filter): Filter {
+    return { ...filter, spaces: this.wholeChoice(filter.spaces) };
+  }
+
+  owns(name: string): boolean {
+    return name.startsWith(this.#start);
+  }
+
+  /** Throws on a row of another tenant: a query that found one must not be answered. */
+  bare(name: string): string {
+    if (!this.owns(name)) throw new TypeError('A row of another tenant was found.');
+    return name.slice(this.#start.length);
+  }
+
+  bareState(state: SpaceState): SpaceState {
+    return { ...state, space: this.bare(state.space) };
+  }
+
+  barePurge(purge: Purge): Purge {
+    return { ...purge, space: this.bare(purge.space) };
+  }
+
+  bareItem<Item extends ServiceItem | StoredObject>(item: Item): Item {
+    return { ...item, origin: { ...item.origin, space: this.bare(item.origin.space) } };
+  }
+}

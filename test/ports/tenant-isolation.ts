@@ -1,0 +1,169 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { ServiceStore, TenantStore } from '../../src/ports/service-store.ts';
+import { itemsOf, newPurgeId, objectOf, questionTo } from '../support/service-objects.ts';
+
+/**
+ * The law of tenants: a tenant sees what it would see if it were alone. Two tenants say the same
+ * words in the same spaces, in any order; then each is compared with a store that only it used.
+ */
+
+const TENANTS = ['acme', 'acme-2'] as const;
+const SPACES = ['default', 'project/shop', 'project/shop2'];
+const WORDS = [
+  'The deploy code word is marmalade.',
+  'The staging port is 6543.',
+  'Tea is served at noon in the blue room.',
+  'The parser writes nodes in order.',
+];
+
+type Step =
+  | { readonly what: 'capture'; readonly space: string; readonly text: string }
+  | { readonly what: 'purge'; readonly space: string; readonly text: string | undefined }
+  | { readonly what: 'key' | 'revoke'; readonly name: string }
+  | { readonly what: 'answer'; readonly name: string; readonly text: string };
+
+type TenantStep = Step & { readonly tenant: (typeof TENANTS)[number] };
+
+const space = fc.constantFrom(...SPACES);
+const text = fc.constantFrom(...WORDS);
+const name = fc.constantFrom('one', 'two');
+const tenant = fc.constantFrom(...TENANTS);
+const step: fc.Arbitrary<TenantStep> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ tenant, what: fc.constant('capture' as const), space, text }),
+  },
+  fc.record({
+    tenant,
+    what: fc.constant('purge' as const),
+    space,
+    text: fc.option(text, { nil: undefined }),
+  }),
+  fc.record({ tenant, what: fc.constantFrom('key' as const, 'revoke' as const), name }),
+  fc.record({ tenant, what: fc.constant('answer' as const), name, text }),
+);
+
+export function isolationLaw(open: () => ServiceStore): void {
+  test('two tenants that say the same words: each sees what it would see alone', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
+        const together = await viewsAfter(open, steps);
+        for (const one of TENANTS) {
+          const own = steps.filter((given) => given.tenant === one);
+          // oxlint-disable-next-line no-await-in-loop
+          const alone = await viewsAfter(open, own);
+          expect(together[one]).toEqual(alone[one]);
+        }
+      }),
+      { numRuns: 8 },
+    );
+  }, 60_000);
+
+  test('a purge, a key and a space of another tenant cannot be reached by their names', async () => {
+    const store = open();
+    const [own, other] = [store.of('acme'), store.of('other')];
+    await keep(own, 'default', 'a fact');
+    await own.addKey({ keyId: 'k', name: 'k', hash: 'h', scopes: [], createdAt: 1 });
+    const order = { space: 'default', scope: { all: true }, isDryRun: false } as const;
+    const purgeId = newPurgeId();
+    await own.beginPurge({ ...order, purgeId, requestedBy: 'k', now: 5 });
+    expect(await other.findPurge(purgeId, patience())).toBe(undefined);
+    expect(await other.continuePurge(purgeId, 6)).toBe(true);
+    expect(await own.findPurge(purgeId, patience())).toMatchObject({ state: 'tombstoned' });
+    expect(await store.unfinishedPurges()).toEqual([{ tenant: 'acme', purgeId }]);
+    expect(await other.revokeKey('k', 6)).toBe(false);
+    await other.noteKeyUse('k', 6);
+    expect((await own.listKeys())[0]).not.toHaveProperty('usedAt');
+    for (const wrong of ['', 'Acme', 'acme:default', 'a*', '../x']) {
+      expect(() => store.of(wrong)).toThrow('no id of a tenant');
+    }
+    await store.close();
+  });
+}
+
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
+
+type Views = Readonly<Record<string, unknown>>;
+
+async function viewsAfter(open: () => ServiceStore, steps: readonly TenantStep[]): Promise<Views> {
+  const store = open();
+  try {
+    for (const [at, given] of steps.entries()) {
+      // oxlint-disable-next-line no-await-in-loop
+      await take(store.of(given.tenant), given, steps.slice(0, at));
+    }
+    const views = await Promise.all(TENANTS.map((one) => viewOf(store.of(one))));
+    return Object.fromEntries(TENANTS.map((one, at) => [one, views[at]]));
+  } finally {
+    await store.close();
+  }
+}
+
+async function take(store: TenantStore, given: TenantStep, before: readonly TenantStep[]) {
+  switch (given.what) {
+    case 'capture':
+      return keep(store, given.space, given.text);
+    case 'purge': {
+      const scope =
+        given.text === undefined
+          ? ({ all: true } as const)
+          : { digests: [objectOf(given.text).digest] };
+      const order = { space: given.space, scope, isDryRun: false, requestedBy: 'k', now: 6 };
+      const { purgeId } = await store.beginPurge({ ...order, purgeId: newPurgeId() });
+      while (!(await store.continuePurge(purgeId, 7)));
+      return undefined;
+    }
+    case 'key': {
+      const isKnown = before.some(
+        (one) => one.what === 'key' && one.tenant === given.tenant && one.name === given.name,
+      );
+      if (isKnown) return undefined;
+      const key = { name: given.name, hash: 'h', scopes: [], createdAt: 1 };
+      return store.addKey({ ...key, keyId: `${given.tenant}-${given.name}` });
+    }
+    case 'revoke':
+      // Each tries to revoke the other's key, too.
+      return Promise.all(TENANTS.map((one) => store.revokeKey(`${one}-${given.name}`, 9)));
+    case 'answer': {
+      // Keys of two tenants have different ids; equal ones show that the tenant counts as well.
+      const asked = { keyId: 'same', idempotencyKey: given.name };
+      return store.keepAnswer(asked, { requestHash: given.text, body: '{}', at: Date.now() });
+    }
+  }
+}
+
+async function keep(store: TenantStore, where: string, said: string): Promise<unknown> {
+  const batch = { space: where, ifGeneration: undefined, objects: [objectOf(said)], now: 5 };
+  return store.capture(batch, patience());
+}
+
+/** Everything that the port tells, without the numbers that a file counts for all of its tenants. */
+async function viewOf(store: TenantStore): Promise<unknown> {
+  const everything = itemsOf({ spaces: { globs: undefined } });
+  const refs = WORDS.map((word) => objectOf(word).ref);
+  const candidates = WORDS.map((word) => objectOf(word).digest);
+  const question = { text: 'which port, and which code word at noon?', candidates };
+  const seen = await Promise.all([
+    store.listItems(everything, patience()),
+    store.listItems({ ...everything, spaces: { globs: ['project/*'] } }, patience()),
+    store.listSources(everything, patience()),
+    store.listPurges(everything, patience()),
+    store.retrieve({ spaces: { globs: undefined }, refs, bytesMax: 9e6 }, patience()),
+    store.retrieve({ spaces: { space: 'default' }, refs: candidates, bytesMax: 9e6 }, patience()),
+    ...SPACES.map((one) => store.spaceState(one, patience())),
+    ...SPACES.map((one) =>
+      store.recall(questionTo({ ...question, space: one, otherSpaces: SPACES }), patience()),
+    ),
+    store.listKeys(),
+    store.findAnswer({ keyId: 'same', idempotencyKey: 'one' }, patience()),
+    store.findAnswer({ keyId: 'same', idempotencyKey: 'two' }, patience()),
+  ]);
+  const counted = new Set(['itemId', 'sourceId', 'purgeId', 'at']);
+  return JSON.parse(
+    JSON.stringify(seen, (member, value: unknown) => {
+      if (counted.has(member)) return undefined;
+      return /^generation/i.test(member) ? String(value).split('.')[1] : value;
+    }),
+  );
+}
