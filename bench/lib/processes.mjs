@@ -123,6 +123,14 @@ export function cpuMsOf(pid) {
   return nanoseconds.reduce((sum, it) => sum + it, 0) / 1e6;
 }
 
+/** On-CPU milliseconds of each thread of a process, the main one first. */
+export function threadCpuMsOf(pid) {
+  return readdirSync(`/proc/${pid}/task`).map((task) => {
+    const [nanoseconds = 0] = readIfThere(`/proc/${pid}/task/${task}/schedstat`).split(' ');
+    return { task: Number(task), ms: Number(nanoseconds) / 1e6 };
+  });
+}
+
 /** Resident megabytes of a process and its descendants. */
 export function residentMbOf(pid) {
   const kilobytes = withDescendants(pid).map((it) =>
