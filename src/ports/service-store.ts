@@ -1,3 +1,4 @@
+import type { MemoryRecord } from '../core/memory/record.ts';
 import type { StoredKey } from '../core/service/keys.ts';
 
 /**
@@ -98,6 +99,9 @@ export interface NewObject {
   readonly toolName?: string;
   /** Secrets that the client masked before it made the record. */
   readonly redactions: number;
+  /** As in a record of one text: see core/memory/record.ts. */
+  readonly source?: MemoryRecord['source'];
+  readonly isTimed?: true;
 }
 
 export interface CaptureBatch {
@@ -163,6 +167,7 @@ export interface Origin {
   readonly position: number;
   readonly fingerprint: string;
   readonly branch?: string;
+  readonly source?: MemoryRecord['source'];
 }
 
 export interface ServiceItem {

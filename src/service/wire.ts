@@ -70,6 +70,7 @@ function provenanceOf(origin: Origin, role: Provenance['role']): Provenance {
     position: origin.position,
     ...(origin.fingerprint === '' ? {} : { fingerprint: origin.fingerprint }),
     ...(origin.branch === undefined ? {} : { branch: origin.branch }),
+    ...(origin.source === undefined ? {} : { source: origin.source }),
   };
 }
 

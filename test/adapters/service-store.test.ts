@@ -264,6 +264,7 @@ test('a file from before there were tenants opens as the tenant default, whole',
 const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
 
 const BACK_TO_VERSION_1 = `
+CREATE INDEX records_by_space_and_time ON records(space, at);
 DROP INDEX service_keys_by_tenant;
 ALTER TABLE service_keys DROP COLUMN tenant;
 UPDATE spaces SET name = substr(name, 9);

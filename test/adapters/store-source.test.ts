@@ -46,27 +46,6 @@ test('R43: what nobody vouches for weighs less than the same of a person', async
   expect(passages.find(({ text }) => text.includes('7777'))?.source).toBe('unverified');
 });
 
-test('a fact that is stated again after its opposite is the newest one', async () => {
-  const { memory } = openStore();
-  const said = async (text: string, at: number, isTimed?: true): Promise<void> => {
-    const own = { at, fingerprint: `f${at}`, conversation: `c${at}` };
-    await memory.capture([recordOf(text, { ...own, ...(isTimed && { isTimed }) })], patience());
-  };
-  const newest = async (): Promise<string | undefined> =>
-    (await memory.list({ limit: 9 }, patience()))[0]?.text;
-  await said('Always use pnpm.', day(1), true);
-  await said('Always use npm.', day(2), true);
-  expect(await newest()).toBe('Always use npm.');
-  // A history that is found later says nothing of the time.
-  await said('Always use pnpm.', day(3));
-  expect(await newest()).toBe('Always use npm.');
-  await said('Always use pnpm.', day(4), true);
-  expect(await newest()).toBe('Always use pnpm.');
-  // An older statement that comes late, out of a transcript, renews nothing.
-  await said('Always use npm.', day(3), true);
-  expect(await newest()).toBe('Always use pnpm.');
-});
-
 test('the outbox passes on what is said again elsewhere, and the same place once', async () => {
   const store = openStore();
   const text = 'The gateway of the walrus shop listens on port 6431.';

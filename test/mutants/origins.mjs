@@ -69,10 +69,10 @@ export const ORIGINS = [
   },
   {
     name: 'a history that is found later renews a date',
-    file: 'src/adapters/store/records.ts',
+    file: 'src/adapters/store/record-rows.ts',
     from: 'if (isTimed === true) {',
     to: 'if (at > 0) {',
-    test: 'test/adapters/store-source.test.ts',
+    test: 'test/ports/memory.test.ts',
   },
   {
     name: 'a correction is an echo',

@@ -3,6 +3,7 @@ import { beforeEach, afterEach, describe, expect, test } from 'vitest';
 import { outputProof, textProof } from '../../src/core/shortening/proofs.ts';
 import { MemoryError, type Memory } from '../../src/ports/memory.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
+import { saidAgainTests } from './said-again.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf, sharedStarts } from '../support/records.ts';
 
 /** What every memory owes its callers, whatever it is made of. */
@@ -348,6 +349,8 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
         'forgotten',
       ]);
     });
+
+    saidAgainTests(() => memory);
 
     test('outputs without text, with a wrong digest or half a character are rejected', async () => {
       const wrong = [

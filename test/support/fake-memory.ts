@@ -1,9 +1,9 @@
-import { OUTPUT_PLACE } from '../../src/core/memory/record.ts';
+import { isSpoken, isStorable, OUTPUT_PLACE } from '../../src/core/memory/record.ts';
 import { cutPassages, passageTokens } from '../../src/core/recall/passages.ts';
 import { readQuestion } from '../../src/core/recall/question.ts';
 import { rankCandidates } from '../../src/core/recall/ranking.ts';
 import { keepRelevant, rarityOf } from '../../src/core/recall/relevance.ts';
-import { isDigest, referenceOf } from '../../src/core/memory/reference.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { textProof } from '../../src/core/shortening/proofs.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 import {
@@ -26,14 +26,10 @@ import {
   type StoredRecord,
 } from '../../src/ports/memory.ts';
 
-interface FakeRecord extends MemoryRecord<SpeakerRole> {
-  readonly ref: string;
-}
-
 /** A memory in memory, which keeps the contract and can be made to fail. */
 export class FakeMemory implements Memory {
   readonly supports = { kind: 'fake', read: true, write: true } as const;
-  readonly #records = new Map<string, FakeRecord>();
+  readonly #records = new Map<string, SpokenRecord>();
   readonly #outputs = new Map<string, StoredRecord<'tool'>>();
   readonly #tombstones = new Set<string>();
   #isClosed = false;
@@ -69,8 +65,18 @@ export class FakeMemory implements Memory {
       if (passage === undefined) continue;
       tokens += passageTokens(passage.text) + 12;
       if (tokens > question.tokensMax) break;
-      const { ref, digest, space, role, at, client } = passage.record;
-      found.push({ ref, digest, space, role, text: passage.text, at, client, score: ranked.score });
+      const { ref, digest, space, role, at, client, source } = passage.record;
+      const told = {
+        ref,
+        digest,
+        space,
+        role,
+        text: passage.text,
+        at,
+        client,
+        score: ranked.score,
+      };
+      found.push({ ...told, ...(source === undefined ? {} : { source }) });
     }
     return { passages: found };
   }
@@ -138,8 +144,7 @@ export class FakeMemory implements Memory {
   }
 
   #keepOutput(record: MemoryRecord): CaptureState {
-    const isWrong = !isDigest(record.digest) || /\p{Surrogate}/u.test(record.text);
-    if (isWrong || record.text === '' || record.text.length > 512 * 1024) return 'rejected';
+    if (!isStorable(record)) return 'rejected';
     if (this.#tombstones.has(keyOf(record))) return 'forgotten';
     if (this.#outputs.has(keyOf(record))) return 'duplicate';
     const ref = referenceOf(record.digest);
@@ -163,20 +168,23 @@ export class FakeMemory implements Memory {
   }
 
   #captureOne(record: MemoryRecord<SpeakerRole>): CaptureState {
-    const isWrong =
-      !isDigest(record.digest) ||
-      record.text.trim() === '' ||
-      record.text.length > 512 * 1024 ||
-      record.space === '';
-    if (isWrong) return 'rejected';
+    if (!isStorable(record)) return 'rejected';
     const key = keyOf(record);
     if (this.#tombstones.has(key)) return 'forgotten';
-    if (this.#records.has(key)) return 'duplicate';
-    this.#records.set(key, { ...record, ref: referenceOf(record.digest) });
-    return 'stored';
+    const { isTimed, ...stored } = record;
+    const held = this.#records.get(key);
+    if (held === undefined) {
+      this.#records.set(key, { ...stored, ref: referenceOf(record.digest) });
+      return 'stored';
+    }
+    const { source, ...again } = held;
+    const at = isTimed === true ? Math.max(held.at, record.at) : held.at;
+    const isMarked = source !== undefined && record.source !== undefined;
+    this.#records.set(key, { ...again, at, ...(isMarked ? { source } : {}) });
+    return 'duplicate';
   }
 
-  #matching(filter: Omit<ListFilter, 'limit'>): FakeRecord[] {
+  #matching(filter: Omit<ListFilter, 'limit'>): SpokenRecord[] {
     const words = filter.words === undefined ? undefined : termsOf(filter.words);
     return [...this.#records.values()].filter((record) => {
       const terms = new Set(termsOf(record.text));
@@ -194,7 +202,7 @@ export class FakeMemory implements Memory {
 
   #passagesFor(
     question: RecallQuestion,
-  ): { id: number; record: FakeRecord; text: string; terms: string[] }[] {
+  ): { id: number; record: SpokenRecord; text: string; terms: string[] }[] {
     return [...this.#records.values()]
       .filter(({ space, digest }) => {
         const isHere = space === question.space || space === 'global';
@@ -213,8 +221,4 @@ export class FakeMemory implements Memory {
 
 function keyOf({ digest, space }: Pick<MemoryRecord, 'digest' | 'space'>): string {
   return `${digest} ${space}`;
-}
-
-function isSpoken(record: MemoryRecord): record is MemoryRecord<SpeakerRole> {
-  return record.role !== 'tool';
 }

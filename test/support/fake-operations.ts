@@ -156,8 +156,12 @@ export class FakeOperations {
     };
     const { role } = told;
     const rest = { fingerprint: item.fingerprint ?? '', exchange: item.position ?? 0 };
-    const branch = item.branch === undefined ? {} : { branch: item.branch };
-    const [kept] = await this.memory.capture([{ ...common, role, ...rest, ...branch }], patience());
+    const more = {
+      ...(item.branch === undefined ? {} : { branch: item.branch }),
+      ...(item.source === undefined ? {} : { source: item.source }),
+      ...(item.timed === true ? { isTimed: true as const } : {}),
+    };
+    const [kept] = await this.memory.capture([{ ...common, role, ...rest, ...more }], patience());
     if (kept === 'forgotten') return { digest, state: 'rejected', reason: 'forgotten' };
     if (kept === 'rejected') return { digest, state: 'rejected', reason: 'invalid_record' };
     const state = this.stateOf(space);
@@ -311,6 +315,7 @@ function itemOf(
         position: stored.exchange,
         fingerprint: stored.fingerprint,
         ...('branch' in stored && stored.branch !== undefined ? { branch: stored.branch } : {}),
+        ...(stored.source === undefined ? {} : { source: stored.source }),
       },
     ],
   };

@@ -50,6 +50,7 @@ const provenance = {
   position: 3,
   fingerprint: 'f',
   branch: 'main',
+  source: 'unverified',
 };
 
 const item = {
@@ -152,6 +153,8 @@ export const SAMPLES: Readonly<Record<string, Readonly<Record<string, unknown>>>
         tool_name: 'Bash',
         redactions: 0,
         priority: 5,
+        source: 'unverified',
+        timed: true,
       },
       {
         digest: contentDigest(recordBytes(recordOfText('tool', 'ok')) ?? Buffer.alloc(0)),

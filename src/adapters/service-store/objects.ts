@@ -19,7 +19,7 @@ import {
   PassageIndex,
   passagesOf,
 } from '../store/passage-index.ts';
-import { bytesOf } from '../store/text.ts';
+import { addRecord, sayAgain } from '../store/record-rows.ts';
 import { ORIGIN_COLUMNS, ORIGIN_JOINS, type OriginRow, originOf } from './origins.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 
@@ -137,17 +137,23 @@ export class Objects {
     const { digest, ref, bytes } = object;
     const { space } = at;
     if (this.#has('purged WHERE space = ? AND digest = ?', space, digest)) return 'purged';
-    if (this.#has('objects WHERE space = ? AND digest = ?', space, digest)) return 'duplicate';
+    if (this.#has('objects WHERE space = ? AND digest = ?', space, digest)) {
+      this.#sayAgain(object, space);
+      return 'duplicate';
+    }
     if (this.#has('objects WHERE space = ? AND ref = ?', space, ref)) return 'ref_collision';
     if (this.#spaces.bytesOf(space) + bytes.length > this.#bytesMax) return 'quota';
     const id = this.#insert(object, at);
     for (const [message, { role, text }] of object.texts.entries()) {
-      const record = this.#insertText(object, { role, text, message, space });
-      const { session, digest: alone, position: exchange } = object;
-      // A text of no conversation has no neighbours: its digest is a conversation of its own.
-      const conversation = session === '' ? alone : session;
       const passages = at.passages[message] ?? passagesOf(text);
-      at.add({ role, passages, conversation, exchange }, { space, record });
+      const row = {
+        ...this.#nameOf(object, message, space),
+        ...placeOf(object),
+        role,
+        text,
+        passages,
+      };
+      const record = addRecord(this.#database, row, at);
       this.#database.run(
         'INSERT INTO object_texts (record, object, message) VALUES (?, ?, ?)',
         record,
@@ -205,33 +211,25 @@ export class Objects {
     return row?.id ?? 0;
   }
 
-  /** A row of the searched texts. */
-  #insertText(
-    object: NewObject,
-    { role, text, message, space }: { role: string; text: string; message: number; space: number },
-  ): number {
-    // The same words may stand in two records (a note, a longer exchange): the name is the first's.
-    const own = object.textDigest ?? '';
-    const isTaken = own === '' || this.#has('records WHERE space = ? AND digest = ?', space, own);
-    const digest = isTaken ? `${object.digest}#${message}` : own;
-    const stored = bytesOf(text);
-    const row = this.#database.get<{ id: number }>(
-      `INSERT INTO records (space, digest, ref, role, text, is_utf16, conversation, client, at,
-         fingerprint, exchange, branch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-      space,
-      digest,
-      object.textDigest === undefined ? object.ref : referenceOf(object.textDigest),
-      role,
-      stored.text,
-      stored.is_utf16,
-      object.session,
-      object.client,
-      object.observedAt,
-      object.fingerprint,
-      object.position,
-      object.branch ?? null,
-    );
-    return row?.id ?? 0;
+  /** The same words may stand in two records (a note, a longer exchange): the name is the first's. */
+  #nameOf({ digest, ref, textDigest }: NewObject, message: number, space: number) {
+    const isTaken =
+      textDigest === undefined ||
+      this.#has('records WHERE space = ? AND digest = ?', space, textDigest);
+    return {
+      digest: isTaken ? `${digest}#${message}` : textDigest,
+      ref: textDigest === undefined ? ref : referenceOf(textDigest),
+    };
+  }
+
+  #sayAgain(object: NewObject, space: number): void {
+    const { digest, textDigest, observedAt: at, isTimed, source } = object;
+    if (textDigest === undefined) return;
+    sayAgain(this.#database, space, { digest: textDigest, at, isTimed, source });
+    if (isTimed !== true) return;
+    const sql =
+      'UPDATE objects SET observed_at = ? WHERE space = ? AND digest = ? AND observed_at < ?';
+    this.#database.run(sql, at, space, digest, at);
   }
 
   #prove(digest: string, space: number | undefined, nonce: Uint8Array): Coverage {
@@ -271,6 +269,21 @@ export class Objects {
   #has(from: string, ...values: (string | number)[]): boolean {
     return this.#database.get(`SELECT 1 AS found FROM ${from} LIMIT 1`, ...values) !== undefined;
   }
+}
+
+/** A text of no conversation has no neighbours: its digest is a conversation of its own. */
+function placeOf(object: NewObject) {
+  const { digest, session, client, observedAt, fingerprint, position, branch, source } = object;
+  return {
+    conversation: session,
+    thread: session === '' ? digest : session,
+    client,
+    at: observedAt,
+    fingerprint,
+    exchange: position,
+    ...(branch === undefined ? {} : { branch }),
+    ...(source === undefined ? {} : { source }),
+  };
 }
 
 function columnOf(ref: string): 'digest' | 'text_ref' | 'ref' {

@@ -13,10 +13,13 @@ export interface OriginRow {
   readonly position: number;
   readonly fingerprint: string;
   readonly branch: string | null;
+  readonly mark: 'unverified' | null;
 }
 
 export const ORIGIN_COLUMNS = `o.digest, o.ref, s.name AS space, o.text_digest, o.source, c.session,
-  c.client, o.observed_at, o.position, o.fingerprint, o.branch`;
+  c.client, o.observed_at, o.position, o.fingerprint, o.branch,
+  (SELECT m.source FROM object_texts t JOIN records m ON m.id = t.record WHERE t.object = o.id LIMIT 1)
+    AS mark`;
 
 export const ORIGIN_JOINS = 'JOIN spaces s ON s.id = o.space JOIN sources c ON c.id = o.source';
 
@@ -33,6 +36,7 @@ export function originOf(row: OriginRow): Origin {
     position: row.position,
     fingerprint: row.fingerprint,
     ...(row.branch === null ? {} : { branch: row.branch }),
+    ...(row.mark === null ? {} : { source: row.mark }),
   };
 }
 

@@ -121,7 +121,10 @@ UPDATE purges SET space = 'default:' || space;
 UPDATE answers SET key = 'default:' || key;
 `;
 
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2];
+// The shared tables have the same index since their version 5.
+const VERSION_3 = 'DROP INDEX records_by_space_and_time;';
+
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */
 export function migrateService(database: Database, epoch: string): void {

@@ -19,7 +19,8 @@ import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { SPACES_MAX } from './schema.ts';
-import { bytesOf, type StoredText, textOf } from './text.ts';
+import { addRecord, sayAgain } from './record-rows.ts';
+import { type StoredText, textOf } from './text.ts';
 
 /** Records in and out of the database. Everything here names a space, or says that it means all. */
 
@@ -169,49 +170,18 @@ export class Records implements Holder {
     if (space === undefined) return 'rejected';
     if (this.#has('tombstones', space, record.digest)) return 'forgotten';
     if (this.#has('records', space, record.digest)) {
-      this.#sayAgain(space, record);
+      sayAgain(this.#database, space, record);
       return 'duplicate';
     }
-    const { text, is_utf16: isUtf16 } = bytesOf(record.text);
-    const row = this.#database.get<{ id: number }>(
-      `INSERT INTO records
-        (space, digest, ref, role, text, is_utf16, conversation, client, at, fingerprint, exchange, branch,
-         source)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-      space,
-      record.digest,
-      referenceOf(record.digest),
-      record.role,
-      text,
-      isUtf16,
-      record.conversation,
-      record.client,
-      record.at,
-      record.fingerprint,
-      record.exchange,
-      record.branch ?? null,
-      record.source ?? null,
-    );
-    // Held a moment ago and forgotten since: rare enough to be cut under the lock.
-    const indexed = { ...record, passages: passages ?? passagesOf(record.text) };
-    if (row !== undefined) add(indexed, { space, record: row.id });
+    const row = {
+      ...record,
+      ref: referenceOf(record.digest),
+      thread: record.conversation,
+      // Held a moment ago and forgotten since: rare enough to be cut under the lock.
+      passages: passages ?? passagesOf(record.text),
+    };
+    addRecord(this.#database, row, { space, add });
     return 'stored';
-  }
-
-  /**
-   * A fact that is stated again after its opposite becomes the newest one. Words that are verified
-   * this time lose the mark `source`.
-   */
-  #sayAgain(space: number, { digest, at, isTimed, source }: MemoryRecord): void {
-    if (isTimed === true) {
-      const sql = 'UPDATE records SET at = ? WHERE space = ? AND digest = ? AND at < ?';
-      this.#database.run(sql, at, space, digest, at);
-    }
-    if (source === undefined) {
-      const sql =
-        'UPDATE records SET source = NULL WHERE space = ? AND digest = ? AND source IS NOT NULL';
-      this.#database.run(sql, space, digest);
-    }
   }
 
   #has(table: 'records' | 'tombstones', space: number, digest: string): boolean {

@@ -37,6 +37,7 @@ import {
   generation,
   hash,
   itemKind,
+  mark,
   name,
   NEW_GENERATION,
   position,
@@ -134,6 +135,7 @@ export const provenance = members(
     position,
     fingerprint,
     branch,
+    source: mark,
   },
 );
 export type Provenance = Infer<typeof provenance>;
@@ -208,6 +210,8 @@ const captureItem = members(
     tool_name: name,
     redactions: integer(0),
     priority: integer(0, 9),
+    source: mark,
+    timed: flag,
   },
 );
 export type CaptureItem = Infer<typeof captureItem>;

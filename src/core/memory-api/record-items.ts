@@ -62,8 +62,10 @@ export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
 }
 
 /** An output has no place in a conversation: it belongs to the call, wherever that stands. */
-function placeOf({ exchange, fingerprint, branch }: MemoryRecord) {
+function placeOf({ exchange, fingerprint, branch, source, isTimed }: MemoryRecord) {
   return {
+    ...(source === undefined ? {} : { source }),
+    ...(isTimed === true ? { timed: true } : {}),
     position: exchange,
     fingerprint: fingerprint.slice(0, FINGERPRINT_CHARS_MAX),
     ...(branch === undefined ? {} : { branch: branch.slice(0, BRANCH_CHARS_MAX) }),
@@ -88,6 +90,7 @@ export function passageIn(
     text: item.text,
     at: Date.parse(source.observed_at),
     client: source.client ?? '',
+    ...(source.source === undefined ? {} : { source: source.source }),
     score: item.score ?? 0,
   };
 }
@@ -137,6 +140,7 @@ function storedText<Role extends TextRole>(told: Told<Role>): StoredRecord<Role>
     fingerprint: source.fingerprint ?? '',
     exchange: source.position ?? 0,
     ...(source.branch === undefined ? {} : { branch: source.branch }),
+    ...(source.source === undefined ? {} : { source: source.source }),
   };
 }
 

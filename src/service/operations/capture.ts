@@ -207,6 +207,8 @@ function objectOf(item: CaptureItem, session: string): NewObject | Refusal {
     ...(item.dialect === undefined ? {} : { dialect: item.dialect }),
     ...(item.tool_name === undefined ? {} : { toolName: item.tool_name }),
     redactions: item.redactions ?? 0,
+    ...(item.source === undefined ? {} : { source: item.source }),
+    ...(item.timed === true ? { isTimed: true } : {}),
   };
 }
 
