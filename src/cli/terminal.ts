@@ -1,5 +1,6 @@
 import type { WriteStream } from 'node:tty';
 import picocolors from 'picocolors';
+import { wrapped } from './text-table.ts';
 
 /**
  * The only place that prints. stdout is for machines: the requested output and nothing else. stderr
@@ -94,7 +95,22 @@ export class Terminal {
   }
 
   note(line: string): void {
-    this.#stderr.write(`${printable(line)}\n`);
+    this.#stderr.write(`${this.#broken(printable(line))}\n`);
+  }
+
+  /** On a screen lines are broken between words; the screen itself would break in the middle of one. */
+  #broken(text: string, before = 0): string {
+    const { isTTY, columns } = this.#stderr;
+    if (isTTY !== true || columns === undefined) return text;
+    const lines = text.split('\n').map((line) => {
+      const indent = /^ */.exec(line)?.[0] ?? '';
+      // The label before the first line counts, and is no part of what is printed here.
+      const label = '-'.repeat(before);
+      return wrapped(label + line, columns, indent)
+        .join('\n')
+        .slice(before);
+    });
+    return lines.join('\n');
   }
 
   /**
@@ -116,11 +132,13 @@ export class Terminal {
   }
 
   warn(line: string): void {
-    this.#stderr.write(`${this.noteColors.yellow('warning:')} ${printable(line)}\n`);
+    const text = this.#broken(printable(line), 'warning: '.length);
+    this.#stderr.write(`${this.noteColors.yellow('warning:')} ${text}\n`);
   }
 
   error(line: string): void {
-    this.#stderr.write(`${this.noteColors.red('svc:')} ${printable(line)}\n`);
+    const text = this.#broken(printable(line), 'svc: '.length);
+    this.#stderr.write(`${this.noteColors.red('svc:')} ${text}\n`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -13,8 +13,11 @@ import {
   type TestContext,
   vi,
 } from 'vitest';
+import { writeCatalogCache } from '../../src/adapters/catalog/catalog-cache.ts';
+import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
 import { BIN, runCli, tempFolder } from '../support/cli.ts';
 import { missingTmux, openTmux, type TmuxSession } from '../support/tmux.ts';
+import { treeOf, usedHome } from '../support/used-home.ts';
 
 // Each step waits for a screen, on a machine that may be busy.
 vi.setConfig({ testTimeout: 120_000 });
@@ -43,18 +46,15 @@ describe('on a real terminal', () => {
   test('a wrong key and a provider that is offline are told, and run again it changes what is there', async () => {
     const provider = await startProvider();
     const home = tempFolder();
-    const first = openSetup(home, { WORK_KEY: 'sk-wrong-CANARY-0123456789abcdef' });
+    const first = openSetup(home, {
+      environment: { WORK_KEY: 'sk-wrong-CANARY-0123456789abcdef' },
+    });
     await describeWork(first, provider.url);
-    await pressDownTo(first, '❯ In another environment variable');
-    first.press('Enter');
-    await first.asks('The name of the variable:');
-    first.type('WORK_KEY');
+    first.type('$WORK_KEY');
     await first.shows('work: the provider refuses the key (401).');
     await first.shows('❯ Say again');
     first.press('Enter');
-    await first.asks('Where is the key of work?');
-    first.press('Enter');
-    await first.asks('The key:');
+    await first.asks('The key of work:');
     first.type(KEY);
     await first.shows('ok: work: the key is accepted');
     await finishQuestions(first);
@@ -77,15 +77,7 @@ describe('on a real terminal', () => {
     await again.shows('work: nobody listens at that address (ECONNREFUSED).');
     await again.shows('❯ Keep it as it is');
     again.press('Enter');
-    await again.asks('What do you want to change?');
-    await pressDownTo(again, '❯ Address and port');
-    again.press('Enter');
-    await again.asks('On which port');
-    again.press('BSpace');
-    again.type('18765');
-    await again.asks('What do you want to change?');
-    await pressDownTo(again, '❯ Nothing more');
-    again.press('Enter');
+    await changePort(again, '0', '18765');
     await again.shows('Write ');
     again.press('Enter');
     await again.shows('ended with 0');
@@ -93,18 +85,77 @@ describe('on a real terminal', () => {
     expect(config).toBe(before.replace('"port": 0', '"port": 18765'));
   });
 
-  test('Ctrl-C leaves the questions with 130, and nothing is written', async () => {
-    const home = tempFolder();
-    const terminal = openSetup(home);
-    await terminal.asks('Where shall memories be?');
-    terminal.press('Enter');
-    await terminal.asks('Which provider?');
-    terminal.press('C-c');
-    await terminal.shows('ended with 130');
-    expect(terminal.screen()).toContain('nothing was written');
-    expect(existsSync(join(home, '.config'))).toBe(false);
-  });
+  test.each([60, 120])(
+    'at %i columns: from nothing to a wired client in six answers, and Ctrl-C at each writes nothing',
+    async (columns) => {
+      const provider = await startProvider();
+      const { home, environment } = usedHome();
+      await keepCatalog(home, provider.url);
+      const path = `${environment['PATH'] ?? ''}:/usr/bin:/bin`;
+      const settings = { environment: { PATH: path }, columns };
+      const before = treeOf(home);
+      for (let stop = 0; stop < SIX_ANSWERS.length; stop += 1) {
+        const left = openSetup(home, settings);
+        await giveAnswers(left, stop);
+        left.press('C-c');
+        await left.shows('ended with 130');
+        expect(left.screen()).toContain('nothing was written');
+        expect(treeOf(home)).toEqual(before);
+        left.close();
+      }
+      const terminal = openSetup(home, settings);
+      await giveAnswers(terminal, SIX_ANSWERS.length);
+      await terminal.shows('ended with 0');
+      expect(terminal.screen()).toMatch(/^Next: claude$/m);
+      expect(terminal.screen()).not.toContain('CANARY');
+      expect(readFileSync(join(home, '.claude/settings.json'), 'utf8')).toContain('apiKeyHelper');
+      const { stdout } = await runCli(['memory', 'list', '--json'], { home });
+      expect(JSON.parse(stdout)).not.toEqual([]);
+      expectWholeWords(terminal.screen(), columns);
+    },
+  );
 });
+
+type Step = readonly [question: string, reply: (terminal: TmuxSession) => Promise<void> | void];
+const enter = (terminal: TmuxSession): void => terminal.press('Enter');
+
+/** Each is one answer; the last one writes. */
+const SIX_ANSWERS: readonly Step[] = [
+  [
+    'Which provider?',
+    async (terminal) => {
+      terminal.type('workplace', false);
+      await terminal.shows('❯ workplace');
+      terminal.press('Enter');
+    },
+  ],
+  ['The key of workplace:', (terminal) => terminal.type(KEY)],
+  ['Where should memories be stored?', enter],
+  ['Shall Claude Code use svc', enter],
+  ['Import 1 session', enter],
+  ['Write ', enter],
+];
+
+/** Answers so many questions, and waits for the next one. */
+async function giveAnswers(terminal: TmuxSession, answers: number): Promise<void> {
+  for (const [question, reply] of SIX_ANSWERS.slice(0, answers)) {
+    await terminal.asks(question);
+    await reply(terminal);
+  }
+  const next = SIX_ANSWERS[answers];
+  if (next !== undefined) await terminal.asks(next[0]);
+}
+
+/** A line that fills the screen was broken by the terminal, which breaks in the middle of a word. */
+function expectWholeWords(shown: string, columns: number): void {
+  const lines = shown.split('\n');
+  const broken = lines.filter((line, index) => {
+    const next = lines[index + 1] ?? '';
+    const isPath = /\S{40}/.test(line);
+    return line.length === columns && /\S$/.test(line) && /^\S/.test(next) && !isPath;
+  });
+  expect(broken).toEqual([]);
+}
 
 /** A provider with one right key. */
 async function startProvider(): Promise<{ url: string; close(): void }> {
@@ -123,17 +174,37 @@ async function startProvider(): Promise<{ url: string; close(): void }> {
   return { url: `http://127.0.0.1:${port}`, close };
 }
 
-function openSetup(home: string, variables: Record<string, string> = {}): TmuxSession {
+interface SetupScreen {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly columns?: number;
+}
+
+function openSetup(home: string, { environment = {}, columns }: SetupScreen = {}): TmuxSession {
   const command = `${SVC} setup; echo "ended with $?"; sleep 60`;
-  // Nobody's catalog is asked.
-  return openTmux({ command, home, environment: { SVC_CATALOG_URL: 'off', ...variables } });
+  // Nobody's catalog is asked, unless a test has one.
+  const variables = { SVC_CATALOG_URL: 'off', ...environment };
+  return openTmux({ command, home, environment: variables, ...(columns && { columns }) });
+}
+
+/** The catalog as a setup of today left it, with one provider more, on this machine. */
+async function keepCatalog(home: string, api: string): Promise<void> {
+  const path = join(import.meta.dirname, '../../src/adapters/catalog/catalog-snapshot.json');
+  const snapshot: unknown = JSON.parse(readFileSync(path, 'utf8'));
+  const known = parseEntries(snapshot) ?? {};
+  const workplace = {
+    name: 'Workplace',
+    env: ['WORKPLACE_KEY'],
+    api,
+    npm: '@ai-sdk/anthropic',
+    models: [],
+  };
+  const catalog = { entries: { ...known, workplace }, etag: '', checkedAt: Date.now() };
+  await writeCatalogCache(join(home, '.cache/svc'), catalog);
 }
 
 async function driveWizard(home: string, url: string): Promise<string> {
   const terminal = openSetup(home);
   await describeWork(terminal, url);
-  terminal.press('Enter');
-  await terminal.asks('The key:');
   terminal.type(KEY);
   await terminal.shows('ok: work: the key is accepted, it lists 1 model.');
   await finishQuestions(terminal);
@@ -142,13 +213,11 @@ async function driveWizard(home: string, url: string): Promise<string> {
 
 /** Up to the question where the key is. */
 async function describeWork(terminal: TmuxSession, url: string): Promise<void> {
-  await terminal.asks('Where shall memories be?');
-  terminal.press('Enter');
   await terminal.asks('Which provider?');
   terminal.type('another', false);
   await terminal.shows('❯ Another provider');
   terminal.press('Enter');
-  await terminal.asks('What shall it be called?');
+  await terminal.asks('Its name, for svc:');
   terminal.type('work');
   await terminal.asks('Its base URL');
   terminal.type(url);
@@ -159,23 +228,34 @@ async function describeWork(terminal: TmuxSession, url: string): Promise<void> {
   terminal.press('Enter');
   await terminal.asks('How does it take its key?');
   terminal.press('Enter');
-  await terminal.asks('Where is the key of work?');
+  await terminal.asks('The key of work:');
 }
 
 /** From the first provider to the end, on any port. */
 async function finishQuestions(terminal: TmuxSession): Promise<void> {
-  await terminal.asks('Add another provider?');
+  await terminal.asks('Where should memories be stored?');
   terminal.press('Enter');
-  await terminal.asks('On which port');
-  for (let count = 0; count < 4; count += 1) terminal.press('BSpace');
-  terminal.type('0');
-  await terminal.asks('Change modes and budgets?');
+  await terminal.asks('Write ');
+  await pressDownTo(terminal, '❯ Add another provider, or change');
   terminal.press('Enter');
-  await terminal.shows('Write ');
+  await changePort(terminal, '8765', '0');
+  await terminal.asks('Write ');
   expect(terminal.screen()).toContain('key …cdef');
   expect(terminal.screen()).not.toContain('CANARY');
   terminal.press('Enter');
   await terminal.shows('ended with 0');
+}
+
+async function changePort(terminal: TmuxSession, old: string, port: string): Promise<void> {
+  await terminal.asks('What do you want to change?');
+  await pressDownTo(terminal, '❯ Address and port');
+  terminal.press('Enter');
+  await terminal.asks('On which port');
+  for (const _ of old) terminal.press('BSpace');
+  terminal.type(port);
+  await terminal.asks('What do you want to change?');
+  await pressDownTo(terminal, '❯ Nothing more');
+  terminal.press('Enter');
 }
 
 /** One key, and then none before the screen has answered it: a busy machine draws late. */

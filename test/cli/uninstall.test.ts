@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
+import { treeOf } from '../support/used-home.ts';
 
 // Each test starts many processes on a machine that may be busy.
 vi.setConfig({ testTimeout: 90_000 });
@@ -31,17 +32,6 @@ function personsHome(env: Record<string, string> = {}): Home {
   writeFileSync(join(home, '.claude/settings.json'), CLAUDE.replace('// mine', ''));
   writeFileSync(join(home, '.codex/config.toml'), CODEX);
   return { home, run: (...args) => runCli(args, { home, env: { STORY_KEY: 'sk-story', ...env } }) };
-}
-
-/** Every path below the folder with its mode and its bytes or target. */
-function treeOf(folder: string): readonly string[] {
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted();
-  return names.map((name) => {
-    const path = join(folder, name);
-    const stat = lstatSync(path);
-    const bytes = stat.isFile() ? readFileSync(path).toString('base64') : '';
-    return `${name} ${(stat.mode & 0o7777).toString(8)} ${bytes}`;
-  });
 }
 
 /** All that a person does with svc: configure, run, remember, wire both clients. */

@@ -9,6 +9,7 @@ import { tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { homeWith } from '../support/home.ts';
+import { treeOf, usedHome } from '../support/used-home.ts';
 import { answer, asked, choose, find, open } from '../support/wizard-stage.ts';
 
 const TYPED_KEY = 'sk-typed-CANARY-0123456789abcdef';
@@ -28,9 +29,8 @@ async function startProvider(): Promise<{ url: string; seen: string[] }> {
 }
 
 async function describeCustom(url: string): Promise<void> {
-  await choose('Where shall memories be?', 'On this machine');
   await find('another', 'Another provider');
-  await answer('What shall it be called?', 'work');
+  await answer('Its name, for svc:', 'work');
   await answer('Its base URL', url);
   await choose('What does it speak?', 'OpenAI Chat Completions');
   await answer('Allow http to this machine');
@@ -43,12 +43,9 @@ test('from nothing to a configuration: the key is tried, masked, and written onc
   const home = tempFolder();
   const session = open(home);
   await describeCustom(provider.url);
-  await choose('Where is the key', 'I type or paste it');
-  await answer('The key:', TYPED_KEY);
-  await answer('Add another provider?');
+  await answer('The key of work:', TYPED_KEY);
+  await answer('Where should memories be stored?');
   expect(session.notes()).toContain('ok: work: the key is accepted, it lists 2 models.');
-  await answer('On which port');
-  await answer('Change modes and budgets?');
   await asked('Write ');
   expect(existsSync(session.file)).toBe(false);
   prompts.keypress('enter');
@@ -78,13 +75,11 @@ test('a wrong key is told, nothing that the provider said is repeated, and it ca
   const provider = await startProvider();
   const session = open(tempFolder());
   await describeCustom(provider.url);
-  await choose('Where is the key', 'I type or paste it');
-  await answer('The key:', 'sk-wrong-CANARY');
+  await answer('The key of work:', 'sk-wrong-CANARY');
   await choose('What now?', 'Say again');
   expect(session.notes()).toContain('work: the provider refuses the key (401).');
-  await choose('Where is the key', 'I type or paste it');
-  await answer('The key:', TYPED_KEY);
-  await asked('Add another provider?');
+  await answer('The key of work:', TYPED_KEY);
+  await asked('Where should memories be stored?');
   expect(session.notes()).toContain('the key is accepted');
   expect(session.notes()).not.toMatch(/SECRET-ECHO|CANARY/);
   prompts.keypress({ name: 'c', ctrl: true });
@@ -95,57 +90,72 @@ test('a provider that is offline is told as that, and may be kept', async () => 
   const session = open(tempFolder(), { WORK_KEY: TYPED_KEY });
   // Port 9 answers nobody.
   await describeCustom('http://127.0.0.1:9/v1');
-  await choose('Where is the key', 'In another environment variable');
-  await answer('The name of the variable:', 'WORK_KEY');
+  await answer('The key of work:', '$WORK_KEY');
   await choose('What now?', 'Keep it as it is');
   expect(session.notes()).toContain('nobody listens at that address');
-  await answer('Add another provider?');
-  await answer('On which port');
-  await answer('Change modes and budgets?');
+  await answer('Where should memories be stored?');
   await answer('Write ');
   expect(await session.ended).toBe(0);
   expect(session.config().upstreams).toMatchObject([{ providerKey: { env: 'WORK_KEY' } }]);
+});
+
+test('with a memory service Enter alone imports nothing', async () => {
+  const url = await startService();
+  const { home, environment } = usedHome();
+  const session = open(home, { ...environment, SVC_SERVICE_KEY: TYPED_KEY });
+  await choose('Which provider?', 'None: go on without');
+  await choose('Where should memories be stored?', 'With a memory service');
+  await answer('Base URL of the memory service', url);
+  await choose('Where is its service key?', 'From \\$SVC_SERVICE_KEY');
+  await asked('Import 1 session');
+  expect(session.notes()).toContain('They would be sent to the memory service.');
+  prompts.keypress('enter');
+  await answer('Write ');
+  expect(await session.ended).toBe(0);
+  expect(session.notes()).not.toContain('Imported of');
 });
 
 test('left at any question with Ctrl-C: exit 130, and nothing is written', async () => {
   const typing = (text?: string) => (question: string) => answer(question, text);
   const choosing = (entry: string) => (question: string) => choose(question, entry);
   const steps: readonly [question: string, reply: (question: string) => Promise<void>][] = [
-    ['Where shall memories be?', choosing('With a memory service')],
-    ['Base URL of the memory service', typing('https://memory.example.com')],
-    ['Where is its service key?', choosing('Go back')],
     ['Which provider?', () => find('another', 'Another provider')],
-    ['What shall it be called?', typing('work')],
-    ['Its base URL', typing('http://127.0.0.1:9/v1')],
-    ['What does it speak?', choosing('OpenAI Chat Completions')],
+    ['Its name, for svc:', typing('work')],
+    ['Its base URL', typing('http://127.0.0.1:9')],
+    ['What does it speak?', choosing('Anthropic Messages')],
     ['Allow http to this machine', typing()],
-    ['How does it take its key?', choosing('Bearer')],
-    ['Where is the key', choosing('I type or paste it')],
-    ['The key:', typing(TYPED_KEY)],
+    ['How does it take its key?', choosing('x-api-key')],
+    ['The key of work:', typing(TYPED_KEY)],
     ['What now?', choosing('Keep it as it is')],
-    ['Add another provider?', typing()],
-    ['On which port', typing()],
-    ['Change modes and budgets?', typing('y')],
+    ['Where should memories be stored?', choosing('With a memory service')],
+    ['Base URL of the memory service', typing('https://memory.example.com')],
+    ['The service key:', typing()],
+    ['Shall Claude Code use svc', choosing('Yes')],
+    ['Import 1 session', typing()],
+    ['Write ', choosing('change something')],
+    ['What do you want to change?', choosing('Modes and budgets')],
     ['What may svc do', choosing('read$')],
     ['And with long requests?', choosing('shadow')],
     ['Shorten from how many', typing()],
     ['How many tokens may', typing()],
+    ['What do you want to change?', choosing('Nothing more')],
     ['Write ', typing()],
   ];
   // At one question in four, and at the last; on the way nothing is written at any.
-  for (const stop of [0, 4, 8, 12, 16, steps.length - 1]) {
-    const home = tempFolder();
-    const session = open(home);
+  for (const stop of [0, 4, 8, 11, 12, 13, 16, steps.length - 1]) {
+    const { home, environment } = usedHome();
+    const before = treeOf(home);
+    const session = open(home, environment);
     for (const [question, reply] of steps.slice(0, stop)) {
       await reply(question);
-      expect(existsSync(join(home, '.config'))).toBe(false);
+      expect(treeOf(home)).toEqual(before);
     }
     // Nobody hears a key that is pressed between two questions.
     await asked(steps[stop]?.[0] ?? '');
     prompts.keypress({ name: 'c', ctrl: true });
     expect(await session.ended).toBe(130);
     expect(session.notes()).toContain('nothing was written');
-    expect(existsSync(join(home, '.config'))).toBe(false);
+    expect(treeOf(home)).toEqual(before);
   }
 });
 
@@ -178,7 +188,7 @@ test('a provider can be removed again, and No at the end writes nothing', async 
   await choose('What do you want to change?', 'Remove a provider');
   await choose('Which one?', 'anthropic');
   await choose('What do you want to change?', 'Nothing more');
-  await answer('Write ', 'n');
+  await choose('Write ', 'No, write nothing');
   expect(await session.ended).toBe(0);
   expect(session.notes()).toContain('Nothing was written.');
   expect(readFileSync(session.file, 'utf8')).toBe(before);
@@ -199,22 +209,18 @@ test('a port that another program has is not taken', async () => {
 
 test('a provider of the catalog is found by a model, and its variable is offered where it is set', async () => {
   const session = open(tempFolder(), { OPENAI_API_KEY: TYPED_KEY, XAI_API_KEY: TYPED_KEY });
-  await choose('Where shall memories be?', 'On this machine');
   await asked('Which provider?');
   // Those whose key is at hand come first.
   expect(prompts.getScreen()).toMatch(
     /❯ openai \(\$OPENAI_API_KEY is set\)\n +xai \(\$XAI_API_KEY/,
   );
   await find('claude-opus', 'anthropic \\(has claude-opus');
-  await choose('Where is the key of anthropic?', 'Go back');
-  await answer('Add another provider?', 'y');
+  await answer('The key of anthropic:');
   // Two API styles, so two upstreams, with one key.
   await find('gpt-5', 'openai \\(\\$OPENAI_API_KEY is set');
   await choose('Where is the key of openai?', 'From \\$OPENAI_API_KEY, which is set');
   await choose('What now?', 'Keep it as it is');
-  await answer('Add another provider?');
-  await answer('On which port');
-  await answer('Change modes and budgets?');
+  await answer('Where should memories be stored?');
   await answer('Write ');
   expect(await session.ended).toBe(0);
   expect(session.config().upstreams).toEqual(
@@ -231,7 +237,6 @@ test('a provider of the catalog is found by a model, and its variable is offered
 
 test('what a catalog only names is shown and cannot be chosen; what it cannot tell is asked', async () => {
   const session = open(tempFolder());
-  await choose('Where shall memories be?', 'On this machine');
   await asked('Which provider?');
   prompts.type('databricks');
   await asked('discovery only: no address is published');
@@ -239,11 +244,8 @@ test('what a catalog only names is shown and cannot be chosen; what it cannot te
   for (const _ of 'databricks') prompts.keypress('backspace');
   await find('merge-gateway', 'merge-gateway');
   await choose('What does it speak?', 'Anthropic Messages');
-  await choose('Where is the key of merge-gateway?', 'In another environment variable');
-  await answer('The name of the variable:', 'NOT_SET_HERE');
-  await answer('Add another provider?');
-  await answer('On which port');
-  await answer('Change modes and budgets?');
+  await answer('The key of merge-gateway:', '$NOT_SET_HERE');
+  await answer('Where should memories be stored?');
   await answer('Write ');
   expect(await session.ended).toBe(0);
   expect(session.config().upstreams).toMatchObject([
@@ -270,17 +272,15 @@ test('a hosted memory: its key is tried, a wrong one can be typed again, and not
   const url = await startService();
   const session = open(homeWith(validConfig()));
   await choose('What do you want to change?', 'Where memories are');
-  await choose('Where shall memories be?', 'With a memory service');
+  await choose('Where should memories be stored?', 'With a memory service');
   await answer('Base URL of the memory service', 'http://memory.example.com');
   await asked('Expected https://');
   for (const _ of 'http://memory.example.com') prompts.keypress('backspace');
   await answer('Base URL of the memory service', url);
-  await choose('Where is its service key?', 'I type or paste it');
-  await answer('The key:', 'svc_live_wrong-CANARY');
+  await answer('The service key:', 'svc_live_wrong-CANARY');
   await choose('What now?', 'Say again');
   expect(session.notes()).toContain('the memory service refuses the service key');
-  await choose('Where is its service key?', 'I type or paste it');
-  await answer('The key:', TYPED_KEY);
+  await answer('The service key:', TYPED_KEY);
   await choose('What do you want to change?', 'Nothing more');
   expect(session.notes()).toContain('ok: memory service: the key is accepted and may: read;');
   await answer('Write ');
@@ -297,7 +297,7 @@ test('a memory service that is offline may be left out again', async () => {
   const home = homeWith(validConfig());
   const session = open(home, { SVC_SERVICE_KEY: TYPED_KEY });
   await choose('What do you want to change?', 'Where memories are');
-  await choose('Where shall memories be?', 'With a memory service');
+  await choose('Where should memories be stored?', 'With a memory service');
   await answer('Base URL of the memory service', 'http://127.0.0.1:9');
   await choose('Where is its service key?', 'From \\$SVC_SERVICE_KEY, which is set');
   await choose('What now?', 'Leave the memory as it was');
@@ -330,8 +330,7 @@ test('a second provider goes beside the first, and takes no place that is taken 
   prompts.keypress('enter');
   await choose('What do you want to change?', 'Add or change a provider');
   await find('groq', 'groq');
-  await choose('Where is the key of groq?', 'I type or paste it');
-  await answer('The key:', TYPED_KEY);
+  await answer('The key of groq:', TYPED_KEY);
   await choose('What now?', 'Keep it as it is');
   await choose('What do you want to change?', 'Nothing more');
   await answer('Write ');

@@ -18,12 +18,16 @@ export interface TmuxSession {
   /** A key by tmux's name: 'C-c', 'Down', 'Enter'. */
   press(key: string): void;
   screen(): string;
+  /** Ends it before the test does. */
+  close(): void;
 }
 
 export interface TmuxStart {
   readonly command: string;
   readonly home: string;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Characters in a line; 100 where nothing is said. */
+  readonly columns?: number;
 }
 
 /** Why there is no terminal to be had; undefined when there is. */
@@ -34,7 +38,12 @@ export function missingTmux(): string | undefined {
 
 const SHOWN_MS = 60_000;
 
-export function openTmux({ command, home, environment = {} }: TmuxStart): TmuxSession {
+export function openTmux({
+  command,
+  home,
+  environment = {},
+  columns = 100,
+}: TmuxStart): TmuxSession {
   // A server of its own: a person's sessions on this machine are not touched.
   const socket = `svc-test-${randomUUID()}`;
   const tmux = (...args: string[]): string =>
@@ -42,7 +51,7 @@ export function openTmux({ command, home, environment = {} }: TmuxStart): TmuxSe
       encoding: 'utf8',
       env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', ...environment },
     }).stdout;
-  tmux('-u', 'new-session', '-d', '-x', '100', '-y', '40', '-s', 'test', command);
+  tmux('-u', 'new-session', '-d', '-x', `${columns}`, '-y', '40', '-s', 'test', command);
   onTestFinished(() => void tmux('kill-server'));
   const screen = (): string => tmux('capture-pane', '-p', '-S', '-200', '-t', 'test');
   const press = (key: string): void => void tmux('send-keys', '-t', 'test', key);
@@ -56,6 +65,7 @@ export function openTmux({ command, home, environment = {} }: TmuxStart): TmuxSe
     );
   return {
     screen,
+    close: () => void tmux('kill-server'),
     press,
     type: (text, isEntered = true) => {
       tmux('send-keys', '-t', 'test', '-l', text);

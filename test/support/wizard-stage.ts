@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { screen as prompts } from '@inquirer/testing/vitest';
 import { expect, vi } from 'vitest';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
+import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import type { OpenUpstream } from '../../src/cli/doctor/key-check.ts';
 import { wizard } from '../../src/cli/setup/wizard.ts';
 import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
 import { providersOf } from '../../src/core/settings/catalog.ts';
+import { BIN } from './cli.ts';
 import { screen } from './screen.ts';
 
 /** The wizard in this process, with a person at its questions. */
@@ -35,7 +37,13 @@ export function open(home: string, environment: Record<string, string> = {}): Se
   const { terminal, stdout, stderr } = screen();
   const context = { environment: { HOME: home, ...environment }, terminal };
   const catalog = { providers: () => providers };
-  const ended = wizard(context, { openUpstream: offline, catalog, streams: {} });
+  const ended = wizard(context, {
+    openUpstream: offline,
+    catalog,
+    streams: {},
+    openStore: openStoreForCli,
+    script: BIN,
+  });
   const file = join(home, '.config/svc/config.json');
   return {
     ended,

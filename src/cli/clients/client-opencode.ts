@@ -18,6 +18,7 @@ export const opencodeClient: OtherClient = {
   program: 'opencode',
   install: 'npm install -g opencode-ai',
   dialects: ['anthropic_messages', 'openai_responses', 'openai_chat_completions'],
+  needsModel: ['openai_chat_completions'],
   launch(facts) {
     const provider = providers(facts, `${facts.url}/v1`, KEY_VARIABLE);
     requireProviders('opencode', provider);

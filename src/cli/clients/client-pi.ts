@@ -15,6 +15,7 @@ export const piClient: OtherClient = {
   program: 'pi',
   install: 'npm install -g @mariozechner/pi-coding-agent',
   dialects: ['anthropic_messages', 'openai_responses', 'openai_chat_completions'],
+  needsModel: ['openai_chat_completions'],
   launch(facts) {
     const provider = providers(facts, KEY_VARIABLE);
     requireProviders('pi', provider);

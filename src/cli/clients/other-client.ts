@@ -18,6 +18,8 @@ export interface OtherClient {
   launch(facts: OtherLaunchFacts): OtherLaunch;
   /** For `svc print-config`: complete, and without the token wherever the client can read a variable. */
   print(facts: ClientFacts): Printed;
+  /** In these dialects its settings name a model, which the person must give. */
+  readonly needsModel?: readonly Dialect[];
   /** For `--write`; a client without it keeps no settings that svc could change. */
   readonly file?: OtherFile;
 }

@@ -11,7 +11,7 @@ import { spokenBy, withPathToken } from './launch-other.ts';
 import type { ClientFacts, OtherClient } from './other-client.ts';
 import { noteFor, noteProxy } from './print-config.ts';
 import { commandLine, tokenCommand } from './token-command.ts';
-import { type Asked, noteUndone, noteWritten, warnOfNpx } from './write-config.ts';
+import { noteUndone, noteWritten, warnOfNpx } from './write-config.ts';
 
 /** `svc print-config` for the clients of the table: prints what they need, or changes their own file. */
 
@@ -28,33 +28,45 @@ export async function configureOther(
   context: CommandContext,
 ): Promise<void> {
   if (options.undo === true) return undo(client, options, context);
+  if (options.write === true) {
+    await writeOther(client, options, { context, script: process.argv[1] ?? '' });
+    return;
+  }
   const { environment, terminal } = context;
-  const access = await loadAccess(environment);
-  const url = addressOf(access);
-  const facts: ClientFacts = {
-    url,
-    urlWithToken: withPathToken(url, access.localToken),
-    environment,
-    spoken: spokenBy(client, await storedUpstreams(environment)),
-    model: options.model,
-  };
-  if (options.write === true) return write(client, facts, { options, context });
-  const { text, notes } = client.print(facts);
+  const { text, notes } = client.print(await factsOf(client, options, context));
   terminal.out(text);
   const note = noteFor(options, terminal);
   for (const line of notes) note(line);
   noteProxy(environment, note);
 }
 
-async function write(
+async function factsOf(
   client: OtherClient,
-  facts: ClientFacts,
-  { options, context }: Asked,
-): Promise<void> {
+  { model }: OtherOptions,
+  { environment }: CommandContext,
+): Promise<ClientFacts> {
+  const access = await loadAccess(environment);
+  const url = addressOf(access);
+  return {
+    url,
+    urlWithToken: withPathToken(url, access.localToken),
+    environment,
+    spoken: spokenBy(client, await storedUpstreams(environment)),
+    model,
+  };
+}
+
+/** Changes the client's own file. True when the client starts the proxy by itself from now on. */
+export async function writeOther(
+  client: OtherClient,
+  options: OtherOptions,
+  { context, script }: { readonly context: CommandContext; readonly script: string },
+): Promise<boolean> {
   const { environment } = context;
   const { file, title } = client;
   if (file === undefined) throw hasNoFile(client);
-  const command = tokenCommand(environment, process.argv[1] ?? '');
+  const facts = await factsOf(client, options, context);
+  const command = tokenCommand(environment, script);
   const form = formOf(client, environment, (own) =>
     own.settings({
       ...facts,
@@ -69,6 +81,7 @@ async function write(
   });
   if (asksToken) warnOfNpx(command, context);
   noteProxy(environment, noteFor(options, context.terminal));
+  return asksToken;
 }
 
 async function undo(client: OtherClient, options: OtherOptions, context: CommandContext) {

@@ -38,15 +38,17 @@ export interface WriteParts {
   readonly script: string;
 }
 
+/** True when Codex starts the proxy by itself from now on. */
 export async function writeCodexConfig(
   options: WriteOptions & CodexOptions,
   context: CommandContext,
   { script }: WriteParts,
-): Promise<void> {
+): Promise<boolean> {
   const { environment, terminal } = context;
   const note = noteFor(options, terminal);
-  if (options.undo === true)
+  if (options.undo === true) {
     return undo(codexFile(environment, providerBlock([])), context, options);
+  }
   if (options.openaiName === true) await requireOpenAi(environment);
   const access = await loadAccess(environment);
   const isLogin = takesLogin(await storedUpstream(environment, 'openai_responses'));
@@ -71,13 +73,15 @@ export async function writeCodexConfig(
     terminal.warn(`The profile ${profile}, which the file chooses, names a provider of its own.`);
   }
   noteProxy(environment, note);
+  return knowsCommand;
 }
 
+/** True when Claude Code starts the proxy by itself from now on. */
 export async function writeClaudeConfig(
   options: WriteOptions,
   context: CommandContext,
   { script }: WriteParts,
-): Promise<void> {
+): Promise<boolean> {
   const { environment, terminal } = context;
   const note = noteFor(options, terminal);
   if (options.undo === true) return undo(claudeFile(environment, []), context, options);
@@ -106,6 +110,7 @@ export async function writeClaudeConfig(
   );
   if (asksToken) warnOfNpx(command, context);
   await noteMissingUpstream(environment, 'anthropic_messages', note);
+  return asksToken;
 }
 
 interface Target {
@@ -182,9 +187,10 @@ async function undo(
   form: ClientFileForm,
   context: CommandContext,
   options: WriteOptions,
-): Promise<void> {
+): Promise<false> {
   const undone = await undoClientFile(form, dataFolder(context.environment));
   noteUndone(undone, { context, options });
+  return false;
 }
 
 export function noteUndone(

@@ -1,23 +1,15 @@
 import { createReadStream } from 'node:fs';
-import { homedir } from 'node:os';
 import { createInterface } from 'node:readline';
-import {
-  findTranscripts,
-  readTranscript,
-  type TranscriptFile,
-} from '../../adapters/foreign/transcript-files.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { GitProjects } from '../../adapters/projects/git-projects.ts';
 import { readLine } from '../../core/memory/memory-lines.ts';
 import { isSpace } from '../../core/request/space.ts';
-import type { TranscriptClient, TranscriptRecord } from '../../core/memory/transcripts.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { withStore, wrongSpace } from './memory.ts';
-import { type Counts, countsText, RecordWriter } from './record-writer.ts';
+import { countsText, RecordWriter } from './record-writer.ts';
+import { importTranscripts, TRANSCRIPT_CLIENTS } from './transcript-import.ts';
 import type { OpenStore } from '../compose-store.ts';
 
-/** `svc memory import`: from an export, or from the transcripts that clients keep on this machine. */
+/** `svc memory import`: from an export, or from the transcripts that clients keep (`transcript-import.ts`). */
 
 export interface ImportOptions {
   readonly from?: string;
@@ -27,7 +19,6 @@ export interface ImportOptions {
   readonly json?: boolean;
 }
 
-const CLIENTS: readonly TranscriptClient[] = ['claude-code', 'codex'];
 /** Longer lines are not from an export: the store takes texts of 512 KiB. */
 const LINE_CHARS_MAX = 4 * 1024 * 1024;
 /** Problems that are named; a wrong file has as many as it has lines. */
@@ -42,7 +33,7 @@ export async function importMemories(
   const { from, space } = options;
   if (space !== undefined && !isSpace(space)) throw wrongSpace();
   if (from === undefined) return importLines({ file, options }, context, openStore);
-  const client = CLIENTS.find((name) => name === from);
+  const client = TRANSCRIPT_CLIENTS.find((name) => name === from);
   if (client === undefined || file !== undefined) {
     throw new CliError(
       'Import either a file, or --from claude-code or --from codex.',
@@ -51,98 +42,6 @@ export async function importMemories(
     );
   }
   return importTranscripts({ client, options }, context, openStore);
-}
-
-interface Found {
-  sessions: number;
-  records: number;
-  unreadable: number;
-  readonly spaces: Map<string, number>;
-}
-
-/** Without --yes nothing is written: what would be is counted and shown by space. */
-async function importTranscripts(
-  { client, options }: { client: TranscriptClient; options: ImportOptions },
-  context: CommandContext,
-  openStore: OpenStore,
-): Promise<void> {
-  const { environment, terminal } = context;
-  const files = findTranscripts(client, {
-    home: environment['HOME'] ?? homedir(),
-    claudeFolder: environment['CLAUDE_CONFIG_DIR'],
-    codexFolder: environment['CODEX_HOME'],
-  });
-  const found: Found = { sessions: 0, records: 0, unreadable: 0, spaces: new Map() };
-  const writes = options.yes === true && options.dryRun !== true;
-  const projects = new GitProjects(dataFolder(environment), { isReadOnly: !writes });
-  const spaceOf = async (folder: string | undefined): Promise<string | undefined> =>
-    options.space ?? (folder === undefined ? folder : (await projects.find(folder)).space);
-  const read = (take: (records: readonly TranscriptRecord[]) => Promise<void>): Promise<void> =>
-    readAll({ client, files, spaceOf, found, take }, context);
-  const counts = writes
-    ? await withStore(context, openStore, async ({ memory }) => {
-        const writer = new RecordWriter(memory);
-        await read((records) => writer.write(records));
-        return writer.end();
-      })
-    : await read(async () => undefined).then(() => undefined);
-  terminal.progressDone();
-  reportTranscripts({ client, found, counts, json: options.json === true }, context);
-}
-
-async function readAll(
-  work: {
-    readonly client: TranscriptClient;
-    readonly files: readonly TranscriptFile[];
-    /** The space of the folder's project; undefined for a session that names no folder. */
-    readonly spaceOf: (folder: string | undefined) => Promise<string | undefined>;
-    readonly found: Found;
-    readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
-  },
-  { terminal }: CommandContext,
-): Promise<void> {
-  const { client, files, spaceOf, found, take } = work;
-  for (const [index, file] of files.entries()) {
-    terminal.progress(`session ${index + 1} of ${files.length}, ${found.records} memories`);
-    const read = await readTranscript(client, file).catch(() => undefined);
-    if (read === undefined) found.unreadable += 1;
-    if (read === undefined || read.records.length === 0) continue;
-    const space = await spaceOf(read.folder);
-    const records = read.records.map((record) =>
-      space === undefined ? record : { ...record, space },
-    );
-    found.sessions += 1;
-    found.records += records.length;
-    for (const record of records) {
-      found.spaces.set(record.space, (found.spaces.get(record.space) ?? 0) + 1);
-    }
-    await take(records);
-  }
-}
-
-function reportTranscripts(
-  result: {
-    readonly client: TranscriptClient;
-    readonly found: Found;
-    readonly counts: Counts | undefined;
-    readonly json: boolean;
-  },
-  { terminal }: CommandContext,
-): void {
-  const { client, counts, json } = result;
-  const { sessions, records, unreadable, spaces } = result.found;
-  const bySize = [...spaces].toSorted(([, a], [, b]) => b - a);
-  if (json) {
-    const found = { sessions, records, unreadable, spaces: Object.fromEntries(bySize) };
-    terminal.json({ from: client, dryRun: counts === undefined, ...found, ...counts });
-    return;
-  }
-  for (const [space, number] of bySize) terminal.out(`${String(number).padStart(7)}  ${space}`);
-  const what = `${records} memories in ${sessions} sessions of ${client}`;
-  const unread = unreadable > 0 ? ` ${unreadable} files could not be read.` : '';
-  if (counts !== undefined) terminal.note(`Imported of ${what}: ${countsText(counts)}.${unread}`);
-  else if (records === 0) terminal.note(`Nothing to import from ${client} was found.${unread}`);
-  else terminal.note(`Found ${what}.${unread} Nothing was written: say --yes to import them.`);
 }
 
 async function importLines(

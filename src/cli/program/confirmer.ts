@@ -1,4 +1,4 @@
-import confirm from '@inquirer/confirm';
+import { confirm } from '../setup/wizard-prompts.ts';
 
 /** Asks a person on the terminal, and takes Ctrl-C for a no. Questions go to stderr. */
 export function confirmer(): (message: string) => Promise<boolean> {

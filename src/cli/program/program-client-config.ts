@@ -55,7 +55,8 @@ ${WRITES}`,
     .action(async (options: ClaudeOptions & WriteFlags) => {
       if (isWriting(options)) {
         const { writeClaudeConfig } = await import('../clients/write-config.ts');
-        return writeClaudeConfig(options, context, { script: process.argv[1] ?? '' });
+        await writeClaudeConfig(options, context, { script: process.argv[1] ?? '' });
+        return;
       }
       const { printClaudeConfig } = await import('../clients/print-config.ts');
       await printClaudeConfig(options, context);
@@ -80,7 +81,8 @@ ${WRITES}`,
     .action(async (options: CodexOptions & WriteFlags) => {
       if (isWriting(options)) {
         const { writeCodexConfig } = await import('../clients/write-config.ts');
-        return writeCodexConfig(options, context, { script: process.argv[1] ?? '' });
+        await writeCodexConfig(options, context, { script: process.argv[1] ?? '' });
+        return;
       }
       const { printCodexConfig } = await import('../clients/print-config.ts');
       await printCodexConfig(options, context);

@@ -93,10 +93,12 @@ async function runSetup(
     const { wizard } = await import('../setup/wizard.ts');
     const { createUpstream: openUpstream } =
       await import('../../adapters/network/undici-upstream.ts');
+    const { openStoreForCli: openStore } = await import('../compose-store.ts');
     const streams = { input: process.stdin, output: process.stderr };
     const catalog = await openCatalog({ ...place, open: openUpstream });
+    const script = process.argv[1] ?? '';
     try {
-      finish(await wizard(context, { openUpstream, catalog, streams }));
+      finish(await wizard(context, { openUpstream, catalog, streams, openStore, script }));
     } finally {
       await catalog.close();
     }

@@ -1,4 +1,4 @@
-import { LOGINS } from '../../core/http/logins.ts';
+import { type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import type { UpstreamDraft } from '../../core/settings/config-draft.ts';
 import { CliError } from '../cli-error.ts';
@@ -19,14 +19,19 @@ export interface LoginOptions {
 export type Confirm = (message: string) => Promise<boolean>;
 
 /** Stated before the question, from the providers' own terms and this program's own rules. */
-const RISK = [
-  'With a login, svc passes on the requests of your own client, on your own machine, with the login that the',
-  'client sends. svc never logs in, and never reads, keeps, refreshes or lends a login.',
-  'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a',
-  'subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests',
-  'through it for their users. The provider may limit or close an account. A custom base URL also switches off',
-  'some extras of Claude Code, such as managed settings and Remote Control.',
+export const LOGIN_RISK = [
+  'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in, and never reads, keeps, refreshes or lends a login.',
+  'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests through it for their users. The provider may limit or close an account.',
+  'A custom base URL also switches off some extras of Claude Code, such as managed settings and Remote Control.',
 ];
+
+export function loginQuestion({ client, baseUrl }: LoginFacts): string {
+  return `Pass the login of ${client} on to ${baseUrl}?`;
+}
+
+export function loginUpstream({ login, baseUrl }: LoginFacts): UpstreamDraft {
+  return { name: `${login}-login`, apiStyle: LOGIN_STYLES[login], baseUrl, auth: 'client' };
+}
 
 export async function setupLogin(
   { login: name, replace = false }: LoginOptions,
@@ -38,9 +43,9 @@ export async function setupLogin(
   if (known === undefined) {
     throw new CliError('--login: expected claude or codex.', 'See: svc setup --help', 2);
   }
-  const { login, client, baseUrl } = known;
-  for (const line of RISK) terminal.note(line);
-  const question = `Pass the login of ${client} on to ${baseUrl}?`;
+  const { login } = known;
+  for (const line of LOGIN_RISK) terminal.note(line);
+  const question = loginQuestion(known);
   const isWanted = confirm === undefined ? await answeredByInput(context) : await confirm(question);
   if (!isWanted) {
     throw new CliError(
@@ -48,13 +53,7 @@ export async function setupLogin(
       `Answer yes on a terminal, or: echo yes | svc setup --login ${login}`,
     );
   }
-  const upstream: UpstreamDraft = {
-    name: `${login}-login`,
-    apiStyle: LOGIN_STYLES[login],
-    baseUrl,
-    auth: 'client',
-  };
-  const changes = { upstreams: [upstream], settings: {}, removed: [], replace };
+  const changes = { upstreams: [loginUpstream(known)], settings: {}, removed: [], replace };
   const saved = await saveConfig(changes, context);
   terminal.note('Shortening is off for it, because a plan is not billed per token; memory is on.');
   noteNext(saved, terminal);

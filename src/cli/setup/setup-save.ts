@@ -54,19 +54,33 @@ export async function saveConfig(changes: Changes, context: CommandContext): Pro
   return saved;
 }
 
+/** A client whose own file says now that it uses svc. */
+export interface StartedClient {
+  readonly program: string;
+  /** It starts the proxy by itself where none runs. */
+  readonly startsProxy: boolean;
+}
+
 /**
- * Names the commands that start a client which a provider can serve. A configuration without
- * providers has its own warning already.
+ * Names the next line to type. A configuration without providers has its own warning already.
  */
-export function noteNext(config: Draft, terminal: Terminal): void {
+export function noteNext(
+  config: Draft,
+  terminal: Terminal,
+  clients: readonly StartedClient[] = [],
+): void {
   const styles = upstreamEntries(config).map((one) => one['apiStyle']);
   if (styles.length === 0) return;
   const commands = [
     ...(styles.includes('anthropic_messages') ? ['svc run claude'] : []),
     ...(styles.includes('openai_responses') ? ['svc run codex'] : []),
   ];
-  const other = 'svc start, and point your client at it';
-  terminal.note(`Next: ${commands.length === 0 ? other : commands.join(', or ')}`);
+  const programs = clients.map(({ program }) => program);
+  const needsStart = clients.some(({ startsProxy }) => !startsProxy);
+  const start = needsStart ? 'svc start --detach, then ' : '';
+  const own =
+    commands.length === 0 ? 'svc start, and point your client at it' : commands.join(', or ');
+  terminal.note(`Next: ${programs.length === 0 ? own : `${start}${programs.join(', or ')}`}`);
 }
 
 /** Refuses to edit what has not the shape of a configuration: an edit would throw it away. */

@@ -8,17 +8,17 @@ import { problemText } from '../../core/settings/config-values.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { checkKey, type KeyCheck } from '../doctor/key-check.ts';
 import { askNext, askSecret, type Next } from './wizard-secret.ts';
-import type { Scene } from './wizard-scene.ts';
+import type { Answers } from './wizard-answers.ts';
 
 /** The key of one provider, and whether the provider takes it. A typed key is never shown. */
 export async function askKey(
   upstreams: readonly UpstreamDraft[],
-  scene: Scene,
+  answers: Answers,
 ): Promise<readonly UpstreamDraft[]> {
   for (;;) {
-    const keyed = await withKey(upstreams, scene);
+    const keyed = await withKey(upstreams, answers);
     if (keyed.length === 0) return [];
-    const next = await judge(keyed, scene);
+    const next = await judge(keyed, answers);
     if (next === 'keep') return keyed;
     if (next === 'leave') return [];
   }
@@ -27,31 +27,32 @@ export async function askKey(
 /** Empty: the person went back. */
 async function withKey(
   upstreams: readonly UpstreamDraft[],
-  scene: Scene,
+  answers: Answers,
 ): Promise<readonly UpstreamDraft[]> {
   const [first] = upstreams;
   if (first === undefined) return [];
-  if (upstreams.every((upstream) => authOf(upstream, scene) === 'none')) return upstreams;
+  if (upstreams.every((upstream) => authOf(upstream, answers) === 'none')) return upstreams;
   const { name, apiStyle } = first;
-  const provider = scene.parts.catalog.providers().find(({ id }) => id === name);
+  const provider = answers.dependencies.catalog.providers().find(({ id }) => id === name);
   const question = {
     message: `Where is the key of ${name}?`,
-    stored: existingUpstream(scene.draft, name, apiStyle)?.['providerKey'],
+    direct: `The key of ${name}:`,
+    stored: existingUpstream(answers.draft, name, apiStyle)?.['providerKey'],
     offered: provider?.keyEnvs ?? [],
   };
-  const answer = await askSecret(question, scene);
+  const answer = await askSecret(question, answers);
   if (answer.kind === 'back') return [];
   if (answer.kind === 'keep') return upstreams;
   return upstreams.map((upstream) => ({ ...upstream, providerKey: answer.key }));
 }
 
-function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Scene): unknown {
+function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Answers): unknown {
   return auth ?? existingUpstream(draft, name, apiStyle)?.['auth'];
 }
 
-async function judge(upstreams: readonly UpstreamDraft[], scene: Scene): Promise<Next> {
-  const { terminal } = scene.context;
-  const checked = await check(upstreams, scene);
+async function judge(upstreams: readonly UpstreamDraft[], answers: Answers): Promise<Next> {
+  const { terminal } = answers.context;
+  const checked = await check(upstreams, answers);
   if (checked === undefined) return 'keep';
   const { state, found } = checked;
   const name = upstreams[0]?.name ?? '';
@@ -60,29 +61,29 @@ async function judge(upstreams: readonly UpstreamDraft[], scene: Scene): Promise
     return 'keep';
   }
   terminal.warn(`${name}: ${found}.`);
-  return askNext({ isRefused: state === 'refused', leave: 'Leave this provider out' }, scene);
+  return askNext({ isRefused: state === 'refused', leave: 'Leave this provider out' }, answers);
 }
 
 /** Undefined when there is nothing to try: the key is in a variable that is not set here. */
 async function check(
   upstreams: readonly UpstreamDraft[],
-  scene: Scene,
+  answers: Answers,
 ): Promise<KeyCheck | undefined> {
-  const { terminal } = scene.context;
-  const settings = settingsFor(upstreams, scene);
+  const { terminal } = answers.context;
+  const settings = settingsFor(upstreams, answers);
   if ('unset' in settings) {
     terminal.note('The key is not set in this shell, so it is not tried: svc start needs it.');
     return undefined;
   }
   if ('wrong' in settings) return { state: 'unknown', found: settings.wrong };
   terminal.note(`Trying the key: ${new URL(settings.baseUrl).host} lists its models …`);
-  return checkKey(settings, scene.parts.openUpstream);
+  return checkKey(settings, answers.dependencies.openUpstream);
 }
 
 /** The first of the upstreams as a proxy would have it; the others share its key and its host. */
 function settingsFor(
   upstreams: readonly UpstreamDraft[],
-  { draft, context }: Scene,
+  { draft, context }: Answers,
 ): UpstreamSettings | { readonly unset: true } | { readonly wrong: string } {
   const [first] = upstreams;
   if (first === undefined) return { unset: true };

@@ -1,5 +1,3 @@
-import input from '@inquirer/input';
-import select from '@inquirer/select';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 import { Findings, namedVariable } from '../../core/settings/config-values.ts';
@@ -8,17 +6,18 @@ import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { checkService, type ServicePlace } from '../doctor/service-check.ts';
 import { askNext, askSecret } from './wizard-secret.ts';
-import type { Scene } from './wizard-scene.ts';
+import type { Answers } from './wizard-answers.ts';
+import { input, select } from './wizard-prompts.ts';
 
 /** Where memories live: on this machine, or with a service that several machines share. */
 
 /** Undefined when nothing changes. */
-export async function askMemory(scene: Scene): Promise<Draft | undefined> {
-  const { draft, context, parts } = scene;
+export async function askMemory(answers: Answers): Promise<Draft | undefined> {
+  const { draft, context, dependencies } = answers;
   const memory = isRecord(draft['memory']) ? draft['memory'] : {};
   const kind = await select(
     {
-      message: 'Where shall memories be?',
+      message: 'Where should memories be stored?',
       default: memory['kind'] === 'hosted' ? 'hosted' : 'embedded',
       choices: [
         {
@@ -33,14 +32,14 @@ export async function askMemory(scene: Scene): Promise<Draft | undefined> {
         },
       ] as const,
     },
-    parts.streams,
+    dependencies.streams,
   );
   if (kind === 'embedded') return memory['kind'] === 'hosted' ? { kind } : undefined;
-  return askService(memory, scene);
+  return askService(memory, answers);
 }
 
-async function askService(memory: Draft, scene: Scene): Promise<Draft | undefined> {
-  const { streams } = scene.parts;
+async function askService(memory: Draft, answers: Answers): Promise<Draft | undefined> {
+  const { streams } = answers.dependencies;
   const before = typeof memory['baseUrl'] === 'string' ? { default: memory['baseUrl'] } : {};
   const baseUrl = await input(
     {
@@ -56,10 +55,11 @@ async function askService(memory: Draft, scene: Scene): Promise<Draft | undefine
   for (;;) {
     const question = {
       message: 'Where is its service key?',
+      direct: 'The service key:',
       stored: memory['serviceKey'],
       offered: ['SVC_SERVICE_KEY'],
     };
-    const answer = await askSecret(question, scene);
+    const answer = await askSecret(question, answers);
     if (answer.kind === 'back') return undefined;
     const serviceKey = answer.kind === 'key' ? answer.key : memory['serviceKey'];
     // An address of the person's own network, typed as such, is meant as such.
@@ -71,7 +71,7 @@ async function askService(memory: Draft, scene: Scene): Promise<Draft | undefine
       ...(isOwn || isKept ? { allowPrivate: true } : {}),
       ...(isSame ? { proxy: memory['proxy'] } : {}),
     };
-    const next = await judge({ ...place, serviceKey }, scene);
+    const next = await judge({ ...place, serviceKey }, answers);
     if (next === 'leave') return undefined;
     if (next === 'keep') return { kind: 'hosted', ...place, serviceKey };
   }
@@ -79,9 +79,9 @@ async function askService(memory: Draft, scene: Scene): Promise<Draft | undefine
 
 async function judge(
   draft: Omit<ServicePlace, 'serviceKey' | 'proxy'> & Readonly<Record<'serviceKey', unknown>>,
-  scene: Scene,
+  answers: Answers,
 ): Promise<'keep' | 'again' | 'leave'> {
-  const { terminal, environment } = scene.context;
+  const { terminal, environment } = answers.context;
   const key = resolved(draft.serviceKey, environment);
   if (key === undefined) {
     terminal.note('The key is not set in this shell, so it is not tried: svc start needs it.');
@@ -99,12 +99,12 @@ async function judge(
     return 'keep';
   }
   terminal.warn(`memory service: ${found}.`);
-  return askNext({ isRefused: state === 'refused', leave: 'Leave the memory as it was' }, scene);
+  return askNext({ isRefused: state === 'refused', leave: 'Leave the memory as it was' }, answers);
 }
 
 function resolved(
   credential: unknown,
-  environment: Scene['context']['environment'],
+  environment: Answers['context']['environment'],
 ): string | undefined {
   if (typeof credential === 'string') return credential;
   const name = namedVariable(credential);

@@ -4,15 +4,23 @@ import {
   type Provider,
   searchProviders,
 } from '../../core/settings/catalog.ts';
+import { hasLogin } from '../../adapters/foreign/client-logins.ts';
+import { type Login, type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { upstreamNames } from '../../core/settings/config-draft.ts';
 import { wellKnown } from '../../core/settings/well-known.ts';
-import type { Scene } from './wizard-scene.ts';
+import type { Answers } from './wizard-answers.ts';
 
 /** The choices of the wizard's search for a provider. */
 
 /** Values of the choices that are no provider's id. */
 export const CUSTOM = '';
 export const NONE = '-';
+const LOGIN = 'login:';
+
+/** The login that a chosen value means; undefined for a provider. */
+export function loginIn(value: string): LoginFacts | undefined {
+  return Object.values(LOGINS).find(({ login }) => value === `${LOGIN}${login}`);
+}
 
 export interface Choice {
   readonly value: string;
@@ -29,37 +37,53 @@ const OTHER: Choice = {
 
 const BACK: Choice = { value: NONE, name: 'None: go on without', description: '' };
 
-/** First the providers of the file, then those whose key is set, then all of the catalog. */
-export function providerChoices(term: string, scene: Scene): readonly Choice[] {
-  const found = searchProviders(scene.parts.catalog.providers(), term);
-  const isAtHand = ({ provider }: Found): boolean => keysSet(provider, scene).length > 0;
+/** First the providers of the file, then those whose key is set and logins, then all of the catalog. */
+export function providerChoices(term: string, answers: Answers): readonly Choice[] {
+  const found = searchProviders(answers.dependencies.catalog.providers(), term);
+  const isAtHand = ({ provider }: Found): boolean => keysSet(provider, answers).length > 0;
   const near = found.filter((one) => isRoutable(one.provider) && isAtHand(one));
   const rest = found.filter((one) => !near.includes(one));
-  const choices = [...near, ...rest].map((one) => choiceOf(one, scene));
-  const own = ownEntries(term, scene);
-  if (term.trim() !== '') return [...own, ...choices, OTHER, BACK];
+  const own = ownEntries(term, answers);
+  const logins = loginChoices(term, answers);
+  const keyed = near.map((one) => choiceOf(one, answers));
+  const others = rest.map((one) => choiceOf(one, answers));
+  if (term.trim() !== '') return [...own, ...keyed, ...others, ...logins, OTHER, BACK];
   // Two hundred names stand between the well-known ones and the end of the list.
-  const isKnown = ({ value }: Choice): boolean => wellKnown(value) !== undefined;
-  const first = choices.filter(
-    (one) => isKnown(one) || near.some((it) => it.provider.id === one.value),
-  );
-  const others = choices.filter((one) => !first.includes(one));
-  return [...own, ...first, OTHER, BACK, ...others];
+  const known = others.filter(({ value }) => wellKnown(value) !== undefined);
+  const unknown = others.filter((one) => !known.includes(one));
+  return [...own, ...keyed, ...logins, ...known, OTHER, BACK, ...unknown];
 }
 
+function loginChoices(term: string, { context }: Answers): readonly Choice[] {
+  const choiceFor = ({ login, client }: LoginFacts): Choice => {
+    const mark = hasLogin(context.environment, login) ? ' (you are logged in)' : '';
+    const name = `${PLANS[login]}: the login of ${client}${mark}`;
+    return { value: `${LOGIN}${login}`, name, description: 'svc passes it on and keeps nothing' };
+  };
+  const words = term.toLowerCase().split(/\s+/).filter(Boolean);
+  return Object.values(LOGINS)
+    .map(choiceFor)
+    .filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+}
+
+const PLANS: Readonly<Record<Login, string>> = {
+  claude: 'Claude subscription',
+  codex: 'ChatGPT subscription',
+};
+
 /** Names of the file that no catalog has. */
-function ownEntries(term: string, { draft, parts }: Scene): readonly Choice[] {
-  const listed = new Set(parts.catalog.providers().map(({ id }) => id));
+function ownEntries(term: string, { draft, dependencies }: Answers): readonly Choice[] {
+  const listed = new Set(dependencies.catalog.providers().map(({ id }) => id));
   return upstreamNames(draft)
     .filter((name) => !listed.has(name) && name.includes(term.trim().toLowerCase()))
     .map((name) => ({ value: name, name: `${name} (configured)`, description: 'your own entry' }));
 }
 
-function choiceOf({ provider, model }: Found, scene: Scene): Choice {
+function choiceOf({ provider, model }: Found, answers: Answers): Choice {
   const { id, name, baseUrl } = provider;
   const marks = [
-    ...(upstreamNames(scene.draft).includes(id) ? ['configured'] : []),
-    ...keysSet(provider, scene).map((variable) => `$${variable} is set`),
+    ...(upstreamNames(answers.draft).includes(id) ? ['configured'] : []),
+    ...keysSet(provider, answers).map((variable) => `$${variable} is set`),
     ...(model === undefined ? [] : [`has ${model}`]),
   ];
   const title = name.toLowerCase() === id ? id : `${id}, ${name}`;
@@ -73,6 +97,6 @@ function whyNot({ baseUrl }: Provider): string {
   return `(discovery only: ${lacks} is published; give it as another provider)`;
 }
 
-function keysSet({ keyEnvs }: Provider, { context }: Scene): readonly string[] {
+function keysSet({ keyEnvs }: Provider, { context }: Answers): readonly string[] {
   return keyEnvs.filter((name) => Boolean(context.environment[name]));
 }

@@ -1,14 +1,15 @@
-import input from '@inquirer/input';
-import password from '@inquirer/password';
-import select from '@inquirer/select';
 import { isCredential, isEnvironmentName } from '../../core/settings/config-values.ts';
 import type { Credential } from '../../core/settings/settings.ts';
 import { maskedKey } from './wizard-summary.ts';
-import type { Scene } from './wizard-scene.ts';
+import type { Answers } from './wizard-answers.ts';
+import { input, password, select } from './wizard-prompts.ts';
 
 /** Where a key is: typed and never shown, in a variable of the environment, or in the file already. */
 export interface SecretQuestion {
+  /** Asks where it is. */
   readonly message: string;
+  /** Asks for the key itself, with a colon. */
+  readonly direct: string;
   /** The file's value; undefined where it has none. */
   readonly stored: unknown;
   /** Variables that it is usually in, the likeliest first. */
@@ -21,19 +22,11 @@ export type SecretAnswer =
   | { readonly kind: 'back' }
   | { readonly kind: 'key'; readonly key: Credential };
 
-export async function askSecret(
-  { message, stored, offered }: SecretQuestion,
-  scene: Scene,
-): Promise<SecretAnswer> {
-  const { environment } = scene.context;
-  const isSet = (name: string): boolean => Boolean(environment[name]);
-  // A variable that is set is offered before typing; otherwise the usual name is offered after it.
-  const found = offered.filter(isSet);
-  const usual = found.length === 0 ? offered.slice(0, 1) : [];
-  const variable = (name: string): { value: string; name: string } => ({
-    value: `$${name}`,
-    name: `From $${name}${isSet(name) ? ', which is set' : ''}`,
-  });
+export async function askSecret(question: SecretQuestion, answers: Answers): Promise<SecretAnswer> {
+  const { message, stored, offered } = question;
+  const { environment } = answers.context;
+  const found = offered.filter((name) => Boolean(environment[name]));
+  if (stored === undefined && found.length === 0) return askDirectly(question, answers);
   const source = await select(
     {
       message,
@@ -41,36 +34,58 @@ export async function askSecret(
         ...(stored === undefined
           ? []
           : [{ value: 'stored', name: `Keep: ${maskedKey(stored, environment)}` }]),
-        ...found.map(variable),
+        ...found.map((name) => ({ value: `$${name}`, name: `From $${name}, which is set` })),
         { value: 'typed', name: 'I type or paste it here; the file (0600) holds it' },
-        ...usual.map(variable),
         { value: 'other', name: 'In another environment variable; the file names it' },
         { value: 'back', name: 'Go back' },
       ],
     },
-    scene.parts.streams,
+    answers.dependencies.streams,
   );
   if (source === 'stored') return { kind: 'keep' };
   if (source === 'back') return { kind: 'back' };
-  if (source === 'typed') return { kind: 'key', key: await typedKey(scene) };
-  const env = source === 'other' ? await otherVariable(scene) : source.slice('$'.length);
+  if (source === 'typed') return { kind: 'key', key: await typedKey('The key:', answers) };
+  const env = source === 'other' ? await otherVariable(answers) : source.slice('$'.length);
   return { kind: 'key', key: { env } };
 }
 
-async function typedKey({ parts: { streams } }: Scene): Promise<string> {
+/** Where no key is at hand, a person most likely has one to paste: then it is one question. */
+async function askDirectly(
+  { direct, offered }: SecretQuestion,
+  answers: Answers,
+): Promise<SecretAnswer> {
+  const example = offered[0] ?? 'WORK_API_KEY';
+  answers.context.terminal.note(
+    `Paste the key: it is not shown, and the file (0600) holds it. Or type the name of its variable, as $${example}. Nothing goes back.`,
+  );
+  const text = await typedKey(direct, answers, (typed) => typed === '' || isVariable(typed));
+  if (text === '') return { kind: 'back' };
+  return { kind: 'key', key: isVariable(text) ? { env: text.slice('$'.length) } : text };
+}
+
+function isVariable(text: string): boolean {
+  return text.startsWith('$') && isEnvironmentName(text.slice('$'.length));
+}
+
+async function typedKey(
+  message: string,
+  { dependencies: { streams } }: Answers,
+  isOther: (text: string) => boolean = () => false,
+): Promise<string> {
   const key = await password(
     {
-      message: 'The key:',
-      mask: '*',
+      message,
       validate: (text) =>
-        isCredential(text.trim()) || 'A key has no spaces and only visible ASCII characters.',
+        isOther(text.trim()) ||
+        isCredential(text.trim()) ||
+        'A key has no spaces and only visible ASCII characters.',
     },
     streams,
   );
   return key.trim();
 }
 
-async function otherVariable({ parts: { streams } }: Scene): Promise<string> {
+async function otherVariable({ dependencies: { streams } }: Answers): Promise<string> {
   return input(
     {
       message: 'The name of the variable:',
@@ -85,7 +100,7 @@ export type Next = 'keep' | 'again' | 'leave';
 /** After a check that did not say yes; `leave` names what is left out. */
 export async function askNext(
   { isRefused, leave }: { readonly isRefused: boolean; readonly leave: string },
-  { parts: { streams } }: Scene,
+  { dependencies: { streams } }: Answers,
 ): Promise<Next> {
   return select(
     {

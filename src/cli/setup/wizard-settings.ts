@@ -1,28 +1,36 @@
-import input from '@inquirer/input';
-import select from '@inquirer/select';
 import { probeProxy } from '../../adapters/processes/health-probe.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
 import { storedSettings } from './wizard-summary.ts';
-import type { Scene } from './wizard-scene.ts';
+import type { Answers } from './wizard-answers.ts';
+import { input, select } from './wizard-prompts.ts';
 
 /** The wizard's questions about the proxy itself. Each gives the settings that its answers change. */
 
-export async function askAddress(scene: Scene): Promise<Draft> {
-  const { host, port } = storedSettings(scene.draft);
+export async function askAddress(answers: Answers): Promise<Draft> {
+  const { host, port } = storedSettings(answers.draft);
   const answer = await input(
     {
       message: 'On which port of this machine shall svc listen?',
       default: String(port),
-      validate: (text) => judgePort(text, host, scene),
+      validate: (text) => judgePort(text, host, answers),
     },
-    scene.parts.streams,
+    answers.dependencies.streams,
   );
   return changed({ port }, { port: answer });
 }
 
-async function judgePort(text: string, host: string, { draft }: Scene): Promise<string | true> {
+/** In the first setup the port is a question only where the usual one is taken. */
+export async function askBusyPort(answers: Answers): Promise<Draft> {
+  const { host, port } = storedSettings(answers.draft);
+  const judged = await judgePort(String(port), host, answers);
+  if (judged === true) return {};
+  answers.context.terminal.warn(judged);
+  return askAddress(answers);
+}
+
+async function judgePort(text: string, host: string, { draft }: Answers): Promise<string | true> {
   const port = parseProxySetting('port', text);
   if (typeof port !== 'number') return 'A port is a number from 0 to 65535; 8765 is the default.';
   if (port === 0) return true;
@@ -45,9 +53,9 @@ const COMPRESSION_WORDS = {
   passthrough: 'change nothing',
 } as const;
 
-export async function askModes(scene: Scene): Promise<Draft> {
-  const before = storedSettings(scene.draft);
-  const { streams } = scene.parts;
+export async function askModes(answers: Answers): Promise<Draft> {
+  const before = storedSettings(answers.draft);
+  const { streams } = answers.dependencies;
   const memoryMode = await select(
     {
       message: 'What may svc do with its memory?',
@@ -72,9 +80,9 @@ export async function askModes(scene: Scene): Promise<Draft> {
     },
     streams,
   );
-  const inputBudget = await askNumber(scene, 'inputBudget', 'Shorten from how many tokens on?');
+  const inputBudget = await askNumber(answers, 'inputBudget', 'Shorten from how many tokens on?');
   const recalledTokensMax = await askNumber(
-    scene,
+    answers,
     'recalledTokensMax',
     'How many tokens may recalled memory add to a request?',
   );
@@ -82,18 +90,18 @@ export async function askModes(scene: Scene): Promise<Draft> {
 }
 
 async function askNumber(
-  scene: Scene,
+  answers: Answers,
   name: 'inputBudget' | 'recalledTokensMax',
   message: string,
 ): Promise<string> {
   return input(
     {
       message,
-      default: String(storedSettings(scene.draft)[name]),
+      default: String(storedSettings(answers.draft)[name]),
       validate: (text) =>
         parseProxySetting(name, text) !== undefined || 'Expected a whole number in a sane range.',
     },
-    scene.parts.streams,
+    answers.dependencies.streams,
   );
 }
 

@@ -1,7 +1,3 @@
-import confirm from '@inquirer/confirm';
-import input from '@inquirer/input';
-import search from '@inquirer/search';
-import select from '@inquirer/select';
 import {
   draftsOf,
   existingUpstream,
@@ -16,43 +12,72 @@ import {
 } from '../../core/settings/config-upstreams.ts';
 import { DIALECTS, type Dialect } from '../../core/conversation/dialect.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
+import type { LoginFacts } from '../../core/http/logins.ts';
+import { LOGIN_RISK, loginQuestion, loginUpstream } from './setup-login.ts';
 import { askKey } from './wizard-key.ts';
-import { CUSTOM, NONE, providerChoices } from './wizard-providers.ts';
-import type { Scene } from './wizard-scene.ts';
+import { CUSTOM, loginIn, NONE, providerChoices } from './wizard-providers.ts';
+import type { Answers } from './wizard-answers.ts';
+import { confirm, input, search, select } from './wizard-prompts.ts';
 
 /** The wizard's questions about one provider: which, where, what it speaks, and its key. */
 
-/** Empty when the person thought better of it. One upstream for each API style of the provider. */
-export async function askUpstreams(scene: Scene): Promise<readonly UpstreamDraft[]> {
+/**
+ * One upstream for each API style of the provider; none where the person goes on without. Undefined: the
+ * person went back.
+ */
+export async function askUpstreams(
+  answers: Answers,
+): Promise<readonly UpstreamDraft[] | undefined> {
   const name = await search(
     {
-      message: 'Which provider? (type to search: a name, a model, an address)',
-      source: (term) => providerChoices(term ?? '', scene),
+      message: 'Which provider? (type to search)',
+      source: (term) => providerChoices(term, answers),
       pageSize: 12,
     },
-    scene.parts.streams,
+    answers.dependencies.streams,
   );
   if (name === NONE) return [];
-  const wanted = name === CUSTOM ? [await askCustom(scene)] : await listedUpstreams(name, scene);
-  const upstreams = await withoutOccupied(wanted, scene);
-  if (upstreams.length === 0) return [];
-  return askKey(upstreams, scene);
+  const login = loginIn(name);
+  const wanted =
+    login !== undefined
+      ? [loginUpstream(login)]
+      : name === CUSTOM
+        ? [await askCustom(answers)]
+        : await listedUpstreams(name, answers);
+  const upstreams = await withoutOccupied(wanted, answers);
+  if (upstreams.length === 0) return undefined;
+  const chosen =
+    login === undefined
+      ? await askKey(upstreams, answers)
+      : await askLogin(login, upstreams, answers);
+  return chosen.length === 0 ? undefined : chosen;
 }
 
-async function listedUpstreams(name: string, scene: Scene): Promise<readonly UpstreamDraft[]> {
-  const { draft, parts } = scene;
+/** A person turns a login on knowingly: the risk is stated first, and Enter alone says no. */
+async function askLogin(
+  login: LoginFacts,
+  upstreams: readonly UpstreamDraft[],
+  { context, dependencies }: Answers,
+): Promise<readonly UpstreamDraft[]> {
+  for (const line of LOGIN_RISK) context.terminal.note(line);
+  const question = { message: loginQuestion(login), default: false };
+  return (await confirm(question, dependencies.streams)) ? upstreams : [];
+}
+
+async function listedUpstreams(name: string, answers: Answers): Promise<readonly UpstreamDraft[]> {
+  const { draft, dependencies } = answers;
   const existing = DIALECTS.filter((style) => existingUpstream(draft, name, style) !== undefined);
   if (existing.length > 0) return existing.map((apiStyle) => ({ name, apiStyle }));
-  const provider = parts.catalog.providers().find(({ id }) => id === name);
+  const provider = dependencies.catalog.providers().find(({ id }) => id === name);
   if (provider?.baseUrl === undefined) return [];
   const { baseUrl, apiStyles } = provider;
   if (apiStyles.length > 0) return draftsOf(name, { ...provider, baseUrl }, {});
-  const apiStyle = await askStyle(scene);
+  const apiStyle = await askStyle(answers);
   const described = { ...provider, baseUrl, apiStyles: [apiStyle], auth: defaultAuth(apiStyle) };
   return draftsOf(name, described, {});
 }
 
-async function askStyle({ parts: { streams } }: Scene): Promise<Dialect> {
+async function askStyle({ dependencies: { streams } }: Answers): Promise<Dialect> {
   return select(
     {
       message: 'What does it speak?',
@@ -64,11 +89,11 @@ async function askStyle({ parts: { streams } }: Scene): Promise<Dialect> {
   );
 }
 
-async function askCustom(scene: Scene): Promise<UpstreamDraft> {
-  const { streams } = scene.parts;
+async function askCustom(answers: Answers): Promise<UpstreamDraft> {
+  const { streams } = answers.dependencies;
   const name = await input(
     {
-      message: 'What shall it be called?',
+      message: 'Its name, for svc:',
       validate: (text) =>
         UPSTREAM_NAME.test(text) || 'Up to 40 lower-case letters, digits, - and _.',
     },
@@ -84,7 +109,7 @@ async function askCustom(scene: Scene): Promise<UpstreamDraft> {
     },
     streams,
   );
-  const apiStyle = await askStyle(scene);
+  const apiStyle = await askStyle(answers);
   const isPlain = 'allowed' in parseBaseUrl(baseUrl, false);
   const message = isPlain
     ? 'This address is not https. Allow http to this machine and its network for it?'
@@ -110,14 +135,15 @@ const AUTH_WORDS = {
 /** There is one upstream for each API style: taking another's place is asked for. */
 async function withoutOccupied(
   wanted: readonly UpstreamDraft[],
-  scene: Scene,
+  answers: Answers,
 ): Promise<readonly UpstreamDraft[]> {
   const kept: UpstreamDraft[] = [];
   for (const upstream of wanted) {
-    const occupant = occupantOf(scene.draft, upstream);
+    const occupant = occupantOf(answers.draft, upstream);
     const message = `${occupant} speaks ${upstream.apiStyle} already. Put ${upstream.name} in its place?`;
     const isFree =
-      occupant === undefined || (await confirm({ message, default: false }, scene.parts.streams));
+      occupant === undefined ||
+      (await confirm({ message, default: false }, answers.dependencies.streams));
     if (isFree) kept.push(upstream);
   }
   return kept;

@@ -1,5 +1,3 @@
-import confirm from '@inquirer/confirm';
-import select from '@inquirer/select';
 import { type ConfigFile, configPath, readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import {
@@ -8,6 +6,7 @@ import {
   putProxySettings,
   putUpstream,
   removeUpstreams,
+  type UpstreamDraft,
   upstreamNames,
 } from '../../core/settings/config-draft.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
@@ -15,23 +14,33 @@ import type { ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { type Changes, refuseUnusable, noteNext, saveConfig } from './setup-save.ts';
 import { fixModes, looseModes } from '../doctor/doctor-fix.ts';
+import { importTranscripts } from '../memory/transcript-import.ts';
+import { askClients, clientTitles, listText, wireClients } from './wizard-clients.ts';
+import { askImport } from './wizard-import.ts';
 import { askMemory } from './wizard-memory.ts';
-import type { PromptStreams, Scene, WizardParts } from './wizard-scene.ts';
-import { askAddress, askModes } from './wizard-settings.ts';
+import type { Answers, WizardDependencies } from './wizard-answers.ts';
+import { askAddress, askBusyPort, askModes } from './wizard-settings.ts';
 import { summaryOf } from './wizard-summary.ts';
 import { askUpstreams } from './wizard-upstream.ts';
+import { confirm, type PromptStreams, select } from './wizard-prompts.ts';
 
 /**
- * `svc setup` on a terminal: asks for what a configuration needs and writes it once, at the end.
- * Leaving earlier changes nothing. A typed key is never shown.
+ * `svc setup` on a terminal: asks for what a configuration needs, which clients shall use it and whether
+ * earlier sessions become memories. It does all of that at the end; leaving earlier changes nothing. A
+ * typed key is tried before it is saved, and never shown.
  */
 
-export async function wizard(context: CommandContext, parts: WizardParts): Promise<ExitCode> {
+export async function wizard(
+  context: CommandContext,
+  dependencies: WizardDependencies,
+): Promise<ExitCode> {
   const { environment, terminal } = context;
   const file = await readConfigFile(configFolder(environment));
   refuseUnusable(file);
   try {
-    await converse(file, context, parts);
+    const answers = await ask(file, context, dependencies);
+    if (answers !== undefined) return await carryOut(answers);
+    terminal.note('Nothing was written.');
     return 0;
   } catch (error) {
     if (!isLeaving(error)) throw error;
@@ -40,33 +49,98 @@ export async function wizard(context: CommandContext, parts: WizardParts): Promi
   }
 }
 
-async function converse(
+/** Undefined: the person wants nothing to be written. */
+async function ask(
   file: ConfigFile | undefined,
   context: CommandContext,
-  parts: WizardParts,
-): Promise<void> {
-  const { environment, terminal } = context;
+  dependencies: WizardDependencies,
+): Promise<Answers | undefined> {
   const stored = file !== undefined && isRecord(file.value) ? file.value : undefined;
   // The token is made when the file is: what is shown until then holds none.
   const draft = stored ?? newDraft('');
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
-  const start: Scene = { context, parts, stored, draft, changes: none };
-  terminal.note('Ctrl-C leaves at any question, and then nothing is written.');
-  await offerRepair(context, parts);
-  const end = stored === undefined ? await askEverything(start) : await askChanges(start);
-  terminal.note('');
-  for (const line of summaryOf(end.draft, environment)) terminal.note(line);
-  const path = configPath(configFolder(environment));
-  const isWanted = await confirm({ message: `Write ${path}?` }, parts.streams);
-  if (!isWanted) {
-    terminal.note('Nothing was written.');
-    return;
+  const start: Answers = { context, dependencies, stored, draft, changes: none };
+  context.terminal.note('Ctrl-C leaves at any question, and then nothing is written.');
+  await offerRepair(context, dependencies);
+  if (stored !== undefined) return review(await askChanges(start));
+  const provided = await askProvider(start);
+  const placed = withMemory(provided, await askMemory(provided));
+  const address = await askBusyPort(placed);
+  return review(await askClientsAndImport(withSettings(placed, address)));
+}
+
+/** In the first setup someone must say which provider; going back leads to the same question. */
+async function askProvider(answers: Answers): Promise<Answers> {
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- One question after the other.
+    const upstreams = await askUpstreams(answers);
+    if (upstreams !== undefined) return withUpstreams(answers, upstreams);
   }
-  noteNext(await saveConfig(end.changes, context), terminal);
+}
+
+async function askClientsAndImport(answers: Answers): Promise<Answers> {
+  const wiring = await askClients(answers);
+  return { ...answers, wiring, imports: answers.imports ?? (await askImport(answers)) };
+}
+
+/** Shows what would be done until the person says yes or no. */
+async function review(start: Answers): Promise<Answers | undefined> {
+  const { context, dependencies } = start;
+  const path = configPath(configFolder(context.environment));
+  let answers = start;
+  for (;;) {
+    context.terminal.note('');
+    const lines = [...summaryOf(answers.draft, context.environment), ...plannedText(answers)];
+    for (const line of lines) context.terminal.note(line);
+    const choice = await select(
+      {
+        message: `Write ${path}?`,
+        choices: [
+          { value: 'yes', name: 'Yes' },
+          { value: 'change', name: 'Add another provider, or change something, first' },
+          { value: 'no', name: 'No, write nothing' },
+        ] as const,
+      },
+      dependencies.streams,
+    );
+    if (choice === 'yes') return answers;
+    if (choice === 'no') return undefined;
+    answers = await askChanges(answers);
+    // Another provider can serve further clients.
+    if (answers.wiring !== undefined) answers = await askClientsAndImport(answers);
+  }
+}
+
+/** The rows for what happens beside the configuration. */
+function plannedText({ wiring, imports = [] }: Answers): readonly string[] {
+  const titles = clientTitles(wiring?.chosen ?? []);
+  return [
+    ...(titles.length === 0
+      ? []
+      : [`  Clients    ${listText(titles)}: settings changed to use svc`]),
+    ...(imports.length === 0 ? [] : ['  Sessions   imported as memories']),
+  ];
+}
+
+async function carryOut(answers: Answers): Promise<ExitCode> {
+  const { context, dependencies, changes, wiring, imports = [] } = answers;
+  const { openStore, script } = dependencies;
+  const saved = await saveConfig(changes, context);
+  const chosen = wiring ?? { offered: [], chosen: [] };
+  const { wired, failed } = await wireClients(chosen, context, script);
+  for (const client of imports) {
+    // oxlint-disable-next-line no-await-in-loop -- One store, one writer.
+    await importTranscripts({ client, options: { yes: true } }, context, openStore);
+  }
+  noteNext(saved, context.terminal, wired);
+  return failed === 0 ? 0 : 1;
 }
 
 /** Modes that let others in: what holds them is there already, so they need not wait for the end. */
-async function offerRepair(context: CommandContext, { streams }: WizardParts): Promise<void> {
+async function offerRepair(
+  context: CommandContext,
+  { streams }: WizardDependencies,
+): Promise<void> {
   const loose = await looseModes(context.environment);
   if (loose.length === 0) return;
   for (const { path, mode } of loose) {
@@ -75,69 +149,84 @@ async function offerRepair(context: CommandContext, { streams }: WizardParts): P
   if (await confirm({ message: 'Make that private now?' }, streams)) await fixModes(context);
 }
 
-async function askEverything(start: Scene): Promise<Scene> {
-  let scene = withMemory(start, await askMemory(start));
-  scene = await addUpstream(scene);
-  while (await confirm({ message: 'Add another provider?', default: false }, streamsOf(scene))) {
-    scene = await addUpstream(scene);
-  }
-  scene = withSettings(scene, await askAddress(scene));
-  const message = 'Change modes and budgets? (The defaults are right for most.)';
-  const isAdvanced = await confirm({ message, default: false }, streamsOf(scene));
-  return isAdvanced ? withSettings(scene, await askModes(scene)) : scene;
-}
-
-async function askChanges(start: Scene): Promise<Scene> {
+async function askChanges(start: Answers): Promise<Answers> {
   const { terminal, environment } = start.context;
-  let scene = start;
-  for (const line of summaryOf(scene.draft, environment)) terminal.note(line);
+  let answers = start;
+  for (const line of summaryOf(answers.draft, environment)) terminal.note(line);
   for (;;) {
-    const names = upstreamNames(scene.draft);
+    const names = upstreamNames(answers.draft);
     const choice = await select(
       {
         message: 'What do you want to change?',
         choices: [
           { value: 'upstream', name: 'Add or change a provider' },
           ...(names.length === 0 ? [] : [{ value: 'remove', name: 'Remove a provider' } as const]),
+          { value: 'clients', name: 'Which clients use svc' },
+          { value: 'import', name: 'Import earlier sessions' },
           { value: 'memory', name: 'Where memories are' },
           { value: 'address', name: 'Address and port' },
           { value: 'modes', name: 'Modes and budgets' },
           { value: 'done', name: 'Nothing more: show and write' },
         ] as const,
       },
-      streamsOf(scene),
+      streamsOf(answers),
     );
-    if (choice === 'done') return scene;
-    if (choice === 'upstream') scene = await addUpstream(scene);
-    else if (choice === 'remove') scene = await dropUpstream(scene);
-    else if (choice === 'memory') scene = withMemory(scene, await askMemory(scene));
-    else if (choice === 'address') scene = withSettings(scene, await askAddress(scene));
-    else scene = withSettings(scene, await askModes(scene));
+    if (choice === 'done') return answers;
+    answers = await changeOf(choice, answers);
   }
 }
 
-async function addUpstream(scene: Scene): Promise<Scene> {
-  const upstreams = await askUpstreams(scene);
+type ChangeName = 'upstream' | 'remove' | 'clients' | 'import' | 'memory' | 'address' | 'modes';
+
+async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
+  switch (name) {
+    case 'upstream':
+      return withUpstreams(answers, (await askUpstreams(answers)) ?? []);
+    case 'remove':
+      return dropUpstream(answers);
+    case 'clients': {
+      // Asked for, so everything is offered anew.
+      const { wiring: _, ...unasked } = answers;
+      const wiring = await askClients(unasked);
+      if (wiring.offered.length === 0) answers.context.terminal.note(NO_CLIENT);
+      return { ...answers, wiring };
+    }
+    case 'import': {
+      const imports = await askImport(answers);
+      return { ...answers, imports };
+    }
+    case 'memory':
+      return withMemory(answers, await askMemory(answers));
+    case 'address':
+      return withSettings(answers, await askAddress(answers));
+    case 'modes':
+      return withSettings(answers, await askModes(answers));
+  }
+}
+
+const NO_CLIENT = 'No client that these providers can serve is installed here.';
+
+function withUpstreams(answers: Answers, upstreams: readonly UpstreamDraft[]): Answers {
   return {
-    ...scene,
-    draft: upstreams.reduce(putUpstream, scene.draft),
-    changes: { ...scene.changes, upstreams: [...scene.changes.upstreams, ...upstreams] },
+    ...answers,
+    draft: upstreams.reduce(putUpstream, answers.draft),
+    changes: { ...answers.changes, upstreams: [...answers.changes.upstreams, ...upstreams] },
   };
 }
 
-async function dropUpstream(scene: Scene): Promise<Scene> {
-  const choices = upstreamNames(scene.draft).map((name) => ({ value: name, name }));
+async function dropUpstream(answers: Answers): Promise<Answers> {
+  const choices = upstreamNames(answers.draft).map((name) => ({ value: name, name }));
   const back = { value: '', name: 'None' };
   const name = await select(
     { message: 'Which one?', choices: [...choices, back] },
-    streamsOf(scene),
+    streamsOf(answers),
   );
-  if (name === '') return scene;
-  const { changes } = scene;
-  const isStored = upstreamNames(scene.stored ?? {}).includes(name);
+  if (name === '') return answers;
+  const { changes } = answers;
+  const isStored = upstreamNames(answers.stored ?? {}).includes(name);
   return {
-    ...scene,
-    draft: removeUpstreams(scene.draft, name).draft,
+    ...answers,
+    draft: removeUpstreams(answers.draft, name).draft,
     changes: {
       ...changes,
       upstreams: changes.upstreams.filter((one) => one.name !== name),
@@ -146,25 +235,25 @@ async function dropUpstream(scene: Scene): Promise<Scene> {
   };
 }
 
-function withSettings(scene: Scene, settings: Draft): Scene {
+function withSettings(answers: Answers, settings: Draft): Answers {
   return {
-    ...scene,
-    draft: putProxySettings(scene.draft, settings),
-    changes: { ...scene.changes, settings: { ...scene.changes.settings, ...settings } },
+    ...answers,
+    draft: putProxySettings(answers.draft, settings),
+    changes: { ...answers.changes, settings: { ...answers.changes.settings, ...settings } },
   };
 }
 
-function withMemory(scene: Scene, memory: Draft | undefined): Scene {
-  if (memory === undefined) return scene;
+function withMemory(answers: Answers, memory: Draft | undefined): Answers {
+  if (memory === undefined) return answers;
   return {
-    ...scene,
-    draft: { ...scene.draft, memory },
-    changes: { ...scene.changes, memory },
+    ...answers,
+    draft: { ...answers.draft, memory },
+    changes: { ...answers.changes, memory },
   };
 }
 
-function streamsOf({ parts }: Scene): PromptStreams {
-  return parts.streams;
+function streamsOf({ dependencies }: Answers): PromptStreams {
+  return dependencies.streams;
 }
 
 /** Ctrl-C, or an input that has ended. */

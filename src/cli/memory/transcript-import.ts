@@ -1,0 +1,183 @@
+import { homedir } from 'node:os';
+import {
+  findTranscripts,
+  readTranscript,
+  type TranscriptFile,
+} from '../../adapters/foreign/transcript-files.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { GitProjects } from '../../adapters/projects/git-projects.ts';
+import type { TranscriptClient, TranscriptRecord } from '../../core/memory/transcripts.ts';
+import type { OpenStore } from '../compose-store.ts';
+import type { CommandContext } from '../context.ts';
+import { count } from '../listing.ts';
+import { withStore } from './memory.ts';
+import { type Counts, countsText, RecordWriter } from './record-writer.ts';
+
+/** Imports the sessions that clients keep on this machine, or only counts them. */
+
+export const TRANSCRIPT_CLIENTS: readonly TranscriptClient[] = ['claude-code', 'codex'];
+
+export interface TranscriptOptions {
+  /** Instead of the project of each session's folder. */
+  readonly space?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+interface Found {
+  sessions: number;
+  records: number;
+  /** Secrets that are masked in the records. */
+  masked: number;
+  unreadable: number;
+  readonly spaces: Map<string, number>;
+}
+
+/** Without --yes nothing is written: the records are counted and shown by space. */
+export async function importTranscripts(
+  { client, options }: { client: TranscriptClient; options: TranscriptOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { environment, terminal } = context;
+  const files = transcriptsOf(client, context);
+  const found = nothingFound();
+  const writes = options.yes === true && options.dryRun !== true;
+  const projects = new GitProjects(dataFolder(environment), { isReadOnly: !writes });
+  const spaceOf = async (folder: string | undefined): Promise<string | undefined> =>
+    options.space ?? (folder === undefined ? folder : (await projects.find(folder)).space);
+  const read = (take: (records: readonly TranscriptRecord[]) => Promise<void>): Promise<void> =>
+    readAll({ client, files, spaceOf, found, take }, context);
+  const counts = writes
+    ? await withStore(context, openStore, async ({ memory }) => {
+        const writer = new RecordWriter(memory);
+        await read((records) => writer.write(records));
+        return writer.end();
+      })
+    : await read(async () => undefined).then(() => undefined);
+  terminal.progressDone();
+  reportTranscripts({ client, found, counts, json: options.json === true }, context);
+}
+
+/** The result of counting, for a question. */
+export interface SessionSurvey {
+  /** Those with sessions. */
+  readonly clients: readonly TranscriptClient[];
+  readonly sessions: number;
+  readonly memories: number;
+  readonly masked: number;
+  /** Names of the projects, the one with the most memories first. */
+  readonly projects: readonly string[];
+  /** The deadline came first: the numbers are the least that there is. */
+  readonly isPartial: boolean;
+}
+
+/** Writes nothing. The newest sessions are counted first. */
+export async function surveySessions(
+  context: CommandContext,
+  deadlineMs: number,
+): Promise<SessionSurvey> {
+  const projects = new GitProjects(dataFolder(context.environment), { isReadOnly: true });
+  const spaceOf = async (folder: string | undefined): Promise<string | undefined> =>
+    folder === undefined ? folder : (await projects.find(folder)).space;
+  const found = nothingFound();
+  const deadline = performance.now() + deadlineMs;
+  const isLate = (): boolean => performance.now() > deadline;
+  const clients: TranscriptClient[] = [];
+  for (const client of TRANSCRIPT_CLIENTS) {
+    const files = transcriptsOf(client, context).toReversed();
+    const before = found.sessions;
+    await readAll({ client, files, spaceOf, found, take: async () => undefined, isLate }, context);
+    if (found.sessions > before) clients.push(client);
+  }
+  context.terminal.progressDone();
+  const { sessions, records: memories, masked, spaces } = found;
+  const names = bySize(spaces).map(([space]) => space);
+  return { clients, sessions, memories, masked, projects: names, isPartial: isLate() };
+}
+
+function transcriptsOf(
+  client: TranscriptClient,
+  { environment }: CommandContext,
+): readonly TranscriptFile[] {
+  return findTranscripts(client, {
+    home: environment['HOME'] ?? homedir(),
+    claudeFolder: environment['CLAUDE_CONFIG_DIR'],
+    codexFolder: environment['CODEX_HOME'],
+  });
+}
+
+function nothingFound(): Found {
+  return { sessions: 0, records: 0, masked: 0, unreadable: 0, spaces: new Map() };
+}
+
+const MASK = /\[masked: [a-z-]+\]/g;
+
+async function readAll(
+  work: {
+    readonly client: TranscriptClient;
+    readonly files: readonly TranscriptFile[];
+    /** The space of the folder's project; undefined for a session that names no folder. */
+    readonly spaceOf: (folder: string | undefined) => Promise<string | undefined>;
+    readonly found: Found;
+    readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
+    /** True from the moment on at which no further session is read. */
+    readonly isLate?: () => boolean;
+  },
+  { terminal }: CommandContext,
+): Promise<void> {
+  const { client, files, spaceOf, found, take, isLate } = work;
+  for (const [index, file] of files.entries()) {
+    if (isLate?.() === true) return;
+    terminal.progress(`session ${index + 1} of ${files.length}, ${found.records} memories`);
+    const read = await readTranscript(client, file).catch(() => undefined);
+    if (read === undefined) found.unreadable += 1;
+    if (read === undefined || read.records.length === 0) continue;
+    const space = await spaceOf(read.folder);
+    const records = read.records.map((record) =>
+      space === undefined ? record : { ...record, space },
+    );
+    found.sessions += 1;
+    found.records += records.length;
+    for (const record of records) {
+      found.spaces.set(record.space, (found.spaces.get(record.space) ?? 0) + 1);
+      found.masked += record.text.match(MASK)?.length ?? 0;
+    }
+    await take(records);
+  }
+}
+
+function bySize(spaces: ReadonlyMap<string, number>): readonly (readonly [string, number])[] {
+  return [...spaces].toSorted(([, a], [, b]) => b - a);
+}
+
+function reportTranscripts(
+  result: {
+    readonly client: TranscriptClient;
+    readonly found: Found;
+    readonly counts: Counts | undefined;
+    readonly json: boolean;
+  },
+  { terminal }: CommandContext,
+): void {
+  const { client, counts, json } = result;
+  const { sessions, records, masked, unreadable } = result.found;
+  const spaces = bySize(result.found.spaces);
+  if (json) {
+    const found = { sessions, records, masked, unreadable, spaces: Object.fromEntries(spaces) };
+    terminal.json({ from: client, dryRun: counts === undefined, ...found, ...counts });
+    return;
+  }
+  for (const [space, number] of spaces) terminal.out(`${String(number).padStart(7)}  ${space}`);
+  const what = `${records} memories in ${count(sessions, 'session')} of ${client}`;
+  const unread = unreadable > 0 ? ` ${unreadable} files could not be read.` : '';
+  const hidden = masked > 0 ? ` Secrets masked in them: ${masked}.` : '';
+  if (counts !== undefined)
+    terminal.note(`Imported of ${what}: ${countsText(counts)}.${hidden}${unread}`);
+  else if (records === 0) terminal.note(`Nothing to import from ${client} was found.${unread}`);
+  else
+    terminal.note(
+      `Found ${what}.${hidden}${unread} Nothing was written: say --yes to import them.`,
+    );
+}

@@ -1,0 +1,104 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { screen as prompts } from '@inquirer/testing/vitest';
+import { expect, test } from 'vitest';
+import { usedHome } from '../support/used-home.ts';
+import { answer, asked, choose, find, open } from '../support/wizard-stage.ts';
+
+/** What the wizard does beside the configuration: logins, clients, earlier sessions. */
+
+const TYPED_KEY = 'sk-typed-CANARY-0123456789abcdef';
+
+test('from nothing to a wired client and imported sessions', async () => {
+  const { home, environment } = usedHome(['claude', 'codex']);
+  const session = open(home, environment);
+  await find('anthropic', 'anthropic');
+  await answer('The key of anthropic:', TYPED_KEY);
+  // No provider can be reached here.
+  await choose('What now?', 'Keep it as it is');
+  await answer('Where should memories be stored?');
+  // Codex speaks another API: it is not offered for this provider.
+  await choose('Shall Claude Code use svc from now on?', 'Yes');
+  await asked('Import 1 session');
+  expect(session.notes()).toContain('Found 1 session of Claude Code in 1 project');
+  expect(session.notes()).toContain('Secrets are masked (0 in these)');
+  prompts.keypress('enter');
+  await asked('Write ');
+  expect(session.notes()).toContain('Clients    Claude Code: settings changed to use svc');
+  expect(existsSync(join(home, '.claude/settings.json'))).toBe(false);
+  prompts.keypress('enter');
+  expect(await session.ended).toBe(0);
+  const settings = JSON.parse(readFileSync(join(home, '.claude/settings.json'), 'utf8')) as object;
+  expect(settings).toMatchObject({
+    apiKeyHelper: expect.stringContaining('config token --start'),
+    env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:8765' },
+  });
+  expect(session.notes()).toMatch(/Imported of \d+ memories in 1 session of claude-code: \d+ new/);
+  expect(session.notes()).toMatch(/^Next: claude$/m);
+  expect(existsSync(join(home, '.codex'))).toBe(false);
+});
+
+test('a login is offered beside keys, states its risk, and is off unless the person says yes', async () => {
+  const { home, environment } = usedHome();
+  writeFileSync(join(home, '.claude/.credentials.json'), '{"claudeAiOauth":{}}', { mode: 0o600 });
+  const session = open(home, environment);
+  await asked('Which provider?');
+  expect(prompts.getScreen()).toMatch(/^❯ Claude subscription.*\(you are logged in\)/m);
+  await choose('Which provider?', 'Claude subscription');
+  // Enter alone says no, and the question comes again.
+  await answer('Pass the login of Claude Code on to https://api.anthropic.com?');
+  await choose('Which provider?', 'Claude subscription');
+  expect(session.notes()).toContain('may limit or close an account');
+  await answer('Pass the login of Claude Code on to https://api.anthropic.com?', 'y');
+  await answer('Where should memories be stored?');
+  await choose('Shall Claude Code use svc from now on?', 'Yes');
+  await answer('Import 1 session', 'n');
+  await answer('Write ');
+  expect(await session.ended).toBe(0);
+  expect(session.config().upstreams).toEqual([
+    {
+      name: 'claude-login',
+      apiStyle: 'anthropic_messages',
+      baseUrl: 'https://api.anthropic.com',
+      auth: 'client',
+    },
+  ]);
+  const settings = readFileSync(join(home, '.claude/settings.json'), 'utf8');
+  expect(settings).toContain('/t/svc_path_');
+  expect(settings).not.toContain('apiKeyHelper');
+  // Nothing restarts the proxy for a login.
+  expect(session.notes()).toMatch(/^Next: svc start --detach, then claude$/m);
+  expect(session.notes()).not.toContain('Imported of');
+});
+
+test('a client whose file cannot be changed is told, the rest is done, and the exit code says so', async () => {
+  const { home, environment } = usedHome(['claude', 'codex']);
+  writeFileSync(join(home, '.claude/settings.json'), '{ // mine\n}');
+  const session = open(home, {
+    ...environment,
+    ANTHROPIC_API_KEY: TYPED_KEY,
+    OPENAI_API_KEY: 'sk-x',
+  });
+  await find('anthropic', 'anthropic \\(\\$ANTHROPIC');
+  await choose('Where is the key of anthropic?', 'From \\$ANTHROPIC_API_KEY');
+  await choose('What now?', 'Keep it as it is');
+  await answer('Where should memories be stored?');
+  await choose('Shall Claude Code use svc from now on?', 'Yes');
+  await answer('Import 1 session', 'n');
+  // Another provider serves another client, which is then offered too.
+  await choose('Write ', 'Add another provider');
+  await choose('What do you want to change?', 'Add or change a provider');
+  await find('openai', 'openai \\(\\$OPENAI');
+  await choose('Where is the key of openai?', 'From \\$OPENAI_API_KEY');
+  await choose('What now?', 'Keep it as it is');
+  await choose('What do you want to change?', 'Nothing more');
+  await choose('Shall Claude Code and Codex use svc from now on?', 'Yes');
+  await answer('Write ');
+  expect(await session.ended).toBe(1);
+  expect(session.notes()).toContain('comments or trailing commas');
+  expect(session.notes()).toContain('Claude Code does not use svc yet.');
+  expect(readFileSync(join(home, '.codex/config.toml'), 'utf8')).toContain(
+    'model_provider = "svc"',
+  );
+  expect(session.notes()).toMatch(/^Next: codex$/m);
+});
