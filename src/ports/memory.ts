@@ -5,6 +5,7 @@ import type {
   SpokenRecord,
   StoredRecord,
 } from '../core/memory/record.ts';
+import type { AgentFacts, RecalledExchange, RecalledSession } from '../core/recall/agent-facts.ts';
 
 export type {
   MemoryRecord,
@@ -13,6 +14,7 @@ export type {
   SpokenRecord,
   StoredRecord,
 } from '../core/memory/record.ts';
+export type { AgentFacts, RecalledExchange, RecalledSession } from '../core/recall/agent-facts.ts';
 
 /**
  * Where memories live. One contract for the embedded store, the hosted service and the fake; the
@@ -89,7 +91,7 @@ export interface MemorySupport {
 
 export interface RecallQuestion {
   readonly space: string;
-  /** Spaces in which the same project was kept before; a memory service does not look there. */
+  /** Spaces in which the same project was kept before. */
   readonly olderSpaces?: readonly string[];
   /** The person's prompt. Secrets are masked already. */
   readonly humanText: string;
@@ -109,44 +111,12 @@ export interface RecallQuestion {
   readonly agent?: AgentFacts;
 }
 
-export interface AgentFacts {
-  /** The key of the session that asks. */
-  readonly conversation: string;
-  /** The branch of the work, '' when unknown. */
-  readonly branch: string;
-  /** From 0 to 1: recall speaks when the prompt's signal is above this share of the project's last. */
-  readonly quietShare: number;
-  /** The token limit of a list of earlier sessions; 0 for no list. */
-  readonly briefTokensMax: number;
-}
-
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
   /** For an agent's question: lines of exchanges, best first; `passages` then are standing instructions. */
   readonly exchanges?: readonly RecalledExchange[];
   /** For an agent's question that asks for a brief: sessions that most likely matter, best first. */
   readonly sessions?: readonly RecalledSession[];
-}
-
-/** The quoted parts of one earlier exchange. */
-export interface RecalledExchange {
-  /** The reference of the answer, or of the request where no answer is held. */
-  readonly ref: string;
-  readonly space: string;
-  readonly client: string;
-  readonly at: number;
-  /** In their order: the sentence of the request, then runs of lines of the answer. */
-  readonly quotes: readonly {
-    readonly role: SpeakerRole;
-    readonly text: string;
-    readonly source?: 'unverified';
-  }[];
-}
-
-/** An earlier session in one line. */
-export interface RecalledSession {
-  readonly at: number;
-  readonly title: string;
 }
 
 /** 'forgotten': a tombstone keeps it out. */

@@ -1,4 +1,5 @@
 import type { MemoryRecord } from '../core/memory/record.ts';
+import type { AgentFacts, RecalledExchange, RecalledSession } from './memory.ts';
 import type { StoredKey } from '../core/service/keys.ts';
 
 /**
@@ -125,6 +126,8 @@ export interface ServiceQuestion {
   readonly space: string;
   /** Searched too, never proven. */
   readonly otherSpaces: readonly string[];
+  /** Spaces in which the same project was kept before: searched as its own. */
+  readonly olderSpaces?: readonly string[];
   /** Undefined: only proofs are asked for. */
   readonly text: string | undefined;
   /** The most recent text before it, with less weight. */
@@ -141,6 +144,8 @@ export interface ServiceQuestion {
   /** Milliseconds since 1970: what is not done by then is left out. */
   readonly deadlineAt: number;
   readonly now: number;
+  /** Set for an agent: it gets lines of whole exchanges, as from the memory port. */
+  readonly agent?: AgentFacts;
 }
 
 export type CoverageState = 'durable' | 'unknown' | 'purged' | 'stale_generation' | 'not_checked';
@@ -185,8 +190,10 @@ export interface ServiceItem {
 
 export interface ServiceAnswer {
   readonly state: SpaceState;
-  /** Best first. */
+  /** Best first; for an agent the standing instructions alone. */
   readonly items: readonly ServiceItem[];
+  readonly exchanges?: readonly RecalledExchange[];
+  readonly sessions?: readonly RecalledSession[];
   /** One for each candidate, in order. */
   readonly coverage: readonly Coverage[];
   /** More would have fitted the question than the budget. */

@@ -2,10 +2,10 @@ import type {
   CoverageEntry,
   MemoryItem,
   Provenance,
-  PurgeReceipt,
   Source,
   StoredObject as WireObject,
 } from '../core/memory-api/contract.ts';
+import type { PurgeReceipt } from '../core/memory-api/purge-contract.ts';
 import type { ContentRecord } from '../core/memory-api/records.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type {

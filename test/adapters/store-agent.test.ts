@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { writeAgentBlock } from '../../src/core/recall/agent-block.ts';
-import type { AgentFacts, RecallAnswer } from '../../src/ports/memory.ts';
+import type { AgentFacts, Memory, RecallAnswer } from '../../src/ports/memory.ts';
 import { referenceOf, shortReference } from '../../src/core/memory/reference.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
+import { startMemoryService } from '../support/memory-service.ts';
 import { recordOf, questionOf, FACTS } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -35,14 +37,45 @@ const parser = exchangeOf(
   'Now let me look.\n\nRoot cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',
 );
 
-async function storeWith(folder = tempFolder()) {
-  const store = openStore(folder);
-  await store.memory.capture(
+async function fill(memory: Memory): Promise<Memory> {
+  await memory.capture(
     FACTS.map((text, at) => recordOf(text, { exchange: at, conversation: `f${at % 7}` })),
     patience(),
   );
-  await store.memory.capture(parser, patience());
+  await memory.capture(parser, patience());
+  return memory;
+}
+
+async function storeWith(folder = tempFolder()) {
+  const store = openStore(folder);
+  await fill(store.memory);
   return store;
+}
+
+interface Opened {
+  readonly memory: Memory;
+  close(): Promise<void>;
+}
+
+async function openService(folder: string): Promise<Opened> {
+  const service = await startMemoryService({ folder });
+  const hosted = openHostedMemory({
+    settings: {
+      kind: 'hosted',
+      baseUrl: service.url,
+      serviceKey: await service.makeKey(),
+      allowPrivate: true,
+    },
+    recallMs: 10_000,
+    folder: tempFolder(),
+    report: () => undefined,
+  });
+  const close = async (): Promise<void> => {
+    await hosted.close();
+    await service.stop();
+  };
+  onTestFinished(close);
+  return { memory: hosted.memory, close };
 }
 
 function quotesOf({ exchanges = [] }: RecallAnswer): string[] {
@@ -51,91 +84,113 @@ function quotesOf({ exchanges = [] }: RecallAnswer): string[] {
 
 const asked = 'the parser still drops a token of the stream, tail or head?';
 
-test("an agent's prompt gets the request and the conclusion of an exchange, under a reference that is found", async () => {
-  const { memory } = await storeWith();
-  const young = Array.from({ length: 25 }, (_, at) => `parser stream token ${at} of LaunchDarkly`);
-  for (const text of young) await memory.recall(questionOf(text, { agent }), patience());
-  const answer = await memory.recall(questionOf(asked, { agent }), patience());
-  const [found] = answer.exchanges ?? [];
-  expect(found?.quotes).toEqual([
-    { role: 'user', text: 'why does the parser drop the last token of a slow stream?' },
-    {
-      role: 'assistant',
-      text: 'Root cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',
-    },
-  ]);
-  const held = await memory.retrieve({ ref: found?.ref ?? '' }, patience());
-  expect(held?.text).toBe(parser[1]?.text);
-  expect(await memory.retrieve({ ref: 'm_aaaaaaaa' }, patience())).toBeUndefined();
-});
+const PLACES = [
+  ['the embedded store', async (folder: string): Promise<Opened> => openStore(folder)],
+  ['a memory service', openService],
+] as const;
 
-test('a new project hears what all projects share', async () => {
-  const { memory } = openStore(tempFolder());
-  const records = parser.map((record) => ({ ...record, space: 'global' }));
-  await memory.capture(records, patience());
-  const answer = await memory.recall(questionOf(asked, { agent, space: 'new' }), patience());
-  expect(quotesOf(answer).join('\n')).toContain('flushTail');
-});
+// One ranking, one quiet gate, one brief: wherever the memories are.
+describe.each(PLACES)('%s', (_place, open) => {
+  test("an agent's prompt gets the request and the conclusion of an exchange, under a reference that is found", async () => {
+    const memory = await fill((await open(tempFolder())).memory);
+    const young = Array.from(
+      { length: 25 },
+      (_, at) => `parser stream token ${at} of LaunchDarkly`,
+    );
+    for (const text of young) await memory.recall(questionOf(text, { agent }), patience());
+    const answer = await memory.recall(questionOf(asked, { agent }), patience());
+    const [found] = answer.exchanges ?? [];
+    expect(found?.quotes).toEqual([
+      { role: 'user', text: 'why does the parser drop the last token of a slow stream?' },
+      {
+        role: 'assistant',
+        text: 'Root cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',
+      },
+    ]);
+    const held = await memory.retrieve({ ref: found?.ref ?? '' }, patience());
+    expect(held?.text).toBe(parser[1]?.text);
+    expect(await memory.retrieve({ ref: 'm_aaaaaaaa' }, patience())).toBeUndefined();
+  });
 
-test('what the request holds is not quoted, nor its exchange', async () => {
-  const { memory } = await storeWith();
-  const excludeDigests = [parser[0]?.digest ?? ''];
-  const answer = await memory.recall(questionOf(asked, { agent, excludeDigests }), patience());
-  expect(quotesOf(answer).join('\n')).not.toContain('flushTail');
-});
+  test('a new project hears what all projects share', async () => {
+    const { memory } = await open(tempFolder());
+    const records = parser.map((record) => ({ ...record, space: 'global' }));
+    await memory.capture(records, patience());
+    const answer = await memory.recall(questionOf(asked, { agent, space: 'new' }), patience());
+    expect(quotesOf(answer).join('\n')).toContain('flushTail');
+  });
 
-test('recall keeps quiet for replies, and for prompts below the share of their project', async () => {
-  const { memory } = await storeWith();
-  const loud = Array.from({ length: 30 }, (_, at) => `${asked} ${at}`);
-  for (const text of loud) await memory.recall(questionOf(text, { agent }), patience());
-  const quiet = { ...agent, quietShare: 0.7, briefTokensMax: 0 };
-  for (const text of ['yes', '9', 'commit', 'Grafana and Vault and a tail']) {
-    const answer = await memory.recall(questionOf(text, { agent: quiet }), patience());
-    expect(answer, text).toEqual({ passages: [], exchanges: [], sessions: [] });
-  }
-});
+  test('what the request holds is not quoted, nor its exchange', async () => {
+    const memory = await fill((await open(tempFolder())).memory);
+    const excludeDigests = [parser[0]?.digest ?? ''];
+    const answer = await memory.recall(questionOf(asked, { agent, excludeDigests }), patience());
+    expect(quotesOf(answer).join('\n')).not.toContain('flushTail');
+  });
 
-test('the share of a project survives a restart', async () => {
-  const folder = tempFolder();
-  const first = await storeWith(folder);
-  const loud = Array.from({ length: 30 }, (_, at) => `${asked} flushTail ${at}`);
-  for (const text of loud) await first.memory.recall(questionOf(text, { agent }), patience());
-  await first.memory.capture([recordOf('one more')], patience());
-  await first.close();
-  const { memory } = openStore(folder);
-  const quiet = { ...agent, quietShare: 0.7 };
-  const answer = await memory.recall(
-    questionOf('LaunchDarkly stream', { agent: quiet }),
-    patience(),
-  );
-  expect(answer.exchanges).toEqual([]);
-});
+  test('recall keeps quiet for replies, and for prompts below the share of their project', async () => {
+    const memory = await fill((await open(tempFolder())).memory);
+    const loud = Array.from({ length: 30 }, (_, at) => `${asked} ${at}`);
+    for (const text of loud) await memory.recall(questionOf(text, { agent }), patience());
+    const quiet = { ...agent, quietShare: 0.7, briefTokensMax: 0 };
+    for (const text of ['yes', '9', 'commit', 'Grafana and Vault and a tail']) {
+      const answer = await memory.recall(questionOf(text, { agent: quiet }), patience());
+      expect(answer, text).toEqual({ passages: [], exchanges: [], sessions: [] });
+    }
+  });
 
-test('a brief names other sessions of the branch by their subject, not the one that asks', async () => {
-  const { memory } = await storeWith();
-  await memory.capture(
-    exchangeOf('now', 'yes', 'Pushed to the remote branch of the parser.'),
-    patience(),
-  );
-  await memory.capture(
-    exchangeOf(
-      'c2',
-      'ok. please move the invoice exporter to streams',
-      'Done, the exporter streams.',
-    ),
-    patience(),
-  );
-  const { sessions = [] } = await memory.recall(questionOf('hello there', { agent }), patience());
-  const titles = sessions.map(({ title }) => title);
-  expect(titles.slice(0, 2).toSorted()).toEqual([
-    'move the invoice exporter to streams',
-    'why does the parser drop the last token of a slow stream?',
-  ]);
-  expect(titles.join('\n')).not.toContain('Pushed');
-  const without = { ...agent, briefTokensMax: 0 };
-  expect(
-    (await memory.recall(questionOf('hello there', { agent: without }), patience())).sessions,
-  ).toEqual([]);
+  test('the share of a project survives a restart', async () => {
+    const folder = tempFolder();
+    const first = await open(folder);
+    await fill(first.memory);
+    const loud = Array.from({ length: 30 }, (_, at) => `${asked} flushTail ${at}`);
+    for (const text of loud) await first.memory.recall(questionOf(text, { agent }), patience());
+    await first.memory.capture([recordOf('one more')], patience());
+    await first.close();
+    const { memory } = await open(folder);
+    const quiet = { ...agent, quietShare: 0.7 };
+    const answer = await memory.recall(
+      questionOf('LaunchDarkly stream', { agent: quiet }),
+      patience(),
+    );
+    expect(answer.exchanges).toEqual([]);
+  });
+
+  test('a brief names other sessions of the branch by their subject, not the one that asks', async () => {
+    const memory = await fill((await open(tempFolder())).memory);
+    await memory.capture(
+      exchangeOf('now', 'yes', 'Pushed to the remote branch of the parser.'),
+      patience(),
+    );
+    await memory.capture(
+      exchangeOf(
+        'c2',
+        'ok. please move the invoice exporter to streams',
+        'Done, the exporter streams.',
+      ),
+      patience(),
+    );
+    const { sessions = [] } = await memory.recall(questionOf('hello there', { agent }), patience());
+    const titles = sessions.map(({ title }) => title);
+    expect(titles.slice(0, 2).toSorted()).toEqual([
+      'move the invoice exporter to streams',
+      'why does the parser drop the last token of a slow stream?',
+    ]);
+    expect(titles.join('\n')).not.toContain('Pushed');
+    const without = { ...agent, briefTokensMax: 0 };
+    expect(
+      (await memory.recall(questionOf('hello there', { agent: without }), patience())).sessions,
+    ).toEqual([]);
+  });
+
+  test('R25: lines and brief come from the spaces that the project had before, and from no other', async () => {
+    const memory = await fill((await open(tempFolder())).memory);
+    const older = questionOf(asked, { agent, space: 'now', olderSpaces: ['project'] });
+    const answer = await memory.recall(older, patience());
+    expect(quotesOf(answer).join('\n')).toContain('flushTail');
+    expect(answer.sessions?.length).toBeGreaterThan(0);
+    const other = await memory.recall(questionOf(asked, { agent, space: 'now' }), patience());
+    expect([quotesOf(other), other.sessions ?? []]).toEqual([[], []]);
+  });
 });
 
 test('R26: a block that quotes a forgotten exchange, or names its session, is emptied', async () => {

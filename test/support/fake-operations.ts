@@ -4,10 +4,10 @@ import {
   type CaptureRequest,
   itemsQuery,
   type MemoryItem,
-  type PurgeRequest,
   type RecallRequest,
   type RetrieveRequest,
 } from '../../src/core/memory-api/contract.ts';
+import { type PurgeRequest } from '../../src/core/memory-api/purge-contract.ts';
 import type { FaultCode } from '../../src/core/memory-api/faults.ts';
 import {
   type ContentRecord,

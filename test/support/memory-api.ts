@@ -109,6 +109,8 @@ export const SAMPLES: Readonly<Record<string, Readonly<Record<string, unknown>>>
     if_generation: generation,
     require_generation: false,
     min_commit_seq: 3,
+    older_spaces: ['project/old-0123456789'],
+    agent: { session_id: 's_02', branch: 'main', quiet_share: 0.65, brief_tokens: 125 },
   },
   RecallResponse: {
     request_id: 'req_1',
@@ -131,6 +133,16 @@ export const SAMPLES: Readonly<Record<string, Readonly<Record<string, unknown>>>
       },
     ],
     hold_until: time,
+    exchanges: [
+      {
+        ref: 'm_aaaaaaaa',
+        space,
+        client: 'claude-code',
+        observed_at: time,
+        quotes: [{ role: 'user', text: said, source: 'unverified' }],
+      },
+    ],
+    sessions: [{ observed_at: time, title: 'Why does the parser stop?' }],
     degraded: null,
   },
   CaptureRequest: {

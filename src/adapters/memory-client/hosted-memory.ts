@@ -1,11 +1,13 @@
 import {
   EXCLUDED_MAX,
+  OLDER_SPACES_MAX,
   QUERY_CHARS_MAX,
   RECALL_ITEMS_MAX,
   RECALL_TOKENS_MAX,
   RECENT_CHARS_MAX,
   CANDIDATES_MAX,
 } from '../../core/memory-api/limits.ts';
+import { exchangeIn, sessionIn, wireAgent } from '../../core/memory-api/agent-recall.ts';
 import type { RecallAnswer as WireAnswer, RecallRequest } from '../../core/memory-api/contract.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
@@ -104,7 +106,8 @@ export class HostedMemory implements Memory {
       identity.notShared();
       return this.#ask(request, signal);
     });
-    const spaces = isShared && identity.mayShare ? [space, GLOBAL_SPACE] : [space];
+    const own = [space, ...(request.older_spaces ?? [])];
+    const spaces = isShared && identity.mayShare ? [...own, GLOBAL_SPACE] : own;
     const held = new Set(question.excludeDigests);
     const passages = answer.items.flatMap((item) => {
       const passage = passageIn(item, spaces);
@@ -112,7 +115,15 @@ export class HostedMemory implements Memory {
       if (passage === undefined) throw malformed();
       return passage.text.trim() === '' || held.has(passage.digest) ? [] : [passage];
     });
-    return { passages };
+    const { exchanges, sessions } = answer;
+    // An older service knows no exchanges, and answers an agent with passages.
+    if (exchanges === undefined) return { passages };
+    if (!exchanges.every((exchange) => spaces.includes(exchange.space))) throw malformed();
+    return {
+      passages,
+      exchanges: exchanges.map(exchangeIn),
+      sessions: sessions?.map(sessionIn) ?? [],
+    };
   }
 
   async capture(
@@ -289,6 +300,7 @@ export class HostedMemory implements Memory {
     const excluded = question.excludeDigests.flatMap(
       (text) => acknowledgements.find(space, text)?.digest ?? [],
     );
+    const older = question.olderSpaces?.filter(isSpace).slice(0, OLDER_SPACES_MAX) ?? [];
     const recent = trimmed(question.assistantText, RECENT_CHARS_MAX);
     return {
       space,
@@ -300,6 +312,8 @@ export class HostedMemory implements Memory {
       max_tokens: Math.min(question.tokensMax, RECALL_TOKENS_MAX),
       max_items: RECALL_ITEMS_MAX,
       kinds: EVERYTHING_BUT_OUTPUTS,
+      ...(older.length === 0 ? {} : { older_spaces: older }),
+      ...(question.agent === undefined ? {} : { agent: wireAgent(question.agent) }),
       ...(excluded.length === 0 ? {} : { exclude_digests: excluded.slice(-EXCLUDED_MAX) }),
     };
   }

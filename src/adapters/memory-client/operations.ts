@@ -5,9 +5,6 @@ import {
   itemsPage,
   type ItemsPage,
   type ItemsQuery,
-  purgeReceipt,
-  type PurgeReceipt,
-  type PurgeRequest,
   recallAnswer,
   type RecallAnswer,
   type RecallRequest,
@@ -17,6 +14,11 @@ import {
   whoAmI,
   type WhoAmI,
 } from '../../core/memory-api/contract.ts';
+import {
+  purgeReceipt,
+  type PurgeReceipt,
+  type PurgeRequest,
+} from '../../core/memory-api/purge-contract.ts';
 import type { ServiceGate } from './gate.ts';
 import type { ServiceCall, ServiceLink } from './service-link.ts';
 

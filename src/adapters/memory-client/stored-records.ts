@@ -1,4 +1,5 @@
-import type { ItemsQuery, MemoryItem, PurgeScope } from '../../core/memory-api/contract.ts';
+import type { ItemsQuery, MemoryItem } from '../../core/memory-api/contract.ts';
+import type { PurgeScope } from '../../core/memory-api/purge-contract.ts';
 import {
   PAGE_MAX,
   PURGE_DIGESTS_MAX,
@@ -6,7 +7,7 @@ import {
   SESSION_CHARS_MAX,
   WORDS_CHARS_MAX,
 } from '../../core/memory-api/limits.ts';
-import { referenceOf } from '../../core/memory/reference.ts';
+import { isShortReference, referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import {
   type ForgetFilter,
@@ -46,6 +47,11 @@ export class StoredRecords {
     key: RecordKey,
     signal: AbortSignal,
   ): Promise<StoredRecord | 'purged' | undefined> {
+    if ('ref' in key && isShortReference(key.ref)) {
+      const [whole, another] = await this.references(key.ref, signal);
+      if (whole === undefined || another !== undefined) return undefined;
+      return this.retrieve({ ref: whole }, signal);
+    }
     const [ref, space] = 'ref' in key ? [key.ref, undefined] : [referenceOf(key.digest), key.space];
     if (!REFERENCE.test(ref) || (space !== undefined && !isSpace(space))) return undefined;
     const { found, purged } = await this.#fetch([ref], space, signal);

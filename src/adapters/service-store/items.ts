@@ -7,6 +7,7 @@ import type {
   ItemKey,
   ObjectKind,
   PageFilter,
+  ServiceAnswer,
   ServiceItem,
   ServiceQuestion,
   ServiceSource,
@@ -14,6 +15,7 @@ import type {
 import type { Database } from '../store/database.ts';
 import { bestPassage, listTerms, quoted, whereOf } from '../store/records.ts';
 import { Search } from '../store/search.ts';
+import type { Signals } from '../store/signals.ts';
 import { type StoredText, textOf } from '../store/text.ts';
 import {
   ORIGIN_COLUMNS,
@@ -46,32 +48,39 @@ const ITEM_COLUMNS = `o.id AS object, t.message, o.kind, o.created_at, r.role, r
 const ITEMS = `FROM records r JOIN object_texts t ON t.record = r.id
   JOIN objects o ON o.id = t.object ${ORIGIN_JOINS}`;
 
+export type FoundItems = Pick<ServiceAnswer, 'exchanges' | 'sessions' | 'isTruncated'> & {
+  readonly items: ServiceItem[];
+};
+
 export class Items {
   readonly #database: Database;
   readonly #search: Search;
 
-  constructor(database: Database) {
+  constructor(database: Database, signals: Signals) {
     this.#database = database;
-    this.#search = new Search(database);
+    this.#search = new Search(database, signals);
   }
 
-  recall(question: ServiceQuestion): { items: ServiceItem[]; isTruncated: boolean } {
-    const { space, text, recent, tokensMax, now, kinds, scoreMin, itemsMax } = question;
+  recall(question: ServiceQuestion): FoundItems {
+    const { space, olderSpaces = [], text, recent, tokensMax, now, agent } = question;
+    const { kinds, scoreMin, itemsMax } = question;
     if (text === undefined) return { items: [], isTruncated: false };
     const asked = {
       space,
+      olderSpaces,
       humanText: text,
       assistantText: recent,
       excludeDigests: this.#textsOf(question),
       tokensMax,
       now,
+      ...(agent === undefined ? {} : { agent }),
     };
-    const { passages } = this.#search.recall(asked, question.otherSpaces);
+    const { passages, ...more } = this.#search.recall(asked, question.otherSpaces);
     const seen = new Map<string, number>();
     const items = passages
       .flatMap((passage) => this.#recalled(passage, seen) ?? [])
       .filter(({ kind, score = 0 }) => (kinds?.includes(kind) ?? true) && score >= scoreMin);
-    return { items: items.slice(0, itemsMax), isTruncated: items.length > itemsMax };
+    return { ...more, items: items.slice(0, itemsMax), isTruncated: items.length > itemsMax };
   }
 
   list(filter: ItemFilter): ServiceItem[] {
@@ -183,7 +192,7 @@ export class Items {
   }
 
   /** Names of the texts of records that the client has in its prompt. */
-  #textsOf({ space, otherSpaces, excludeDigests }: ServiceQuestion): string[] {
+  #textsOf({ space, olderSpaces = [], otherSpaces, excludeDigests }: ServiceQuestion): string[] {
     if (excludeDigests.length === 0) return [];
     return this.#database
       .all<{ digest: string }>(
@@ -192,7 +201,7 @@ export class Items {
          CROSS JOIN objects o ON o.space = s.id AND o.digest = e.value
          JOIN object_texts t ON t.object = o.id JOIN records r ON r.id = t.record`,
         JSON.stringify(excludeDigests),
-        JSON.stringify([space, ...otherSpaces]),
+        JSON.stringify([space, ...olderSpaces, ...otherSpaces]),
       )
       .map(({ digest }) => digest);
   }

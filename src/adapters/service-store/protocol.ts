@@ -1,4 +1,5 @@
 import type { StoredKey } from '../../core/service/keys.ts';
+import type { NewSignal } from '../store/signals.ts';
 import type {
   AnswerKey,
   CaptureBatch,
@@ -30,6 +31,11 @@ export interface UnfinishedPurge {
   readonly space: string;
 }
 
+/** With the signals that are to be written. The worker that answers does not write. */
+export interface FoundAnswer extends ServiceAnswer {
+  readonly signals: readonly NewSignal[];
+}
+
 /** The calls between the main thread and the service store's worker. Spaces and keys of answers carry their tenant: tenant-store.ts. */
 export interface ServiceCalls {
   findKey(keyId: string): StoredKey | undefined;
@@ -39,7 +45,8 @@ export interface ServiceCalls {
   noteKeyUse(input: KeyChange): void;
   spaceState(space: string): SpaceState;
   capture(batch: CaptureBatch): CaptureOutcome;
-  recall(question: ServiceQuestion): ServiceAnswer;
+  recall(question: ServiceQuestion): FoundAnswer;
+  noteSignals(signals: readonly NewSignal[]): void;
   retrieve(question: RetrieveQuestion): RetrieveAnswer;
   listItems(filter: ItemFilter): readonly ServiceItem[];
   findItem(asked: ItemKey): string | undefined;

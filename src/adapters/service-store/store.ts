@@ -15,6 +15,7 @@ import { KeyTable } from './keys.ts';
 import { Objects } from './objects.ts';
 import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
 import { Purges } from './purges.ts';
+import { Signals } from '../store/signals.ts';
 import { Spaces } from './spaces.ts';
 
 /**
@@ -94,7 +95,8 @@ export class WorkerStore {
     const spaces = new Spaces(database);
     const keys = new KeyTable(database);
     const objects = new Objects(database, spaces, this.#options.spaceBytesMax);
-    const items = new Items(database);
+    const signals = new Signals(database);
+    const items = new Items(database, signals);
     const purges = new Purges(database, spaces);
     const answers = new Answers(database);
     return {
@@ -105,7 +107,11 @@ export class WorkerStore {
       noteKeyUse: (given) => keys.noteUse(given),
       spaceState: (space) => spaces.state(space),
       capture: (batch) => objects.capture(batch),
-      recall: (question) => database.snapshot(() => recall({ spaces, objects, items }, question)),
+      recall: (question) => ({
+        ...database.snapshot(() => recall({ spaces, objects, items }, question)),
+        signals: signals.take(),
+      }),
+      noteSignals: (given) => database.unsyncedTransaction(() => signals.write(given)),
       retrieve: (question) => database.snapshot(() => objects.retrieve(question)),
       listItems: (filter) => items.list(filter),
       findItem: (asked) => items.digestOf(asked),

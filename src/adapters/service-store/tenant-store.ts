@@ -42,9 +42,19 @@ export function tenantStore(tenant: string, { read, write }: StoreCalls): Tenant
     recall: async (question, signal) => {
       const space = names.whole(question.space);
       const otherSpaces = question.otherSpaces.map((other) => names.whole(other));
-      const answer = await read('recall', { ...question, space, otherSpaces }, signal);
-      const items = answer.items.map((item) => names.bareItem(item));
-      return { ...answer, state: names.bareState(answer.state), items };
+      const olderSpaces = question.olderSpaces?.map((older) => names.whole(older)) ?? [];
+      const asked = { ...question, space, otherSpaces, olderSpaces };
+      const { signals, exchanges, ...answer } = await read('recall', asked, signal);
+      // Nobody waits for these, and a lost one makes a share of 200 a little less exact.
+      if (signals.length > 0) void write('noteSignals', signals).catch(() => undefined);
+      return {
+        ...answer,
+        state: names.bareState(answer.state),
+        items: answer.items.map((item) => names.bareItem(item)),
+        ...(exchanges === undefined
+          ? {}
+          : { exchanges: exchanges.map((one) => ({ ...one, space: names.bare(one.space) })) }),
+      };
     },
     retrieve: async (question, signal) => {
       const spaces = names.wholeChoice(question.spaces);

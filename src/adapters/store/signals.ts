@@ -1,5 +1,15 @@
+import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { Database } from './database.ts';
+
+/** A prompt of a space that was compared. */
+export interface NewSignal {
+  readonly space: number;
+  readonly signal: number;
+}
+
+/** A service has many spaces: those of the last prompts are remembered, some 2 kB each. */
+const SPACES_MAX = 1000;
 
 /**
  * Records how much the last prompts of each project shared with the memory; a new prompt is
@@ -10,7 +20,7 @@ export class Signals {
   readonly #database: Database;
   /** By the space's id: oldest first. */
   readonly #known = new Map<number, number[]>();
-  readonly #waiting: { readonly space: number; readonly signal: number }[] = [];
+  readonly #waiting: NewSignal[] = [];
   /** By the space's id: the prompt that was counted last. A client that asks again says nothing new. */
   readonly #lastPrompts = new Map<number, string>();
 
@@ -24,16 +34,23 @@ export class Signals {
 
   add(space: number, prompt: string, signal: number): void {
     if (this.#lastPrompts.get(space) === prompt) return;
+    this.#lastPrompts.delete(space);
     this.#lastPrompts.set(space, prompt);
+    forgetOldest(this.#lastPrompts, SPACES_MAX);
     const signals = this.#in(space);
     signals.push(signal);
     if (signals.length > SIGNALS_MAX) signals.shift();
     this.#waiting.push({ space, signal });
   }
 
+  /** The signals that are not written yet. */
+  take(): readonly NewSignal[] {
+    return this.#waiting.splice(0);
+  }
+
   /** Call in a transaction. */
-  write(): void {
-    for (const { space, signal } of this.#waiting.splice(0)) {
+  write(signals = this.take()): void {
+    for (const { space, signal } of signals) {
       this.#database.run(ADD, space, signal, space);
       this.#database.run(FORGET_OLD, space, space);
     }
@@ -46,6 +63,7 @@ export class Signals {
       .all<{ signal: number }>('SELECT signal FROM signals WHERE space = ? ORDER BY number', space)
       .map(({ signal }) => signal);
     this.#known.set(space, read);
+    forgetOldest(this.#known, SPACES_MAX);
     return read;
   }
 }

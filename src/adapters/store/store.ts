@@ -17,7 +17,7 @@ import { type Driver, failureText, loadDriver } from './driver.ts';
 import { isSpoken } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
-import { quoteOf } from '../../core/recall/recall-block.ts';
+import { quotesOfTexts } from '../../core/recall/quotes-of-texts.ts';
 import { databaseFile } from '../files/database-file.ts';
 import { markForgotten } from '../files/marks.ts';
 import { leaveReplaced } from './replaced-file.ts';
@@ -152,16 +152,12 @@ export class Store {
     return outputCount + count;
   }
 
-  /**
-   * Forgets memories that are held elsewhere. This store does not know how they were cut into
-   * quotes, so it compares whole texts.
-   */
+  /** Empties the blocks that quote memories of another store. */
   #forgetPlaced(
     { database, ledger }: Pick<Tables, 'database' | 'ledger'>,
     texts: readonly string[] | 'all',
   ): number {
-    const all = texts === 'all' ? '' : texts.map(quoteOf).join('\0');
-    const isForgotten = (quote: string): boolean => texts === 'all' || all.includes(quote);
+    const isForgotten = texts === 'all' ? () => true : quotesOfTexts(texts);
     const blocks = texts.length === 0 ? 0 : this.#emptyBlocks(ledger, isForgotten);
     if (blocks > 0) database.checkpoint();
     return blocks;

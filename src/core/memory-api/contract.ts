@@ -3,9 +3,10 @@ import {
   CAPTURE_ITEMS_MAX,
   EXCLUDED_MAX,
   ITEM_CHARS_MAX,
+  OLDER_SPACES_MAX,
   PAGE_MAX,
-  PURGE_DIGESTS_MAX,
   QUERY_CHARS_MAX,
+  QUOTES_MAX,
   RECALL_ITEMS_MAX,
   RECALL_TOKENS_MAX,
   RECENT_CHARS_MAX,
@@ -44,6 +45,7 @@ import {
   program,
   reference,
   space,
+  speaker,
   textReference,
 } from './words.ts';
 
@@ -94,6 +96,11 @@ const query = members(
   { recent: listOf(text({ max: RECENT_CHARS_MAX }), { max: 4 }) },
 );
 
+const agentFacts = members(
+  { session_id: name, quiet_share: fraction(0, 1), brief_tokens: integer(0, RECALL_TOKENS_MAX) },
+  { branch },
+);
+
 const recallFields = members(
   { space, max_tokens: integer(0, RECALL_TOKENS_MAX) },
   {
@@ -112,6 +119,8 @@ const recallFields = members(
     if_generation: generation,
     require_generation: flag,
     min_commit_seq: commitSequence,
+    older_spaces: listOf(space, { max: OLDER_SPACES_MAX }),
+    agent: agentFacts,
   },
 );
 export const recallRequest = such(
@@ -172,6 +181,21 @@ const coverageEntry = members(
 );
 export type CoverageEntry = Infer<typeof coverageEntry>;
 
+const recalledExchange = members(
+  {
+    ref: text({ pattern: /^m_[a-z2-7]{4,16}$/ }),
+    space,
+    observed_at: time,
+    quotes: listOf(
+      members({ role: speaker, text: text({ max: ITEM_CHARS_MAX }) }, { source: mark }),
+      { min: 1, max: QUOTES_MAX },
+    ),
+  },
+  { client: program },
+);
+
+const recalledSession = members({ observed_at: time, title: text({ max: RECENT_CHARS_MAX }) }, {});
+
 export const recallAnswer = such(
   members(
     {
@@ -188,6 +212,8 @@ export const recallAnswer = such(
       nonce: hash,
       truncated: flag,
       hold_until: time,
+      exchanges: listOf(recalledExchange, { max: RECALL_ITEMS_MAX }),
+      sessions: listOf(recalledSession, { max: RECALL_ITEMS_MAX }),
       degraded: orNull(oneOf('deadline', 'replica_lag', 'index_rebuilding')),
     },
   ),
@@ -328,7 +354,7 @@ export const itemsQuery = members(
   {
     space,
     kind: itemKind,
-    role: oneOf('user', 'assistant'),
+    role: speaker,
     session_id: name,
     source_id: name,
     refs: listOf(eitherOf(reference, textReference), { max: RETRIEVE_REFS_MAX }),
@@ -340,50 +366,6 @@ export const itemsQuery = members(
   },
 );
 export type ItemsQuery = Infer<typeof itemsQuery>;
-
-// --- purges
-
-const CLOSED = { closed: true } as const;
-const purgeScope = eitherOf(
-  members({ all: oneOf(true) }, {}, CLOSED),
-  eitherOf(
-    members({ digests: listOf(digest, { min: 1, max: PURGE_DIGESTS_MAX }) }, {}, CLOSED),
-    eitherOf(
-      members({ session_id: text({ min: 1, max: 128 }) }, {}, CLOSED),
-      eitherOf(
-        members({ source_id: text({ min: 1, max: 128 }) }, {}, CLOSED),
-        members({ before: time }, {}, CLOSED),
-      ),
-    ),
-  ),
-);
-export type PurgeScope = Infer<typeof purgeScope>;
-
-export const purgeRequest = such(
-  members(
-    { space, scope: purgeScope, confirm: text({ max: 128 }) },
-    { dry_run: flag, reason: text({ max: 500 }) },
-  ),
-  ({ space: named, confirm }) => named === confirm,
-  'must repeat its space in confirm',
-);
-export type PurgeRequest = Infer<typeof purgeRequest>;
-
-export const purgeReceipt = members(
-  {
-    object: oneOf('svc.purge_receipt'),
-    purge_id: text({ pattern: /^prg_[0-9a-z]{26}$/ }),
-    space,
-    scope: purgeScope,
-    state: oneOf('dry_run', 'tombstoned', 'erased'),
-    counts: members({ records: integer(0) }, { items: integer(0), bytes: integer(0) }),
-    generation_before: generation,
-    generation_after: generation,
-    requested_at: time,
-  },
-  { requested_by: name, erased_at: orNull(time) },
-);
-export type PurgeReceipt = Infer<typeof purgeReceipt>;
 
 // --- health
 

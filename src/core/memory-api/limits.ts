@@ -42,6 +42,10 @@ export const FINGERPRINT_CHARS_MAX = 128;
 export const BRANCH_CHARS_MAX = 256;
 export const RECALL_TOKENS_MAX = 8192;
 export const RECALL_ITEMS_MAX = 50;
+/** Spaces in which a project was kept before. */
+export const OLDER_SPACES_MAX = 16;
+/** Parts that are quoted of one exchange. */
+export const QUOTES_MAX = 64;
 
 /** A thousand commits a second for 34 years. */
 export const COMMIT_SEQUENCE_MAX = 2 ** 40;

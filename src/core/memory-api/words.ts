@@ -25,6 +25,7 @@ export const fingerprint = text({ max: FINGERPRINT_CHARS_MAX });
 export const branch = text({ max: BRANCH_CHARS_MAX });
 export const dialect = oneOf(...DIALECTS);
 
+export const speaker = oneOf('user', 'assistant');
 export const mark = oneOf('unverified');
 
 /** "new": the client holds no generation of this space, the current one is meant. */

@@ -112,7 +112,8 @@ function endOf(text: string, chars: number): string {
   return end.slice(1 + (line === -1 ? end.indexOf(' ') : line));
 }
 
-function plainLine(line: string): string {
+/** A line of an answer without its marks of Markdown. */
+export function plainLine(line: string): string {
   return line
     .replace(/^\s*(?:#{1,6}\s+|[-*•]\s+|>\s+|```.*$)/, '')
     .replaceAll('**', '')

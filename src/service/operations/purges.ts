@@ -1,4 +1,4 @@
-import { purgeRequest } from '../../core/memory-api/contract.ts';
+import { purgeRequest } from '../../core/memory-api/purge-contract.ts';
 import { space as spaceShape } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/service/keys.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -16,6 +16,8 @@ import {
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { coverageOf, itemOf } from '../wire.ts';
+import { agentOf, exchangeOf, sessionOf } from '../../core/memory-api/agent-recall.ts';
+import { mayUse } from '../../core/service/keys.ts';
 import { isoTime } from '../../core/memory/times.ts';
 
 /** The contract's default. */
@@ -78,6 +80,9 @@ function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {
     nonce: Buffer.from(asked.nonce ?? '', 'base64url'),
     ifGeneration: asked.if_generation,
     deadlineAt: call.deadlineAt - ANSWER_MS,
+    // svc derived them, nobody named them: those of other people are left out.
+    olderSpaces: (asked.older_spaces ?? []).filter((space) => mayUse(call.key, space)),
+    ...(asked.agent === undefined ? {} : { agent: agentOf(asked.agent) }),
     now: asked.asked_at === undefined ? call.now : Date.parse(asked.asked_at),
   };
 }
@@ -99,6 +104,8 @@ function answerOf(call: Call, asked: RecallRequest, found: ServiceAnswer): Recal
     truncated: found.isTruncated,
     coverage: found.coverage.map((one) => coverageOf(one, found.items)),
     hold_until: isoTime(call.now + HOLD_MS),
+    ...(found.exchanges === undefined ? {} : { exchanges: found.exchanges.map(exchangeOf) }),
+    ...(found.sessions === undefined ? {} : { sessions: found.sessions.map(sessionOf) }),
     degraded: found.isPartial ? 'deadline' : degraded,
   };
 }

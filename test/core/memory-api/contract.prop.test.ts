@@ -4,8 +4,6 @@ import {
   captureAnswer,
   captureRequest,
   itemsPage,
-  purgeReceipt,
-  purgeRequest,
   recallAnswer,
   recallRequest,
   retrieveAnswer,
@@ -13,6 +11,7 @@ import {
   sourcesPage,
   whoAmI,
 } from '../../../src/core/memory-api/contract.ts';
+import { purgeReceipt, purgeRequest } from '../../../src/core/memory-api/purge-contract.ts';
 import { faultBody, FAULTS, faultOf, type FaultCode } from '../../../src/core/memory-api/faults.ts';
 import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
 import { contract, PAGES, SAMPLES, schemaOf } from '../../support/memory-api.ts';

@@ -1,0 +1,44 @@
+import { isoTime } from '../memory/times.ts';
+import type { AgentFacts, RecalledExchange, RecalledSession } from '../recall/agent-facts.ts';
+import type { RecallAnswer, RecallRequest } from './contract.ts';
+import { BRANCH_CHARS_MAX, SESSION_CHARS_MAX } from './limits.ts';
+
+/** Recall for an agent in the form of the memory API, and back. */
+
+type WireAgent = NonNullable<RecallRequest['agent']>;
+type WireExchange = NonNullable<RecallAnswer['exchanges']>[number];
+type WireSession = NonNullable<RecallAnswer['sessions']>[number];
+
+export function wireAgent(agent: AgentFacts): WireAgent {
+  return {
+    session_id: agent.conversation.slice(0, SESSION_CHARS_MAX),
+    branch: agent.branch.slice(0, BRANCH_CHARS_MAX),
+    quiet_share: agent.quietShare,
+    brief_tokens: agent.briefTokensMax,
+  };
+}
+
+export function agentOf({ session_id, branch = '', ...agent }: WireAgent): AgentFacts {
+  const { quiet_share: quietShare, brief_tokens: briefTokensMax } = agent;
+  return { conversation: session_id, branch, quietShare, briefTokensMax };
+}
+
+export function exchangeOf({ at, ...exchange }: RecalledExchange): WireExchange {
+  return { ...exchange, observed_at: isoTime(at) };
+}
+
+export function exchangeIn({
+  observed_at,
+  client = '',
+  ...exchange
+}: WireExchange): RecalledExchange {
+  return { ...exchange, client, at: Date.parse(observed_at) };
+}
+
+export function sessionOf({ at, title }: RecalledSession): WireSession {
+  return { observed_at: isoTime(at), title };
+}
+
+export function sessionIn({ observed_at, title }: WireSession): RecalledSession {
+  return { at: Date.parse(observed_at), title };
+}

@@ -1,0 +1,35 @@
+import type { SpeakerRole } from '../memory/record.ts';
+
+/** The facts of an agent that recall needs, and its answer beside passages. */
+
+export interface AgentFacts {
+  /** The key of the session that asks. */
+  readonly conversation: string;
+  /** The branch of the work, '' when unknown. */
+  readonly branch: string;
+  /** From 0 to 1: recall speaks when the prompt's signal is above this share of the project's last. */
+  readonly quietShare: number;
+  /** The token limit of a list of earlier sessions; 0 for no list. */
+  readonly briefTokensMax: number;
+}
+
+/** The quoted parts of one earlier exchange. */
+export interface RecalledExchange {
+  /** The reference of the answer, or of the request where no answer is held. */
+  readonly ref: string;
+  readonly space: string;
+  readonly client: string;
+  readonly at: number;
+  /** In their order: the sentence of the request, then runs of lines of the answer. */
+  readonly quotes: readonly {
+    readonly role: SpeakerRole;
+    readonly text: string;
+    readonly source?: 'unverified';
+  }[];
+}
+
+/** An earlier session in one line. */
+export interface RecalledSession {
+  readonly at: number;
+  readonly title: string;
+}
