@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig, type Options } from 'tsup';
 
@@ -12,7 +14,21 @@ const withoutHttp2: NonNullable<Options['esbuildPlugins']>[number] = {
   },
 };
 
+/** The same in every bundle, and for the same sources and packages. */
+function buildDigest(): string {
+  const hash = createHash('sha256');
+  const source = join(import.meta.dirname, 'src');
+  const names = readdirSync(source, { recursive: true, encoding: 'utf8' });
+  const files = names.filter((name) => /\.(?:ts|cjs|json)$/.test(name)).toSorted();
+  for (const name of files) hash.update(`${name}\n`).update(readFileSync(join(source, name)));
+  return hash
+    .update(readFileSync(join(import.meta.dirname, 'package.json')))
+    .digest('base64url')
+    .slice(0, 12);
+}
+
 const common: Options = {
+  define: { SVC_BUILD: JSON.stringify(buildDigest()) },
   platform: 'node',
   target: 'node20',
   minify: true,

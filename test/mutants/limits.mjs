@@ -6,6 +6,13 @@ const SLICES = 'test/proxy/slices.test.ts';
 /** As in list.mjs. */
 export const LIMITS = [
   {
+    name: 'a proxy of another build is ended in the middle of an answer',
+    file: 'src/cli/proxy/other-build.ts',
+    from: 'if (open > 0) {',
+    to: 'if (open > 99) {',
+    test: 'test/cli/other-build.test.ts',
+  },
+  {
     name: 'a body takes room that is not there',
     file: 'src/http/byte-budget.ts',
     from: 'if (bytes <= this.#free) resolve(',

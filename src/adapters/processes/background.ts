@@ -24,6 +24,9 @@ export interface BackgroundStart {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+/** Tells the process that svc may end it and start another one in its place. */
+export const DETACHED = 'SVC_DETACHED';
+
 /** Problems only are logged: this holds thousands of them. The next start begins anew. */
 const LOG_BYTES_MAX = 1024 * 1024;
 
@@ -38,7 +41,7 @@ export function startBackground({ command, dataFolder, environment }: Background
     const child = spawn(process.execPath, [...command], {
       // Not the folder of the caller: it would be kept busy, and a project must not steer svc (T5).
       cwd: dataFolder,
-      env: { ...environment },
+      env: { ...environment, [DETACHED]: '1' },
       stdio: ['ignore', log, log],
       detached: true,
       windowsHide: true,

@@ -1,6 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import { PROXY_FLAG_NAMES, type ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
 import { ensurePrivateFolder } from '../files/private-folder.ts';
 import { isAlive } from './processes.ts';
@@ -20,14 +21,25 @@ export interface RunFile {
   readonly startedAt: number;
   /** Names of upstreams that refused svc's key last. */
   readonly refusedKeys?: readonly string[];
+  /** The code that it runs; absent in files of older releases. */
+  readonly build?: string;
+  /** The program that it was started as. */
+  readonly script?: string;
+  /** svc started it in the background, and so may start another one in its place. */
+  readonly isDetached?: boolean;
+  /** The settings that it was given on its command line. */
+  readonly flags?: ProxyFlags;
 }
 
 /** The names that a configuration may give to upstreams. */
 const UPSTREAM = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 const NAME = /^proxy-(\d{1,10})\.json$/;
-/** A file is 120 bytes, and up to 40 more for each refused key. */
-const BYTES_MAX = 4096;
+/** A file is 400 bytes, more for a long path, and up to 40 more for each refused key. */
+const BYTES_MAX = 8192;
+const BUILD_FORM = /^[\w-]{1,40}$/;
+/** The longest is a mode or an address. */
+const FLAG = /^[\w.:-]{1,40}$/;
 /** More files than this on one folder are leftovers of dead processes. */
 const FILES_MAX = 100;
 
@@ -72,7 +84,8 @@ async function readRunFile(path: string): Promise<RunFile | undefined> {
 }
 
 function parseRunFile(value: unknown): RunFile | undefined {
-  const { pid, host, port, version, startedAt, refusedKeys } = asRecord(value);
+  const fields = asRecord(value);
+  const { pid, host, port, version, startedAt, refusedKeys, build, script, isDetached } = fields;
   const isHost = host === '127.0.0.1' || host === '::1';
   const isPort = Number.isInteger(port) && Number(port) > 0 && Number(port) <= 65_535;
   const isVersion = typeof version === 'string' && /^[\w.+-]{1,40}$/.test(version);
@@ -86,7 +99,20 @@ function parseRunFile(value: unknown): RunFile | undefined {
     version,
     startedAt: Number(startedAt),
     ...(names.length === 0 ? {} : { refusedKeys: names.filter((name) => UPSTREAM.test(name)) }),
+    ...(typeof build === 'string' && BUILD_FORM.test(build) ? { build } : {}),
+    ...(typeof script === 'string' ? { script } : {}),
+    ...(isDetached === true ? { isDetached } : {}),
+    ...flagsIn(fields['flags']),
   };
+}
+
+function flagsIn(value: unknown): Pick<RunFile, 'flags'> {
+  const given = asRecord(value);
+  const flags = PROXY_FLAG_NAMES.flatMap((name) => {
+    const text = given[name];
+    return typeof text === 'string' && FLAG.test(text) ? [[name, text] as const] : [];
+  });
+  return flags.length === 0 ? {} : { flags: Object.fromEntries(flags) };
 }
 
 function pathOf(folder: string, pid: number): string {

@@ -4,6 +4,7 @@ import { FileError } from '../../adapters/files/file-error.ts';
 import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
+import { BUILD } from '../../core/version.ts';
 
 /**
  * Where the proxy listens now. That is the configured port, unless only a proxy with another one runs:
@@ -22,6 +23,26 @@ export async function runningAccess(
     if (pid === run.pid) return { ...access, host: run.host, port: run.port };
   }
   return access.port === 0 ? undefined : access;
+}
+
+/**
+ * Whether an older build of the same program listens there, which svc may replace. Another installation
+ * keeps its proxy: two that are in use would otherwise end each other's again and again.
+ */
+export async function runsOtherBuild(
+  { host, port }: Access,
+  environment: Environment,
+  script: string,
+): Promise<boolean> {
+  const runs = await runsOf(environment);
+  return runs.some(
+    (run) =>
+      run.host === host &&
+      run.port === port &&
+      run.isDetached === true &&
+      run.script === script &&
+      run.build !== BUILD,
+  );
 }
 
 /** No proxies where the data folder is unknown: then only the configuration is left. */

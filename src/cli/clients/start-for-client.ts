@@ -20,7 +20,7 @@ export async function startForClient(
   { environment, terminal }: CommandContext,
   script: string,
 ): Promise<void> {
-  if (await isListening(access)) return;
+  if ((await isListening(access)) && !(await isOutdated(access, environment, script))) return;
   const child = spawn(process.execPath, [script, 'start', '--detach', '--quiet'], {
     env: { ...environment },
     // stdout belongs to the token alone.
@@ -43,6 +43,16 @@ export async function startForClient(
     'The proxy does not run, and could not be started for this client.',
     'The reason is above. See more with: svc start, svc doctor',
   );
+}
+
+/** An older build of this very program serves: `svc start --detach` puts this one in its place. */
+async function isOutdated(
+  access: Access,
+  environment: CommandContext['environment'],
+  script: string,
+): Promise<boolean> {
+  const { runsOtherBuild } = await import('./running-access.ts');
+  return runsOtherBuild(access, environment, script);
 }
 
 function isListening({ host, port }: Access): Promise<boolean> {

@@ -7,6 +7,9 @@ import type { StatusOptions, StopOptions } from '../proxy/status.ts';
 import type { TopOptions } from '../requests/top.ts';
 import type { UnitOptions, UnitParts } from '../proxy/unit.ts';
 
+/** A person waits so long for answers that an older build of svc has not finished. */
+const PATIENCE_MS = 10_000;
+
 /** Declares the commands around the running proxy. */
 export function addProxyCommands(program: Command, context: CommandContext, finish: Finish): void {
   addStart(program, context, finish);
@@ -41,7 +44,8 @@ on when the client has ended: stop it with svc stop.`,
       const { runClient } = await import('../proxy/run.ts');
       // The first -- ends svc's own options; a second one is the client's.
       const args = given[0] === '--' ? given.slice(1) : given;
-      finish(await runClient({ client, args }, context, { script: scriptPath() }));
+      const parts = { script: scriptPath(), patienceMs: PATIENCE_MS };
+      finish(await runClient({ client, args }, context, parts));
     });
 }
 

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { isAlive } from '../../adapters/processes/processes.ts';
 import { listRunFiles, removeRunFile, type RunFile } from '../../adapters/processes/run-files.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 
@@ -6,16 +8,10 @@ import type { Access } from '../../core/settings/config-schema.ts';
  * The proxies that run on this configuration. A proxy is ours only after it has proven that it
  * holds the local token. svc sends nothing, and no signal, to any other process.
  */
-export interface OwnProxy {
-  readonly pid: number;
-  readonly host: string;
-  readonly port: number;
-  /** Unknown where the process left no file in this data folder. */
+export interface OwnProxy
+  extends Pick<RunFile, 'pid' | 'host' | 'port'>, Partial<Omit<RunFile, 'pid' | 'host' | 'port'>> {
+  /** Unknown, as all that only the file says, where the process left no file in this data folder. */
   readonly version?: string;
-  /** Milliseconds since 1970. */
-  readonly startedAt?: number;
-  /** Names of upstreams that refused svc's key last. */
-  readonly refusedKeys?: readonly string[];
 }
 
 export interface Proxies {
@@ -46,4 +42,20 @@ export async function findProxies(dataFolder: string, access: Access): Promise<P
   }
   const configured = own.filter((proxy) => proxy.port === port);
   return { own: [...configured, ...own.filter((proxy) => proxy.port !== port)], unproven };
+}
+
+// Open answers are waited for: proxy.drainMs is 10 s by default, and a process ends within one more.
+const STOP_MS = 15_000;
+const POLL_MS = 25;
+
+/** True when it has ended. Only for a proxy that has proven to be ours. */
+export async function stopProxy({ pid }: OwnProxy): Promise<boolean> {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch {
+    // It has ended since it answered, or belongs to another user.
+  }
+  const deadline = performance.now() + STOP_MS;
+  while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
+  return !isAlive(pid);
 }

@@ -8,6 +8,7 @@ import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { configError } from '../setup/load-config.ts';
+import { endOtherBuild } from './other-build.ts';
 import { findProxies, type OwnProxy } from './own-proxies.ts';
 import { prepareConfig } from './start.ts';
 
@@ -16,6 +17,8 @@ import { prepareConfig } from './start.ts';
 export interface ProxyProcess {
   /** The script that this very program was started with. */
   readonly script: string;
+  /** How long a proxy of another build may take to finish its answers. */
+  readonly patienceMs?: number;
 }
 
 export interface EnsuredProxy {
@@ -44,10 +47,21 @@ export async function ensureProxy(
   const { localToken } = access;
   const folder = dataFolder(environment);
   const [running] = (await findProxies(folder, access)).own.filter(wanted(flags, access));
-  if (running !== undefined) return { proxy: running, localToken, isNew: false };
-  const command = [parts.script, 'start', '--quiet', ...asArguments(flags)];
+  if (running !== undefined) {
+    const question = { proxy: running, localToken, patienceMs: parts.patienceMs ?? 0 };
+    const hasEnded = await endOtherBuild(question, context);
+    if (!hasEnded) return { proxy: running, localToken, isNew: false };
+  }
+  // In the place of an older one it does as that one was told.
+  const command = [
+    parts.script,
+    'start',
+    '--quiet',
+    ...asArguments({ ...running?.flags, ...flags }),
+  ];
   const background = startBackground({ command, dataFolder: folder, environment });
-  const proxy = await untilServing(background, folder, access);
+  const next = running?.flags === undefined ? access : { ...access, port: running.port };
+  const proxy = await untilServing(background, folder, next);
   background.release();
   if (proxy !== undefined) return { proxy, localToken, isNew: proxy.pid === background.pid };
   throw startError(background, logFile(folder));

@@ -2,11 +2,12 @@ import { type ConfigFile, readConfigFile, repairModes } from '../../adapters/fil
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { watchConfig } from '../../adapters/files/config-watch.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { DETACHED } from '../../adapters/processes/background.ts';
 import { removeRunFile, writeRunFile } from '../../adapters/processes/run-files.ts';
 import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { upstreamsFromEnvironment } from '../../core/settings/config-draft.ts';
 import type { Settings } from '../../core/settings/settings.ts';
-import { VERSION } from '../../core/version.ts';
+import { BUILD, VERSION } from '../../core/version.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import type { RunningProxy, startProxy } from '../compose.ts';
@@ -61,7 +62,17 @@ export async function start(
   });
   const watch = followConfig({ file, settings, options, proxy, refused }, context);
   const { host, port } = proxy;
-  const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
+  const run = {
+    pid: process.pid,
+    host,
+    port,
+    version: VERSION,
+    startedAt: Date.now(),
+    build: BUILD,
+    script: process.argv[1] ?? '',
+    isDetached: environment[DETACHED] === '1',
+    flags: options.flags,
+  };
   noteRefused = () => {
     for (const name of refused.names) terminal.warn(refusedKeyText(name));
     // `svc status` reads it there. It is a hint, so a folder that cannot be written is no failure.

@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { isAlive } from '../../adapters/processes/processes.ts';
 import { removeRunFile } from '../../adapters/processes/run-files.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
 import { urlOf } from '../addresses.ts';
@@ -12,7 +10,8 @@ import { loadAccess } from '../setup/load-config.ts';
 import { wrapped } from '../text-table.ts';
 import { lateCaptures } from './late-captures.ts';
 import { refusedKeyText } from './refused-keys.ts';
-import { findProxies, type OwnProxy, type Proxies } from './own-proxies.ts';
+import { isOtherBuild, otherBuildText } from './other-build.ts';
+import { findProxies, type OwnProxy, type Proxies, stopProxy } from './own-proxies.ts';
 
 /** `svc status` and `svc stop`: the proxies of this configuration, each asked before it is named. */
 
@@ -41,6 +40,11 @@ export async function status(options: StatusOptions, context: CommandContext): P
       `Process ${pid} (port ${port}) does not answer as a proxy of this configuration.`,
     );
   }
+  for (const proxy of own.filter(isOtherBuild)) {
+    const fix =
+      proxy.isDetached === true ? 'svc run restarts it.' : 'Restart it where it was started.';
+    terminal.warn(`${otherBuildText(proxy)} ${fix}`);
+  }
   for (const name of own.flatMap(({ refusedKeys = [] }) => refusedKeys)) {
     terminal.warn(refusedKeyText(name));
   }
@@ -52,10 +56,6 @@ export async function status(options: StatusOptions, context: CommandContext): P
   }
   return own.length > 0 ? 0 : 1;
 }
-
-// Open answers are waited for: proxy.drainMs is 10 s by default, and a process ends within one more.
-const STOP_MS = 15_000;
-const POLL_MS = 25;
 
 /** Ends when they have ended. A process that has not proven to be ours is never sent a signal. */
 export async function stop(options: StopOptions, context: CommandContext): Promise<ExitCode> {
@@ -75,7 +75,7 @@ export async function stop(options: StopOptions, context: CommandContext): Promi
     terminal.note(`svc is not running${where}.`);
     return unproven.length === 0 ? 0 : 1;
   }
-  const ends = await Promise.all(chosen.map((proxy) => stopProcess(proxy)));
+  const ends = await Promise.all(chosen.map((proxy) => stopProxy(proxy)));
   for (const [index, proxy] of chosen.entries()) {
     if (ends[index] !== true) continue;
     await removeRunFile(dataFolder(environment), proxy.pid);
@@ -87,17 +87,6 @@ export async function stop(options: StopOptions, context: CommandContext): Promi
     `Process ${open.pid} has not ended yet: it may be finishing answers.`,
     'Look again with: svc status',
   );
-}
-
-async function stopProcess({ pid }: OwnProxy): Promise<boolean> {
-  try {
-    process.kill(pid, 'SIGTERM');
-  } catch {
-    // It has ended since it answered, or belongs to another user.
-  }
-  const deadline = performance.now() + STOP_MS;
-  while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
-  return !isAlive(pid);
 }
 
 async function proxiesOf({ environment }: CommandContext): Promise<Proxies> {
