@@ -11,7 +11,7 @@ import type {
 import type { FoundEntries } from '../ledger/found-entries.ts';
 import type { Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
-import { NEWEST_FORM, type StubForm } from './stubs.ts';
+import { NEWEST_FORM, STUB_FORMS, type StubForm } from './stubs.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 import type { Measure } from './window.ts';
 
@@ -72,23 +72,39 @@ export function isWholeAgain(batches: readonly LeftOut[]): boolean {
   return batches.includes('nothing');
 }
 
-/** The outputs that these batches left out, with the form of their stubs. */
+/**
+ * The outputs that these batches left out, with the form of their stubs. Each mark is read once, and
+ * each output is looked up once, however many batches there are.
+ */
 export function repeatedOutputs(
   outputs: readonly ToolOutput[],
   batches: readonly LeftOut[],
 ): ReadonlyMap<ToolOutput, StubForm> {
+  const marked = marksOf(batches);
   const repeated = new Map<ToolOutput, StubForm>();
+  for (const output of outputs) {
+    const ends = marked.get(shortDigest(output));
+    // Left out twice, the first words count: those of the older form.
+    const form = STUB_FORMS.find((known) => output.item < (ends?.[known] ?? 0));
+    if (form !== undefined) repeated.set(output, form);
+  }
+  return repeated;
+}
+
+/** By form: the item before which the outputs with a mark were left out. */
+type BatchEnds = Partial<Record<StubForm, number>>;
+
+function marksOf(batches: readonly LeftOut[]): ReadonlyMap<string, BatchEnds> {
+  const marked = new Map<string, BatchEnds>();
   for (const batch of batches) {
     if (batch === 'nothing') continue;
     const form = knownForm(batch.stubForm);
-    const known = new Set(batch.marks);
-    for (const output of outputs) {
-      const isIn = output.item < batch.before && known.has(shortDigest(output));
-      // Left out twice, the first words count: those of the older form.
-      if (isIn && form <= (repeated.get(output) ?? form)) repeated.set(output, form);
+    for (const mark of batch.marks) {
+      const ends = marked.get(mark) ?? {};
+      marked.set(mark, { ...ends, [form]: Math.max(ends[form] ?? 0, batch.before) });
     }
   }
-  return repeated;
+  return marked;
 }
 
 /** A later release may have written a form that this one does not know. */

@@ -213,10 +213,12 @@ function markReferred(
 
 function readCalls({ bytes, dialect }: RequestView, item: Item): readonly ItemCall[] {
   const value = asRecord(parseJson(bytes, item)?.value);
+  // Of two calls with one id, the first names the tool.
+  const tools = new Map(item.toolCalls.toReversed().map(({ id, name }) => [id, name]));
   return dialectOf(dialect)
     .callArguments(value)
     .map(([id, args]) => {
-      const tool = item.toolCalls.find((call) => call.id === id)?.name ?? '';
+      const tool = tools.get(id) ?? '';
       const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
       const fields = asRecord(typeof args === 'string' ? parseText(args) : args);
       const prints = filesPrinted(commandIn(fields));

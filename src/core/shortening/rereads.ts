@@ -1,6 +1,6 @@
 import { type ItemCall, type ItemTools, readItemTools, type ToolOutput } from './outputs.ts';
 import { referenceOf } from '../memory/reference.ts';
-import { isSameFile } from './shell-reads.ts';
+import { FileNames } from './shell-reads.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /**
@@ -32,11 +32,10 @@ export function countRereads(
   if (reading.length + naming.length === 0) return NO_REREADS;
   const refs = new Set(reading.length === 0 ? [] : elided.map(({ digest }) => referenceOf(digest)));
   const ids = new Set(elided.map(({ callId }) => callId));
-  const gone = naming.length === 0 ? [] : callsWith(view.items, ids, toolsOf);
-  const readsAgain = (call: ItemCall): boolean => gone.some((earlier) => readSame(call, earlier));
+  const gone = new GoneReads(naming.length === 0 ? [] : callsWith(view.items, ids, toolsOf));
   return {
     outputs: reading.filter(({ references }) => references.some((ref) => refs.has(ref))).length,
-    files: naming.filter((call) => !ids.has(call.id) && readsAgain(call)).length,
+    files: naming.filter((call) => !ids.has(call.id) && gone.hasSameAs(call)).length,
   };
 }
 
@@ -45,10 +44,27 @@ type ToolsOf = (item: Item) => ItemTools;
 /** Tools that give a file's text and do not change it, by the names that clients have for them. */
 const READING_TOOL = /read|view|open/i;
 
-function readSame(one: ItemCall, other: ItemCall): boolean {
-  if (one.path !== '' && one.path === other.path && one.tool === other.tool) return true;
-  const files = filesRead(other);
-  return filesRead(one).some((file) => files.some((earlier) => isSameFile(file, earlier)));
+/** The calls whose outputs are left out, found by what they read. */
+class GoneReads {
+  readonly #byTool = new Set<string>();
+  readonly #files = new FileNames();
+
+  constructor(calls: readonly ItemCall[]) {
+    for (const call of calls) {
+      if (call.path !== '') this.#byTool.add(placeOf(call));
+      for (const file of filesRead(call)) this.#files.add(file);
+    }
+  }
+
+  /** The same place with the same tool, or the same file with any tool that reads. */
+  hasSameAs(call: ItemCall): boolean {
+    if (call.path !== '' && this.#byTool.has(placeOf(call))) return true;
+    return filesRead(call).some((file) => this.#files.has(file));
+  }
+}
+
+function placeOf({ tool, path }: ItemCall): string {
+  return `${tool}\0${path}`;
 }
 
 function filesRead({ tool, path, prints }: ItemCall): readonly string[] {

@@ -39,10 +39,47 @@ function unquoted(word: string): string {
   return /^['"]/.test(word) ? word.slice(1, -1) : word;
 }
 
-/** Whether both names can be the same file: one may be relative to an unknown folder. */
-export function isSameFile(one: string, other: string): boolean {
-  const [short = '', long = ''] = [one, other]
-    .map((path) => path.replace(/^\.\//, ''))
-    .toSorted((first, second) => first.length - second.length);
-  return short !== '' && (short === long || (!short.startsWith('/') && long.endsWith(`/${short}`)));
+/** A longer name is no file's: Linux allows 4,096 bytes, and no other system allows more. */
+const PATH_CHARS_MAX = 4_096;
+
+/**
+ * The names of files, of which some may be relative to an unknown folder. A relative name can be every
+ * file whose name ends with it, so each name is found by all its endings: a look-up takes as many steps
+ * as the name has folders, however many names there are.
+ */
+export class FileNames {
+  readonly #whole = new Set<string>();
+  readonly #endings = new Set<string>();
+
+  add(path: string): void {
+    const name = nameOf(path);
+    if (name === '') return;
+    this.#whole.add(name);
+    for (const ending of endingsOf(name)) this.#endings.add(ending);
+  }
+
+  /** Whether the name can be one of the files. */
+  has(path: string): boolean {
+    const name = nameOf(path);
+    if (name === '') return false;
+    return (
+      this.#whole.has(name) ||
+      this.#endings.has(name) ||
+      endingsOf(name).some((ending) => this.#whole.has(ending))
+    );
+  }
+}
+
+function nameOf(path: string): string {
+  return path.length > PATH_CHARS_MAX ? '' : path.replace(/^\.\//, '');
+}
+
+/** What stands behind each slash. An ending that begins with a slash is a name from the root: another file. */
+function endingsOf(name: string): readonly string[] {
+  const endings: string[] = [];
+  for (let at = name.indexOf('/'); at !== -1; at = name.indexOf('/', at + 1)) {
+    const ending = name.slice(at + 1);
+    if (ending !== '' && !ending.startsWith('/')) endings.push(ending);
+  }
+  return endings;
 }

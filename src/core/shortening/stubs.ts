@@ -43,6 +43,8 @@ export interface StubFacts {
  * the text is long, and a command that reads a part.
  */
 export type StubForm = 1 | 2;
+/** The oldest first. */
+export const STUB_FORMS: readonly StubForm[] = [1, 2];
 export const NEWEST_FORM: StubForm = 2;
 
 export function gistOf(text: string): Gist {
