@@ -13,6 +13,11 @@ import { withinDeadline } from './memory-deadline.ts';
 
 /** Bodies that waiting work may hold on to: as much as the views of recent bodies. */
 const BYTES_MAX = 24 * 1024 * 1024;
+/**
+ * A person's agents work on a few conversations at once, and a later request offers the work of its
+ * conversation again. Without this bound, thousands of short ones wait on a proxy that is never idle.
+ */
+const CONVERSATIONS_MAX = 128;
 /** Pieces take some 10 ms: on a busy proxy this is 1 % of a core. */
 const PATIENCE_MS = 1_000;
 
@@ -107,7 +112,8 @@ export class BackgroundQueue {
     if (work.times === 0) return;
     this.#put(key, work);
     for (const oldest of this.#waiting.keys()) {
-      if (this.#bytes <= BYTES_MAX || oldest === key) break;
+      const isWithin = this.#bytes <= BYTES_MAX && this.#waiting.size <= CONVERSATIONS_MAX;
+      if (isWithin || oldest === key) break;
       this.#take(oldest);
     }
     this.#plan();

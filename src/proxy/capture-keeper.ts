@@ -24,6 +24,17 @@ export class CaptureKeeper {
     this.#dependencies = dependencies;
   }
 
+  /** Whether keepHistory may find something to keep. It is cheap, and is asked at every request. */
+  hasHistory(reading: Reading): boolean {
+    const { items } = reading.view;
+    const last = items[(items.at(-1)?.soFar.exchange.start ?? 0) - 1];
+    if (last === undefined || reading.identity.kind !== 'main') return false;
+    // A system message alone is no exchange.
+    const { hasHuman, isAnswered } = last.soFar.exchange;
+    const isExchange = hasHuman || isAnswered;
+    return isExchange && !this.#keptOf(reading).keptHistories.has(last.fingerprint);
+  }
+
   /**
    * The newest finished exchange that stands in the request but was never seen happening: its session
    * began before svc did. False when there is none left; unchanged history costs nothing after that.
@@ -36,7 +47,7 @@ export class CaptureKeeper {
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
     // This fingerprint, of the item before the newest exchange, identifies the whole history.
     const history = items[end - 1]?.fingerprint;
-    if (reading.identity.kind !== 'main' || history === undefined) return false;
+    if (history === undefined || !this.hasHistory(reading)) return false;
     while (end > 0 && !keptHistories.has(items[end - 1]?.fingerprint ?? '')) {
       const { start, number } = items[end - 1]?.soFar.exchange ?? NOWHERE;
       const id = items[start]?.fingerprint ?? '';

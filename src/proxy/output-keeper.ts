@@ -15,9 +15,10 @@ import type { Reading } from './read-request.ts';
 
 // The memory's own queue is bounded; a capture that takes longer than this is given up.
 const KEEP_MS = 10_000;
-// Outputs whose fate is known, by tenant, space and digest: some weeks of work, 100 bytes each. They are
-// kept for the whole process, because a fork of a conversation holds the same outputs.
-const KNOWN_MAX = 50_000;
+// Outputs whose fate is known, by tenant, space and digest: some days of work, 200 bytes each. They are
+// kept for the whole process, because a fork of a conversation holds the same outputs. The memory is
+// asked again about one that is forgotten here.
+const KNOWN_MAX = 10_000;
 
 export class OutputKeeper {
   readonly #memory: Memory;

@@ -118,3 +118,11 @@ test('of many conversations the latest wait, as far as their bodies have room', 
   await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(done).toEqual(['c', 'd', 'e', 'f']);
 });
+
+test('however small the bodies, no more than 128 conversations wait', async () => {
+  const names = Array.from({ length: 200 }, (_, at) => `c${at}`);
+  const { done, add } = open(Object.fromEntries(names.map((name) => [name, 1])));
+  for (const name of names) add(name, 1);
+  await vi.advanceTimersByTimeAsync(300 * STEP_MS);
+  expect(done).toEqual(names.slice(-128));
+});

@@ -11,8 +11,13 @@ import { entryOf, type LedgerRow, rowFrom, rowOf } from './ledger-row.ts';
  * Nothing here fails towards the request: without an entry the request is only a little dearer.
  */
 
-/** An entry is about 2 kB with its block, so at most 40 MB; most blocks are empty or short. */
-const ENTRIES_MAX = 20_000;
+/**
+ * An entry is about 2 kB with its block, so at most 16 MB; most blocks are empty or short. A prompt has
+ * two or three: the entries of 16 conversations of 150 prompts fit.
+ */
+const ENTRIES_MAX = 8_000;
+/** A key takes 200 bytes. One long conversation asks for two or three keys of each of its prompts. */
+const ABSENT_MAX = 20_000;
 const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * How long "no entry" is believed. In a tool loop a request comes every few seconds and must not
@@ -168,7 +173,7 @@ export class JournalLedger implements Ledger {
       this.#absent.set(key, until);
     }
     // Once and not for each key: to look for the oldest entry passes all that were deleted before it.
-    forgetOldest(this.#absent, ENTRIES_MAX);
+    forgetOldest(this.#absent, ABSENT_MAX);
     forgetOldest(this.#rows, ENTRIES_MAX);
     return true;
   }

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
+import { Conversations } from '../../src/proxy/conversations.ts';
+import { type Reading, readRequest } from '../../src/proxy/read-request.ts';
+import { DIALECTS, requestWith, said, type WireItem } from '../support/dialect-wire.ts';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
+
+const ASKED = said('user', 'On which port does the staging database listen?');
+const HISTORY = [ASKED, said('assistant', 'On port 6431.'), said('user', 'And its twin?')];
+
+function open(dialect: Dialect) {
+  let generation = 0;
+  const conversations = new Conversations();
+  const keeper = new CaptureKeeper({
+    blockKey: 'key',
+    clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
+    outbox: { waiting: 0, keep: () => true, flush: async () => undefined },
+    ledger: {
+      generation: () => generation,
+      find: async () => new FoundEntries([]),
+      record: async () => undefined,
+    },
+  });
+  const read = (items: readonly WireItem[], headers: readonly string[] = []): Reading => {
+    const reading = readRequest(conversations, {
+      id: 'r',
+      route: { kind: 'model', dialect },
+      method: 'POST',
+      target: '/v1/messages',
+      headers: ['session-id', 's', ...headers],
+      body: Buffer.from(JSON.stringify(requestWith(dialect, items))),
+      startedAt: 0,
+    });
+    if (reading === undefined) throw new Error('not read');
+    return reading;
+  };
+  const forget = (): void => {
+    generation += 1;
+  };
+  return { keeper, read, forget };
+}
+
+test.each(DIALECTS)('%s: a conversation that begins has no history to keep', (dialect) => {
+  const { keeper, read } = open(dialect);
+  expect(keeper.hasHistory(read([ASKED]))).toBe(false);
+});
+
+test.each(DIALECTS)('%s: history is there until it is kept, or forgotten', async (dialect) => {
+  const { keeper, read, forget } = open(dialect);
+  const reading = read(HISTORY);
+  expect(keeper.hasHistory(reading)).toBe(true);
+  expect(await keeper.keepHistory(reading, [])).toBe(true);
+  expect(keeper.hasHistory(reading)).toBe(true);
+  // oxlint-disable-next-line no-await-in-loop -- One exchange after the other.
+  while (await keeper.keepHistory(reading, []));
+  expect(keeper.hasHistory(read(HISTORY))).toBe(false);
+  const later = [...HISTORY, said('assistant', 'Port 7431.'), said('user', 'Thanks. Since when?')];
+  expect(keeper.hasHistory(read(later))).toBe(true);
+  forget();
+  expect(keeper.hasHistory(read(HISTORY))).toBe(true);
+});
