@@ -213,7 +213,7 @@ function markReferred(
 
 function readCalls({ bytes, dialect }: RequestView, item: Item): readonly ItemCall[] {
   const value = asRecord(parseJson(bytes, item)?.value);
-  // Of two calls with one id, the first names the tool.
+  // When two calls share an id, the first names the tool.
   const tools = new Map(item.toolCalls.toReversed().map(({ id, name }) => [id, name]));
   return dialectOf(dialect)
     .callArguments(value)

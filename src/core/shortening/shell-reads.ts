@@ -74,7 +74,7 @@ function nameOf(path: string): string {
   return path.length > PATH_CHARS_MAX ? '' : path.replace(/^\.\//, '');
 }
 
-/** What stands behind each slash. An ending that begins with a slash is a name from the root: another file. */
+/** The parts behind each slash. An ending that begins with a slash is a name from the root: another file. */
 function endingsOf(name: string): readonly string[] {
   const endings: string[] = [];
   for (let at = name.indexOf('/'); at !== -1; at = name.indexOf('/', at + 1)) {
