@@ -1,6 +1,6 @@
 import type { MemoryRecord } from '../core/memory/record.ts';
 import type { AgentFacts, RecalledExchange, RecalledSession } from './memory.ts';
-import type { StoredKey } from '../core/service/keys.ts';
+import type { Caller, ServiceControl, TenantControl } from './control-store.ts';
 
 /**
  * The store of the memory service. One implementation is a SQLite file; nothing here says so, so
@@ -10,11 +10,11 @@ import type { StoredKey } from '../core/service/keys.ts';
  * Every method may fail with MemoryError ('timeout' when its signal fires, 'unavailable'
  * otherwise). Outcomes that the contract expects are values, not errors.
  */
-export interface ServiceStore {
+export interface ServiceStore extends ServiceControl {
   /** One tenant's part of the store. Nothing of another tenant is found, changed or counted by it. */
   of(tenant: string): TenantStore;
   /** The one look-up that no tenant binds: the key says which tenant calls. */
-  findKey(keyId: string, signal: AbortSignal): Promise<StoredKey | undefined>;
+  findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
   /** Purges that a crash left half done, of every tenant. */
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
   health(): Promise<ServiceStoreHealth>;
@@ -22,15 +22,7 @@ export interface ServiceStore {
 }
 
 /** Keys, spaces, records and purges of one tenant. A record arrives checked: its digest is that of its bytes. */
-export interface TenantStore {
-  /** The key is of this tenant, whatever it says. */
-  addKey(key: Omit<StoredKey, 'tenant'>): Promise<void>;
-  /** Oldest first. */
-  listKeys(): Promise<readonly StoredKey[]>;
-  /** False when there is no such key, or it is revoked already. */
-  revokeKey(keyId: string, at: number): Promise<boolean>;
-  noteKeyUse(keyId: string, at: number): Promise<void>;
-
+export interface TenantStore extends TenantControl {
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
   /** All or nothing, on disk and recalled by the next question when it resolves. */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;

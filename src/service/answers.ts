@@ -11,12 +11,12 @@ import type { ServiceFault } from './fault.ts';
 const EVERY = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
 export function answerReply(outgoing: ServerResponse, reply: Reply, requestId: string): number {
-  const { body, contentType = 'application/json', headers = {} } = reply;
+  const { status = 200, body, contentType = 'application/json', headers = {} } = reply;
   const length = Buffer.byteLength(body);
-  outgoing.writeHead(200, {
+  outgoing.writeHead(status, {
     ...EVERY,
-    'content-type': contentType,
-    'content-length': length,
+    // An answer without content has neither a type nor a length.
+    ...(status === 204 ? {} : { 'content-type': contentType, 'content-length': length }),
     'x-svc-request-id': requestId,
     ...headers,
   });

@@ -1,12 +1,19 @@
-import { parseServiceKey } from '../core/memory-api/service-key.ts';
-import { hashKey, refuseKey, type StoredKey } from '../core/service/keys.ts';
+import { createHmac } from 'node:crypto';
+import type { FaultCode } from '../core/memory-api/faults.ts';
+import { parseServiceKey, type TokenPrefix } from '../core/memory-api/service-key.ts';
+import { refuseAdmin } from '../core/service/admins.ts';
+import { hashKey, refuseKey } from '../core/service/keys.ts';
+import { addressBlock } from '../core/service/rates.ts';
+import type { Caller } from '../ports/control-store.ts';
 import { FailureGuard } from './buckets.ts';
+import type { ConsoleActor } from './console/console-call.ts';
 import { ServiceFault } from './fault.ts';
 import type { ServiceParts } from './parts.ts';
 
 /**
- * Finds the caller by the key. The key is looked up at every call, so a revoked one stops at once,
- * also when another process revoked it; that costs one indexed read.
+ * Finds the caller by the key, or the admin by the token. Both are looked up at every call, so a
+ * revoked one stops at once, also when another process revoked it; that costs one indexed read. A
+ * key is never good where a token is asked for, nor the other way round.
  */
 
 /** People look at the time of use in `keys list`; a write for every call would be wasted. */
@@ -18,6 +25,12 @@ export interface Credentials {
   readonly address: string;
 }
 
+interface Presented {
+  readonly publicId: string;
+  readonly hash: string;
+  readonly address: string;
+}
+
 export class Authenticator {
   readonly #parts: ServiceParts;
   readonly #failures = new FailureGuard();
@@ -26,14 +39,50 @@ export class Authenticator {
     this.#parts = parts;
   }
 
+  /** Throws ServiceFault AUTH_*, TENANT_SUSPENDED or RATE_LIMIT_EXCEEDED. */
+  async admit(credentials: Credentials, signal: AbortSignal): Promise<Caller> {
+    const { clock, store } = this.#parts;
+    const presented = this.#read(credentials, 'svc_live');
+    const caller = await store.findCaller(presented.publicId, signal);
+    const now = clock.now();
+    this.#judge(presented, refuseKey(caller?.key, presented.hash, now));
+    if (caller === undefined) throw refusal('AUTH_INVALID');
+    const { key, tenant } = caller;
+    if (tenant.status === 'deleted') throw refusal('AUTH_REVOKED');
+    if (tenant.status === 'suspended') {
+      throw new ServiceFault('TENANT_SUSPENDED', 'The tenant of this key is suspended.');
+    }
+    if (now - (key.usedAt ?? 0) > USE_NOTED_MS) {
+      // A hint for people: the call does not wait for it, and does not fail with it.
+      store
+        .of(key.tenant)
+        .noteKeyUse(key.keyId, now)
+        .catch(() => undefined);
+    }
+    return caller;
+  }
+
   /** Throws ServiceFault AUTH_* or RATE_LIMIT_EXCEEDED. */
-  async admit(credentials: Credentials, signal: AbortSignal): Promise<StoredKey> {
+  async admitAdmin(credentials: Credentials, signal: AbortSignal): Promise<ConsoleActor> {
     const { clock, pepper, store } = this.#parts;
+    const presented = this.#read(credentials, 'svc_admin');
+    const admin = await store.findAdmin(presented.publicId, signal);
+    const now = clock.now();
+    this.#judge(presented, refuseAdmin(admin, presented.hash, now));
+    if (admin === undefined) throw refusal('AUTH_INVALID');
+    if (now - (admin.usedAt ?? 0) > USE_NOTED_MS) {
+      store.noteAdminUse(admin.adminId, now).catch(() => undefined);
+    }
+    const { adminId: id, role, tenant } = admin;
+    return { type: 'admin', id, role, tenant, ipHash: hashAddress(pepper, credentials.address) };
+  }
+
+  #read(credentials: Credentials, prefix: TokenPrefix): Presented {
+    const { clock, pepper } = this.#parts;
     const { address } = credentials;
-    const presented = presentedKey(credentials);
-    const parsed = presented === undefined ? undefined : parseServiceKey(presented);
-    const hash =
-      parsed === undefined || presented === undefined ? undefined : hashKey(pepper, presented);
+    const text = presentedKey(credentials);
+    const parsed = text === undefined ? undefined : parseServiceKey(text, prefix);
+    const hash = parsed === undefined || text === undefined ? undefined : hashKey(pepper, text);
     const wait = this.#failures.waitMs(address, hash, clock.monotonic());
     if (wait > 0) {
       const message = 'Too many wrong keys came from this address.';
@@ -41,38 +90,37 @@ export class Authenticator {
     }
     if (parsed === undefined || hash === undefined) {
       this.#failures.failed(address, hash, clock.monotonic());
-      const code = presented === undefined ? 'AUTH_MISSING' : 'AUTH_INVALID';
-      throw new ServiceFault(code, MESSAGES[code]);
+      throw refusal(text === undefined ? 'AUTH_MISSING' : 'AUTH_INVALID', prefix);
     }
-    const stored = await store.findKey(parsed.publicId, signal);
-    const now = clock.now();
-    const refusal = refuseKey(stored, hash, now);
-    if (refusal !== undefined || stored === undefined) {
-      this.#failures.failed(address, hash, clock.monotonic());
-      throw new ServiceFault(refusal ?? 'AUTH_INVALID', messageOf(refusal));
+    return { publicId: parsed.publicId, hash, address };
+  }
+
+  #judge({ address, hash }: Presented, code: FaultCode | undefined): void {
+    if (code === undefined) {
+      this.#failures.passed(hash);
+      return;
     }
-    this.#failures.passed(hash);
-    if (now - (stored.usedAt ?? 0) > USE_NOTED_MS) {
-      // A hint for people: the call does not wait for it, and does not fail with it.
-      store
-        .of(stored.tenant)
-        .noteKeyUse(stored.keyId, now)
-        .catch(() => undefined);
-    }
-    return stored;
+    this.#failures.failed(address, hash, this.#parts.clock.monotonic());
+    throw refusal(code);
   }
 }
 
-const MESSAGES = {
-  AUTH_MISSING: 'No key came with the call. Send Authorization: Bearer svc_live_…',
+const MESSAGES: Readonly<Partial<Record<FaultCode, string>>> = {
   AUTH_INVALID: 'The key is unknown or mistyped.',
   AUTH_REVOKED: 'The key was revoked.',
   AUTH_EXPIRED: 'The key has expired.',
-} as const;
+  AUTH_STALE: 'The key was rotated, and the time in which the old one worked is over.',
+};
 
-function messageOf(code: string | undefined): string {
-  if (code === 'AUTH_REVOKED') return MESSAGES.AUTH_REVOKED;
-  return code === 'AUTH_EXPIRED' ? MESSAGES.AUTH_EXPIRED : MESSAGES.AUTH_INVALID;
+function refusal(code: FaultCode, prefix: TokenPrefix = 'svc_live'): ServiceFault {
+  const missing = `No key came with the call. Send Authorization: Bearer ${prefix}_…`;
+  return new ServiceFault(code, MESSAGES[code] ?? missing);
+}
+
+/** Shows in the audit that two calls came from one sender, and never from where. */
+function hashAddress(pepper: Uint8Array, address: string): string {
+  const hash = createHmac('sha256', pepper).update(`address|${addressBlock(address)}`);
+  return hash.digest('base64url').slice(0, 16);
 }
 
 /** Either header will do; two that differ are no key. */

@@ -24,6 +24,8 @@ export interface Call {
 }
 
 export interface Reply {
+  /** 200 when undefined. */
+  readonly status?: number;
   readonly body: string;
   /** JSON when undefined. */
   readonly contentType?: string;
@@ -79,13 +81,16 @@ export function replyJson(value: unknown): Reply {
 
 /** Throws ServiceFault INVALID_JSON or INVALID_REQUEST. */
 export function readBody<Value>({ body }: Call, shape: Shape<Value>): Value {
-  let value: unknown;
+  return readValue(parseBody(body), shape);
+}
+
+/** Throws ServiceFault INVALID_JSON. */
+export function parseBody(body: Buffer | undefined): unknown {
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     throw new ServiceFault('INVALID_JSON', 'The body is not JSON in UTF-8.');
   }
-  return readValue(value, shape);
 }
 
 export function readValue<Value>(value: unknown, shape: Shape<Value>): Value {

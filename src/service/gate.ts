@@ -29,6 +29,8 @@ const ONCE = [
   'expect',
   'idempotency-key',
   'x-svc-deadline-ms',
+  'x-svc-tenant',
+  'if-match',
 ];
 
 export function readHead(given: {

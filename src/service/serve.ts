@@ -1,15 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ProxyError } from '../core/errors.ts';
 import { headerOf } from '../core/http/header-rules.ts';
+import { CONSOLE_START } from '../core/service/console-routes.ts';
 import { findRoute, healthPath, type ServiceRoute } from '../core/service/routes.ts';
 import { describeFault } from '../http/faults.ts';
 import { dropBody } from '../http/connections.ts';
 import { readBody } from '../http/body.ts';
 import { MemoryError } from '../ports/memory.ts';
 import { answerFault, answerReply } from './answers.ts';
-import { Authenticator } from './authenticator.ts';
+import { Authenticator, type Credentials } from './authenticator.ts';
 import { Buckets } from './buckets.ts';
-import { type Operation, type Reply, type ServiceState, SpaceStates } from './call.ts';
+import { type Operation, parseBody, type Reply, type ServiceState, SpaceStates } from './call.ts';
+import { admitRoute, runConsole } from './console/console.ts';
+import type { ConsoleReply } from './console/console-call.ts';
 import { ServiceFault } from './fault.ts';
 import { type CallHead, deadlineOf, expectBody, HEADERS_MAX, readHead, tooLarge } from './gate.ts';
 import { HealthCheck } from './health.ts';
@@ -114,9 +117,30 @@ export class CallServer {
       return { status: outgoing.statusCode, bytesOut };
     }
     if (this.#isStopping) throw new ServiceFault('SHUTTING_DOWN', 'The service is stopping.');
-    const reply = await this.#run(story, head);
+    const reply = head.path.startsWith(CONSOLE_START)
+      ? await this.#runConsole(story, head)
+      : await this.#run(story, head);
     const bytesOut = reply === undefined ? 0 : answerReply(outgoing, reply, requestId);
-    return { status: reply === undefined ? CLIENT_GONE : 200, bytesOut };
+    return { status: reply === undefined ? CLIENT_GONE : outgoing.statusCode, bytesOut };
+  }
+
+  /** Undefined when the client went before its body was whole. */
+  async #runConsole(story: Story, head: CallHead): Promise<Reply | undefined> {
+    const signal = AbortSignal.timeout(deadlineOf(head.headers));
+    const credentials = this.#credentialsOf(story.incoming, head);
+    const actor = await this.#authenticator.admitAdmin(credentials, signal);
+    story.keyId = actor.id;
+    const path = head.path.slice(CONSOLE_START.length);
+    const { route } = admitRoute({ method: head.method, path }, actor);
+    story.operation = route.operation;
+    const body = await this.#receive(story, head, route);
+    if (body === 'gone' || story.outgoing.destroyed) return undefined;
+    const { method, query, headers } = head;
+    const parsed = body === undefined ? {} : parseBody(body);
+    const tenant = headerOf(headers, 'x-svc-tenant');
+    return consoleReply(
+      await runConsole(this.#parts, { method, path, query, tenant, body: parsed }, actor),
+    );
   }
 
   /** Undefined when the client went before its body was whole. */
@@ -125,14 +149,8 @@ export class CallServer {
     const now = this.#parts.clock.now();
     const ms = deadlineOf(head.headers);
     const signal = AbortSignal.timeout(ms);
-    const key = await this.#authenticator.admit(
-      {
-        authorization: headerOf(head.headers, 'authorization'),
-        apiKey: headerOf(head.headers, 'x-api-key'),
-        address: this.#addressOf(incoming),
-      },
-      signal,
-    );
+    const credentials = this.#credentialsOf(incoming, head);
+    const { key } = await this.#authenticator.admit(credentials, signal);
     story.keyId = key.keyId;
     const { route, parameter } = this.#routeOf(head);
     story.operation = route.operation;
@@ -157,6 +175,14 @@ export class CallServer {
     return OPERATIONS[route.operation](call, this.#state);
   }
 
+  #credentialsOf(incoming: IncomingMessage, { headers }: CallHead): Credentials {
+    return {
+      authorization: headerOf(headers, 'authorization'),
+      apiKey: headerOf(headers, 'x-api-key'),
+      address: this.#addressOf(incoming),
+    };
+  }
+
   #routeOf({ method, path }: CallHead): { route: ServiceRoute; parameter: string } {
     const found = findRoute(method, path);
     if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
@@ -175,7 +201,7 @@ export class CallServer {
   async #receive(
     story: Story,
     { headers }: CallHead,
-    { bodyBytesMax }: ServiceRoute,
+    { bodyBytesMax }: Pick<ServiceRoute, 'bodyBytesMax'>,
   ): Promise<Buffer | undefined | 'gone'> {
     const { incoming, outgoing } = story;
     const expected = expectBody(headers, bodyBytesMax);
@@ -235,10 +261,22 @@ export class CallServer {
   }
 }
 
+function consoleReply({ status, body }: ConsoleReply): Reply {
+  return { status, body: body === undefined ? '' : JSON.stringify(body) };
+}
+
 /** For the log only: the client hung up before it was answered. */
 const CLIENT_GONE = 499;
 
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'OPTIONS']);
+const METHODS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PATCH',
+  'DELETE',
+  'PUT',
+  'OPTIONS',
+]);
 
 function faultFor(thrown: unknown): ServiceFault {
   if (thrown instanceof ServiceFault) return thrown;

@@ -9,6 +9,8 @@ import {
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { NO_LIMITS } from '../../src/core/service/plans.ts';
+import { addKeyTo, addTenant, noteOfTest, revokeKeyOf } from '../support/service-control.ts';
 import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -104,15 +106,27 @@ test('a restore brings the records back in a new epoch, and keeps what was there
   expect(readdirSync(folder).filter((name) => name.startsWith('restoring'))).toEqual([]);
 });
 
-test('a restore brings back neither a revoked key nor what was purged since', async () => {
+test('a restore brings back neither a revoked key, a rotated secret nor what was purged since', async () => {
   const folder = tempFolder();
   const store = open(folder, { serves: true });
   const key = { keyId: 'abcdefghijkl', name: 'k', hash: 'h', scopes: [], createdAt: 1 };
-  await store.of('default').addKey(key);
+  const other = { ...key, keyId: 'rotatedlater' };
+  await addKeyTo(store.of('default'), key);
+  await addKeyTo(store.of('default'), other);
+  await addTenant(store, 'acme');
+  const admin = { adminId: 'o', name: 'o', role: 'operator', hash: 'h', createdAt: 1 } as const;
+  await store.apply({ what: 'admin.add', admin }, noteOfTest('admin.created'));
   await keep(store, 'kept', 'to be forgotten');
   const file = join(tempFolder(), 'backup.db');
   await backUpService(folder, file);
-  await store.of('default').revokeKey(key.keyId, 5);
+  await revokeKeyOf(store.of('default'), key.keyId, 5);
+  const rotation = { hash: 'new', at: 7, graceMs: 0 };
+  const rotate = { what: 'key.rotate', keyId: other.keyId, rotation } as const;
+  await store.of('default').apply(rotate, noteOfTest('key.rotated'));
+  const revoke = { what: 'admin.revoke', adminId: 'o', tenant: undefined, at: 8 } as const;
+  await store.apply(revoke, noteOfTest('admin.revoked'));
+  const suspend = { what: 'tenant.set', tenantId: 'acme', status: 'suspended' } as const;
+  await store.apply(suspend, noteOfTest('tenant.suspended'));
   const { digest } = objectOf('to be forgotten');
   const order = {
     purgeId: `prg_${'2'.repeat(26)}`,
@@ -126,9 +140,14 @@ test('a restore brings back neither a revoked key nor what was purged since', as
   while (!(await store.of('default').continuePurge(order.purgeId, 2000)));
   await store.close();
   const facts = await restoreService(folder, file, 3000);
-  expect(facts.carried).toEqual({ revoked: 1, purged: 1 });
+  expect(facts.carried).toEqual({ revoked: 2, purged: 1 });
   const again = open(folder, { serves: true });
-  expect(await again.findKey(key.keyId, patience())).toMatchObject({ revokedAt: 5 });
+  expect(await again.findCaller(key.keyId, patience())).toMatchObject({ key: { revokedAt: 5 } });
+  expect(await again.findCaller(other.keyId, patience())).toMatchObject({
+    key: { hash: 'new', retired: [{ hash: 'h', until: 7 }] },
+  });
+  expect(await again.findAdmin('o', patience())).toMatchObject({ revokedAt: 8 });
+  expect(await again.findTenant('acme')).toMatchObject({ status: 'suspended' });
   expect(await listed(again)).toEqual(['kept']);
   expect((await keep(again, 'to be forgotten')).results).toEqual(['purged']);
   expect(readFileSync(join(folder, 'service.db')).includes('to be forgotten')).toBe(false);
@@ -239,7 +258,7 @@ test('a file from before there were tenants opens as the tenant default, whole',
   const folder = tempFolder();
   const before = open(folder, { serves: true });
   await keep(before, 'an old fact', 'another one');
-  await before.of('default').addKey({ ...KEY, keyId: 'old', createdAt: 1 });
+  await addKeyTo(before.of('default'), { ...KEY, keyId: 'old', createdAt: 1 });
   const asked = { keyId: 'old', idempotencyKey: 'batch-01' };
   const answer = { requestHash: 'h', body: '{}', at: Date.now() };
   await before.of('default').keepAnswer(asked, answer);
@@ -257,7 +276,10 @@ test('a file from before there were tenants opens as the tenant default, whole',
   while (!(await tenant.continuePurge(purgeId, 3)));
   expect(await listed(store)).toEqual(['an old fact']);
   expect((await keep(store, 'another one')).results).toEqual(['purged']);
-  expect(await store.findKey('old', patience())).toMatchObject({ tenant: 'default' });
+  expect(await store.findCaller('old', patience())).toMatchObject({
+    key: { tenant: 'default' },
+    tenant: { status: 'active', plan: 'self-hosted', limits: NO_LIMITS },
+  });
   expect(await tenant.findAnswer(asked, patience())).toEqual(answer);
 });
 
@@ -265,6 +287,15 @@ const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
 
 const BACK_TO_VERSION_1 = `
 CREATE INDEX records_by_space_and_time ON records(space, at);
+DROP TABLE audit;
+DROP TABLE admins;
+DROP TABLE tenants;
+DROP TABLE plans;
+ALTER TABLE service_keys DROP COLUMN retired;
+ALTER TABLE service_keys DROP COLUMN rotated_at;
+ALTER TABLE service_keys DROP COLUMN allowed_models;
+ALTER TABLE service_keys DROP COLUMN tokens_per_day;
+ALTER TABLE service_keys DROP COLUMN tokens_per_month;
 DROP INDEX service_keys_by_tenant;
 ALTER TABLE service_keys DROP COLUMN tenant;
 UPDATE spaces SET name = substr(name, 9);

@@ -7,6 +7,7 @@ import { promptOf } from '../support/dialect-wire.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
 import { type KeyOptions, keyIdOf, startMemoryService } from '../support/memory-service.ts';
+import { revokeKeyOf } from '../support/service-control.ts';
 import { type ServerProcess, startProxyProcess } from '../support/proxy-process.ts';
 import { type RecordingProvider, startRecordingProvider } from '../support/story.ts';
 
@@ -85,7 +86,7 @@ test('what one home said is recalled in the other; what the key may not, nobody 
   const tangerine = await ask(one, 'What is the vault code, tangerine or not?');
   expect(tangerine.state).toBe('empty');
   // Revoked: at once, and the proxy goes on without memory.
-  await service.store.of('default').revokeKey(keyIdOf(full), Date.now());
+  await revokeKeyOf(service.store.of('default'), keyIdOf(full), Date.now());
   await vi.waitFor(
     async () => {
       const answer = await ask(one, QUESTION);

@@ -204,3 +204,75 @@ test.each([
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toContain(told);
 });
+
+test(
+  'tenants, plans, admins and keys are managed from the folder and over HTTP alike',
+  { timeout: 120_000 },
+  async () => {
+    const home = await homeWithService();
+    const run = async (args: readonly string[], env: Record<string, string> = {}) => {
+      const { code, stdout, stderr } = await runCli(['service', ...args], { home, env });
+      return { code, stdout: stdout.trim(), stderr };
+    };
+    expect((await run(['plans', 'create', 'small', '--limit', 'keys=1'])).code).toBe(0);
+    expect((await run(['tenants', 'create', 'acme', '--plan', 'small'])).code).toBe(0);
+    expect((await run(['plans', 'list'])).stdout).toContain('small  keys=1');
+    expect((await run(['tenants', 'list'])).stdout).toMatch(/^acme +acme +active +small$/m);
+    const token = (await run(['admins', 'create', '--role', 'admin', '--tenant', 'acme'])).stdout;
+    const service = await runService(home);
+    const far = ['--url', service.url];
+    const withToken = { SVC_ADMIN_TOKEN: token };
+    const key = (await run(['keys', 'create', '--name', 'ci', ...far], withToken)).stdout;
+    const ask = async () => (await callService(service.url, '/v1/svc/whoami', { key })).json;
+    expect(await ask()).toMatchObject({ tenant_id: 'acme', key: { name: 'ci' } });
+    const over = await run(['keys', 'create', ...far], withToken);
+    expect([over.code, over.stderr]).toEqual([1, expect.stringContaining('PLAN_LIMIT_REACHED')]);
+    const id = keyIdOf(key);
+    const rotated = await run(['keys', 'rotate', id, '--grace', '0', '--tenant', 'acme']);
+    expect(rotated.stdout).toMatch(new RegExp(`^svc_live_${id}_`));
+    expect((await ask()).error.code).toBe('AUTH_STALE');
+    const listed = JSON.parse((await run(['keys', 'list', '--json', ...far], withToken)).stdout);
+    expect(listed).toMatchObject([{ keyId: id, state: 'active' }]);
+    const foreign = await run(['tenants', 'list', ...far], withToken);
+    expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining('SCOPE_DENIED')]);
+    const audit = (await run(['audit', '--tenant', 'acme'])).stdout;
+    expect(audit).toMatch(/key\.rotated +key \w{12} +by cli cli$/m);
+    expect(audit).toMatch(new RegExp(`key\\.created +key ${id} +by admin ${keyIdOf(token)}$`, 'm'));
+    expect((await run(['tenants', 'suspend', 'acme'])).code).toBe(0);
+    const again = await callService(service.url, '/v1/svc/whoami', { key: rotated.stdout });
+    expect(again.json.error.code).toBe('TENANT_SUSPENDED');
+    expect((await run(['admins', 'revoke', keyIdOf(token)])).code).toBe(0);
+    const gone = await run(['keys', 'list', ...far], withToken);
+    expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('AUTH_REVOKED')]);
+    expect([audit, over.stderr, gone.stderr].join()).not.toContain(token.split('_')[3]);
+  },
+);
+
+test('a token goes to no plain address but this machine, and is never on a command line', async () => {
+  const home = await homeWithService();
+  const run = (args: string[], env: Record<string, string> = {}) =>
+    runCli(['service', 'keys', ...args], { home, env });
+  const plain = await run(['list', '--url', 'http://svc.example.com'], { SVC_ADMIN_TOKEN: 'x' });
+  expect([plain.code, plain.stderr]).toEqual([2, expect.stringContaining('may be sent')]);
+  const none = await run(['list', '--url', 'https://localhost:1']);
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('SVC_ADMIN_TOKEN')]);
+  const away = await run(['list', '--url', 'https://localhost:1'], { SVC_ADMIN_TOKEN: 'CANARY-9' });
+  expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('gave no answer')]);
+  expect(away.stderr).not.toContain('CANARY-9');
+  for (const wrong of [
+    ['rotate', 'x'],
+    ['rotate', 'abcdefghijkl', '--grace', '8d'],
+  ]) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect((await run(wrong)).code).toBe(2);
+  }
+});
+
+test('init makes the token of an operator, which manages the service over HTTP', async () => {
+  const home = tempFolder();
+  const made = await runCli(['service', 'init', '--json'], { home });
+  const { operatorToken } = JSON.parse(made.stdout);
+  const service = await runService(home);
+  const session = await callService(service.url, '/v1/svc/console/session', { key: operatorToken });
+  expect(session.json).toMatchObject({ actor: { role: 'operator', tenant_id: null } });
+});

@@ -29,8 +29,8 @@ export const TENANTS = [
   {
     name: 'keys of every tenant are listed',
     file: KEYS,
-    from: "'SELECT * FROM service_keys WHERE tenant = ? ORDER BY",
-    to: "'SELECT * FROM service_keys WHERE ? IS NOT NULL ORDER BY",
+    from: '`SELECT * FROM service_keys WHERE tenant = ?1 AND (created_at, id) > (',
+    to: '`SELECT * FROM service_keys WHERE ?1 IS NOT NULL AND (created_at, id) > (',
     test: SUITE,
   },
   {
@@ -38,6 +38,41 @@ export const TENANTS = [
     file: KEYS,
     from: '      WHERE tenant = ? AND id = ? AND revoked_at IS NULL`;',
     to: '      WHERE ? IS NOT NULL AND id = ? AND revoked_at IS NULL`;',
+    test: SUITE,
+  },
+  {
+    name: 'the secret before a rotation never gets stale',
+    file: 'src/core/service/keys.ts',
+    from: 'now < retired.until',
+    to: 'now < Infinity',
+    test: 'test/core/service/keys.prop.test.ts',
+  },
+  {
+    name: 'a live key opens the console',
+    file: 'src/service/authenticator.ts',
+    from: "this.#read(credentials, 'svc_admin');",
+    to: "this.#read(credentials, 'svc_live');",
+    test: 'test/service/console.test.ts',
+  },
+  {
+    name: 'a viewer may change things',
+    file: 'src/service/console/console.ts',
+    from: '  if (includesRole(actor.role, role)) return found;\n',
+    to: '  if (role !== undefined) return found;\n',
+    test: 'test/service/console.test.ts',
+  },
+  {
+    name: 'an admin acts for a tenant that it names',
+    file: 'src/service/console/console.ts',
+    from: '  if (named === undefined || named === tenant) return tenant;\n',
+    to: '  if (named !== undefined) return named;\n  return tenant;\n',
+    test: 'test/service/console.test.ts',
+  },
+  {
+    name: 'a change is kept without its event',
+    file: 'src/adapters/service-store/control.ts',
+    from: "      if (outcome === 'done') this.#chain(tenant, note);\n",
+    to: '      if (tenant === note.event_id) this.#chain(tenant, note);\n',
     test: SUITE,
   },
 ];

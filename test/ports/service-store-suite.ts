@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { proofOf } from '../../src/core/shortening/proofs.ts';
+import { controlSuite } from './control-suite.ts';
 import { isolationLaw } from './tenant-isolation.ts';
 import type {
   CaptureOutcome,
@@ -38,21 +39,7 @@ export function serviceStoreSuite(name: string, open: () => ServiceStore): void 
     });
     afterEach(() => whole.close());
 
-    test('keys are found by their id, listed oldest first, revoked once', async () => {
-      const key = { keyId: 'a', name: 'one', hash: 'h', scopes: ['read'], createdAt: 2 } as const;
-      const other = { ...key, keyId: 'b', createdAt: 1, spaces: ['x/*'], expiresAt: 9 };
-      await store.addKey(key);
-      await store.addKey(other);
-      await expect(store.addKey(key)).rejects.toMatchObject({ reason: 'unavailable' });
-      const own = { ...key, tenant: 'default' };
-      expect(await whole.findKey('a', patience())).toEqual(own);
-      expect(await whole.findKey('c', patience())).toBe(undefined);
-      expect(await store.listKeys()).toEqual([{ ...other, tenant: 'default' }, own]);
-      await store.noteKeyUse('a', 3);
-      expect(await store.revokeKey('a', 4)).toBe(true);
-      expect(await store.revokeKey('a', 5)).toBe(false);
-      expect(await whole.findKey('a', patience())).toEqual({ ...own, usedAt: 3, revokedAt: 4 });
-    });
+    controlSuite(open);
 
     test('a space that was never written has a generation, no commits and no records', async () => {
       const state = await store.spaceState(SPACE, patience());

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ServiceStore, TenantStore } from '../../src/ports/service-store.ts';
+import { addKeyTo, addTenant, noteOfTest, revokeKeyOf } from '../support/service-control.ts';
 import { itemsOf, newPurgeId, objectOf, questionTo } from '../support/service-objects.ts';
 
 /**
@@ -62,9 +63,10 @@ export function isolationLaw(open: () => ServiceStore): void {
 
   test('a purge, a key and a space of another tenant cannot be reached by their names', async () => {
     const store = open();
+    await addTenant(store, 'acme');
     const [own, other] = [store.of('acme'), store.of('other')];
     await keep(own, 'default', 'a fact');
-    await own.addKey({ keyId: 'k', name: 'k', hash: 'h', scopes: [], createdAt: 1 });
+    await addKeyTo(own, { keyId: 'k', name: 'k', hash: 'h', scopes: [], createdAt: 1 });
     const order = { space: 'default', scope: { all: true }, isDryRun: false } as const;
     const purgeId = newPurgeId();
     await own.beginPurge({ ...order, purgeId, requestedBy: 'k', now: 5 });
@@ -72,7 +74,12 @@ export function isolationLaw(open: () => ServiceStore): void {
     expect(await other.continuePurge(purgeId, 6)).toBe(true);
     expect(await own.findPurge(purgeId, patience())).toMatchObject({ state: 'tombstoned' });
     expect(await store.unfinishedPurges()).toEqual([{ tenant: 'acme', purgeId }]);
-    expect(await other.revokeKey('k', 6)).toBe(false);
+    expect(await revokeKeyOf(other, 'k')).toBe('missing');
+    const rotation = { hash: 'x', at: 6, graceMs: 0 };
+    const rotate = { what: 'key.rotate', keyId: 'k', rotation } as const;
+    expect(await other.apply(rotate, noteOfTest('key.rotated'))).toBe('missing');
+    expect(await other.getKey('k')).toBe(undefined);
+    expect(await other.listAudit({ limit: 9, after: undefined })).toEqual([]);
     await other.noteKeyUse('k', 6);
     expect((await own.listKeys())[0]).not.toHaveProperty('usedAt');
     for (const wrong of ['', 'Acme', 'acme:default', 'a*', '../x']) {
@@ -88,6 +95,10 @@ type Views = Readonly<Record<string, unknown>>;
 
 async function viewsAfter(open: () => ServiceStore, steps: readonly TenantStep[]): Promise<Views> {
   const store = open();
+  for (const one of TENANTS) {
+    // oxlint-disable-next-line no-await-in-loop
+    await addTenant(store, one);
+  }
   try {
     for (const [at, given] of steps.entries()) {
       // oxlint-disable-next-line no-await-in-loop
@@ -120,11 +131,11 @@ async function take(store: TenantStore, given: TenantStep, before: readonly Tena
       );
       if (isKnown) return undefined;
       const key = { name: given.name, hash: 'h', scopes: [], createdAt: 1 };
-      return store.addKey({ ...key, keyId: `${given.tenant}-${given.name}` });
+      return addKeyTo(store, { ...key, keyId: `${given.tenant}-${given.name}` });
     }
     case 'revoke':
       // Each tries to revoke the other's key, too.
-      return Promise.all(TENANTS.map((one) => store.revokeKey(`${one}-${given.name}`, 9)));
+      return Promise.all(TENANTS.map((one) => revokeKeyOf(store, `${one}-${given.name}`)));
     case 'answer': {
       // Keys of two tenants have different ids; equal ones show that the tenant counts as well.
       const asked = { keyId: 'same', idempotencyKey: given.name };
@@ -156,10 +167,11 @@ async function viewOf(store: TenantStore): Promise<unknown> {
       store.recall(questionTo({ ...question, space: one, otherSpaces: SPACES }), patience()),
     ),
     store.listKeys(),
+    store.listAudit({ limit: 99, after: undefined }),
     store.findAnswer({ keyId: 'same', idempotencyKey: 'one' }, patience()),
     store.findAnswer({ keyId: 'same', idempotencyKey: 'two' }, patience()),
   ]);
-  const counted = new Set(['itemId', 'sourceId', 'purgeId', 'at']);
+  const counted = new Set(['itemId', 'sourceId', 'purgeId', 'at', 'event_id', 'hash', 'previous']);
   return JSON.parse(
     JSON.stringify(seen, (member, value: unknown) => {
       if (counted.has(member)) return undefined;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
+import { revokeKeyOf } from '../support/service-control.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import {
   callService,
@@ -53,9 +54,9 @@ test('a key that another process revokes is refused by the very next call', asyn
   expect((await callService(url, '/v1/svc/whoami', { key })).status).toBe(200);
   // A connection of its own to the same file, as the command line has.
   const beside = openServiceStore({ folder, report: () => undefined });
-  expect(await beside.of('default').revokeKey(keyIdOf(key), Date.now())).toBe(true);
+  expect(await revokeKeyOf(beside.of('default'), keyIdOf(key))).toBe('done');
   expect(codeOf(await callService(url, '/v1/svc/whoami', { key }))).toBe('401 AUTH_REVOKED');
-  expect(await beside.of('default').revokeKey(keyIdOf(key), Date.now())).toBe(false);
+  expect(await revokeKeyOf(beside.of('default'), keyIdOf(key))).toBe('missing');
   await beside.close();
   expect(await store.of('default').listKeys()).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { contract, schemaOf } from './memory-api.ts';
+import { consoleContract, contract, type ContractName, schemaOf } from './memory-api.ts';
 
-/** Holds every answer of a service against the published contract: status, schema, content type. */
+/** Holds every answer of a service against the published contracts: status, schema, content type. */
 
 interface Told {
   readonly method: string;
@@ -21,11 +21,15 @@ interface Operation {
   readonly responses: Readonly<Record<string, Response>>;
 }
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The contract's own test shows that it has this form.
-const { paths, components } = contract as {
+interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly responses: Readonly<Record<string, Response>> };
-};
+}
+
+// The contracts' own tests show that they have this form.
+const DOCUMENTS = { api: contract, console: consoleContract } as Readonly<
+  Record<ContractName, Document>
+>;
 
 /** Refusals that any path may give, also one that is on no route. */
 const ANYWHERE = new Set([401, 404, 405, 415, 422, 429, 500, 503]);
@@ -33,13 +37,22 @@ const ANYWHERE = new Set([401, 404, 405, 415, 422, 429, 500, 503]);
 const validators = new Map<string, ValidateFunction>();
 
 /** Undefined when the contract knows the answer; else what is wrong with it. */
-export function contractProblem({ method, path, status, headers, json }: Told): string | undefined {
+export function contractProblem({
+  method,
+  path,
+  status,
+  headers,
+  text,
+  json,
+}: Told): string | undefined {
   const bare = path.split('?')[0] ?? '';
+  const document: ContractName = bare.startsWith('/v1/svc/console/') ? 'console' : 'api';
+  const { paths, components } = DOCUMENTS[document];
   const name = Object.keys(paths).find((known) => patternOf(known).test(bare));
   const response = paths[name ?? '']?.[method.toLowerCase()]?.responses[String(status)];
   if (response === undefined) {
     if (!ANYWHERE.has(status)) return `${method} ${bare} may not answer ${status}`;
-    return problemOf('Error', json, `${method} ${bare} ${status}`);
+    return problemOf({ document, schema: 'Error' }, json, `${method} ${bare} ${status}`);
   }
   const pointer =
     response.$ref?.slice(1) ??
@@ -47,19 +60,26 @@ export function contractProblem({ method, path, status, headers, json }: Told): 
   const content =
     response.content ?? components.responses[pointer.split('/').at(-1) ?? '']?.content ?? {};
   const [type = ''] = Object.keys(content);
+  if (type === '') return text === '' ? undefined : `${bare}: an answer without content has some`;
   if (!String(headers['content-type']).startsWith(type))
     return `${bare}: content type is not ${type}`;
   if (type !== 'application/json') return undefined;
   return problemOf(
-    `${pointer}/content/${escaped(type)}/schema`,
+    { document, schema: `${pointer}/content/${escaped(type)}/schema` },
     json,
     `${method} ${bare} ${status}`,
   );
 }
 
-function problemOf(schema: string, json: unknown, what: string): string | undefined {
-  const validate = validators.get(schema) ?? schemaOf(schema);
-  validators.set(schema, validate);
+interface Named {
+  readonly document: ContractName;
+  readonly schema: string;
+}
+
+function problemOf({ document, schema }: Named, json: unknown, what: string): string | undefined {
+  const name = `${document} ${schema}`;
+  const validate = validators.get(name) ?? schemaOf(schema, document);
+  validators.set(name, validate);
   return validate(json) ? undefined : `${what}: ${JSON.stringify(validate.errors)}`;
 }
 

@@ -13,19 +13,28 @@ import {
 
 /** The contract as it is published, and values that use every member of it. */
 
-export const contract: unknown = parse(
-  readFileSync(join(import.meta.dirname, '../../docs/memory-api.yaml'), 'utf8'),
-);
+export const contract = documentOf('memory-api.yaml');
+/** The contract of the console. */
+export const consoleContract = documentOf('hosted-api.yaml');
+
+function documentOf(name: string): unknown {
+  const text = readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
+  return parse(text);
+}
 
 const ajv = new Ajv2020({ strict: false, allErrors: false });
 formats.default(ajv);
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A document of OpenAPI 3.1 is a JSON schema as far as ajv goes.
 ajv.addSchema(contract as object, 'api');
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The same.
+ajv.addSchema(consoleContract as object, 'console');
+
+export type ContractName = 'api' | 'console';
 
 /** Validates against a schema of the published document: by its name, or by a JSON pointer. */
-export function schemaOf(name: string): ValidateFunction {
+export function schemaOf(name: string, document: ContractName = 'api'): ValidateFunction {
   const pointer = name.startsWith('/') ? name : `/components/schemas/${name}`;
-  return ajv.compile({ $ref: `api#${pointer}` });
+  return ajv.compile({ $ref: `${document}#${pointer}` });
 }
 
 const said = 'We pin undici 7: version 8 wants Node 22.';

@@ -16,6 +16,7 @@ import { createMemoryService, type TlsMaterial } from '../../src/service/server.
 import type { Clock } from '../../src/ports/clock.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { addKeyTo } from './service-control.ts';
 import { contractProblem } from './contract-answers.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -37,6 +38,7 @@ export interface KeyOptions {
   readonly spaces?: readonly string[];
   readonly expiresAt?: number;
   readonly name?: string;
+  readonly tenant?: string;
 }
 
 export interface TestService {
@@ -108,10 +110,10 @@ export const ALL_SCOPES: readonly KeyScope[] = ['read', 'write', 'receipt:read']
 export async function addKey(
   store: ServiceStore,
   pepper: Uint8Array,
-  { scopes = ALL_SCOPES, spaces, expiresAt, name = 'test' }: KeyOptions = {},
+  { scopes = ALL_SCOPES, spaces, expiresAt, name = 'test', tenant = 'default' }: KeyOptions = {},
 ): Promise<string> {
   const key = formatServiceKey(randomBytes(PUBLIC_BYTES), randomBytes(SECRET_BYTES));
-  await store.of('default').addKey({
+  await addKeyTo(store.of(tenant), {
     keyId: keyIdOf(key),
     name,
     hash: hashKey(pepper, key),

@@ -10,13 +10,8 @@ import { Spaces } from './spaces.ts';
 const DIGESTS_MAX = 512;
 
 export function carryOver(from: Database, to: Database, now: number): CarriedOver {
-  let revoked = 0;
-  for (const { id, at } of from.all<{ id: string; at: number }>(
-    'SELECT id, revoked_at AS at FROM service_keys WHERE revoked_at IS NOT NULL',
-  )) {
-    const sql = 'UPDATE service_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL';
-    revoked += to.run(sql, at, id);
-  }
+  carryRotations(from, to);
+  const revoked = carryRevocations(from, to);
   let purged = 0;
   const purges = new Purges(to, new Spaces(to));
   for (const [space, digests] of purgedIn(from)) {
@@ -29,6 +24,42 @@ export function carryOver(from: Database, to: Database, now: number): CarriedOve
     }
   }
   return { revoked, purged };
+}
+
+/** Ids of a service are of all tenants: a key or an admin has one owner for ever. */
+function carryRevocations(from: Database, to: Database): number {
+  let revoked = 0;
+  for (const table of ['service_keys', 'admins']) {
+    for (const { id, at } of from.all<{ id: string; at: number }>(
+      `SELECT id, revoked_at AS at FROM ${table} WHERE revoked_at IS NOT NULL`,
+    )) {
+      const sql = `UPDATE ${table} SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`;
+      revoked += to.run(sql, at, id);
+    }
+  }
+  for (const { id, status } of from.all<{ id: string; status: string }>(
+    "SELECT id, status FROM tenants WHERE status <> 'active'",
+  )) {
+    to.run("UPDATE tenants SET status = ? WHERE id = ? AND status = 'active'", status, id);
+  }
+  return revoked;
+}
+
+/** A secret that leaked and was replaced must not come back with the backup. */
+function carryRotations(from: Database, to: Database): void {
+  interface Rotated {
+    readonly id: string;
+    readonly hash: string;
+    readonly retired: string;
+    readonly at: number;
+  }
+  for (const { id, hash, retired, at } of from.all<Rotated>(
+    'SELECT id, hash, retired, rotated_at AS at FROM service_keys WHERE rotated_at IS NOT NULL',
+  )) {
+    const sql = `UPDATE service_keys SET hash = ?, retired = ?, rotated_at = ?
+      WHERE id = ? AND coalesce(rotated_at, 0) < ?`;
+    to.run(sql, hash, retired, at, id, at);
+  }
 }
 
 function purgedIn(database: Database): ReadonlyMap<string, readonly string[]> {

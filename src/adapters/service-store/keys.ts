@@ -1,4 +1,11 @@
-import type { KeyScope, StoredKey } from '../../core/service/keys.ts';
+import {
+  type KeyScope,
+  type RetiredHash,
+  rotateKey,
+  type Rotation,
+  type StoredKey,
+} from '../../core/service/keys.ts';
+import type { Page } from '../../ports/control-store.ts';
 import type { Database } from '../store/database.ts';
 import type { KeyChange } from './protocol.ts';
 
@@ -9,12 +16,17 @@ interface KeyRow {
   readonly id: string;
   readonly name: string;
   readonly hash: string;
+  readonly retired: string | null;
   readonly scopes: string;
   readonly spaces: string | null;
+  readonly allowed_models: string | null;
+  readonly tokens_per_day: number | null;
+  readonly tokens_per_month: number | null;
   readonly created_at: number;
   readonly expires_at: number | null;
   readonly revoked_at: number | null;
   readonly used_at: number | null;
+  readonly rotated_at: number | null;
 }
 
 export class KeyTable {
@@ -24,29 +36,67 @@ export class KeyTable {
     this.#database = database;
   }
 
+  /** The one look-up that no tenant binds: it is the key that says which tenant calls. */
   find(keyId: string): StoredKey | undefined {
     const row = this.#database.get<KeyRow>('SELECT * FROM service_keys WHERE id = ?', keyId);
     return row === undefined ? undefined : keyOf(row);
   }
 
-  list(tenant: string): StoredKey[] {
-    const sql = 'SELECT * FROM service_keys WHERE tenant = ? ORDER BY created_at, id';
-    return this.#database.all<KeyRow>(sql, tenant).map(keyOf);
+  get(tenant: string, keyId: string): StoredKey | undefined {
+    const sql = 'SELECT * FROM service_keys WHERE tenant = ? AND id = ?';
+    const row = this.#database.get<KeyRow>(sql, tenant, keyId);
+    return row === undefined ? undefined : keyOf(row);
   }
 
-  add(key: StoredKey): void {
-    this.#database.run(
-      `INSERT INTO service_keys (tenant, id, name, hash, scopes, spaces, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  list(tenant: string, { limit, after = '' }: Page): StoredKey[] {
+    return this.#database
+      .all<KeyRow>(
+        `SELECT * FROM service_keys WHERE tenant = ?1 AND (created_at, id) > (
+           coalesce((SELECT created_at FROM service_keys WHERE tenant = ?1 AND id = ?2), -1), ?2)
+         ORDER BY created_at, id LIMIT ?3`,
+        tenant,
+        after,
+        limit,
+      )
+      .map(keyOf);
+  }
+
+  /** Keys that count for the plan. */
+  count(tenant: string): number {
+    const sql = 'SELECT count(*) AS keys FROM service_keys WHERE tenant = ? AND revoked_at IS NULL';
+    return this.#database.get<{ keys: number }>(sql, tenant)?.keys ?? 0;
+  }
+
+  /** False when there is one of this id. */
+  add(key: StoredKey): boolean {
+    const added = this.#database.run(
+      `INSERT INTO service_keys (tenant, id, name, hash, scopes, spaces, allowed_models,
+         tokens_per_day, tokens_per_month, created_at, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
       key.tenant,
       key.keyId,
       key.name,
       key.hash,
       JSON.stringify(key.scopes),
       key.spaces === undefined ? null : JSON.stringify(key.spaces),
+      key.allowedModels === undefined ? null : JSON.stringify(key.allowedModels),
+      key.tokensPerDay ?? null,
+      key.tokensPerMonth ?? null,
       key.createdAt,
       key.expiresAt ?? null,
     );
+    return added > 0;
+  }
+
+  /** False when there is no such key, or it is revoked. */
+  rotate(tenant: string, keyId: string, rotation: Rotation): boolean {
+    const key = this.get(tenant, keyId);
+    if (key === undefined || key.revokedAt !== undefined) return false;
+    const { hash, retired } = rotateKey(key, rotation);
+    const sql = `UPDATE service_keys SET hash = ?, retired = ?, rotated_at = ?
+      WHERE tenant = ? AND id = ?`;
+    this.#database.run(sql, hash, JSON.stringify(retired), rotation.at, tenant, keyId);
+    return true;
   }
 
   revoke({ tenant, keyId, at }: KeyChange): boolean {
@@ -63,7 +113,7 @@ export class KeyTable {
   }
 }
 
-// Only add() writes these texts.
+// Only this file writes these texts.
 /* oxlint-disable typescript/no-unsafe-type-assertion */
 function keyOf(row: KeyRow): StoredKey {
   return {
@@ -71,11 +121,18 @@ function keyOf(row: KeyRow): StoredKey {
     keyId: row.id,
     name: row.name,
     hash: row.hash,
+    ...(row.retired === null ? {} : { retired: JSON.parse(row.retired) as RetiredHash[] }),
     scopes: JSON.parse(row.scopes) as KeyScope[],
     ...(row.spaces === null ? {} : { spaces: JSON.parse(row.spaces) as string[] }),
+    ...(row.allowed_models === null
+      ? {}
+      : { allowedModels: JSON.parse(row.allowed_models) as string[] }),
+    ...(row.tokens_per_day === null ? {} : { tokensPerDay: row.tokens_per_day }),
+    ...(row.tokens_per_month === null ? {} : { tokensPerMonth: row.tokens_per_month }),
     createdAt: row.created_at,
     ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
     ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
     ...(row.used_at === null ? {} : { usedAt: row.used_at }),
+    ...(row.rotated_at === null ? {} : { rotatedAt: row.rotated_at }),
   };
 }

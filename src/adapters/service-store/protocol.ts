@@ -1,5 +1,17 @@
+import type { StoredAdmin } from '../../core/service/admins.ts';
+import type { AuditEvent, AuditNote } from '../../core/service/audit.ts';
 import type { StoredKey } from '../../core/service/keys.ts';
 import type { NewSignal } from '../store/signals.ts';
+import type { Plan } from '../../core/service/plans.ts';
+import type { Tenant } from '../../core/service/tenants.ts';
+import type {
+  Caller,
+  ChangeOutcome,
+  Page,
+  ServiceChange,
+  TenantChange,
+  TenantFacts,
+} from '../../ports/control-store.ts';
 import type {
   AnswerKey,
   CaptureBatch,
@@ -38,11 +50,19 @@ export interface FoundAnswer extends ServiceAnswer {
 
 /** The calls between the main thread and the service store's worker. Spaces and keys of answers carry their tenant: tenant-store.ts. */
 export interface ServiceCalls {
-  findKey(keyId: string): StoredKey | undefined;
-  addKey(key: StoredKey): void;
-  listKeys(tenant: string): readonly StoredKey[];
-  revokeKey(input: KeyChange): boolean;
+  findCaller(keyId: string): Caller | undefined;
+  listKeys(input: { tenant: string; page: Page }): readonly StoredKey[];
+  getKey(input: { tenant: string; keyId: string }): StoredKey | undefined;
   noteKeyUse(input: KeyChange): void;
+  listTenants(page: Page): readonly Tenant[];
+  findTenant(tenantId: string): TenantFacts | undefined;
+  listPlans(page: Page): readonly Plan[];
+  findAdmin(adminId: string): StoredAdmin | undefined;
+  listAdmins(input: { tenant: string | undefined; page: Page }): readonly StoredAdmin[];
+  noteAdminUse(input: { adminId: string; at: number }): void;
+  listAudit(input: { tenant: string; page: Page }): readonly AuditEvent[];
+  applyService(input: { change: ServiceChange; note: AuditNote }): ChangeOutcome;
+  applyTenant(input: { tenant: string; change: TenantChange; note: AuditNote }): ChangeOutcome;
   spaceState(space: string): SpaceState;
   capture(batch: CaptureBatch): CaptureOutcome;
   recall(question: ServiceQuestion): FoundAnswer;

@@ -1,3 +1,5 @@
+import { NO_LIMITS, SELF_HOSTED } from '../../core/service/plans.ts';
+import { DEFAULT_TENANT } from '../../core/service/tenants.ts';
 import type { Database } from '../store/database.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
 
@@ -124,7 +126,50 @@ UPDATE answers SET key = 'default:' || key;
 // The shared tables have the same index since their version 5.
 const VERSION_3 = 'DROP INDEX records_by_space_and_time;';
 
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3];
+// The tenant that there was gets the plan without limits.
+const VERSION_4 = `
+ALTER TABLE service_keys ADD COLUMN retired TEXT;
+ALTER TABLE service_keys ADD COLUMN rotated_at INTEGER;
+ALTER TABLE service_keys ADD COLUMN allowed_models TEXT;
+ALTER TABLE service_keys ADD COLUMN tokens_per_day INTEGER;
+ALTER TABLE service_keys ADD COLUMN tokens_per_month INTEGER;
+CREATE TABLE plans (
+  name TEXT PRIMARY KEY,
+  limits TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE tenants (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  plan TEXT NOT NULL REFERENCES plans(name),
+  status TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE admins (
+  id TEXT PRIMARY KEY,
+  tenant TEXT REFERENCES tenants(id),
+  name TEXT NOT NULL,
+  role TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER,
+  used_at INTEGER
+) WITHOUT ROWID;
+CREATE INDEX admins_by_tenant ON admins(tenant, created_at);
+CREATE TABLE audit (
+  tenant TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  event TEXT NOT NULL,
+  PRIMARY KEY (tenant, number)
+) WITHOUT ROWID;
+INSERT INTO plans VALUES ('${SELF_HOSTED}', '${JSON.stringify(NO_LIMITS)}', 0);
+INSERT INTO tenants VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0);
+`;
+
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */
 export function migrateService(database: Database, epoch: string): void {

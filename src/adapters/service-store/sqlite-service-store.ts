@@ -22,7 +22,14 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
   const write: Call = (name, input, signal) => clients.write(name, input, signal);
   return {
     of: (tenant) => tenantStore(tenant, { read, write }),
-    findKey: (keyId, signal) => read('findKey', keyId, signal),
+    findCaller: (keyId, signal) => read('findCaller', keyId, signal),
+    listTenants: (page) => read('listTenants', page),
+    findTenant: (tenantId) => read('findTenant', tenantId),
+    listPlans: (page) => read('listPlans', page),
+    findAdmin: (adminId, signal) => read('findAdmin', adminId, signal),
+    listAdmins: (tenant, page) => read('listAdmins', { tenant, page }),
+    noteAdminUse: (adminId, at) => write('noteAdminUse', { adminId, at }),
+    apply: (change, note) => write('applyService', { change, note }),
     unfinishedPurges: () => unfinishedPurges(read),
     health: () => read('health', undefined),
     close: () => clients.close(),

@@ -11,6 +11,7 @@ import { SchemaTooNewError } from '../store/schema.ts';
 import { Answers } from './answers.ts';
 import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
 import { Items } from './items.ts';
+import { Control } from './control.ts';
 import { KeyTable } from './keys.ts';
 import { Objects } from './objects.ts';
 import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
@@ -93,18 +94,13 @@ export class WorkerStore {
 
   #callsOn(database: Database): ServiceCalls {
     const spaces = new Spaces(database);
-    const keys = new KeyTable(database);
     const objects = new Objects(database, spaces, this.#options.spaceBytesMax);
     const signals = new Signals(database);
     const items = new Items(database, signals);
     const purges = new Purges(database, spaces);
     const answers = new Answers(database);
     return {
-      findKey: (keyId) => keys.find(keyId),
-      addKey: (key) => keys.add(key),
-      listKeys: (tenant) => keys.list(tenant),
-      revokeKey: (given) => keys.revoke(given),
-      noteKeyUse: (given) => keys.noteUse(given),
+      ...controlCalls(database),
       spaceState: (space) => spaces.state(space),
       capture: (batch) => objects.capture(batch),
       recall: (question) => ({
@@ -160,6 +156,30 @@ export class WorkerStore {
     }
     lock?.close();
   }
+}
+
+function controlCalls(database: Database) {
+  const keys = new KeyTable(database);
+  const control = new Control(database, keys);
+  return {
+    findCaller: (keyId) => {
+      const key = keys.find(keyId);
+      const tenant = key === undefined ? undefined : control.findTenant(key.tenant);
+      return key === undefined || tenant === undefined ? undefined : { key, tenant };
+    },
+    listKeys: ({ tenant, page }) => keys.list(tenant, page),
+    getKey: ({ tenant, keyId }) => keys.get(tenant, keyId),
+    noteKeyUse: (given) => keys.noteUse(given),
+    listTenants: (page) => control.listTenants(page),
+    findTenant: (tenantId) => control.findTenant(tenantId),
+    listPlans: (page) => control.listPlans(page),
+    findAdmin: (adminId) => control.admins.find(adminId),
+    listAdmins: ({ tenant, page }) => control.admins.list(tenant, page),
+    noteAdminUse: ({ adminId, at }) => control.admins.noteUse(adminId, at),
+    listAudit: ({ tenant, page }) => control.listAudit(tenant, page),
+    applyService: ({ change, note }) => control.applyService(change, note),
+    applyTenant: ({ tenant, change, note }) => control.applyTenant(tenant, change, note),
+  } satisfies Partial<ServiceCalls>;
 }
 
 function recall(

@@ -1,4 +1,5 @@
 import { isTenantId } from '../../core/service/tenants.ts';
+import type { Page } from '../../ports/control-store.ts';
 import type {
   PageFilter,
   Purge,
@@ -30,7 +31,7 @@ export interface StoreCalls {
 export function tenantStore(tenant: string, { read, write }: StoreCalls): TenantStore {
   if (!isTenantId(tenant)) throw new TypeError('That is no id of a tenant.');
   const names = new TenantNames(tenant);
-  const own = { ...keyCalls(tenant, { read, write }), ...purgeCalls(names, { read, write }) };
+  const own = { ...controlCalls(tenant, { read, write }), ...purgeCalls(names, { read, write }) };
   return {
     ...own,
     spaceState: async (space, signal) =>
@@ -91,12 +92,16 @@ export async function unfinishedPurges(read: Call): ReturnType<ServiceStore['unf
   });
 }
 
-function keyCalls(tenant: string, { read, write }: StoreCalls) {
+/** A tenant without a plan's limit has some hundred keys. */
+const EVERY: Page = { limit: 10_000, after: undefined };
+
+function controlCalls(tenant: string, { read, write }: StoreCalls) {
   return {
-    addKey: (key) => write('addKey', { ...key, tenant }),
-    listKeys: () => read('listKeys', tenant),
-    revokeKey: (keyId, at) => write('revokeKey', { tenant, keyId, at }),
+    listKeys: (page = EVERY) => read('listKeys', { tenant, page }),
+    getKey: (keyId) => read('getKey', { tenant, keyId }),
     noteKeyUse: (keyId, at) => write('noteKeyUse', { tenant, keyId, at }),
+    listAudit: (page) => read('listAudit', { tenant, page }),
+    apply: (change, note) => write('applyTenant', { tenant, change, note }),
   } satisfies Partial<TenantStore>;
 }
 

@@ -8,5 +8,5 @@ serveCalls({
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts starts this file.
     new WorkerStore({ folder, ...(extra as ServiceStoreExtra) }),
   // A request waits at the gate for its key, and a client for what it recalls.
-  urgent: new Set(['findKey', 'spaceState', 'recall', 'findAnswer']),
+  urgent: new Set(['findCaller', 'findAdmin', 'spaceState', 'recall', 'findAnswer']),
 });

@@ -2,12 +2,11 @@ import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { Finish } from './program.ts';
 import type { BackupOptions, RestoreOptions } from '../service/service-backup.ts';
-import type { FolderOption } from '../service/service-context.ts';
 import type { ServiceDoctorOptions } from '../service/service-doctor.ts';
 import type { ServiceInitOptions } from '../service/service-init.ts';
-import type { KeyCreateOptions, KeyListOptions } from '../service/service-keys.ts';
 import type { ServiceStartOptions } from '../service/service-start.ts';
 import type { ServiceStatusOptions } from '../service/service-status.ts';
+import { addConsoleCommands } from './program-service-console.ts';
 
 /** Declares the commands of the memory service. */
 export function addServiceCommands(
@@ -20,7 +19,7 @@ export function addServiceCommands(
     .description('A memory that several machines share: a service of your own');
   addInit(service, context);
   addStart(service, context, finish);
-  addKeys(service, context);
+  addConsoleCommands(service, context);
   addLooking(service, context, finish);
   addBackup(service, context);
 }
@@ -72,44 +71,6 @@ again, SIGTERM lets open calls finish. No line ever holds a text or a key.`,
 
 function onHangUp(listener: () => void): void {
   process.on('SIGHUP', listener);
-}
-
-function addKeys(service: Command, context: CommandContext): void {
-  const keys = service.command('keys').description('Make, list and revoke keys of the service');
-  withFolder(keys.command('create'))
-    .description('Make a key and print it, this once')
-    .option('--name <name>', 'who or what it is for')
-    .option('--scopes <list>', 'some of read, write, receipt:read', 'read,write')
-    .option('--space <glob...>', 'only these spaces; a star stands for any characters')
-    .option('--expires <when>', 'days from now (90d) or a date')
-    .option('--json', 'print the key and what it may as JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc service keys create --name laptop
-  $ svc service keys create --name ci --scopes read --space 'project/*' --expires 90d`,
-    )
-    .action(async (options: KeyCreateOptions) => {
-      const { createKey } = await import('../service/service-keys.ts');
-      await createKey(options, context);
-    });
-  withFolder(keys.command('list'))
-    .description('List keys: what they may, and when they were used; never the keys')
-    .option('--json', 'print a JSON list')
-    .addHelpText('after', '\nExamples:\n  $ svc service keys list')
-    .action(async (options: KeyListOptions) => {
-      const { listKeys } = await import('../service/service-keys.ts');
-      await listKeys(options, context);
-    });
-  withFolder(keys.command('revoke'))
-    .description('Revoke a key; a running service refuses it at once')
-    .argument('<id>', 'the 12 characters that the list shows')
-    .addHelpText('after', '\nExamples:\n  $ svc service keys revoke 4kPzQ0aB71Xc')
-    .action(async (id: string, options: FolderOption) => {
-      const { revokeKey } = await import('../service/service-keys.ts');
-      await revokeKey(id, options, context);
-    });
 }
 
 function addLooking(service: Command, context: CommandContext, finish: Finish): void {

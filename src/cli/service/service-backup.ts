@@ -52,7 +52,7 @@ export async function restore(
     );
   } else if (facts.carried.revoked + facts.carried.purged > 0) {
     terminal.note(
-      `Revoked and purged since the backup, and so again: ${facts.carried.revoked} keys, ${facts.carried.purged} records.`,
+      `Revoked and purged since the backup, and so again: ${facts.carried.revoked} keys and tokens, ${facts.carried.purged} records.`,
     );
   }
 }

@@ -10,6 +10,8 @@ import { parseServiceSettings, SERVICE_DEFAULTS } from '../../core/service/setti
 import { CliError } from '../cli-error.ts';
 import { openStoreOfService } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
+import { withConsole } from './console-access.ts';
+import { textOf } from './console-fields.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
 import { type RawServiceFlags, serviceFlags } from './service-flags.ts';
 
@@ -46,8 +48,17 @@ export async function initService(
   } finally {
     await store.close();
   }
+  const body = { name: 'operator', role: 'operator' };
+  const made = await withConsole({ folder }, context, (console) =>
+    console.call({ method: 'POST', path: 'admins', body }),
+  );
+  const operatorToken = textOf(made['token']);
   await writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`);
-  if (options.json === true) terminal.json({ folder, settings });
+  if (options.json === true) terminal.json({ folder, settings, operatorToken });
+  else terminal.out(operatorToken);
+  terminal.note(
+    'Above is the token of the operator, shown this once: it manages the service over HTTP.',
+  );
   terminal.note(
     `A memory service is in ${folder}. Next: svc service keys create --name NAME, then svc service start`,
   );

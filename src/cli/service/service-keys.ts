@@ -1,77 +1,65 @@
-import { randomBytes } from 'node:crypto';
-import {
-  formatServiceKey,
-  parseServiceKey,
-  PUBLIC_BYTES,
-  SECRET_BYTES,
-} from '../../core/memory-api/service-key.ts';
-import { hashKey, isSpaceGlob, type KeyScope, type StoredKey } from '../../core/service/keys.ts';
-import { DEFAULT_TENANT } from '../../core/service/tenants.ts';
+import type { KeyScope } from '../../core/service/keys.ts';
+import { isSpaceGlob } from '../../core/service/keys.ts';
+import { isoTime } from '../../core/memory/times.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
-import { folderOf, type FolderOption, withServiceStore } from './service-context.ts';
 import { oneLine } from '../terminal.ts';
 import { table } from '../text-table.ts';
+import { type ConsoleOptions, listAll, withConsole } from './console-access.ts';
+import { type Fields, textOf, timeOf } from './console-fields.ts';
 
 /** `svc service keys`: who may use the service. A key is shown once, and never stored. */
 
-export interface KeyCreateOptions extends FolderOption {
+export interface KeyCreateOptions extends ConsoleOptions {
   readonly name?: string;
   /** Separated by commas. */
   readonly scopes?: string;
   readonly space?: readonly string[];
+  readonly model?: readonly string[];
   /** `90d`, or a date. */
   readonly expires?: string;
-  readonly json?: boolean;
 }
 
-export interface KeyListOptions extends FolderOption {
-  readonly json?: boolean;
+export interface KeyRotateOptions extends ConsoleOptions {
+  /** `0`, `90s`, `12h` or `7d`. */
+  readonly grace?: string;
 }
 
 const SCOPES: readonly KeyScope[] = ['read', 'write', 'receipt:read'];
-const DAY_MS = 24 * 3600 * 1000;
-const NAME_CHARS_MAX = 100;
 const SPACES_MAX = 256;
 
 export async function createKey(options: KeyCreateOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
-  const createdAt = Date.now();
-  const scopes = scopesOf(options.scopes ?? 'read,write');
-  const spaces = spacesOf(options.space);
-  const expiresAt = expiryOf(options.expires, createdAt);
-  const name = options.name ?? 'unnamed';
-  if (name.length > NAME_CHARS_MAX || /\p{Cc}/u.test(name)) {
+  const { name = 'unnamed', model } = options;
+  if (name.length > 100 || /\p{Cc}/u.test(name)) {
     throw new CliError('--name: at most 100 characters on one line.', 'Choose another one.', 2);
   }
-  const key = formatServiceKey(randomBytes(PUBLIC_BYTES), randomBytes(SECRET_BYTES));
-  const keyId = parseServiceKey(key)?.publicId ?? '';
-  await withServiceStore(folderOf(options, context), (store, pepper) =>
-    store.of(DEFAULT_TENANT).addKey({
-      keyId,
-      name,
-      hash: hashKey(pepper, key),
-      scopes,
-      createdAt,
-      ...(spaces === undefined ? {} : { spaces }),
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-    }),
+  const expiresAt = expiryOf(options.expires, Date.now());
+  const body = {
+    name,
+    scopes: scopesOf(options.scopes ?? 'read,write'),
+    spaces: spacesOf(options.space) ?? null,
+    allowed_models: model ?? null,
+    expires_at: expiresAt === undefined ? null : isoTime(expiresAt),
+  };
+  const made = await withConsole(options, context, (console) =>
+    console.call({ method: 'POST', path: 'keys', body }),
   );
-  if (options.json === true) terminal.json({ key, keyId, name, scopes, spaces, expiresAt });
-  else terminal.out(key);
+  const key = textOf(made['secret']);
+  if (options.json === true) {
+    const { keyId, scopes, spaces } = shown(made);
+    terminal.json({ key, keyId, name, scopes, spaces, expiresAt });
+  } else terminal.out(key);
   terminal.note('The key is shown this once. Put it where only its owner reads it.');
 }
 
-export async function listKeys(options: KeyListOptions, context: CommandContext): Promise<void> {
+export async function listKeys(options: ConsoleOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
-  const keys = await withServiceStore(folderOf(options, context), (store) =>
-    store.of(DEFAULT_TENANT).listKeys(),
-  );
-  const now = Date.now();
+  const found = await withConsole(options, context, (console) => listAll(console, 'keys'));
+  const keys = found.map(shown);
   if (options.json === true) {
-    // Not even the hash: it is of no use to anybody but the service.
-    terminal.json(keys.map((key) => ({ ...shown(key), state: stateOf(key, now) })));
+    terminal.json(keys);
     return;
   }
   if (keys.length === 0) {
@@ -81,7 +69,7 @@ export async function listKeys(options: KeyListOptions, context: CommandContext)
   const rows = keys.map((key) => [
     key.keyId,
     oneLine(key.name, 24),
-    stateOf(key, now),
+    key.state,
     key.scopes.join(','),
     oneLine(key.spaces?.join(' ') ?? 'all spaces', 32),
     `used ${key.usedAt === undefined ? 'never' : timeText(key.usedAt)}`,
@@ -90,37 +78,68 @@ export async function listKeys(options: KeyListOptions, context: CommandContext)
   for (const line of table(rows, shape)) terminal.out(line);
 }
 
-export async function revokeKey(
+export async function rotateKey(
   keyId: string,
-  options: FolderOption,
+  options: KeyRotateOptions,
   context: CommandContext,
 ): Promise<void> {
-  // A whole key does not belong on a command line; the public part names it.
-  if (!/^[0-9A-Za-z]{12}$/.test(keyId)) {
-    const hint = 'Give the 12 characters that svc service keys list shows, never the key itself.';
-    throw new CliError('That is no id of a key.', hint, 2);
-  }
-  const isDone = await withServiceStore(folderOf(options, context), (store) =>
-    store.of(DEFAULT_TENANT).revokeKey(keyId, Date.now()),
+  const { terminal } = context;
+  checkId(keyId, 'svc service keys list');
+  const grace = graceOf(options.grace ?? '1d');
+  const made = await withConsole(options, context, (console) =>
+    console.call({
+      method: 'POST',
+      path: `keys/${keyId}/rotate`,
+      body: { grace_seconds: grace },
+    }),
   );
-  if (!isDone) {
-    const hint = 'Look with: svc service keys list';
-    throw new CliError('There is no such key, or it is revoked already.', hint);
-  }
+  const key = textOf(made['secret']);
+  const until = timeOf(made['grace_until']);
+  if (options.json === true) terminal.json({ key, keyId, graceUntil: until });
+  else terminal.out(key);
+  terminal.note(
+    until === undefined
+      ? 'The secret before is refused from now on. The new one is shown this once.'
+      : `The secret before works until ${timeText(until)}. The new one is shown this once.`,
+  );
+}
+
+export async function revokeKey(
+  keyId: string,
+  options: ConsoleOptions,
+  context: CommandContext,
+): Promise<void> {
+  checkId(keyId, 'svc service keys list');
+  await withConsole(options, context, (console) =>
+    console.call({ method: 'DELETE', path: `keys/${keyId}` }),
+  );
   context.terminal.note('The key is revoked: a running service refuses it from now on.');
 }
 
-function shown({
-  keyId,
-  name,
-  scopes,
-  spaces,
-  createdAt,
-  expiresAt,
-  revokedAt,
-  usedAt,
-}: StoredKey) {
-  return { keyId, name, scopes, spaces, createdAt, expiresAt, revokedAt, usedAt };
+/** A whole key does not belong on a command line; the public part names it. */
+export function checkId(id: string, list: string): void {
+  if (/^[0-9A-Za-z]{12}$/.test(id)) return;
+  const hint = `Give the 12 characters that ${list} shows, never the secret itself.`;
+  throw new CliError('That is no id.', hint, 2);
+}
+
+function shown(key: Fields) {
+  return {
+    keyId: textOf(key['key_id']),
+    name: textOf(key['name']),
+    scopes: textsOf(key['scopes']) ?? [],
+    spaces: textsOf(key['spaces']),
+    allowedModels: textsOf(key['allowed_models']),
+    createdAt: timeOf(key['created_at']),
+    expiresAt: timeOf(key['expires_at']),
+    revokedAt: timeOf(key['revoked_at']),
+    usedAt: timeOf(key['last_used_at']),
+    state: textOf(key['status']),
+  };
+}
+
+function textsOf(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) ? value.map(textOf) : undefined;
 }
 
 function scopesOf(text: string): readonly KeyScope[] {
@@ -138,7 +157,9 @@ function spacesOf(given: readonly string[] | undefined): readonly string[] | und
   throw new CliError('--space: 1 to 128 of a-z 0-9 . _ / - and *.', hint, 2);
 }
 
-function expiryOf(text: string | undefined, now: number): number | undefined {
+const DAY_MS = 24 * 3600 * 1000;
+
+export function expiryOf(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
   const at = days === undefined ? Date.parse(text) : now + Number(days) * DAY_MS;
@@ -147,10 +168,16 @@ function expiryOf(text: string | undefined, now: number): number | undefined {
   throw new CliError('--expires: expected days or a date to come.', 'Try --expires 90d', 2);
 }
 
-function stateOf(
-  { revokedAt, expiresAt }: Pick<StoredKey, 'revokedAt' | 'expiresAt'>,
-  now: number,
-): 'active' | 'revoked' | 'expired' {
-  if (revokedAt !== undefined) return 'revoked';
-  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'active';
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+const GRACE_MAX = 7 * 86_400;
+
+function graceOf(text: string): number {
+  const [, digits = '', unit = 's'] = /^(\d{1,6})([smhd]?)$/.exec(text) ?? [];
+  const seconds = digits === '' ? -1 : Number(digits) * (SECONDS[unit === '' ? 's' : unit] ?? 1);
+  if (seconds >= 0 && seconds <= GRACE_MAX) return seconds;
+  throw new CliError(
+    '--grace: expected 0 to 7d.',
+    'Try --grace 12h, or 0 for a key that leaked',
+    2,
+  );
 }

@@ -42,9 +42,12 @@ export const FAULTS = {
   AUTH_INVALID: UNAUTHORIZED,
   AUTH_REVOKED: UNAUTHORIZED,
   AUTH_EXPIRED: UNAUTHORIZED,
+  /** The key was rotated, and the grace of this secret is over. */
+  AUTH_STALE: UNAUTHORIZED,
   SCOPE_DENIED: FORBIDDEN,
   SPACE_DENIED: FORBIDDEN,
   TENANT_SUSPENDED: FORBIDDEN,
+  PLAN_LIMIT_REACHED: FORBIDDEN,
   NOT_FOUND: { status: 404, type: 'not_found_error', retry: 'none' },
   METHOD_NOT_ALLOWED: { status: 405, ...INVALID },
   STALE_GENERATION: {
@@ -65,6 +68,8 @@ export const FAULTS = {
     retry: 'same_request',
     shouldRetry: true,
   },
+  /** The thing to be made exists already. */
+  CONFLICT: { status: 409, type: 'conflict_error', retry: 'none', shouldRetry: false },
   PAYLOAD_TOO_LARGE: { status: 413, ...INVALID },
   UNSUPPORTED_ENCODING: { status: 415, ...INVALID },
   INVALID_JSON: { status: 400, ...INVALID },

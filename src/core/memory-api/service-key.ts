@@ -4,11 +4,12 @@ import { createHash } from 'node:crypto';
 /**
  * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`. The public part
  * finds the key without a secret in a query. The checksum shows a typing mistake, and shows a
- * scanner a true key, without a call. It is no proof: anyone can compute it.
+ * scanner a true key, without a call. It is no proof: anyone can compute it. A token of an admin
+ * has the same form behind `svc_admin_`, so that neither is ever taken for the other.
  */
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const KEY = /^(svc_live_([0-9A-Za-z]{12})_([0-9A-Za-z]{43}))_([0-9A-Za-z]{7})$/;
+const TOKEN = /^((svc_live|svc_admin)_([0-9A-Za-z]{12})_([0-9A-Za-z]{43}))_([0-9A-Za-z]{7})$/;
 
 /** 64 bits fill 11 of the 12 places. */
 export const PUBLIC_BYTES = 8;
@@ -19,22 +20,39 @@ const SECRET_CHARS = 43;
 const CHECKSUM_BYTES = 5;
 const CHECKSUM_CHARS = 7;
 
+export type TokenPrefix = 'svc_live' | 'svc_admin';
+
 export interface ServiceKey {
   readonly publicId: string;
   readonly secret: string;
 }
 
 /** Undefined for everything that is not a whole key with its own checksum. */
-export function parseServiceKey(key: string): ServiceKey | undefined {
-  const [, checked, publicId, secret, checksum] = KEY.exec(key) ?? [];
+export function parseServiceKey(
+  key: string,
+  expected: TokenPrefix = 'svc_live',
+): ServiceKey | undefined {
+  const [, checked, prefix, publicId, secret, checksum] = TOKEN.exec(key) ?? [];
   if (checked === undefined || publicId === undefined || secret === undefined) return undefined;
-  return checksumOf(checked) === checksum ? { publicId, secret } : undefined;
+  return prefix === expected && checksumOf(checked) === checksum ? { publicId, secret } : undefined;
 }
 
 /** From 8 and 32 fresh random bytes. */
-export function formatServiceKey(publicBytes: Uint8Array, secretBytes: Uint8Array): string {
-  const publicId = base62(publicBytes, PUBLIC_CHARS);
-  const checked = `svc_live_${publicId}_${base62(secretBytes, SECRET_CHARS)}`;
+export function formatServiceKey(
+  publicBytes: Uint8Array,
+  secretBytes: Uint8Array,
+  prefix: TokenPrefix = 'svc_live',
+): string {
+  return renewServiceKey(base62(publicBytes, PUBLIC_CHARS), secretBytes, prefix);
+}
+
+/** A key with the same public part and another secret. */
+export function renewServiceKey(
+  publicId: string,
+  secretBytes: Uint8Array,
+  prefix: TokenPrefix = 'svc_live',
+): string {
+  const checked = `${prefix}_${publicId}_${base62(secretBytes, SECRET_CHARS)}`;
   return `${checked}_${checksumOf(checked)}`;
 }
 

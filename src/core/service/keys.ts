@@ -1,7 +1,7 @@
-import { Buffer } from 'node:buffer';
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Scope } from '../memory-api/contract.ts';
 import type { FaultCode } from '../memory-api/faults.ts';
+import { isSameHash } from './admins.ts';
 
 /** The facts that a service stores about a key, and the rights of the key. */
 
@@ -14,14 +14,50 @@ export interface StoredKey {
   readonly name: string;
   /** `hashKey` of the whole key: the key itself is nowhere. */
   readonly hash: string;
+  /** Hashes of the secrets before; newest first. */
+  readonly retired?: readonly RetiredHash[];
   readonly scopes: readonly KeyScope[];
   /** Globs; all spaces when absent. */
   readonly spaces?: readonly string[];
+  /** Narrows the lists of the providers: names, or one with a star at its end. All when absent. */
+  readonly allowedModels?: readonly string[];
+  readonly tokensPerDay?: number;
+  readonly tokensPerMonth?: number;
   /** Milliseconds since 1970, all of them. */
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;
   readonly usedAt?: number;
+  readonly rotatedAt?: number;
+}
+
+/** A secret that was replaced. It goes on until its grace is over. */
+export interface RetiredHash {
+  readonly hash: string;
+  readonly until: number;
+}
+
+/** Seconds: none for a secret that leaked, seven days for one that many machines hold. */
+export const GRACE_SECONDS = { max: 604_800, fallback: 86_400 } as const;
+
+/** Older secrets are forgotten, and then unknown rather than stale. */
+const RETIRED_MAX = 16;
+
+export interface Rotation {
+  readonly hash: string;
+  readonly at: number;
+  readonly graceMs: number;
+}
+
+/** The key with a new secret. A shorter grace also ends that of the secrets before. */
+export function rotateKey(key: StoredKey, { hash, at, graceMs }: Rotation): StoredKey {
+  const until = at + graceMs;
+  const earlier = (key.retired ?? []).map((one) => ({
+    hash: one.hash,
+    until: Math.min(one.until, until),
+  }));
+  const retired = [{ hash: key.hash, until }, ...earlier].slice(0, RETIRED_MAX);
+  return { ...key, hash, retired, rotatedAt: at };
 }
 
 /**
@@ -38,14 +74,12 @@ export function refuseKey(
   presentedHash: string,
   now: number,
 ): FaultCode | undefined {
-  // A hash of the same length is compared in any case: an unknown key takes as long as a wrong one.
-  const expected = Buffer.from(stored?.hash ?? presentedHash, 'base64url');
-  const presented = Buffer.from(presentedHash, 'base64url');
-  const isSame = expected.length === presented.length && timingSafeEqual(expected, presented);
-  if (stored === undefined || !isSame) return 'AUTH_INVALID';
+  const isCurrent = isSameHash(stored?.hash, presentedHash);
+  const retired = stored?.retired?.find(({ hash }) => isSameHash(hash, presentedHash));
+  if (stored === undefined || (!isCurrent && retired === undefined)) return 'AUTH_INVALID';
   if (stored.revokedAt !== undefined) return 'AUTH_REVOKED';
   if (stored.expiresAt !== undefined && stored.expiresAt <= now) return 'AUTH_EXPIRED';
-  return undefined;
+  return isCurrent || (retired !== undefined && now < retired.until) ? undefined : 'AUTH_STALE';
 }
 
 export function mayUse(key: Pick<StoredKey, 'spaces'>, space: string): boolean {

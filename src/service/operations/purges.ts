@@ -13,7 +13,7 @@ import {
   type ServiceState,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
-import type { ServiceParts } from '../parts.ts';
+import { newId } from '../ids.ts';
 import { receiptOf } from '../wire.ts';
 
 /** Deletion. The answer comes when nothing is left; after a crash the next start goes on. */
@@ -51,7 +51,7 @@ interface Order {
 async function purge(call: Call, { parts, states }: ServiceState, order: Order): Promise<Purge> {
   const begun = await call.store.beginPurge({
     ...order,
-    purgeId: newPurgeId(parts),
+    purgeId: newId('prg', parts.randomBytes),
     requestedBy: call.key.keyId,
     now: call.now,
   });
@@ -73,15 +73,4 @@ export async function erase(
     // oxlint-disable-next-line no-await-in-loop
     if (await store.continuePurge(purgeId, now)) return now;
   }
-}
-
-/** 26 characters of lower-case base 36, of 130 random bits. */
-function newPurgeId({ randomBytes }: ServiceParts): string {
-  let rest = BigInt(`0x${Buffer.from(randomBytes(17)).toString('hex')}`);
-  let id = '';
-  for (let place = 0; place < 26; place += 1) {
-    id += (rest % 36n).toString(36);
-    rest /= 36n;
-  }
-  return `prg_${id}`;
 }

@@ -14,6 +14,7 @@ import {
 import { purgeReceipt, purgeRequest } from '../../../src/core/memory-api/purge-contract.ts';
 import { faultBody, FAULTS, faultOf, type FaultCode } from '../../../src/core/memory-api/faults.ts';
 import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
+import { INEXACT, nameOf, ODDITIES, placesIn, withChange } from '../../support/contract-changes.ts';
 import { contract, PAGES, SAMPLES, schemaOf } from '../../support/memory-api.ts';
 
 // The published document is the oracle: what it takes the parsers take, and nothing else.
@@ -51,8 +52,6 @@ const SUBJECTS: readonly Subject[] = [
   { name: 'items', schema: pageSchema('items'), shape: itemsPage, sample: PAGES.items },
   { name: 'sources', schema: pageSchema('sources'), shape: sourcesPage, sample: PAGES.sources },
 ];
-
-type Step = string | number;
 
 describe.each(SUBJECTS)('$name', ({ schema, shape, sample }) => {
   const isValid = schemaOf(schema);
@@ -118,63 +117,6 @@ test('the table of faults and the document name the same codes', () => {
   expect(JSON.stringify(contract)).toContain(Object.keys(FAULTS).join('","'));
   expect(isValid(sample)).toBe(true);
 });
-
-const GONE = Symbol('gone');
-
-/** JSON numbers from here on do not survive being read. */
-const INEXACT = 2 ** 53;
-
-const ODDITIES: readonly unknown[] = [
-  GONE,
-  null,
-  true,
-  0,
-  -1,
-  0.5,
-  1e9,
-  INEXACT,
-  '',
-  'x',
-  'x'.repeat(129),
-  'x'.repeat(20_000),
-  '2026-05-01T12:00:00Z',
-  'yesterday',
-  'sha256:x',
-  [],
-  ['x'],
-  Array.from({ length: 600 }, (_, at) => `sha256:${String(at).padStart(43, '0')}`),
-  {},
-  { k: 'note', v: 1, t: ['x'], extra: 1 },
-];
-
-function nameOf(oddity: unknown): string {
-  return oddity === GONE ? 'nothing' : JSON.stringify(oddity).slice(0, 40);
-}
-
-function placesIn(value: unknown, path: readonly Step[] = []): (readonly Step[])[] {
-  if (typeof value !== 'object' || value === null) return [path];
-  const inner = Object.entries(value).flatMap(([name, member]) =>
-    placesIn(member, [...path, Array.isArray(value) ? Number(name) : name]),
-  );
-  return path.length === 0 ? inner : [path, ...inner];
-}
-
-function withChange(value: unknown, path: readonly Step[], change: unknown): unknown {
-  const [step, ...rest] = path;
-  if (step === undefined) return change;
-  if (Array.isArray(value)) {
-    return value.flatMap((element: unknown, at) => {
-      if (at !== step) return [element];
-      const changed = withChange(element, rest, change);
-      return changed === GONE ? [] : [changed];
-    });
-  }
-  const entries = Object.entries(Object(value)).map(([name, member]): [string, unknown] => [
-    name,
-    name === step ? withChange(member, rest, change) : member,
-  ]);
-  return Object.fromEntries(entries.filter(([, member]) => member !== GONE));
-}
 
 interface Example {
   /** Of the media type that holds it. */

@@ -7,6 +7,7 @@ import {
   mayUse,
   modeOf,
   refuseKey,
+  rotateKey,
   type StoredKey,
 } from '../../../src/core/service/keys.ts';
 
@@ -69,4 +70,46 @@ test('scopes are memory modes', () => {
   expect(modeOf(['read', 'receipt:read'])).toBe('read');
   expect(modeOf(['write'])).toBe('write');
   expect(modeOf(['receipt:read'])).toBe('off');
+});
+
+test('a secret that was replaced is good until its grace is over, then stale, and never again good', () => {
+  const secret = fc.integer({ min: 0, max: 4 });
+  const rotation = fc.record({ after: fc.nat({ max: 50 }), graceMs: fc.nat({ max: 60 }) });
+  fc.assert(
+    fc.property(
+      fc.array(rotation, { maxLength: 4 }),
+      secret,
+      fc.nat({ max: 300 }),
+      (all, n, at) => {
+        let key: StoredKey = { ...KEY, hash: hashKey(pepper, 'secret 0') };
+        const until: number[] = [Infinity];
+        let now = 0;
+        for (const [index, { after, graceMs }] of all.entries()) {
+          now += after;
+          key = rotateKey(key, { hash: hashKey(pepper, `secret ${index + 1}`), at: now, graceMs });
+          // The oracle: each rotation ends every secret so far no later than its own grace.
+          for (const [place, end] of until.entries()) until[place] = Math.min(end, now + graceMs);
+          until.push(Infinity);
+        }
+        const asked = now + at;
+        const end = until[n];
+        const expected =
+          end === undefined ? 'AUTH_INVALID' : asked < end ? undefined : 'AUTH_STALE';
+        expect(refuseKey(key, hashKey(pepper, `secret ${n}`), asked)).toBe(expected);
+      },
+    ),
+  );
+});
+
+test('a revoked or expired key says so, with any of its secrets', () => {
+  const key = rotateKey(KEY, { hash: hashKey(pepper, 'new'), at: 1, graceMs: 0 });
+  const old = hashKey(pepper, 'the key');
+  expect(refuseKey({ ...key, revokedAt: 2 }, old, 5)).toBe('AUTH_REVOKED');
+  expect(refuseKey({ ...key, expiresAt: 2 }, old, 5)).toBe('AUTH_EXPIRED');
+});
+
+test('secrets older than sixteen rotations are unknown, and take no room', () => {
+  let key = KEY;
+  for (let at = 1; at <= 20; at += 1) key = rotateKey(key, { hash: `h${at}`, at, graceMs: 9e9 });
+  expect(key.retired).toHaveLength(16);
 });

@@ -1,0 +1,70 @@
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+
+/** Calls the console API of a service, wherever it runs. Follows no redirect: the token is for one host. */
+
+export interface ConsoleEndpoint {
+  /** Without a path: `https://svc.example.com`. */
+  readonly url: URL;
+  readonly token: string;
+}
+
+export interface ConsoleHttpCall {
+  readonly method: string;
+  /** From `/` on, with its query. */
+  readonly path: string;
+  readonly tenant: string | undefined;
+  /** JSON text. */
+  readonly body: string | undefined;
+}
+
+export interface ConsoleHttpAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** The service answers within ten seconds or refuses; a slow line gets twice as long. */
+const WAIT_MS = 20_000;
+/** A page of 100 providers of 500 models each has 13 MB at most. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Rejects with Node's own error when there is no whole answer in time. */
+export function callConsole(
+  { url, token }: ConsoleEndpoint,
+  { method, path, tenant, body }: ConsoleHttpCall,
+): Promise<ConsoleHttpAnswer> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'x-svc-deadline-ms': '10000',
+    ...(tenant === undefined ? {} : { 'x-svc-tenant': tenant }),
+    ...(body === undefined
+      ? {}
+      : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+  };
+  const request = url.protocol === 'https:' ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const asked = request(new URL(path, url), {
+      method,
+      headers,
+      agent: false,
+      signal: AbortSignal.timeout(WAIT_MS),
+      rejectUnauthorized: true,
+      minVersion: 'TLSv1.2',
+    });
+    asked.on('error', reject);
+    asked.on('response', (answer) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      answer.on('data', (chunk: Buffer) => {
+        length += chunk.length;
+        if (length > ANSWER_BYTES_MAX) asked.destroy(new Error('The answer is too long.'));
+        else chunks.push(chunk);
+      });
+      answer.on('error', reject);
+      answer.on('end', () => {
+        resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+      });
+    });
+    asked.end(body);
+  });
+}

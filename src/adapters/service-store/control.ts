@@ -1,0 +1,196 @@
+import { type AuditEvent, type AuditNote, chainEvent } from '../../core/service/audit.ts';
+import type { Plan, PlanLimits } from '../../core/service/plans.ts';
+import { SERVICE_TENANT, type Tenant, type TenantStatus } from '../../core/service/tenants.ts';
+import type {
+  ChangeOutcome,
+  Page,
+  ServiceChange,
+  TenantChange,
+  TenantFacts,
+} from '../../ports/control-store.ts';
+import type { Database } from '../store/database.ts';
+import { AdminTable } from './admins.ts';
+import type { KeyTable } from './keys.ts';
+
+/** Tenants, plans, admins and keys as rows, and every change of them with its audit event. */
+
+interface TenantRow {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly status: TenantStatus;
+  readonly created_at: number;
+}
+
+interface PlanRow {
+  readonly name: string;
+  readonly limits: string;
+  readonly created_at: number;
+}
+
+export class Control {
+  readonly #database: Database;
+  readonly #keys: KeyTable;
+  readonly admins: AdminTable;
+
+  constructor(database: Database, keys: KeyTable) {
+    this.#database = database;
+    this.#keys = keys;
+    this.admins = new AdminTable(database);
+  }
+
+  listTenants({ limit, after = '' }: Page): Tenant[] {
+    const sql = 'SELECT * FROM tenants WHERE id > ? ORDER BY id LIMIT ?';
+    return this.#database.all<TenantRow>(sql, after, limit).map(tenantOf);
+  }
+
+  findTenant(tenantId: string): TenantFacts | undefined {
+    const row = this.#database.get<TenantRow & Pick<PlanRow, 'limits'>>(
+      `SELECT t.*, p.limits FROM tenants t JOIN plans p ON p.name = t.plan WHERE t.id = ?`,
+      tenantId,
+    );
+    return row === undefined ? undefined : { ...tenantOf(row), limits: limitsOf(row) };
+  }
+
+  listPlans({ limit, after = '' }: Page): Plan[] {
+    const sql = 'SELECT * FROM plans WHERE name > ? ORDER BY name LIMIT ?';
+    return this.#database
+      .all<PlanRow>(sql, after, limit)
+      .map((row) => ({ name: row.name, limits: limitsOf(row), createdAt: row.created_at }));
+  }
+
+  listAudit(tenant: string, { limit, after }: Page): AuditEvent[] {
+    return this.#database
+      .all<{ event: string }>(
+        'SELECT event FROM audit WHERE tenant = ? AND number < ? ORDER BY number DESC LIMIT ?',
+        tenant,
+        Number(after ?? Number.MAX_SAFE_INTEGER),
+        limit,
+      )
+      .map(({ event }) => eventOf(event));
+  }
+
+  applyService(change: ServiceChange, note: AuditNote): ChangeOutcome {
+    return this.#withEvent(SERVICE_TENANT, note, () => this.#service(change));
+  }
+
+  applyTenant(tenant: string, change: TenantChange, note: AuditNote): ChangeOutcome {
+    return this.#withEvent(tenant, note, () => this.#tenant(tenant, change));
+  }
+
+  #withEvent(tenant: string, note: AuditNote, change: () => ChangeOutcome): ChangeOutcome {
+    return this.#database.transaction(() => {
+      const outcome = change();
+      if (outcome === 'done') this.#chain(tenant, note);
+      return outcome;
+    });
+  }
+
+  #chain(tenant: string, note: AuditNote): void {
+    const last = this.#database.get<{ number: number; hash: string }>(
+      'SELECT number, hash FROM audit WHERE tenant = ? ORDER BY number DESC LIMIT 1',
+      tenant,
+    );
+    const event = chainEvent(tenant, note, last);
+    this.#database.run(
+      'INSERT INTO audit (tenant, number, at, hash, event) VALUES (?, ?, ?, ?, ?)',
+      tenant,
+      event.number,
+      event.at,
+      event.hash,
+      JSON.stringify(event),
+    );
+  }
+
+  #tenant(tenant: string, change: TenantChange): ChangeOutcome {
+    switch (change.what) {
+      case 'key.add': {
+        const { keys } = this.findTenant(tenant)?.limits ?? {};
+        if (keys === undefined) return 'missing';
+        if (keys !== null && this.#keys.count(tenant) >= keys) return 'limit';
+        return this.#keys.add({ ...change.key, tenant }) ? 'done' : 'exists';
+      }
+      case 'key.rotate':
+        return this.#keys.rotate(tenant, change.keyId, change.rotation) ? 'done' : 'missing';
+      case 'key.revoke': {
+        const { keyId, at } = change;
+        return this.#keys.revoke({ tenant, keyId, at }) ? 'done' : 'missing';
+      }
+    }
+  }
+
+  #service(change: ServiceChange): ChangeOutcome {
+    switch (change.what) {
+      case 'tenant.add':
+        return this.#addTenant(change.tenant);
+      case 'tenant.set':
+        return this.#setTenant(change);
+      case 'plan.put':
+        return this.#putPlan(change.plan, change.isNew);
+      case 'admin.add': {
+        const { tenant } = change.admin;
+        if (tenant !== undefined && this.findTenant(tenant) === undefined) return 'missing';
+        return this.admins.add(change.admin) ? 'done' : 'exists';
+      }
+      case 'admin.revoke':
+        return this.admins.revoke(change) ? 'done' : 'missing';
+    }
+  }
+
+  #addTenant({ tenantId, name, plan, status, createdAt }: Tenant): ChangeOutcome {
+    if (!this.#hasPlan(plan)) return 'missing';
+    const added = this.#database.run(
+      `INSERT INTO tenants (id, name, plan, status, created_at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO NOTHING`,
+      tenantId,
+      name,
+      plan,
+      status,
+      createdAt,
+    );
+    return added > 0 ? 'done' : 'exists';
+  }
+
+  #setTenant(change: Extract<ServiceChange, { what: 'tenant.set' }>): ChangeOutcome {
+    if (change.plan !== undefined && !this.#hasPlan(change.plan)) return 'missing';
+    const changed = this.#database.run(
+      `UPDATE tenants SET name = coalesce(?, name), plan = coalesce(?, plan),
+         status = coalesce(?, status) WHERE id = ?`,
+      change.name ?? null,
+      change.plan ?? null,
+      change.status ?? null,
+      change.tenantId,
+    );
+    return changed > 0 ? 'done' : 'missing';
+  }
+
+  #putPlan({ name, limits, createdAt }: Plan, isNew: boolean): ChangeOutcome {
+    if (this.#hasPlan(name) === isNew) return isNew ? 'exists' : 'missing';
+    this.#database.run(
+      `INSERT INTO plans (name, limits, created_at) VALUES (?, ?, ?)
+       ON CONFLICT (name) DO UPDATE SET limits = excluded.limits`,
+      name,
+      JSON.stringify(limits),
+      createdAt,
+    );
+    return 'done';
+  }
+
+  #hasPlan(name: string): boolean {
+    return this.#database.get('SELECT 1 FROM plans WHERE name = ?', name) !== undefined;
+  }
+}
+
+function tenantOf({ id, name, plan, status, created_at: createdAt }: TenantRow): Tenant {
+  return { tenantId: id, name, plan, status, createdAt };
+}
+
+// Only this file writes these texts.
+/* oxlint-disable typescript/no-unsafe-type-assertion */
+function limitsOf({ limits }: Pick<PlanRow, 'limits'>): PlanLimits {
+  return JSON.parse(limits) as PlanLimits;
+}
+
+function eventOf(text: string): AuditEvent {
+  return JSON.parse(text) as AuditEvent;
+}

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { callConsole, type ConsoleEndpoint } from '../adapters/network/console-client.ts';
+import { readPepper } from '../adapters/service-store/service-files.ts';
+import { asRecord, parseJson } from '../core/bytes/json-fields.ts';
+import { CONSOLE_START } from '../core/service/console-routes.ts';
+import { isOwnMachineUrl } from '../core/settings/own-machine.ts';
+import { runConsole } from '../service/console/console.ts';
+import type { ConsoleActor } from '../service/console/console-call.ts';
+import { ServiceFault } from '../service/fault.ts';
+import { CliError } from './cli-error.ts';
+import { systemClock } from './compose-common.ts';
+import { openStoreOfService } from './compose-service-store.ts';
+import {
+  type ConsoleAccess,
+  type ConsoleAsk,
+  refusalError,
+  textOf,
+} from './service/console-fields.ts';
+
+/** The composition root of commands that manage a service: its operations in this process, or over HTTP. */
+
+export interface ConsolePlace {
+  readonly tenant: string | undefined;
+  readonly place:
+    | { readonly folder: string }
+    | { readonly url: string; readonly token: string | undefined };
+}
+
+/** A person who may open the folder may do everything with what is in it. */
+const PERSON: ConsoleActor = {
+  type: 'cli',
+  id: 'cli',
+  role: 'operator',
+  tenant: undefined,
+  ipHash: null,
+};
+
+export async function openConsole({ tenant, place }: ConsolePlace): Promise<ConsoleAccess> {
+  return 'folder' in place ? openLocal(place.folder, tenant) : openRemote(place, tenant);
+}
+
+async function openLocal(folder: string, tenant: string | undefined): Promise<ConsoleAccess> {
+  const pepper = await readPepper(folder);
+  const store = openStoreOfService(folder);
+  const parts = { store, pepper, clock: systemClock, randomBytes };
+  return {
+    call: async ({ method, path, query = {}, body = {} }) => {
+      const request = { method, path, query: new URLSearchParams(query), tenant, body };
+      const reply = await runConsole(parts, request, PERSON).catch((error: unknown) => {
+        throw error instanceof ServiceFault ? refusalError(error.code, error.message) : error;
+      });
+      return asRecord(reply.body);
+    },
+    close: () => store.close(),
+  };
+}
+
+function openRemote(
+  { url, token }: { readonly url: string; readonly token: string | undefined },
+  tenant: string | undefined,
+): ConsoleAccess {
+  if (!URL.canParse(url) || (new URL(url).protocol !== 'https:' && !isOwnMachineUrl(url))) {
+    const hint = 'Give it as https://host; plain http is for this machine alone.';
+    throw new CliError('--url is no address to which a token may be sent.', hint, 2);
+  }
+  if (token === undefined || token === '') throw refusalError('AUTH_MISSING', 'There is no token.');
+  const endpoint = { url: new URL(url), token };
+  return { call: (ask) => callRemote(endpoint, ask, tenant), close: async () => undefined };
+}
+
+async function callRemote(
+  endpoint: ConsoleEndpoint,
+  { method, path, query = {}, body }: ConsoleAsk,
+  tenant: string | undefined,
+): ReturnType<ConsoleAccess['call']> {
+  const search = new URLSearchParams(query).toString();
+  const answer = await callConsole(endpoint, {
+    method,
+    path: `${CONSOLE_START}${path}${search === '' ? '' : `?${search}`}`,
+    tenant,
+    body: body === undefined ? undefined : JSON.stringify(body),
+  }).catch(() => {
+    const hint = 'Look whether it runs there, and at its certificate: svc service status';
+    throw new CliError('The service at --url gave no answer.', hint);
+  });
+  const fields = asRecord(answer.text === '' ? {} : parseJson(answer.text));
+  if (answer.status >= 200 && answer.status < 300) return fields;
+  const { code, message } = asRecord(fields['error']);
+  if (typeof code === 'string') throw refusalError(code, textOf(message));
+  const hint = 'Look whether the address is that of a service of svc.';
+  throw new CliError(`The address of --url answered ${answer.status}.`, hint);
+}

@@ -1,0 +1,221 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+import type { ConsoleOptions } from '../service/console-access.ts';
+import type { AdminOptions, AuditOptions } from '../service/service-admins.ts';
+import type { KeyCreateOptions, KeyRotateOptions } from '../service/service-keys.ts';
+import type { PlanOptions, TenantOptions } from '../service/service-tenants.ts';
+
+/** Declares the commands that manage a service: clients of its console operations. */
+export function addConsoleCommands(service: Command, context: CommandContext): void {
+  addKeys(service, context);
+  addTenants(service, context);
+  addPlans(service, context);
+  addAdmins(service, context);
+  addAudit(service, context);
+}
+
+function addKeys(service: Command, context: CommandContext): void {
+  const keys = service.command('keys').description('Make, list, rotate and revoke keys');
+  withConsoleOptions(keys.command('create'))
+    .description('Make a key and print it, this once')
+    .option('--name <name>', 'who or what it is for')
+    .option('--scopes <list>', 'some of read, write, receipt:read', 'read,write')
+    .option('--space <glob...>', 'only these spaces; a star stands for any characters')
+    .option('--model <name...>', 'only these models; a star may stand at the end')
+    .option('--expires <when>', 'days from now (90d) or a date')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service keys create --name laptop
+  $ svc service keys create --name ci --scopes read --space 'project/*' --expires 90d`,
+    )
+    .action(async (options: KeyCreateOptions) => {
+      const { createKey } = await import('../service/service-keys.ts');
+      await createKey(options, context);
+    });
+  withConsoleOptions(keys.command('list'))
+    .description('List keys: what they may, and when they were used; never the keys')
+    .addHelpText('after', '\nExamples:\n  $ svc service keys list')
+    .action(async (options: ConsoleOptions) => {
+      const { listKeys } = await import('../service/service-keys.ts');
+      await listKeys(options, context);
+    });
+  withConsoleOptions(keys.command('rotate'))
+    .description('Give a key a new secret; the old one goes on for a while')
+    .argument('<id>', 'the 12 characters that the list shows')
+    .option('--grace <time>', 'how long the old secret works: 0 to 7d', '1d')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service keys rotate 4kPzQ0aB71Xc --grace 12h
+  $ svc service keys rotate 4kPzQ0aB71Xc --grace 0      # the secret leaked`,
+    )
+    .action(async (id: string, options: KeyRotateOptions) => {
+      const { rotateKey } = await import('../service/service-keys.ts');
+      await rotateKey(id, options, context);
+    });
+  withConsoleOptions(keys.command('revoke'))
+    .description('Revoke a key; a running service refuses it at once')
+    .argument('<id>', 'the 12 characters that the list shows')
+    .addHelpText('after', '\nExamples:\n  $ svc service keys revoke 4kPzQ0aB71Xc')
+    .action(async (id: string, options: ConsoleOptions) => {
+      const { revokeKey } = await import('../service/service-keys.ts');
+      await revokeKey(id, options, context);
+    });
+}
+
+function addTenants(service: Command, context: CommandContext): void {
+  const tenants = service
+    .command('tenants')
+    .description('Tenants share a service; nothing of one is seen by another');
+  withConsoleOptions(tenants.command('list'))
+    .description('List tenants with their plans')
+    .addHelpText('after', '\nExamples:\n  $ svc service tenants list')
+    .action(async (options: ConsoleOptions) => {
+      const { listTenants } = await import('../service/service-tenants.ts');
+      await listTenants(options, context);
+    });
+  withTenantOptions(tenants.command('create'))
+    .description('Make a tenant')
+    .argument('<id>', '1 to 63 of a-z 0-9 and -')
+    .addHelpText('after', '\nExamples:\n  $ svc service tenants create acme --plan team')
+    .action(async (id: string, options: TenantOptions) => {
+      const { createTenant } = await import('../service/service-tenants.ts');
+      await createTenant(id, options, context);
+    });
+  withTenantOptions(tenants.command('update'))
+    .description('Give a tenant another name or plan')
+    .argument('<id>', 'of the tenant')
+    .addHelpText('after', '\nExamples:\n  $ svc service tenants update acme --plan large')
+    .action((id: string, options: TenantOptions) => set(id, { options }));
+  for (const { name, status, what } of STATUSES) {
+    withConsoleOptions(tenants.command(name))
+      .description(what)
+      .argument('<id>', 'of the tenant')
+      .addHelpText('after', `\nExamples:\n  $ svc service tenants ${name} acme`)
+      .action((id: string, options: TenantOptions) => set(id, { status, options }));
+  }
+  const set = async (
+    id: string,
+    change: { status?: 'active' | 'suspended' | 'deleted'; options: TenantOptions },
+  ): Promise<void> => {
+    const { setTenant } = await import('../service/service-tenants.ts');
+    await setTenant(id, change, context);
+  };
+}
+
+const STATUSES = [
+  {
+    name: 'suspend',
+    status: 'suspended',
+    what: 'Refuse every call of its keys until it is resumed',
+  },
+  { name: 'resume', status: 'active', what: 'Let the keys of a suspended tenant in again' },
+  {
+    name: 'delete',
+    status: 'deleted',
+    what: 'Refuse its keys for good; its records stay until purged',
+  },
+] as const;
+
+function addPlans(service: Command, context: CommandContext): void {
+  const plans = service.command('plans').description('Plans bound what a tenant may take');
+  withConsoleOptions(plans.command('list'))
+    .description('List plans with their limits')
+    .addHelpText('after', '\nExamples:\n  $ svc service plans list')
+    .action(async (options: ConsoleOptions) => {
+      const { listPlans } = await import('../service/service-tenants.ts');
+      await listPlans(options, context);
+    });
+  for (const { name, isNew, what } of PLAN_COMMANDS) {
+    withConsoleOptions(plans.command(name))
+      .description(what)
+      .argument('<name>', '1 to 63 of a-z 0-9 and -')
+      .option('--limit <name=number...>', 'such as keys=50; one that is not named does not hold')
+      .addHelpText(
+        'after',
+        `
+Examples:
+  $ svc service plans ${name} team --limit memory_calls_per_minute=600 --limit keys=50
+
+Limits: requests_per_minute, requests_burst, input_tokens_per_minute, concurrent_requests,
+memory_calls_per_minute, tokens_per_day, tokens_per_month, records, providers, keys, retention_days`,
+      )
+      .action(async (plan: string, options: PlanOptions) => {
+        const { putPlan } = await import('../service/service-tenants.ts');
+        await putPlan(plan, { isNew, options }, context);
+      });
+  }
+}
+
+const PLAN_COMMANDS = [
+  { name: 'create', isNew: true, what: 'Make a plan' },
+  { name: 'update', isNew: false, what: 'Replace the limits of a plan, for all of its tenants' },
+] as const;
+
+function addAdmins(service: Command, context: CommandContext): void {
+  const admins = service
+    .command('admins')
+    .description('Tokens that manage a service over HTTP; they open nothing else');
+  withConsoleOptions(admins.command('create'))
+    .description('Make a token and print it, this once')
+    .option('--name <name>', 'whose it is')
+    .requiredOption('--role <role>', 'operator (the service), admin or viewer (one tenant)')
+    .option('--expires <when>', 'days from now (90d) or a date')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc service admins create --name ann --role admin --tenant acme',
+    )
+    .action(async (options: AdminOptions) => {
+      const { createAdmin } = await import('../service/service-admins.ts');
+      await createAdmin(options, context);
+    });
+  withConsoleOptions(admins.command('list'))
+    .description('List tokens: role, tenant, last use; never the tokens')
+    .addHelpText('after', '\nExamples:\n  $ svc service admins list')
+    .action(async (options: ConsoleOptions) => {
+      const { listAdmins } = await import('../service/service-admins.ts');
+      await listAdmins(options, context);
+    });
+  withConsoleOptions(admins.command('revoke'))
+    .description('Revoke a token; a running service refuses it at once')
+    .argument('<id>', 'the 12 characters that the list shows')
+    .addHelpText('after', '\nExamples:\n  $ svc service admins revoke 4kPzQ0aB71Xc')
+    .action(async (id: string, options: ConsoleOptions) => {
+      const { revokeAdmin } = await import('../service/service-admins.ts');
+      await revokeAdmin(id, options, context);
+    });
+}
+
+function addAudit(service: Command, context: CommandContext): void {
+  withConsoleOptions(service.command('audit'))
+    .description('List who changed what, newest first')
+    .option('--limit <number>', 'how many (50)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service audit --limit 20
+  $ svc service audit --tenant service      # tenants, plans and admins`,
+    )
+    .action(async (options: AuditOptions) => {
+      const { listAudit } = await import('../service/service-admins.ts');
+      await listAudit(options, context);
+    });
+}
+
+function withTenantOptions(command: Command): Command {
+  return withConsoleOptions(command)
+    .option('--name <name>', 'for people')
+    .option('--plan <plan>', 'see svc service plans list');
+}
+
+function withConsoleOptions(command: Command): Command {
+  return command
+    .option('--folder <path>', "the service's folder")
+    .option('--url <address>', 'a service elsewhere; its token comes from $SVC_ADMIN_TOKEN')
+    .option('--tenant <id>', 'for which tenant (default)')
+    .option('--json', 'print JSON');
+}

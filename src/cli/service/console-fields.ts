@@ -1,0 +1,53 @@
+import { CliError } from '../cli-error.ts';
+
+/** A console operation as the commands see it: the question, the members of its answer, its refusal. */
+
+export interface ConsoleAsk {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below `/v1/svc/console/`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** The members of an answer's body. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface ConsoleAccess {
+  /** Throws CliError for a refusal. */
+  call(ask: ConsoleAsk): Promise<Fields>;
+  close(): Promise<void>;
+}
+
+/** Where the token of `--url` comes from: never the command line, which other users can read. */
+export const TOKEN_VARIABLE = 'SVC_ADMIN_TOKEN';
+
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** A time of the API in milliseconds since 1970. */
+export function timeOf(value: unknown): number | undefined {
+  return typeof value === 'string' ? Date.parse(value) : undefined;
+}
+
+/** A refusal of a console operation, for people. */
+export function refusalError(code: string, message: string): CliError {
+  const isUsage = code === 'INVALID_REQUEST';
+  return new CliError(
+    `${message} (${code})`,
+    HINTS[code] ?? 'See: svc service --help',
+    isUsage ? 2 : 1,
+  );
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  AUTH_MISSING: `Put the token of an admin into ${TOKEN_VARIABLE}.`,
+  AUTH_INVALID: `Look at the token in ${TOKEN_VARIABLE}: svc service admins list shows its first part.`,
+  AUTH_REVOKED: 'Ask an operator for another token: svc service admins create',
+  AUTH_EXPIRED: 'Ask an operator for another token: svc service admins create',
+  SCOPE_DENIED: 'Ask somebody whose role may do this.',
+  NOT_FOUND: 'Look with the list command, or name the tenant with --tenant.',
+  PLAN_LIMIT_REACHED: 'Revoke one that is not used, or ask the operator for another plan.',
+  STORE_UNAVAILABLE: 'Look with: svc service doctor',
+};

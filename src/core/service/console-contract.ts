@@ -1,0 +1,91 @@
+import {
+  type Infer,
+  integer,
+  listOf,
+  members,
+  oneOf,
+  orNull,
+  type Shape,
+  such,
+  text,
+  time,
+} from '../memory-api/shape.ts';
+import { GRACE_SECONDS } from './keys.ts';
+import { TENANT_ID } from './tenants.ts';
+
+/**
+ * Bodies of console operations, as docs/hosted-api.yaml has them. An unknown member makes a body
+ * wrong: a typing mistake in a limit must not mean "no limit".
+ */
+
+const CLOSED = { closed: true } as const;
+
+/** A name on one line, for people. */
+const name = text({ min: 1, max: 100, pattern: /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u });
+/** Plans are named in commands. */
+const planName = text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ });
+const tenantId = text({ pattern: TENANT_ID });
+const count = orNull(integer(0, 2 ** 40));
+const rate = orNull(integer(1, 1_000_000_000));
+
+/** An identifier of a model, or the beginning of some with a star behind it. */
+export const MODEL_NAME = /^(?:[\w.:@/+~-]{1,256}|[\w.:@/+~-]{0,255}\*)$/;
+const models = distinct(listOf(text({ pattern: MODEL_NAME }), { min: 1, max: 500 }));
+const spaces = distinct(
+  listOf(text({ pattern: /^[a-z0-9*][a-z0-9._/*-]{0,127}$/ }), { min: 1, max: 256 }),
+);
+
+export const keyCreate = members(
+  { name, scopes: distinct(listOf(oneOf('read', 'write', 'receipt:read'), { max: 3 })) },
+  {
+    spaces: orNull(spaces),
+    allowed_models: orNull(models),
+    expires_at: orNull(time),
+    tokens_per_day: count,
+    tokens_per_month: count,
+  },
+  CLOSED,
+);
+
+export const keyRotate = members({}, { grace_seconds: integer(0, GRACE_SECONDS.max) }, CLOSED);
+
+export const tenantCreate = members({ tenant_id: tenantId }, { name, plan: planName }, CLOSED);
+
+export const tenantUpdate = members(
+  {},
+  { name, plan: planName, status: oneOf('active', 'suspended', 'deleted') },
+  CLOSED,
+);
+export type TenantUpdate = Infer<typeof tenantUpdate>;
+
+/** A limit that is left out does not hold. */
+const limits = members(
+  {},
+  {
+    requests_per_minute: rate,
+    requests_burst: rate,
+    input_tokens_per_minute: rate,
+    concurrent_requests: rate,
+    memory_calls_per_minute: rate,
+    tokens_per_day: count,
+    tokens_per_month: count,
+    records: count,
+    providers: count,
+    keys: count,
+    retention_days: rate,
+  },
+  CLOSED,
+);
+
+export const planCreate = members({ name: planName, limits }, {}, CLOSED);
+export const planUpdate = members({ limits }, {}, CLOSED);
+
+export const adminCreate = members(
+  { name, role: oneOf('operator', 'admin', 'viewer') },
+  { expires_at: orNull(time) },
+  CLOSED,
+);
+
+function distinct<Element>(shape: Shape<readonly Element[]>): Shape<readonly Element[]> {
+  return such(shape, (list) => new Set(list).size === list.length, 'has an element twice');
+}

@@ -1,0 +1,86 @@
+import type { StoredAdmin } from '../core/service/admins.ts';
+import type { AuditEvent, AuditNote } from '../core/service/audit.ts';
+import type { Rotation, StoredKey } from '../core/service/keys.ts';
+import type { Plan, PlanLimits } from '../core/service/plans.ts';
+import type { Tenant, TenantStatus } from '../core/service/tenants.ts';
+
+/**
+ * Who may use a service: tenants, plans, keys and admins. Nothing of it changes without an audit
+ * event: `apply` writes both in one transaction, or neither.
+ */
+
+/** One page of a list; `after` is the id of the last element that the caller has. */
+export interface Page {
+  readonly limit: number;
+  readonly after: string | undefined;
+}
+
+export interface ServiceControl {
+  listTenants(page: Page): Promise<readonly Tenant[]>;
+  findTenant(tenantId: string): Promise<TenantFacts | undefined>;
+  listPlans(page: Page): Promise<readonly Plan[]>;
+  findAdmin(adminId: string, signal: AbortSignal): Promise<StoredAdmin | undefined>;
+  /** Oldest first; of one tenant, or all of them with the operators. */
+  listAdmins(tenant: string | undefined, page: Page): Promise<readonly StoredAdmin[]>;
+  noteAdminUse(adminId: string, at: number): Promise<void>;
+  apply(change: ServiceChange, note: AuditNote): Promise<ChangeOutcome>;
+}
+
+export interface TenantControl {
+  /** Oldest first. */
+  listKeys(page?: Page): Promise<readonly StoredKey[]>;
+  /** A key of this tenant. */
+  getKey(keyId: string): Promise<StoredKey | undefined>;
+  noteKeyUse(keyId: string, at: number): Promise<void>;
+  /** Newest first; `after` is the number of an event. */
+  listAudit(page: Page): Promise<readonly AuditEvent[]>;
+  apply(change: TenantChange, note: AuditNote): Promise<ChangeOutcome>;
+}
+
+/** Everything that a request needs to know of its caller, in one look-up. */
+export interface Caller {
+  readonly key: StoredKey;
+  readonly tenant: TenantFacts;
+}
+
+export interface TenantFacts extends Tenant {
+  readonly limits: PlanLimits;
+}
+
+/** The outcomes beside 'done' change nothing and leave no event. */
+export type ChangeOutcome =
+  | 'done'
+  /** There is no such thing, or it is revoked already. */
+  | 'missing'
+  /** There is one of this name already. */
+  | 'exists'
+  /** The plan allows no more of it. */
+  | 'limit';
+
+export type TenantChange =
+  | {
+      readonly what: 'key.add';
+      /** The key is of this tenant, whatever it says. */
+      readonly key: Omit<StoredKey, 'tenant'>;
+    }
+  | { readonly what: 'key.rotate'; readonly keyId: string; readonly rotation: Rotation }
+  | { readonly what: 'key.revoke'; readonly keyId: string; readonly at: number };
+
+export type ServiceChange =
+  | { readonly what: 'tenant.add'; readonly tenant: Tenant }
+  | {
+      readonly what: 'tenant.set';
+      readonly tenantId: string;
+      readonly name?: string;
+      readonly plan?: string;
+      readonly status?: TenantStatus;
+    }
+  | { readonly what: 'plan.put'; readonly plan: Plan; readonly isNew: boolean }
+  | { readonly what: 'admin.add'; readonly admin: StoredAdmin }
+  | {
+      readonly what: 'admin.revoke';
+      readonly adminId: string;
+      /** Undefined: of any tenant, and operators. */
+      readonly tenant: string | undefined;
+      readonly at: number;
+    };

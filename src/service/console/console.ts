@@ -1,0 +1,92 @@
+import { includesRole } from '../../core/service/admins.ts';
+import {
+  type ConsoleOperationName,
+  type ConsoleRoute,
+  findConsoleRoute,
+} from '../../core/service/console-routes.ts';
+import { DEFAULT_TENANT, isTenantId } from '../../core/service/tenants.ts';
+import { ServiceFault } from '../fault.ts';
+import { createAdmin, getSession, listAdmins, revokeAdmin } from './admins.ts';
+import { listAudit } from './audit.ts';
+import type {
+  ConsoleActor,
+  ConsoleOperation,
+  ConsoleParts,
+  ConsoleReply,
+  ConsoleRequest,
+} from './console-call.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import {
+  createPlan,
+  createTenant,
+  listPlans,
+  listTenants,
+  updatePlan,
+  updateTenant,
+} from './tenants.ts';
+
+/**
+ * The operations of the console. The HTTP API and the command line both come through here, so there
+ * is one set of rules, and nothing changes without its audit event.
+ */
+
+const OPERATIONS: Readonly<Record<ConsoleOperationName, ConsoleOperation>> = {
+  getSession,
+  listTenants,
+  createTenant,
+  updateTenant,
+  listPlans,
+  createPlan,
+  updatePlan,
+  listAdmins,
+  createAdmin,
+  revokeAdmin,
+  listKeys,
+  createKey,
+  rotateKey,
+  revokeKey,
+  listAudit,
+};
+
+export interface AdmittedRoute {
+  readonly route: ConsoleRoute;
+  readonly parameter: string;
+}
+
+/** The route of a call, once the actor may use it. Throws ServiceFault. */
+export function admitRoute(
+  { method, path }: Pick<ConsoleRequest, 'method' | 'path'>,
+  actor: ConsoleActor,
+): AdmittedRoute {
+  const found = findConsoleRoute(method, path);
+  if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
+  if (!('route' in found)) {
+    const { allow } = found;
+    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path has other methods.', { allow });
+  }
+  const { role } = found.route;
+  if (includesRole(actor.role, role)) return found;
+  throw new ServiceFault('SCOPE_DENIED', `The operation needs the role ${role}.`);
+}
+
+/** Throws ServiceFault and MemoryError. */
+export async function runConsole(
+  parts: ConsoleParts,
+  request: ConsoleRequest,
+  actor: ConsoleActor,
+): Promise<ConsoleReply> {
+  const { route, parameter } = admitRoute(request, actor);
+  const tenantId = tenantOf(request.tenant, actor);
+  const call = { ...request, actor, parts, parameter, tenantId, now: parts.clock.now() };
+  return OPERATIONS[route.operation](call);
+}
+
+/** For anyone but an operator, no tenant exists beside their own. */
+function tenantOf(named: string | undefined, { tenant }: ConsoleActor): string {
+  if (named !== undefined && !isTenantId(named)) {
+    throw new ServiceFault('INVALID_REQUEST', 'That is no id of a tenant.', { param: 'tenant' });
+  }
+  if (tenant === undefined) return named ?? DEFAULT_TENANT;
+  if (named === undefined || named === tenant) return tenant;
+  throw new ServiceFault('NOT_FOUND', 'There is no such tenant.');
+}

@@ -1,0 +1,133 @@
+import { assert, jsonValue, property } from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { FAULTS } from '../../../src/core/memory-api/faults.ts';
+import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
+import {
+  adminCreate,
+  keyCreate,
+  keyRotate,
+  planCreate,
+  planUpdate,
+  tenantCreate,
+  tenantUpdate,
+} from '../../../src/core/service/console-contract.ts';
+import { findConsoleRoute } from '../../../src/core/service/console-routes.ts';
+import { NO_LIMITS } from '../../../src/core/service/plans.ts';
+import { nameOf, ODDITIES, placesIn, withChange } from '../../support/contract-changes.ts';
+import { consoleContract, schemaOf } from '../../support/memory-api.ts';
+
+// The published document is the oracle: a body that it takes the parsers take, and no other.
+
+interface Subject {
+  readonly schema: string;
+  readonly shape: Shape<unknown>;
+  readonly sample: Readonly<Record<string, unknown>>;
+}
+
+const LIMITS = Object.fromEntries(Object.keys(NO_LIMITS).map((name) => [name, 7]));
+
+const SUBJECTS: readonly Subject[] = [
+  {
+    schema: 'KeyCreate',
+    shape: keyCreate,
+    sample: {
+      name: 'laptop',
+      scopes: ['read', 'receipt:read'],
+      spaces: ['project/*', 'global'],
+      allowed_models: ['gpt-5', 'claude-*'],
+      expires_at: '2030-05-01T12:00:00Z',
+      tokens_per_day: 1000,
+      tokens_per_month: null,
+    },
+  },
+  { schema: 'KeyRotate', shape: keyRotate, sample: { grace_seconds: 604_800 } },
+  {
+    schema: 'TenantCreate',
+    shape: tenantCreate,
+    sample: { tenant_id: 'acme-2', name: 'Acme, Inc.', plan: 'team' },
+  },
+  {
+    schema: 'TenantUpdate',
+    shape: tenantUpdate,
+    sample: { name: 'Acme', plan: 'team', status: 'suspended' },
+  },
+  { schema: 'PlanCreate', shape: planCreate, sample: { name: 'team', limits: LIMITS } },
+  { schema: 'PlanUpdate', shape: planUpdate, sample: { limits: LIMITS } },
+  {
+    schema: 'AdminCreate',
+    shape: adminCreate,
+    sample: { name: 'Ann', role: 'viewer', expires_at: null },
+  },
+];
+
+describe.each(SUBJECTS)('$schema', ({ schema, shape, sample }) => {
+  const isValid = schemaOf(schema, 'console');
+
+  test('the sample is valid for the document and comes through whole', () => {
+    expect(isValid(sample)).toBe(true);
+    expect(parseShape(shape, sample)).toEqual({ value: sample });
+  });
+
+  test('one wrong member: the parser takes it exactly when the document does', () => {
+    const disagreements = placesIn(sample).flatMap((place) =>
+      [...ODDITIES, ['read', 'read'], 'a\u2028b', 'a\nb', 'A', 'a*b', '*'].flatMap((oddity) => {
+        const changed = withChange(sample, place, oddity);
+        const isTaken = parseShape(shape, changed).problems === undefined;
+        return isTaken === isValid(changed)
+          ? []
+          : [`${place.join('.')} = ${nameOf(oddity)} is ${isTaken ? 'taken' : 'refused'}`];
+      }),
+    );
+    expect(disagreements).toEqual([]);
+  });
+
+  test('an unknown member makes the body wrong', () => {
+    expect(parseShape(shape, { ...sample, surplus: 1 }).problems).toEqual(['has unknown members']);
+    expect(isValid({ ...sample, surplus: 1 })).toBe(false);
+  });
+
+  test('no value at all is taken by mistake', () => {
+    assert(
+      property(jsonValue(), (value) => {
+        if (parseShape(shape, value).problems === undefined) expect(isValid(value)).toBe(true);
+      }),
+    );
+  });
+});
+
+test('the document has every route of the table, under its name, and no other', () => {
+  const { paths } = consoleContract as {
+    paths: Record<string, Record<string, { operationId: string }>>;
+  };
+  const start = '/v1/svc/console/';
+  const told = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => {
+      const found = findConsoleRoute(
+        method.toUpperCase(),
+        path.slice(start.length).replaceAll(/\{\w+\}/g, 'abcdefghijkl'),
+      );
+      const route = found !== undefined && 'route' in found ? found.route : undefined;
+      return [operationId, route?.operation];
+    }),
+  );
+  expect(told.filter(([name, operation]) => name !== operation)).toEqual([]);
+  expect(told).toHaveLength(15);
+  expect(JSON.stringify(consoleContract)).toContain(Object.keys(FAULTS).join('","'));
+});
+
+test('a path is known by its exact form alone', () => {
+  for (const path of [
+    '',
+    'keys/',
+    'keys/a/rotate/',
+    'keys//rotate',
+    'keys/*',
+    'keys/a/b',
+    'Keys',
+  ]) {
+    expect([path, findConsoleRoute('GET', path)]).toEqual([path, undefined]);
+  }
+  expect(findConsoleRoute('PUT', 'keys')).toEqual({ allow: 'GET, POST' });
+  expect(findConsoleRoute('constructor', 'keys')).toEqual({ allow: 'GET, POST' });
+  expect(findConsoleRoute('GET', 'constructor')).toBe(undefined);
+});
