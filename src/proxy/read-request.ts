@@ -14,7 +14,8 @@ import type { Unread } from '../core/plan/plan.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import { spaceOf } from '../core/request/space.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
-import type { Projects } from '../ports/projects.ts';
+import type { Project, Projects } from '../ports/projects.ts';
+import type { Workplace } from '../ports/code.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ConversationState } from './conversation-state.ts';
 import type { Conversations } from './conversations.ts';
@@ -30,13 +31,24 @@ export interface Reading {
   readonly unknownFolder: string | undefined;
   /** The state of the conversation in this process. */
   readonly state: ConversationState;
+  /** The branch that is checked out; else the one that the client states. */
   readonly branch: string | undefined;
+  /** The folder in which the client works, where it is on this machine. */
+  readonly workplace: Workplace | undefined;
   /** History, or items of it, are kept at the provider: nothing new may be put in or left out. */
   readonly hasProviderState: boolean;
   /** The request does not begin where its conversation does. */
   readonly hasProviderHistory: boolean;
   /** The request asks for the longest window that its model has. */
   readonly asksForLongWindow: boolean;
+}
+
+function workplaceOf(
+  folder: string | undefined,
+  project: Project | undefined,
+): Workplace | undefined {
+  const { root } = project ?? {};
+  return folder === undefined || root === undefined ? undefined : { folder, root };
 }
 
 const LONG_WINDOW = /\bcontext-1m\b/;
@@ -87,7 +99,8 @@ export function* readSteps(
     olderSpaces: known?.olderSpaces ?? [],
     unknownFolder: known === undefined ? folder : undefined,
     state: conversations.states.of(place),
-    branch: project.branch,
+    branch: known?.branch ?? project.branch,
+    workplace: workplaceOf(folder, known),
     hasProviderState: hasProviderState(view),
     hasProviderHistory: hasProviderHistory(view),
     asksForLongWindow: LONG_WINDOW.test(headerOf(headers, 'anthropic-beta') ?? ''),
@@ -103,12 +116,15 @@ export async function settleProject(
   { conversations, projects }: { conversations: Conversations; projects: Projects },
 ): Promise<Reading | Unread> {
   if (typeof read === 'string' || read.unknownFolder === undefined) return read;
-  const { space, olderSpaces } = await projects.find(read.unknownFolder);
+  const project = await projects.find(read.unknownFolder);
+  const { space, olderSpaces, branch = read.branch } = project;
   const place = { ...read.place, space };
   return {
     ...read,
     place,
     olderSpaces,
+    branch,
+    workplace: workplaceOf(read.unknownFolder, project),
     unknownFolder: undefined,
     state: conversations.states.of(place),
   };

@@ -209,3 +209,52 @@ test('what is known is known without waiting, and looked at again when git has c
   const file = readFileSync(join(data, 'projects.json'), 'utf8');
   expect(file).not.toContain('first of');
 });
+
+test('the branch and the root are those of the working tree that the folder is in', async () => {
+  const { base, look } = stage();
+  const root = newRepository(join(base, 'shop'));
+  const sub = join(root, 'packages', 'api');
+  mkdirSync(sub, { recursive: true });
+  const tree = join(base, 'tree');
+  git(root, 'worktree', 'add', '-q', '-b', 'fix/ärger+1', tree);
+  expect(await look(sub)).toMatchObject({ root, branch: 'main' });
+  expect(await look(tree)).toMatchObject({ root: tree, branch: 'fix/ärger+1' });
+  git(root, 'checkout', '-q', '--detach');
+  expect(await look(root)).toMatchObject({ root });
+  expect((await look(root)).branch).toBeUndefined();
+});
+
+test('a repository without a commit has a branch, and a folder without a repository none', async () => {
+  const { base, look } = stage();
+  const empty = join(base, 'empty');
+  mkdirSync(empty);
+  git(empty, 'init', '-q', '-b', 'begin');
+  expect(await look(empty)).toMatchObject({ root: empty, branch: 'begin' });
+  const plain = join(base, 'plain');
+  mkdirSync(plain);
+  const project = await look(plain);
+  expect([project.root, project.branch]).toEqual([plain, undefined]);
+  expect((await look(join(base, 'gone'))).root).toBeUndefined();
+});
+
+test('a HEAD that names no branch of git gives none', async () => {
+  const { base, look } = stage();
+  const root = newRepository(join(base, 'shop'));
+  const names = ['../../../outside', 'a b', 'a\u202eb', 'x'.repeat(300), '<svc-memory'];
+  for (const name of names) {
+    writeFileSync(join(root, '.git', 'HEAD'), `ref: refs/heads/${name}\n`);
+    // oxlint-disable-next-line no-await-in-loop -- One HEAD at a time.
+    expect([name, (await look(root)).branch]).toEqual([name, undefined]);
+  }
+});
+
+test('a checkout is noticed at a later request', async () => {
+  const { base, data } = stage();
+  const root = newRepository(join(base, 'shop'));
+  const tree = join(base, 'tree');
+  git(root, 'worktree', 'add', '-q', '-b', 'side', tree);
+  const projects = new GitProjects(data, { recheckMs: 0 });
+  expect((await projects.find(tree)).branch).toBe('side');
+  git(tree, 'checkout', '-q', '-b', 'other');
+  await expect.poll(() => projects.known(tree)?.branch).toBe('other');
+});

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 
 /**
@@ -12,7 +12,7 @@ const FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 /** The file's beginning, and its end where it is longer; '' for what is no plain file. */
 export async function readBounded(path: string, bytesMax: number): Promise<string> {
   return (
-    (await withFile(path, async (file, size) => {
+    (await withFile(path, async (file, { size }) => {
       const half = size > bytesMax ? bytesMax >> 1 : size;
       const head = await bytesAt(file, 0, half);
       const tail = size > bytesMax ? await bytesAt(file, size - half, half) : Buffer.alloc(0);
@@ -24,13 +24,13 @@ export async function readBounded(path: string, bytesMax: number): Promise<strin
 /** Runs `use` with a plain file; undefined where there is none. */
 export async function withFile<T>(
   path: string,
-  use: (file: FileHandle, size: number) => Promise<T>,
+  use: (file: FileHandle, stat: Stats) => Promise<T>,
 ): Promise<T | undefined> {
   const file = await open(path, FLAGS).catch(() => undefined);
   if (file === undefined) return undefined;
   try {
     const stat = await file.stat();
-    return stat.isFile() ? await use(file, stat.size) : undefined;
+    return stat.isFile() ? await use(file, stat) : undefined;
   } catch {
     return undefined;
   } finally {

@@ -1,14 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
+import { COMMIT_HASH, hashIn, readHead, readPacked } from './head.ts';
 
 /** Which commits a repository holds, read from its refs, logs and objects. */
 
-const HASH = /\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b/g;
 const NO_COMMIT = /^0+$/;
 const LOG_BYTES_MAX = 64 * 1024;
-const REF_BYTES_MAX = 256;
-const PACKED_BYTES_MAX = 256 * 1024;
 /** Branches whose own files are read; the others are packed, or recorded another time. */
 const REFS_MAX = 64;
 const PACKS_MAX = 256;
@@ -16,10 +14,11 @@ const COMMITS_MAX = 512;
 
 /** The newest last: what HEAD names. Empty for a repository without a commit. */
 export async function commitsOf(common: string): Promise<readonly string[]> {
-  const packed = await readBounded(join(common, 'packed-refs'), PACKED_BYTES_MAX);
+  const packed = await readPacked(common);
   const log = await readBounded(join(common, 'logs', 'HEAD'), LOG_BYTES_MAX);
   const refs = await Promise.all((await refFiles(common)).map(hashIn));
-  const found = [...hashes(packed), ...refs, ...hashes(log), await headOf(common, packed)];
+  const { commit } = await readHead({ own: common, common });
+  const found = [...hashes(packed), ...refs, ...hashes(log), commit];
   const commits = [...new Set(found.toReversed())].filter((one) => one !== '').toReversed();
   return commits.slice(-COMMITS_MAX);
 }
@@ -42,21 +41,7 @@ export async function holdsAny(common: string, wanted: readonly string[]): Promi
 }
 
 function hashes(text: string): readonly string[] {
-  return (text.match(HASH) ?? []).filter((hash) => !NO_COMMIT.test(hash));
-}
-
-async function hashIn(path: string): Promise<string> {
-  return hashes(await readBounded(path, REF_BYTES_MAX))[0] ?? '';
-}
-
-async function headOf(common: string, packed: string): Promise<string> {
-  const head = await readBounded(join(common, 'HEAD'), REF_BYTES_MAX);
-  const ref = /^ref: (refs\/[\w./-]{1,200})/.exec(head)?.[1];
-  if (ref === undefined) return hashes(head)[0] ?? '';
-  if (ref.includes('..')) return '';
-  const own = await hashIn(join(common, ref));
-  const line = packed.split('\n').find((one) => one.endsWith(` ${ref}`));
-  return own === '' ? (hashes(line ?? '')[0] ?? '') : own;
+  return (text.match(COMMIT_HASH) ?? []).filter((hash) => !NO_COMMIT.test(hash));
 }
 
 async function refFiles(common: string): Promise<readonly string[]> {

@@ -1,10 +1,11 @@
-import { stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
 import { folderSpace } from '../../core/request/space.ts';
 import type { Project, Projects } from '../../ports/projects.ts';
 import { commitsOf, holdsAny } from './commits.ts';
+import { readHead } from './head.ts';
 import { changeRegistry, type KnownProject, readRegistry, type Registry } from './registry.ts';
 import { findRepository, type Repository } from './repository.ts';
 
@@ -29,22 +30,32 @@ interface Cached {
   checkedAt: number;
 }
 
+interface GitProjectsOptions {
+  /** The projects that are found are used and not recorded. */
+  readonly isReadOnly?: boolean;
+  readonly recheckMs?: number;
+}
+
 export class GitProjects implements Projects {
   readonly #dataFolder: string;
   readonly #isReadOnly: boolean;
+  readonly #recheckMs: number;
   readonly #cache = new Map<string, Cached>();
 
-  /** `isReadOnly`: what is found is used and not recorded. */
-  constructor(dataFolder: string, { isReadOnly = false }: { readonly isReadOnly?: boolean } = {}) {
+  constructor(
+    dataFolder: string,
+    { isReadOnly = false, recheckMs = RECHECK_MS }: GitProjectsOptions = {},
+  ) {
     this.#dataFolder = dataFolder;
     this.#isReadOnly = isReadOnly;
+    this.#recheckMs = recheckMs;
   }
 
   known(folder: string): Project | undefined {
     const cached = this.#cache.get(folder);
     if (cached === undefined) return undefined;
     const now = performance.now();
-    if (now - cached.checkedAt > RECHECK_MS) {
+    if (now - cached.checkedAt > this.#recheckMs) {
       cached.checkedAt = now;
       void this.#recheck(folder, cached.stamp);
     }
@@ -85,7 +96,8 @@ export class GitProjects implements Projects {
       stated === undefined && repository !== undefined
         ? await this.#inRepository(folder, repository, registry)
         : projectIn(stated ?? folderSpace(folder), folder, registry);
-    return { project, stamp: await stampOf(repository, this.#dataFolder) };
+    const stamp = await stampOf(repository, this.#dataFolder);
+    return { project: { ...project, ...(await checkedOut(folder, repository)) }, stamp };
   }
 
   async #inRepository(
@@ -181,10 +193,20 @@ function isSame(before: KnownProject, after: KnownProject): boolean {
   );
 }
 
+async function checkedOut(
+  folder: string,
+  repository: Repository | undefined,
+): Promise<Pick<Project, 'root' | 'branch'>> {
+  const root = repository?.top ?? (await realpath(folder).catch(() => undefined));
+  const { branch } = repository === undefined ? {} : await readHead(repository);
+  return { ...(root !== undefined && { root }), ...(branch !== undefined && { branch }) };
+}
+
 async function stampOf(repository: Repository | undefined, dataFolder: string): Promise<string> {
   const own = repository === undefined ? [] : ['config', 'HEAD', join('logs', 'HEAD')];
   const paths = [
     ...own.map((name) => join(repository?.common ?? '', name)),
+    ...(repository === undefined ? [] : [join(repository.own, 'HEAD')]),
     join(dataFolder, 'projects.json'),
   ];
   const times = await Promise.all(

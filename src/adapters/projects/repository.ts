@@ -11,6 +11,10 @@ import { kindOf, readBounded } from './bounded-read.ts';
 export interface Repository {
   /** The top of the main working tree. */
   readonly root: string;
+  /** The top of the working tree that the folder is in. */
+  readonly top: string;
+  /** Git's own folder of that working tree, which holds its HEAD. */
+  readonly own: string;
   /** Its `.git`, which worktrees share. */
   readonly common: string;
   /** The address of `origin`; '' without one. */
@@ -40,13 +44,15 @@ export async function findRepository(folder: string): Promise<Repository | undef
 }
 
 async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repository | undefined> {
-  const common = kind === 'folder' ? join(top, '.git') : await commonOfWorktree(top);
-  if (common === undefined || basename(common) !== '.git') return undefined;
+  const own = kind === 'folder' ? join(top, '.git') : await folderOfWorktree(top);
+  if (own === undefined) return undefined;
+  const common = kind === 'folder' ? own : dirname(dirname(own));
+  if (basename(common) !== '.git') return undefined;
   for (const name of ['objects', 'refs']) {
     if ((await kindOf(join(common, name))) !== 'folder') return undefined;
   }
   const config = await readBounded(join(common, 'config'), CONFIG_BYTES_MAX);
-  return { root: dirname(common), common, origin: originIn(config) };
+  return { root: dirname(common), top, own, common, origin: originIn(config) };
 }
 
 /**
@@ -54,18 +60,17 @@ async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repos
  * repository and points back to this very file. Anyone can write a `.git` file that names another
  * repository.
  */
-async function commonOfWorktree(top: string): Promise<string | undefined> {
+async function folderOfWorktree(top: string): Promise<string | undefined> {
   const pointer = await readBounded(join(top, '.git'), POINTER_BYTES_MAX);
   const named = /^gitdir: ([^\n\0]+)/.exec(pointer)?.[1]?.trim();
   if (named === undefined) return undefined;
   const own = await realpath(resolve(top, named)).catch(() => undefined);
   if (own === undefined || basename(dirname(own)) !== 'worktrees') return undefined;
-  const common = dirname(dirname(own));
-  if ((await kindOf(common)) !== 'folder') return undefined;
+  if ((await kindOf(dirname(dirname(own)))) !== 'folder') return undefined;
   const back = (await readBounded(join(own, 'gitdir'), POINTER_BYTES_MAX)).trim();
   if (!isAbsolute(back)) return undefined;
   const pointed = await realpath(dirname(back)).catch(() => undefined);
-  return pointed === top && basename(back) === '.git' ? common : undefined;
+  return pointed === top && basename(back) === '.git' ? own : undefined;
 }
 
 /** The first `url` of `[remote "origin"]`. Includes are not followed. */

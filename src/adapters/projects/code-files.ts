@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { type FileHandle, lstat, realpath } from 'node:fs/promises';
+import { isAbsolute, join, relative, sep } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { Recent } from '../../core/bytes/recent.ts';
+import { maskSecrets } from '../../core/redaction/redaction.ts';
+import type { Code, CodeNow, FileVerdict, Workplace } from '../../ports/code.ts';
+import {
+  type ConcernedFile,
+  FILES_MAX,
+  type FileState,
+  PATH_CHARS_MAX,
+} from '../../ports/provenance.ts';
+import { bytesAt, withFile } from './bounded-read.ts';
+import { readHead } from './head.ts';
+import { findRepository } from './repository.ts';
+
+/**
+ * Reads how the files of a project are now: `lstat` for each part of a path, so that no link is
+ * followed, and a hash of the content where `lstat` alone does not decide.
+ */
+
+/** Names that are looked for. An exchange that names more is a sweep through the whole project. */
+const NAMES_MAX = 256;
+/** A larger file is hashed by its size, its beginning and its end. Source files are smaller. */
+const HASHED_BYTES_MAX = 1024 * 1024;
+const CHUNK_BYTES = 64 * 1024;
+/** 132 bits. */
+const HASH_CHARS = 22;
+/** Two of the four threads that Node reads files with: a disk that hangs must not take them all. */
+const AT_ONCE = 2;
+/** No request waits for it. */
+const LOOK_MS = 2_000;
+/** Some 200 bytes each. */
+const KNOWN_MAX = 4_096;
+/**
+ * A file that was written so shortly before may be written again without another time: clocks of file
+ * systems tick every 4 to 10 ms. Its time is not kept, so that only its hash decides.
+ */
+const SAME_TICK_MS = 100;
+/** No file has this time. */
+const NO_TIME = -1;
+
+export class CodeFiles implements Code {
+  /** The last state that was hashed, by the whole path. */
+  readonly #known = new Recent<string, FileState>(KNOWN_MAX);
+  /** Readings that are later than their deadline. While there is one, the disk is not asked again. */
+  #late = 0;
+
+  async look(place: Workplace, names: readonly string[]): Promise<CodeNow | undefined> {
+    return this.#within(LOOK_MS, async (isLate) => {
+      const paths = await pathsIn(place, names.slice(0, NAMES_MAX));
+      const repository = await findRepository(place.root);
+      const commit = repository === undefined ? '' : (await readHead(repository)).commit;
+      const folders = new Folders(place.root);
+      const files: ConcernedFile[] = [];
+      for (const path of paths) {
+        if (isLate() || files.length === FILES_MAX) break;
+        // oxlint-disable-next-line no-await-in-loop -- Nobody waits, and one thread is enough.
+        const stat = await folders.lstat(path);
+        if (typeof stat === 'string' || !stat.isFile()) continue;
+        // oxlint-disable-next-line no-await-in-loop
+        const state = await this.#stateOf(join(place.root, path), stat);
+        if (state !== undefined) files.push({ path, ...state });
+      }
+      return { commit, files };
+    });
+  }
+
+  async compare(
+    root: string,
+    files: readonly ConcernedFile[],
+    withinMs: number,
+  ): Promise<readonly FileVerdict[]> {
+    const verdicts: FileVerdict[] = files.map(() => 'unknown');
+    const waiting = files.entries();
+    await this.#within(withinMs, async (isLate) => {
+      const folders = new Folders(root);
+      // Where the folder itself is gone, nothing is known about its files.
+      if (!(await folders.isFolder(''))) return;
+      const work = async (): Promise<void> => {
+        for (const [at, file] of waiting) {
+          if (isLate()) return;
+          // oxlint-disable-next-line no-await-in-loop -- Each worker takes the next file.
+          verdicts[at] = await this.#verdictOn(folders, file);
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, work));
+    });
+    return [...verdicts];
+  }
+
+  /** A hash is needed only for a file of the same size that was written or replaced since. */
+  async #verdictOn(folders: Folders, file: ConcernedFile): Promise<FileVerdict> {
+    if (!isInside(file.path.split('/'))) return 'unknown';
+    const stat = await folders.lstat(file.path);
+    if (stat === 'unknown') return stat;
+    if (stat === 'none' || !stat.isFile()) return 'gone';
+    if (stat.size !== file.size) return 'changed';
+    if (isSameStat(file, stat)) return 'same';
+    const state = await this.#stateOf(join(folders.root, file.path), stat);
+    if (state === undefined) return 'unknown';
+    return state.hash === file.hash ? 'same' : 'changed';
+  }
+
+  /** Undefined for a file that may not be read, or that changes meanwhile. */
+  async #stateOf(whole: string, stat: Stats): Promise<FileState | undefined> {
+    const known = this.#known.get(whole);
+    if (known !== undefined && isSameStat(known, stat)) return known;
+    const hash = await withFile(whole, (file, opened) =>
+      isSameStat(stateOf(opened, ''), stat) ? hashOf(file, opened) : Promise.resolve(''),
+    );
+    if (hash === undefined || hash === '') return undefined;
+    const isSettled = Math.abs(Date.now() - stat.mtimeMs) > SAME_TICK_MS;
+    const state = { ...stateOf(stat, hash), ...(!isSettled && { modifiedMs: NO_TIME }) };
+    this.#known.set(whole, state);
+    return state;
+  }
+
+  /** The result, or undefined when it is late or fails. Late work ends at its next step. */
+  async #within<T>(ms: number, work: (isLate: () => boolean) => Promise<T>) {
+    if (this.#late > 0) return undefined;
+    let isLate = false;
+    const running = work(() => isLate).catch(() => undefined);
+    const deadline = new AbortController();
+    const late = lateAfter(ms, deadline.signal);
+    const first = await Promise.race([running.then((value) => ({ value })), late]);
+    deadline.abort();
+    if (first !== undefined) return first.value;
+    isLate = true;
+    this.#late += 1;
+    void running.finally(() => {
+      this.#late -= 1;
+    });
+    return undefined;
+  }
+}
+
+/** Asks `lstat` about the files below a root, without going through a link. */
+class Folders {
+  readonly root: string;
+  readonly #folders = new Map<string, Promise<boolean | 'unknown'>>();
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  async lstat(path: string): Promise<Stats | 'none' | 'unknown'> {
+    const parts = path.split('/');
+    for (let depth = 0; depth < parts.length; depth += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- From the top down, until one is a link.
+      const isFolder = await this.isFolder(parts.slice(0, depth).join('/'));
+      if (isFolder !== true) return isFolder === false ? 'none' : isFolder;
+    }
+    return statOf(join(this.root, path));
+  }
+
+  /** `folder`: relative to the root, which is ''. */
+  isFolder(folder: string): Promise<boolean | 'unknown'> {
+    const known = this.#folders.get(folder);
+    if (known !== undefined) return known;
+    const asked = statOf(join(this.root, folder)).then((stat) =>
+      typeof stat === 'string' ? (stat === 'none' ? false : stat) : stat.isDirectory(),
+    );
+    this.#folders.set(folder, asked);
+    return asked;
+  }
+}
+
+async function statOf(path: string): Promise<Stats | 'none' | 'unknown'> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+    return code === 'ENOENT' || code === 'ENOTDIR' ? 'none' : 'unknown';
+  }
+}
+
+function stateOf({ size, mtimeMs, ino }: Stats, hash: string): FileState {
+  return { size, modifiedMs: mtimeMs, inode: ino, hash };
+}
+
+function isSameStat({ size, modifiedMs, inode }: FileState, stat: Stats): boolean {
+  return size === stat.size && modifiedMs === stat.mtimeMs && inode === stat.ino;
+}
+
+/** '' when the file changed meanwhile. */
+async function hashOf(file: FileHandle, before: Stats): Promise<string> {
+  const { size } = before;
+  const hash = createHash('sha256').update(`${size}\n`);
+  const part = size > HASHED_BYTES_MAX ? HASHED_BYTES_MAX / 2 : size;
+  await hashRange(file, hash, { start: 0, end: part });
+  if (part < size) await hashRange(file, hash, { start: size - part, end: size });
+  const isSame = isSameStat(stateOf(before, ''), await file.stat());
+  return isSame ? hash.digest('base64url').slice(0, HASH_CHARS) : '';
+}
+
+async function hashRange(
+  file: FileHandle,
+  hash: ReturnType<typeof createHash>,
+  { start, end }: { readonly start: number; readonly end: number },
+): Promise<void> {
+  for (let at = start; at < end; at += CHUNK_BYTES) {
+    // oxlint-disable-next-line no-await-in-loop -- Small pieces: hashing one holds nobody up.
+    hash.update(await bytesAt(file, at, Math.min(CHUNK_BYTES, end - at)));
+  }
+}
+
+/** The names that lie inside the root, relative to it, each once. */
+async function pathsIn(
+  { folder, root }: Workplace,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const real = await realpath(folder);
+  const paths = names.flatMap((name) => {
+    if (!isPlainName(name)) return [];
+    const bases = isAbsolute(name) ? [folder, real, root] : [real];
+    for (const base of bases) {
+      const inside = relative(base, isAbsolute(name) ? name : join(base, name));
+      const path = relative(root, join(base === folder ? real : base, inside));
+      const parts = path.split(sep);
+      if (isInside(parts) && !isAbsolute(path)) return [parts.join('/')];
+    }
+    return [];
+  });
+  return [...new Set(paths)];
+}
+
+function isInside(parts: readonly string[]): boolean {
+  return parts.every((part) => part !== '' && part !== '..' && part !== '.git');
+}
+
+/** Control and invisible characters could fake a line of a list; a secret is never kept. */
+function isPlainName(name: string): boolean {
+  if (name === '' || name.length > PATH_CHARS_MAX || /[\p{Cc}\p{Cf}\p{Cs}]/u.test(name))
+    return false;
+  try {
+    return maskSecrets(name).masked === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves after the time; what the system has answered by then is seen first. */
+async function lateAfter(ms: number, signal: AbortSignal): Promise<undefined> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+  if (!signal.aborted) await setImmediate();
+  return undefined;
+}
