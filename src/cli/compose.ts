@@ -12,6 +12,7 @@ import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { createLocalServer, type LocalServer } from '../local/server.ts';
 import { blockKeyOf } from '../core/recall/own-blocks.ts';
+import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
 import { outputFolder } from '../adapters/files/output-files.ts';
 import type { Memory } from '../ports/memory.ts';
@@ -86,9 +87,13 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     outbox: remembering.outbox,
     requestLog: store.requestLog,
     clock: systemClock,
-    // A service's records are no files here.
     projects: new GitProjects(options.dataFolder),
+    code:
+      settings.memory.kind === 'embedded'
+        ? { reader: new CodeFiles(), provenance: store.provenance }
+        : undefined,
     blockKey: blockKeyOf(settings.localToken),
+    // A service's records are no files here.
     outputFolder:
       settings.memory.kind === 'embedded' ? outputFolder(options.dataFolder) : undefined,
     onRow: options.onRow ?? (() => {}),

@@ -6,6 +6,7 @@ import type {
   StoredRecord,
 } from '../core/memory/record.ts';
 import type { AgentFacts, RecalledExchange, RecalledSession } from '../core/recall/agent-facts.ts';
+import type { Provenance } from './provenance.ts';
 
 export type {
   MemoryRecord,
@@ -114,10 +115,20 @@ export interface RecallQuestion {
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
   /** For an agent's question: lines of exchanges, best first; `passages` then are standing instructions. */
-  readonly exchanges?: readonly RecalledExchange[];
+  readonly exchanges?: readonly LocatedExchange[];
   /** For an agent's question that asks for a brief: sessions that most likely matter, best first. */
   readonly sessions?: readonly RecalledSession[];
 }
+
+export interface LocatedExchange extends RecalledExchange {
+  /**
+   * The folder and the files that it concerned; undefined where svc does not know them. It stays on
+   * this machine, and is never part of a block.
+   */
+  readonly provenance?: RecalledProvenance;
+}
+
+export type RecalledProvenance = Pick<Provenance, 'root' | 'files'>;
 
 /** 'forgotten': a tombstone keeps it out. */
 export type CaptureState = 'stored' | 'duplicate' | 'forgotten' | 'rejected';

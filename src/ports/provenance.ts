@@ -1,4 +1,4 @@
-import type { SpokenRecord } from './memory.ts';
+import type { SpokenRecord } from '../core/memory/record.ts';
 
 /**
  * Where memories come from: the folder, the commit and the files that an exchange concerned, and how

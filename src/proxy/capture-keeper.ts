@@ -8,6 +8,7 @@ import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
 import type { ConversationState } from './conversation-state.ts';
 import type { ProxyDependencies } from './dependencies.ts';
+import type { FinishedExchange } from './provenance-keeper.ts';
 import type { Reading } from './read-request.ts';
 
 // No request waits for history. If the ledger takes longer, the next request asks it again.
@@ -17,11 +18,17 @@ const NOWHERE = { start: 0, number: 0 };
 
 type KeeperDependencies = Pick<ProxyDependencies, 'clock' | 'outbox' | 'ledger' | 'blockKey'>;
 
+type OnFinished = (reading: Reading, finished: FinishedExchange) => void;
+
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
   readonly #dependencies: KeeperDependencies;
-  constructor(dependencies: KeeperDependencies) {
+  readonly #onFinished: OnFinished;
+
+  /** `onFinished`: called with each exchange that is whole, once its records are in the outbox. */
+  constructor(dependencies: KeeperDependencies, onFinished: OnFinished = () => undefined) {
     this.#dependencies = dependencies;
+    this.#onFinished = onFinished;
   }
 
   /** Whether keepHistory may find something to keep. It is cheap, and is asked at every request. */
@@ -107,7 +114,9 @@ export class CaptureKeeper {
       this.noteCut(reading);
       return;
     }
-    this.#keep(reading, place, [human, captureAssistant(closedText(exchange, answer), heard)]);
+    const answered = captureAssistant(closedText(exchange, answer), heard);
+    const records = this.#keep(reading, place, [human, answered]);
+    this.#onFinished(reading, { exchange, records: records.toReversed() });
     const id = reading.view.items[exchange.start]?.fingerprint ?? '';
     this.#keptOf(reading).keptExchanges.set(id, true);
   }
@@ -144,10 +153,15 @@ export class CaptureKeeper {
   }
 
   /** Captures the texts of the current exchange. */
-  #keep(reading: Reading, place: ExchangePlace, texts: readonly (RecordText | undefined)[]): void {
+  #keep(
+    reading: Reading,
+    place: ExchangePlace,
+    texts: readonly (RecordText | undefined)[],
+  ): readonly MemoryRecord<SpeakerRole>[] {
     const at = this.#dependencies.clock.now();
     const records = recordsOf(reading, place, { texts, at });
     this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
+    return records;
   }
 
   #heardBy({ humanText }: Exchange, placements: readonly Placement[]): Heard {

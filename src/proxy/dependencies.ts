@@ -4,6 +4,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Projects } from '../ports/projects.ts';
+import type { Code } from '../ports/code.ts';
+import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestLog, RequestRow } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
@@ -31,6 +33,8 @@ export interface ProxyDependencies {
   readonly requestLog: RequestLog;
   readonly clock: Clock;
   readonly projects: Projects;
+  /** The files beside what is remembered; undefined with a memory service, which knows none. */
+  readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** The secret with which recalled blocks are marked. */
   readonly blockKey: string;
   /** Where what is left out is also a file; undefined where it is none. */

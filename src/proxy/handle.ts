@@ -29,6 +29,7 @@ import { isTriedAgain } from './refusal-watch.ts';
 import { Deadline } from './deadline.ts';
 import { goneSignal } from './gone-signal.ts';
 import { BackgroundQueue, BusyCounter } from './background-queue.ts';
+import { ProvenanceKeeper } from './provenance-keeper.ts';
 import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
@@ -72,6 +73,7 @@ class RequestHandler {
   readonly #recaller: Recaller;
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
+  readonly #provenance: ProvenanceKeeper;
   readonly #busy = new BusyCounter();
   readonly #history = new BackgroundQueue(this.#busy, HISTORY_MS);
   readonly #ahead = new BackgroundQueue(this.#busy, AHEAD_MS);
@@ -83,13 +85,17 @@ class RequestHandler {
     this.#slices = new Slices(dependencies.clock);
     this.#recaller = new Recaller(dependencies, this.#slices);
     this.#shortener = new Shortener(dependencies, this.#slices);
-    this.#keeper = new CaptureKeeper(dependencies);
+    this.#provenance = new ProvenanceKeeper(dependencies, this.#busy);
+    this.#keeper = new CaptureKeeper(dependencies, (reading, finished) =>
+      this.#provenance.finished(reading, finished),
+    );
     this.#meter = new CostMeter(dependencies);
     this.#longCaches = new LongCacheWatch(dependencies);
   }
 
   async drain(withinMs: number): Promise<void> {
-    await Promise.all([this.#history.drain(withinMs), this.#ahead.drain(withinMs)]);
+    const queues = [this.#history, this.#ahead, this.#provenance];
+    await Promise.all(queues.map((queue) => queue.drain(withinMs)));
   }
 
   async handle(request: ClientRequest, outgoing: ServerResponse): Promise<void> {

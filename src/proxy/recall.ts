@@ -26,13 +26,14 @@ import { writeAgentBlock } from '../core/recall/agent-block.ts';
 import { isOpening, offersTools } from '../core/recall/openings.ts';
 import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
-import type { AgentFacts, RecallAnswer, RecallQuestion } from '../ports/memory.ts';
+import type { AgentFacts, RecallQuestion } from '../ports/memory.ts';
 import type { KnownBlock } from './conversation-state.ts';
 import type { Deadline } from './deadline.ts';
 import { HeldDigests } from './held-digests.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
+import { checkAnswer, type CheckedAnswer } from './outgrown.ts';
 import { RecallGuard } from './recall-guard.ts';
 
 /** The blocks that a request carries, and the memory state that the client sees. */
@@ -137,7 +138,13 @@ export class Recaller {
       leaving,
       agent,
     });
-    const { answer, state } = await this.#guard.recall(question, call.deadline.msLeft);
+    const { answer: found, state } = await this.#guard.recall(question, call.deadline.msLeft);
+    const answer = await checkAnswer(found, {
+      workplace: reading.workplace,
+      code: this.#dependencies.code?.reader,
+      // A disk that hangs must not take what the proofs need.
+      withinMs: call.deadline.msLeft / 2,
+    });
     // A forget ran while the memory was asked: the blocks found or placed before may hold forgotten
     // text.
     if (this.#dependencies.ledger.generation() !== generation) {
@@ -272,7 +279,7 @@ function aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {
 }
 
 function blockFor(
-  { passages, exchanges, sessions = [] }: RecallAnswer,
+  { passages, exchanges, sessions = [] }: CheckedAnswer,
   tokensMax: number,
   told: readonly string[],
 ): RecallBlock {

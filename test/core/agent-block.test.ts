@@ -43,6 +43,17 @@ test('a block quotes exchanges under day and reference, by time', () => {
   expect(quotesIn(text)).toEqual(expect.arrayContaining(['m_aaaaaaaa', 'm_cccccccc', 'one']));
 });
 
+test('R26: an exchange that the code has outgrown says so in its head, and is still found to be forgotten', () => {
+  const outgrown = { ...exchange('m_aaaaaaaa', 'one'), isOutgrown: true as const };
+  const exchanges = [outgrown, exchange('m_bbbbbbbb', 'two')];
+  const { text, tokens } = writeAgentBlock({ standing: [], exchanges, sessions: [] }, limits);
+  expect(text).toContain('\n2026-05-01 m_aaaaaaaa (files changed since):\n');
+  expect(text).toContain('\nm_bbbbbbbb:\n');
+  expect(tokens).toBe(estimateTextTokens(text));
+  expect(quotesIn(text)).toEqual(expect.arrayContaining(['m_aaaaaaaa', 'm_bbbbbbbb']));
+  expect(tellsExchanges(text)).toBe(true);
+});
+
 test('four sessions fit into a brief, and a brief alone tells no exchange', () => {
   const { text, tokens } = writeAgentBlock({ standing: [], exchanges: [], sessions }, limits);
   expect(text).toContain('Earlier sessions here:\n- 2026-05-04: Fix OAuth in CI\n');

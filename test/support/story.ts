@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
 import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
+import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
@@ -13,6 +14,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { LedgerRow } from '../../src/adapters/journals/ledger-row.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
+import type { Projects } from '../../src/ports/projects.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
 import type { ConfiguredUpstream, ProxyDependencies } from '../../src/proxy/dependencies.ts';
@@ -91,6 +93,8 @@ export interface StoryOptions {
   readonly dialects?: readonly Dialect[];
   /** The real one otherwise. */
   readonly clock?: Clock;
+  /** Every folder is its own project otherwise, and no file is looked at. */
+  readonly projects?: Projects;
 }
 
 export interface Story {
@@ -108,6 +112,8 @@ export interface Story {
   ): Promise<ClientAnswer>;
   /** Resolves when everything captured so far is in the memory. */
   settled(): Promise<void>;
+  /** Resolves when the work in the background is done, too. */
+  drained(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -126,7 +132,8 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     version: '0.1.2',
     live: () => ({ proxy, upstreams }),
     clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
-    projects: FOLDER_PROJECTS,
+    projects: options.projects ?? FOLDER_PROJECTS,
+    ...(options.projects !== undefined && { code: store.code }),
     blockKey: 'a secret of these tests',
     outputFolder: undefined,
     onRow: (row) => rows.push(row),
@@ -158,6 +165,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
         body: bytesOf(body),
       }),
     settled: () => store.parts.outbox.flush(30_000),
+    drained: () => handler.drain(30_000),
     stop,
   };
 }
@@ -173,10 +181,14 @@ function openParts(
   { memory, ledger }: StoryOptions,
   folder: string,
   report: (line: string) => void,
-): { parts: StoreParts; close(): Promise<void> } {
+): { parts: StoreParts; code?: ProxyDependencies['code']; close(): Promise<void> } {
   if (memory === undefined) {
     const store = openEmbeddedStore({ folder, report });
-    return { parts: { ...store, ledger: ledger ?? store.ledger }, close: () => store.close() };
+    return {
+      parts: { ...store, ledger: ledger ?? store.ledger },
+      code: { reader: new CodeFiles(), provenance: store.provenance },
+      close: () => store.close(),
+    };
   }
   const outbox = new JournalOutbox({ folder, target: memory, report });
   const table = new Map<string, LedgerRow>();

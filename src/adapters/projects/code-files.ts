@@ -32,6 +32,8 @@ const HASH_CHARS = 22;
 const AT_ONCE = 2;
 /** No request waits for it. */
 const LOOK_MS = 2_000;
+/** A request waits for a slow disk, such as one behind a network, once in this time. */
+const REST_MS = 60_000;
 /** Some 200 bytes each. */
 const KNOWN_MAX = 4_096;
 /**
@@ -47,6 +49,12 @@ export class CodeFiles implements Code {
   readonly #known = new Recent<string, FileState>(KNOWN_MAX);
   /** Readings that are later than their deadline. While there is one, the disk is not asked again. */
   #late = 0;
+  readonly #restMs: number;
+  #restsUntil = -Infinity;
+
+  constructor({ restMs = REST_MS }: { readonly restMs?: number } = {}) {
+    this.#restMs = restMs;
+  }
 
   async look(place: Workplace, names: readonly string[]): Promise<CodeNow | undefined> {
     return this.#within(LOOK_MS, async (isLate) => {
@@ -74,11 +82,12 @@ export class CodeFiles implements Code {
     withinMs: number,
   ): Promise<readonly FileVerdict[]> {
     const verdicts: FileVerdict[] = files.map(() => 'unknown');
+    if (performance.now() < this.#restsUntil) return verdicts;
     const waiting = files.entries();
-    await this.#within(withinMs, async (isLate) => {
+    const isInTime = await this.#within(withinMs, async (isLate) => {
       const folders = new Folders(root);
       // Where the folder itself is gone, nothing is known about its files.
-      if (!(await folders.isFolder(''))) return;
+      if (!(await folders.isFolder(''))) return true;
       const work = async (): Promise<void> => {
         for (const [at, file] of waiting) {
           if (isLate()) return;
@@ -87,7 +96,9 @@ export class CodeFiles implements Code {
         }
       };
       await Promise.all(Array.from({ length: AT_ONCE }, work));
+      return true;
     });
+    if (isInTime !== true) this.#restsUntil = performance.now() + this.#restMs;
     return [...verdicts];
   }
 

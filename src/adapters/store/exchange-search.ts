@@ -8,15 +8,16 @@ import {
 import { isReply, ownWordsOf } from '../../core/recall/own-words.ts';
 import { SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
 import { inverseFrequency } from '../../core/recall/term-value.ts';
+import { withoutSuperseded } from '../../core/recall/superseded.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type {
   AgentFacts,
   RecallAnswer,
-  RecalledExchange,
+  LocatedExchange,
   RecallQuestion,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
-import { type Exchange, ExchangeReader } from './exchanges.ts';
+import { type Exchange, ExchangeReader, type ExchangeTexts } from './exchanges.ts';
 import type { Space, SpacePostings } from './postings.ts';
 import { SessionSearch } from './session-search.ts';
 import type { Signals } from './signals.ts';
@@ -106,20 +107,40 @@ export class ExchangeSearch {
   #quote(
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
-  ): { readonly conversation: number; readonly found: RecalledExchange }[] {
-    const best = ranked.slice(0, QUOTE_TOKENS.length).map(({ exchange }) => exchange);
+  ): { readonly conversation: number; readonly found: LocatedExchange }[] {
     const values = valuesOf(terms);
-    return this.#reader.texts(best).flatMap((texts, place) => {
-      if (texts === undefined) return [];
-      const { ref, space, client, at, isUnverified } = texts;
+    return this.#best(ranked).flatMap(({ texts, conversation }, place) => {
+      const { ref, space, client, at, isUnverified, provenance } = texts;
       const quotes = quoteExchange(texts, values, QUOTE_TOKENS[place] ?? 0).map((quote) =>
         isUnverified && quote.role === 'user' ? { ...quote, source: 'unverified' as const } : quote,
       );
       if (quotes.length === 0) return [];
-      const conversation = best[place]?.conversation ?? 0;
-      return [{ conversation, found: { ref: shortReference(ref), space, client, at, quotes } }];
+      const found = { ref: shortReference(ref), space, client, at, quotes };
+      return [{ conversation, found: { ...found, ...(provenance && { provenance }) } }];
     });
   }
+
+  /** Best first. The newer of two statements on one file wins, and the next one takes the place. */
+  #best(ranked: readonly RankedExchange<Exchange>[]): BestExchange[] {
+    const read = (from: number, to: number): BestExchange[] => {
+      const some = ranked.slice(from, to).map(({ exchange }) => exchange);
+      return this.#reader.texts(some).flatMap((texts, place) => {
+        const conversation = some[place]?.conversation ?? 0;
+        return texts === undefined ? [] : [{ texts, conversation }];
+      });
+    };
+    const most = QUOTE_TOKENS.length;
+    const first = read(0, most);
+    const newest = withoutSuperseded(first, ({ texts }) => texts);
+    const dropped = first.length - newest.length;
+    if (dropped === 0) return first;
+    return withoutSuperseded([...newest, ...read(most, most + dropped)], ({ texts }) => texts);
+  }
+}
+
+interface BestExchange {
+  readonly texts: ExchangeTexts;
+  readonly conversation: number;
 }
 
 /** Its own space, then those that it had before; some may hold nothing yet. */

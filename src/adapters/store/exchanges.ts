@@ -1,6 +1,7 @@
 import type { RememberedExchange } from '../../core/recall/exchange-ranking.ts';
-import type { SpeakerRole } from '../../ports/memory.ts';
+import type { RecalledProvenance, SpeakerRole } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
+import { filesFrom } from './provenance.ts';
 import { POSITIONS_PER_EXCHANGE } from './schema.ts';
 import { type StoredText, textOf } from './text.ts';
 
@@ -27,6 +28,8 @@ export interface ExchangeTexts {
   readonly space: string;
   readonly client: string;
   readonly at: number;
+  /** Where it comes from, as far as that is known. */
+  readonly provenance: RecalledProvenance | undefined;
 }
 
 /** Exchanges that are remembered: some 10 kB each. A project's prompts find the same ones again. */
@@ -100,6 +103,8 @@ interface TextRow extends StoredText {
   readonly space: string;
   readonly client: string;
   readonly at: number;
+  readonly root: string | null;
+  readonly files: string | null;
 }
 
 /** Release 0.1.2 and older kept answers in the positions that hold unverified requests now. */
@@ -133,8 +138,9 @@ const PLACES = `SELECT p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} AS
   GROUP BY p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} ORDER BY place LIMIT ?`;
 
 const TEXTS = `SELECT r.id, r.role, r.ref, s.name AS space, r.client, r.at, r.text, r.is_utf16,
-    r.source
-  FROM json_each(?) e CROSS JOIN records r ON r.id = e.value JOIN spaces s ON s.id = r.space`;
+    r.source, v.root, v.files
+  FROM json_each(?) e CROSS JOIN records r ON r.id = e.value JOIN spaces s ON s.id = r.space
+  LEFT JOIN provenance v ON v.record = r.id`;
 
 function keyOf({ conversation, exchange }: Omit<PlaceRow, 'record'>): string {
   return `${conversation} ${exchange}`;
@@ -178,7 +184,15 @@ function textsOf(rows: readonly TextRow[]): ExchangeTexts | undefined {
     space,
     client,
     at,
+    provenance: provenanceOf(rows),
   };
+}
+
+function provenanceOf(rows: readonly TextRow[]): RecalledProvenance | undefined {
+  for (const { root, files } of rows) {
+    if (root !== null && files !== null) return { root, files: filesFrom(files) };
+  }
+  return undefined;
 }
 
 /** Imported memories may have several texts of one role in an exchange. */

@@ -48,7 +48,7 @@ export function listProvenance(database: Database, filter: ProvenanceFilter): He
 }
 
 /** The files as a row has them. A row that another release wrote otherwise has none. */
-function filesFrom(json: string): ConcernedFile[] {
+export function filesFrom(json: string): ConcernedFile[] {
   return asList(parseJson(json)).flatMap((value) => {
     const [path, hash, size, modifiedMs, inode] = asList(value);
     const isFile =

@@ -23,16 +23,19 @@ export function agentOf({ session_id, branch = '', ...agent }: WireAgent): Agent
   return { conversation: session_id, branch, quietShare, briefTokensMax };
 }
 
-export function exchangeOf({ at, ...exchange }: RecalledExchange): WireExchange {
-  return { ...exchange, observed_at: isoTime(at) };
+/** Field by field: a store may know more about an exchange, which stays on its machine. */
+export function exchangeOf({ ref, space, client, at, quotes }: RecalledExchange): WireExchange {
+  return { ref, space, client, observed_at: isoTime(at), quotes: [...quotes] };
 }
 
 export function exchangeIn({
-  observed_at,
+  ref,
+  space,
   client = '',
-  ...exchange
+  observed_at,
+  quotes,
 }: WireExchange): RecalledExchange {
-  return { ...exchange, client, at: Date.parse(observed_at) };
+  return { ref, space, client, at: Date.parse(observed_at), quotes };
 }
 
 export function sessionOf({ at, title }: RecalledSession): WireSession {

@@ -20,6 +20,8 @@ export interface AgentExchange {
   readonly space: string;
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** One of the files that it concerns is another one now. */
+  readonly isOutgrown?: true;
   readonly quotes: readonly {
     readonly role: 'user' | 'assistant';
     readonly text: string;
@@ -47,6 +49,9 @@ const FENCE_TOKENS = 26;
 const SESSIONS_LINE = 'Earlier sessions here:';
 /** Lines take at most this share of the room, so that a later prompt of the session has some too. */
 const LINES_SHARE = 0.75;
+
+/** The model reads these files before it relies on the lines. */
+const OUTGROWN = ' (files changed since)';
 
 /**
  * A pure function of its input. `earlier`: the blocks that the request carries already; nothing in
@@ -115,9 +120,10 @@ function exchangeLines(exchanges: readonly AgentExchange[]): string[] {
   let lastDay = '';
   return exchanges
     .toSorted((a, b) => a.at - b.at)
-    .flatMap(({ ref, space, at, quotes }) => {
+    .flatMap(({ ref, space, at, isOutgrown, quotes }) => {
       const day = dayOf(at);
-      const where = space === 'global' ? `${ref} (global):` : `${ref}:`;
+      const where =
+        space === 'global' ? `${ref} (global):` : `${ref}${isOutgrown ? OUTGROWN : ''}:`;
       const head = day === lastDay ? where : `${day} ${where}`;
       lastDay = day;
       return [head, ...quotes.map(lineOf)];

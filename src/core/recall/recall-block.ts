@@ -113,7 +113,8 @@ export function quotesIn(block: string): string[] {
 }
 
 /** The head of what is quoted of an exchange: its day, where it is another one than before, and reference. */
-export const EXCHANGE_HEAD = /^(?:\d{4}-\d\d-\d\d )?(m_[a-z2-7]+)(?: \(global\))?:$/gm;
+export const EXCHANGE_HEAD =
+  /^(?:\d{4}-\d\d-\d\d )?(m_[a-z2-7]+)(?: \((?:global|files changed since)\))?:$/gm;
 /** The speaker of a quote, or the day of a session in a brief. */
 const QUOTE_MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
 

@@ -5,14 +5,9 @@
  * An output that is not exactly one text (pictures, several parts, parts with fields of their own)
  * has no text here and is therefore never touched.
  */
+import { callsOf, commandIn, pathIn } from '../dialects/calls.ts';
 import { dialectOf } from '../dialects/dialects.ts';
-import {
-  asList,
-  asRecord,
-  asText,
-  type Fields,
-  parseJson as parseText,
-} from '../bytes/json-fields.ts';
+import { asText, parseJson as parseText } from '../bytes/json-fields.ts';
 import {
   elementsOf,
   firstMember,
@@ -211,36 +206,11 @@ function markReferred(
 
 // --- calls
 
-function readCalls({ bytes, dialect }: RequestView, item: Item): readonly ItemCall[] {
-  const value = asRecord(parseJson(bytes, item)?.value);
-  // When two calls share an id, the first names the tool.
-  const tools = new Map(item.toolCalls.toReversed().map(({ id, name }) => [id, name]));
-  return dialectOf(dialect)
-    .callArguments(value)
-    .map(([id, args]) => {
-      const tool = tools.get(id) ?? '';
-      const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
-      const fields = asRecord(typeof args === 'string' ? parseText(args) : args);
-      const prints = filesPrinted(commandIn(fields));
-      return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
-    });
-}
-
-const PATH_FIELDS = ['file_path', 'path', 'filePath', 'absolute_path'] as const;
-
-function pathIn(fields: Fields): string {
-  return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
-}
-
-/**
- * The command that a shell is asked to run: one text, or words of which the last is run by an inner
- * shell.
- */
-function commandIn(fields: Fields): string {
-  const command = fields['command'] ?? fields['cmd'];
-  if (typeof command === 'string') return command;
-  const words = asList(command).map(asText);
-  return words.includes('-lc') || words.includes('-c') ? (words.at(-1) ?? '') : words.join(' ');
+function readCalls(view: RequestView, item: Item): readonly ItemCall[] {
+  return callsOf(view, item).map(({ id, tool, fields, text }) => {
+    const prints = filesPrinted(commandIn(fields));
+    return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
+  });
 }
 
 // --- outputs

@@ -1,0 +1,115 @@
+import type { Fields } from '../bytes/json-fields.ts';
+import type { Exchange } from '../conversation/exchanges.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
+import { type Call, callsOf, commandIn, pathIn } from '../dialects/calls.ts';
+import { filesPrinted } from '../shortening/shell-reads.ts';
+
+/**
+ * Which files an exchange concerns, by the names in its tool calls. They only say where to look on
+ * this machine's disk: a name is no memory, and nobody but that look gets it.
+ */
+
+/** Bytes of calls that are parsed, from the end of the exchange on: some 10 ms. */
+const BYTES_MAX = 1024 * 1024;
+const CALLS_MAX = 256;
+/** Names of a single call. */
+const CALL_NAMES_MAX = 64;
+const NAMES_MAX = 256;
+/** A patch of more is a sweep through the whole project. */
+const PATCH_CHARS_MAX = 256 * 1024;
+
+const PATCH = '*** Begin Patch';
+const PATCHED = /^\*\*\* (?:Add File|Update File|Move to): (.+)$/gm;
+const EDITS = /edit|write|replace|patch|create|insert|update/i;
+
+/**
+ * The names of the files that it edited, and of those that it read and that its texts name: the
+ * conclusion is about them, while other files were only read on the way. Where that gives none, all
+ * that it read. The newest first, each once; relative names are relative to the client's folder.
+ */
+export function concernedFiles(
+  view: RequestView,
+  exchange: Pick<Exchange, 'start' | 'end'>,
+  said: string,
+): readonly string[] {
+  const edited: string[] = [];
+  const read: string[] = [];
+  for (const call of callsFromEnd(view, exchange)) {
+    const names = namesIn(call);
+    edited.push(...names.edited);
+    read.push(...names.read);
+  }
+  const named = read.filter((name) => isNamedIn(name, said));
+  const concerned = edited.length + named.length > 0 ? [...edited, ...named] : read;
+  return [...new Set(concerned)].slice(0, NAMES_MAX);
+}
+
+function callsFromEnd(
+  view: RequestView,
+  { start, end }: Pick<Exchange, 'start' | 'end'>,
+): readonly Call[] {
+  const calls: Call[] = [];
+  let bytes = 0;
+  for (const item of view.items.slice(start, end).toReversed()) {
+    if (calls.length >= CALLS_MAX) break;
+    if (item.toolCalls.length === 0 || bytes + sizeOf(item) > BYTES_MAX) continue;
+    bytes += sizeOf(item);
+    calls.push(...callsOf(view, item).toReversed());
+  }
+  return calls.slice(0, CALLS_MAX);
+}
+
+function sizeOf({ start, end }: Item): number {
+  return end - start;
+}
+
+interface Names {
+  readonly edited: readonly string[];
+  readonly read: readonly string[];
+}
+
+function namesIn({ tool, fields, text }: Call): Names {
+  const inFolder = (name: string): string => underFolder(folderIn(fields), name);
+  const patched = patchTexts(fields, text).flatMap(filesPatched);
+  const path = pathIn(fields);
+  const paths = path === '' ? [] : [path];
+  // One tool for all: its argument `command` says which.
+  const isEdit = EDITS.test(tool) && fields['command'] !== 'view';
+  const printed = isEdit ? [] : filesPrinted(commandIn(fields));
+  const edited = [...patched, ...(isEdit ? paths : [])];
+  const read = [...printed, ...(isEdit ? [] : paths)];
+  return {
+    edited: edited.slice(0, CALL_NAMES_MAX).map(inFolder),
+    read: read.slice(0, CALL_NAMES_MAX).map(inFolder),
+  };
+}
+
+/** A patch is the whole argument, one of its fields, or a here-document in a command. */
+function patchTexts(fields: Fields, text: string): readonly string[] {
+  if (!text.includes(PATCH)) return [];
+  const values = Object.values(fields);
+  if (values.length === 0) return [text];
+  const texts = values.filter((value) => typeof value === 'string');
+  return [...texts, commandIn(fields)];
+}
+
+function filesPatched(text: string): readonly string[] {
+  if (!text.includes(PATCH)) return [];
+  const matches = text.slice(0, PATCH_CHARS_MAX).matchAll(PATCHED);
+  return Array.from(matches, ([, name = '']) => name.trim());
+}
+
+/** The folder in which the call runs, where it names one. */
+function folderIn(fields: Fields): string {
+  const folder = fields['workdir'] ?? fields['cwd'];
+  return typeof folder === 'string' ? folder : '';
+}
+
+function underFolder(folder: string, name: string): string {
+  return folder === '' || /^(?:[/\\]|[A-Za-z]:)/.test(name) ? name : `${folder}/${name}`;
+}
+
+function isNamedIn(name: string, said: string): boolean {
+  const base = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
+  return base !== '' && said.includes(base);
+}

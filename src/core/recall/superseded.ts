@@ -1,0 +1,34 @@
+/**
+ * The newer of two statements on one file wins. An exchange is superseded where newer ones among the
+ * same found exchanges concern all its files, and one of these files changed in between. While a file
+ * is the same, both statements were made about the same text, and both may hold. Pure.
+ */
+
+export interface Statement {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly provenance?:
+    | { readonly files: readonly { readonly path: string; readonly hash: string }[] }
+    | undefined;
+}
+
+export function withoutSuperseded<Kind>(
+  found: readonly Kind[],
+  statementOf: (one: Kind) => Statement,
+): Kind[] {
+  const statements = found.map(statementOf);
+  return found.filter((one) => !isSuperseded(statementOf(one), statements));
+}
+
+function isSuperseded({ at, provenance }: Statement, others: readonly Statement[]): boolean {
+  const files = provenance?.files ?? [];
+  if (files.length === 0) return false;
+  const newer = others.filter((other) => other.at > at);
+  const later = files.map(({ path }) =>
+    newer.flatMap(({ provenance: own }) => own?.files.filter((file) => file.path === path) ?? []),
+  );
+  return (
+    later.every((states) => states.length > 0) &&
+    later.some((states, place) => states.some(({ hash }) => hash !== files[place]?.hash))
+  );
+}

@@ -1,0 +1,54 @@
+import type { RecallAnswer, LocatedExchange } from '../ports/memory.ts';
+import type { Code, FileVerdict, Workplace } from '../ports/code.ts';
+import { GLOBAL_SPACE } from '../core/request/space.ts';
+
+export interface CheckedAnswer extends RecallAnswer {
+  readonly exchanges?: readonly CheckedExchange[];
+}
+
+interface CheckedExchange extends LocatedExchange {
+  /** One of its files is another one now than it was then. */
+  readonly isOutgrown?: true;
+}
+
+/** The files that are compared, those of the best exchange first. */
+const CHECKED_MAX = 40;
+
+export interface Checking {
+  readonly workplace: Workplace | undefined;
+  readonly code: Code | undefined;
+  /** 20 files on a disk that answers take half a millisecond. */
+  readonly withinMs: number;
+}
+
+/** Marks the exchanges that the code has outgrown since they were said. Never rejects. */
+export async function checkAnswer(
+  answer: RecallAnswer,
+  { workplace, code, withinMs }: Checking,
+): Promise<CheckedAnswer> {
+  const { exchanges = [] } = answer;
+  if (workplace === undefined || code === undefined) return answer;
+  const { root } = workplace;
+  const asked = exchanges
+    .flatMap((exchange) => (exchange.provenance?.files ?? []).map((file) => ({ exchange, file })))
+    // These come from other projects, whose files are not here.
+    .filter(({ exchange }) => exchange.space !== GLOBAL_SPACE)
+    .slice(0, CHECKED_MAX);
+  if (asked.length === 0) return answer;
+  const files = asked.map(({ file }) => file);
+  const verdicts = await code.compare(root, files, withinMs);
+  const outgrown = new Set(
+    asked
+      .filter(({ exchange }, at) => isChange(verdicts[at], exchange.provenance?.root === root))
+      .map(({ exchange }) => exchange),
+  );
+  const checked = exchanges.map((one) =>
+    outgrown.has(one) ? { ...one, isOutgrown: true as const } : one,
+  );
+  return { ...answer, exchanges: checked };
+}
+
+/** A file that another working tree had may never have been in this one. */
+function isChange(verdict: FileVerdict | undefined, isSameTree: boolean): boolean {
+  return verdict === 'changed' || (verdict === 'gone' && isSameTree);
+}
