@@ -68,6 +68,16 @@ const withoutRunningAccess: NonNullable<Options['esbuildPlugins']>[number] = {
   },
 };
 
+// The page's server is loaded when somebody asks for the page first.
+const withoutUi: NonNullable<Options['esbuildPlugins']>[number] = {
+  name: 'without-ui',
+  setup(build) {
+    build.onResolve({ filter: /\/compose-ui\.ts$/ }, ({ kind }) =>
+      kind === 'entry-point' ? undefined : { path: './ui.cjs', external: true },
+    );
+  },
+};
+
 export default defineConfig([
   // One file per lazily loaded command group, with every dependency inside: nothing walks
   // node_modules. Workers are entries of their own.
@@ -81,7 +91,7 @@ export default defineConfig([
     },
     format: 'esm',
     splitting: true,
-    clean: ['!quick/**'],
+    clean: ['!quick/**', '!ui/**'],
     // undici and fzstd are CommonJS inside: they call require() for Node's own modules.
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
@@ -96,6 +106,7 @@ export default defineConfig([
       start: 'src/cli/program/quick-start.ts',
       statusline: 'src/cli/program/quick-statusline.ts',
       'running-access': 'src/cli/clients/running-access.ts',
+      ui: 'src/cli/compose-ui.ts',
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/worker.ts',
       'service-store-worker': 'src/adapters/service-store/worker.ts',
@@ -111,7 +122,26 @@ export default defineConfig([
       // require() instead: what is run from a code cache has no loader of ES modules behind it.
       options.supported = { ...options.supported, 'dynamic-import': false };
     },
-    esbuildPlugins: [withoutHttp2, withoutConf, withoutRunningAccess],
+    esbuildPlugins: [withoutHttp2, withoutConf, withoutRunningAccess, withoutUi],
     clean: true,
+  },
+  // The page. Its files' names hold a hash of their content, so that a browser may keep them for ever.
+  {
+    entry: { app: 'src/ui/main.tsx' },
+    tsconfig: 'src/ui/tsconfig.json',
+    platform: 'browser',
+    target: 'es2022',
+    format: 'iife',
+    outDir: 'dist/ui',
+    minify: true,
+    sourcemap: false,
+    splitting: false,
+    clean: true,
+    noExternal: [/./],
+    outExtension: () => ({ js: '.js' }),
+    esbuildOptions(options) {
+      options.entryNames = '[name]-[hash]';
+      options.legalComments = 'none';
+    },
   },
 ]);

@@ -29,6 +29,12 @@ const FLOORS: Readonly<Record<string, Floor>> = {
   },
   http: { floors: ['core', 'http'], packages: [] },
   local: { floors: ['core', 'ports', 'proxy', 'http', 'local'], packages: [] },
+  // It runs in a browser: nothing of Node's.
+  ui: {
+    floors: ['core', 'ports', 'ui'],
+    node: [],
+    packages: ['preact', 'preact/hooks', '@preact/signals'],
+  },
   service: { floors: ['core', 'ports', 'proxy', 'http', 'service'], packages: [] },
   cli: {
     floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'service', 'cli'],
@@ -56,6 +62,7 @@ const ENTRIES = [
   'src/cli/main.ts',
   'src/adapters/service-store/worker.ts',
   'src/cli/program/quick.ts',
+  'src/ui/main.tsx',
   'src/cli/program/quick-start.ts',
   'src/cli/program/quick-statusline.ts',
   'src/adapters/store/worker.ts',
@@ -71,7 +78,7 @@ const TELLS_DIALECTS_APART = new RegExp(
 );
 const READING_ROOMS = ['bytes', 'conversation', 'dialects', 'request', 'answer'];
 const root = join(import.meta.dirname, '..');
-const sources = list('src').filter((path) => path.endsWith('.ts'));
+const sources = list('src').filter((path) => /(?<!\.d)\.tsx?$/.test(path));
 
 test('every file is on a known floor and imports only what its floor may', () => {
   const wrong = sources.flatMap((path) =>

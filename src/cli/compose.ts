@@ -11,6 +11,7 @@ import { loginOf } from '../core/settings/config-upstreams.ts';
 import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { createLocalServer, type LocalServer } from '../local/server.ts';
+import type { UiDoor } from '../local/ui-door.ts';
 import { blockKeyOf } from '../core/recall/own-blocks.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
@@ -24,6 +25,7 @@ import { InFlight } from '../proxy/in-flight.ts';
 import type { ConfiguredUpstream, LiveSettings } from '../proxy/dependencies.ts';
 import { warmUp } from '../proxy/warm-up.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
+import type { UiParts } from './compose-ui.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root: the only place where adapters meet ports. */
@@ -96,8 +98,12 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     // A service's records are no files here.
     outputFolder:
       settings.memory.kind === 'embedded' ? outputFolder(options.dataFolder) : undefined,
-    onRow: options.onRow ?? (() => {}),
+    onRow: (row) => {
+      options.onRow?.(row);
+      inFlight.finished(row);
+    },
   });
+  const ui = lazyUi({ ...options, store, inFlight, memory: remembering.memory });
   const server = createLocalServer({
     settings: settings.proxy,
     tokenDigests: () => runtime.tokenDigests,
@@ -110,6 +116,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     inFlight: () => inFlight.rows(),
     modeLimits: () => ({ ...runtime.live.proxy, supports: remembering.memory.supports }),
     report: reportTo(terminal),
+    ui: () => (runtime.hasUi ? ui.open() : undefined),
     version: VERSION,
   });
   const address = await server.listen();
@@ -135,6 +142,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     },
     stop: async () => {
       stopResting();
+      await ui.close();
       await server.stop(settings.proxy.drainMs);
       await handler.drain(KEEP_LAST_MS);
       await opened.close();
@@ -144,6 +152,15 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
 
 interface Closable {
   close(): Promise<void>;
+}
+
+/** The page's code is loaded when somebody asks for it first: a start and a request never pay for it. */
+function lazyUi(parts: UiParts): Closable & { open(): Promise<UiDoor> } {
+  let door: Promise<UiDoor> | undefined;
+  return {
+    open: () => (door ??= import('./compose-ui.ts').then(({ openUi }) => openUi(parts))),
+    close: async () => (await door)?.close(),
+  };
 }
 
 /**
@@ -210,12 +227,18 @@ class Runtime {
   #live: LiveSettings;
   #tokenDigests: readonly Buffer[];
   #pathTokenDigests: readonly Buffer[];
+  #hasUi: boolean;
 
   constructor(settings: Settings) {
     rememberOwnSecrets(ownSecretsOf(settings));
     this.#live = { proxy: settings.proxy, upstreams: openUpstreams(settings, new Map()) };
     this.#tokenDigests = [digestOf(settings.localToken)];
     this.#pathTokenDigests = [digestOf(pathTokenOf(settings.localToken))];
+    this.#hasUi = settings.ui;
+  }
+
+  get hasUi(): boolean {
+    return this.#hasUi;
   }
 
   get live(): LiveSettings {
@@ -242,6 +265,7 @@ class Runtime {
     const before = this.#live.upstreams;
     const upstreams = openUpstreams(settings, before);
     this.#live = { proxy: settings.proxy, upstreams };
+    this.#hasUi = settings.ui;
     this.#tokenDigests = [digestOf(settings.localToken)];
     this.#pathTokenDigests = [digestOf(pathTokenOf(settings.localToken))];
     const kept = new Set([...upstreams.values()].map(({ upstream }) => upstream));

@@ -6,6 +6,7 @@ import { addOtherClients } from './program/program-other-clients.ts';
 import { addConfigCommands } from './program/program-config.ts';
 import { addMemoryCommands } from './program/program-memory.ts';
 import { addProxyCommands } from './program/program-proxy.ts';
+import { addUi } from './program/program-ui.ts';
 import { addServiceCommands } from './program/program-service.ts';
 
 /**
@@ -20,6 +21,7 @@ export function run(argv: readonly string[]): Promise<number> {
     addClientConfigCommands(program, context);
     addOtherClients(program, context);
     addProxyCommands(program, context, finish);
+    addUi(program, context);
     addMemoryCommands(program, context);
     addServiceCommands(program, context, finish);
     addCompletion(program, context);

@@ -3,6 +3,7 @@ import type { Dialect } from '../core/conversation/dialect.ts';
 import type { ProxyError } from '../core/errors.ts';
 import { errorBody } from '../core/http/error-body.ts';
 import { PROOF_HEADER } from '../core/http/proxy-proof.ts';
+import { UI_PATH } from '../core/http/ui-gate.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 
 /**
@@ -71,7 +72,16 @@ export function answerHealth(outgoing: ServerResponse, proof: string | undefined
 
 /** Rows of the request log that are not finished: no text, no key. */
 export function answerOpenRequests(outgoing: ServerResponse, rows: readonly RequestRow[]): void {
-  const body = Buffer.from(JSON.stringify({ requests: rows }));
+  answerToHolder(outgoing, { requests: rows });
+}
+
+/** A link to the page that is good once; for a holder of the token. */
+export function answerUiLink(outgoing: ServerResponse, fragment: string): void {
+  answerToHolder(outgoing, { link: `${UI_PATH}#${fragment}` });
+}
+
+function answerToHolder(outgoing: ServerResponse, value: object): void {
+  const body = Buffer.from(JSON.stringify(value));
   outgoing.writeHead(200, {
     'content-type': 'application/json',
     'content-length': body.length,

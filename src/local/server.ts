@@ -13,6 +13,7 @@ import {
   routeKind,
 } from '../core/http/gate.ts';
 import { headerOf } from '../core/http/header-rules.ts';
+import { admitUi, isUiTarget } from '../core/http/ui-gate.ts';
 import { type ModeLimits, modesToTell } from '../core/http/modes.ts';
 import { relayedEvidence, unreadEvidence } from '../core/plan/evidence.ts';
 import { CHALLENGE_HEADER, makeProof } from '../core/http/proxy-proof.ts';
@@ -29,10 +30,12 @@ import { Connections, dropBody, endRaw } from '../http/connections.ts';
 import { listenAt } from '../http/listen.ts';
 import { describeFault } from '../http/faults.ts';
 import { RequestBodies } from './request-bodies.ts';
+import type { UiDoor } from './ui-door.ts';
 import {
   answerError,
   answerHealth,
   answerOpenRequests,
+  answerUiLink,
   type ErrorContext,
   writeErrorAnswer,
 } from './answers.ts';
@@ -73,6 +76,8 @@ export interface LocalServerOptions {
   readonly modeLimits: () => ModeLimits;
   /** The requests that are being answered. */
   readonly inFlight?: () => readonly RequestRow[];
+  /** The page; undefined where it is turned off. */
+  readonly ui?: () => Promise<UiDoor> | undefined;
 }
 
 export function createLocalServer(options: LocalServerOptions): LocalServer {
@@ -182,6 +187,10 @@ class Listener implements LocalServer {
 
   async #answer(call: Call): Promise<void> {
     const { incoming, outgoing, head } = call;
+    if (isUiTarget(head.target)) {
+      const door = this.#options.ui?.();
+      if (door !== undefined) return this.#answerUi(call, door);
+    }
     const admission = this.#admit(head);
     if (admission.awaitsContinue && admission.body !== undefined) outgoing.writeContinue();
     const { route } = admission;
@@ -191,6 +200,10 @@ class Listener implements LocalServer {
     }
     if (route.kind === 'open-requests') {
       answerOpenRequests(outgoing, this.#options.inFlight?.() ?? []);
+      return;
+    }
+    if (route.kind === 'ui-link') {
+      answerUiLink(outgoing, await this.#uiLink());
       return;
     }
     const received = await this.#bodies.receive(incoming, outgoing, admission.body);
@@ -217,6 +230,22 @@ class Listener implements LocalServer {
     }
   }
 
+  async #answerUi({ incoming, outgoing, head }: Call, door: Promise<UiDoor>): Promise<void> {
+    this.#checkServing();
+    const admission = admitUi(head, this.#port);
+    await (await door).answer({ incoming, outgoing, admission, port: this.#port });
+  }
+
+  async #uiLink(): Promise<string> {
+    const door = await this.#options.ui?.();
+    if (door === undefined) throw new ProxyError('ROUTE_UNKNOWN', 'The page is turned off.');
+    return door.newLink();
+  }
+
+  #checkServing(): void {
+    if (this.#stopped !== undefined) throw new ProxyError('SHUTTING_DOWN', 'svc is stopping.');
+  }
+
   #proofFor(head: RequestHead): string | undefined {
     const challenge = headerOf(head.headers, CHALLENGE_HEADER);
     const [digest] = this.#options.tokenDigests();
@@ -225,7 +254,7 @@ class Listener implements LocalServer {
   }
 
   #admit(head: RequestHead): Admission {
-    if (this.#stopped !== undefined) throw new ProxyError('SHUTTING_DOWN', 'svc is stopping.');
+    this.#checkServing();
     const { settings, loginOf, tokenDigests, pathTokenDigests } = this.#options;
     const { relayPaths, bodyBytesMax, zstdBytesMax } = settings;
     return admit(head, {

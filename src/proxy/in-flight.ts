@@ -6,16 +6,36 @@ export interface OpenRequest {
   soFar(): RequestRow;
 }
 
+/** Called with a finished request, or with nothing when one has come or gone. */
+type Watcher = (finished?: RequestRow) => void;
+
 /** The requests that are being answered, for the live view of the proxy. */
 export class InFlight {
   readonly #requests = new Set<OpenRequest>();
+  readonly #watchers = new Set<Watcher>();
 
   add(request: OpenRequest): void {
     this.#requests.add(request);
+    this.#tell();
   }
 
   delete(request: OpenRequest): void {
     this.#requests.delete(request);
+    this.#tell();
+  }
+
+  finished(row: RequestRow): void {
+    this.#tell(row);
+  }
+
+  /** Until the returned function is called. */
+  watch(watcher: Watcher): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  #tell(row?: RequestRow): void {
+    for (const watcher of this.#watchers) watcher(row);
   }
 
   /** Oldest first. */

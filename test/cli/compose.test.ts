@@ -23,6 +23,7 @@ function settingsWith(other: Partial<Settings>): Settings {
     memory: { kind: 'embedded' },
     upstreams: [],
     localToken: TOKEN,
+    ui: true,
     ...other,
   };
 }

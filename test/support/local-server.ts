@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
 import type { ProxySettings } from '../../src/core/settings/settings.ts';
 import { createLocalServer, type LocalServer } from '../../src/local/server.ts';
+import type { UiDoor } from '../../src/local/ui-door.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ClientRequest, Handler } from '../../src/proxy/client-request.ts';
 import { exchange, parseAnswer, type RawAnswer } from './raw-http.ts';
@@ -56,6 +57,7 @@ export const AUTHORIZED = `Authorization: Bearer ${TOKEN}`;
 export async function startServer(
   handler: Handler = answerOk,
   settings: Partial<ProxySettings> = {},
+  ui?: UiDoor,
 ): Promise<TestServer> {
   const seen: ClientRequest[] = [];
   const reports: SafeLine[] = [];
@@ -71,6 +73,7 @@ export async function startServer(
       await handler(request, outgoing);
     },
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    ui: () => (ui === undefined ? undefined : Promise.resolve(ui)),
     newId: () => `req_${String((count += 1)).padStart(24, '0')}`,
     report: (line) => reports.push(line),
     version: '0.1.2',

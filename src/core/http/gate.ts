@@ -148,9 +148,9 @@ export function isAnthropic(headers: RawHeaders): boolean {
   return indexHeaders(headers).has('anthropic-version');
 }
 
-type HeaderIndex = ReadonlyMap<string, readonly string[]>;
+export type HeaderIndex = ReadonlyMap<string, readonly string[]>;
 
-function indexHeaders(raw: RawHeaders): HeaderIndex {
+export function indexHeaders(raw: RawHeaders): HeaderIndex {
   const index = new Map<string, string[]>();
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] ?? '').toLowerCase();
@@ -163,7 +163,7 @@ function indexHeaders(raw: RawHeaders): HeaderIndex {
 }
 
 /** HTTP itself: what a strict server refuses from anyone. */
-function checkForm(head: RequestHead, headers: HeaderIndex): void {
+export function checkForm(head: RequestHead, headers: HeaderIndex): void {
   if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc speaks HTTP/1.1 only.');
   const isPath = head.target.startsWith('/') || (head.target === '*' && head.method === 'OPTIONS');
   if (!isPath || /[#\\]/.test(head.target)) {
@@ -186,14 +186,18 @@ function checkForm(head: RequestHead, headers: HeaderIndex): void {
 
 /** A program on this machine, not a web page: neither a foreign one nor a rebound name. */
 function checkCaller(headers: HeaderIndex, port: number): void {
-  const host = headers.get('host')?.[0]?.toLowerCase();
-  const isOurs =
-    host === `127.0.0.1:${port}` || host === `localhost:${port}` || host === `[::1]:${port}`;
-  if (!isOurs) refuse('ORIGIN_REFUSED', 'The Host header does not name svc on this machine.');
+  const host = headers.get('host')?.[0]?.toLowerCase() ?? '';
+  if (!isOwnHost(host, port))
+    refuse('ORIGIN_REFUSED', 'The Host header does not name svc on this machine.');
   const sites = headers.get('sec-fetch-site') ?? [];
   if (headers.has('origin') || sites.some((site) => site !== 'none')) {
     refuse('ORIGIN_REFUSED', 'The request comes from a web page.');
   }
+}
+
+/** `host` is the Host header in lower case. */
+export function isOwnHost(host: string, port: number): boolean {
+  return host === `127.0.0.1:${port}` || host === `localhost:${port}` || host === `[::1]:${port}`;
 }
 
 interface Access {

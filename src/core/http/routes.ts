@@ -11,13 +11,14 @@ import { DIALECT_APIS, apiOf } from '../dialects/apis.ts';
  * 'model': memory may act. 'relay': the client's bytes go to the upstream of `dialect` untouched;
  * `dialect` undefined is the OpenAI side, whichever of its two styles is configured.
  * 'local': answered here while the process lives, to anyone. 'open-requests': what is being answered,
- * to a holder of the token.
+ * to a holder of the token. 'ui-link': a one-time link to the page, to a holder of the token.
  */
 export type Route =
   | { readonly kind: 'model'; readonly dialect: Dialect }
   | { readonly kind: 'relay'; readonly dialect: Dialect | undefined }
   | { readonly kind: 'local' }
-  | { readonly kind: 'open-requests' };
+  | { readonly kind: 'open-requests' }
+  | { readonly kind: 'ui-link' };
 
 export interface PathEntry {
   readonly route: Route;
@@ -26,6 +27,8 @@ export interface PathEntry {
 
 /** svc asks itself: no client knows it. */
 export const OPEN_REQUESTS_PATH = '/svc/open-requests';
+/** A holder of the local token asks here for a one-time link to the page. */
+export const UI_LINK_PATH = '/svc/ui-link';
 
 const READ = ['GET', 'HEAD'] as const;
 const POST = ['POST'] as const;
@@ -42,6 +45,7 @@ const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
   ['/health', { route: { kind: 'local' }, methods: READ }],
   ['/livez', { route: { kind: 'local' }, methods: READ }],
   [OPEN_REQUESTS_PATH, { route: { kind: 'open-requests' }, methods: ['GET'] }],
+  [UI_LINK_PATH, { route: { kind: 'ui-link' }, methods: POST }],
 ]);
 
 const MODELS = '/v1/models';

@@ -38,7 +38,7 @@ export interface Access {
 
 export const CONFIG_VERSION = 1;
 
-const KEYS = ['version', 'proxy', 'memory', 'upstreams', 'localToken'];
+const KEYS = ['version', 'proxy', 'memory', 'upstreams', 'localToken', 'ui'];
 
 /** `value` is the parsed file; `flags` are the settings of the command line, as typed. */
 export function parseConfig(
@@ -57,6 +57,7 @@ export function parseConfig(
   findings.warnings.push(...ofMemory.warnings);
   const upstreams = readUpstreams(file['upstreams'], environment, findings);
   const localToken = readLocalToken(file['localToken'], environment, findings);
+  const ui = readUi(file['ui'], findings);
   if (upstreams.some((upstream) => isSame(upstream.providerKey, localToken))) {
     refuseOwnToken(file['upstreams'], { environment, localToken }, findings);
   }
@@ -64,7 +65,7 @@ export function parseConfig(
   if (problems.length > 0 || memory === undefined || localToken === undefined) {
     return { problems, warnings };
   }
-  return { settings: { proxy, memory, upstreams, localToken }, problems, warnings };
+  return { settings: { proxy, memory, upstreams, localToken, ui }, problems, warnings };
 }
 
 /** Only what a client needs: a provider's key that is missing must not hide the local token. */
@@ -125,6 +126,12 @@ function readRoot(value: unknown, findings: Findings): Readonly<Record<string, u
     findings.problem('version', version, `${CONFIG_VERSION}, the version that this svc reads`);
   }
   return value;
+}
+
+function readUi(value: unknown, findings: Findings): boolean {
+  if (value === undefined || typeof value === 'boolean') return value ?? true;
+  findings.problem('ui', value, 'true or false');
+  return true;
 }
 
 function readMemory(

@@ -84,4 +84,6 @@ export interface Settings {
   readonly memory: MemorySettings;
   readonly upstreams: readonly UpstreamSettings[];
   readonly localToken: string;
+  /** The page of `svc ui` is served. */
+  readonly ui: boolean;
 }

@@ -1,0 +1,62 @@
+import { fileURLToPath } from 'node:url';
+import type { EmbeddedStore } from '../adapters/store/embedded-store.ts';
+import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
+import { ownSecretsOf } from '../core/settings/own-secrets.ts';
+import type { Settings } from '../core/settings/settings.ts';
+import { VERSION } from '../core/version.ts';
+import { EventStreams } from '../local/ui/event-streams.ts';
+import { LiveRequests } from '../local/ui/live-requests.ts';
+import { requestRoutes } from '../local/ui/request-calls.ts';
+import { createUiServer } from '../local/ui/ui-server.ts';
+import type { UiDoor } from '../local/ui-door.ts';
+import type { Memory } from '../ports/memory.ts';
+import type { About } from '../ports/ui-api.ts';
+import type { InFlight } from '../proxy/in-flight.ts';
+import { systemClock } from './compose-common.ts';
+
+/**
+ * The composition root of the page. It is a bundle of its own: a proxy without an open page loads
+ * none of it.
+ */
+export interface UiParts {
+  readonly settings: Settings;
+  readonly dataFolder: string;
+  readonly store: EmbeddedStore;
+  readonly memory: Memory;
+  readonly inFlight: InFlight;
+}
+
+export function openUi({ settings, store, memory, inFlight }: UiParts): UiDoor {
+  // This bundle has a masker of its own.
+  rememberOwnSecrets(ownSecretsOf(settings));
+  const live = new LiveRequests(inFlight);
+  const startedAt = Math.round(Date.now() - performance.now());
+  const about = (): About => ({
+    version: VERSION,
+    startedAt,
+    memory: memory.supports.kind,
+    keepRequests: 0,
+  });
+  return createUiServer({
+    files: pageFolder(),
+    clock: systemClock,
+    streams: new EventStreams(live),
+    routes: [
+      ...requestRoutes({
+        about,
+        live,
+        requestLog: store.requestLog,
+        memory,
+        now: () => Date.now(),
+      }),
+    ],
+  });
+}
+
+/** Beside the bundles, in whichever of them this is. */
+function pageFolder(): string {
+  // In full: the bundler knows it by this form only.
+  const url = import.meta.url;
+  const built = url.endsWith('.cjs') ? '../ui' : './ui';
+  return fileURLToPath(new URL(url.endsWith('.ts') ? '../../dist/ui' : built, url));
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { replaceFile } from '../../adapters/files/replace-file.ts';
+import { callProxy } from '../../adapters/processes/local-call.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { UI_LINK_PATH } from '../../core/http/routes.ts';
+import { urlOf } from '../addresses.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { ensureProxy, type ProxyProcess } from '../proxy/proxy-process.ts';
+
+/** `svc ui`: a one-time link to the page of the running proxy. */
+
+export interface UiOptions {
+  readonly open?: boolean;
+  readonly print?: boolean;
+}
+
+export interface UiCommandParts extends ProxyProcess {
+  readonly platform: NodeJS.Platform;
+}
+
+export async function showUi(
+  options: UiOptions,
+  context: CommandContext,
+  parts: UiCommandParts,
+): Promise<void> {
+  const { terminal, environment } = context;
+  if (options.open === true && options.print === true) {
+    throw new CliError('--open and --print exclude each other.', 'See: svc ui --help', 2);
+  }
+  const { proxy, localToken, isNew } = await ensureProxy({}, context, parts);
+  if (isNew && options.print !== true) {
+    terminal.note(`svc listens on ${urlOf(proxy)}; stop it with: svc stop`);
+  }
+  const headers = { authorization: `Bearer ${localToken}` };
+  const answer = await callProxy(proxy, { path: UI_LINK_PATH, headers, body: '{}' });
+  const path = answer?.status === 200 ? linkIn(answer.body) : undefined;
+  if (path === undefined) {
+    throw new CliError(
+      'The running proxy serves no page.',
+      'It is turned off ("ui": false in the configuration), or the proxy is older than this svc: svc stop && svc ui',
+    );
+  }
+  const link = urlOf(proxy) + path;
+  terminal.out(link);
+  if (options.print === true) return;
+  terminal.note('The link is good once, for a minute.');
+  if (options.open === true) await openPage(link, dataFolder(environment), parts.platform);
+}
+
+function linkIn(body: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    const link = isRecord(value) ? value['link'] : undefined;
+    return typeof link === 'string' && /^\/svc\/ui#link=[\w-]{43}$/.test(link) ? link : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+};
+
+/**
+ * Other users can read the arguments of a process, and the link must not be theirs (R29). So the
+ * browser is given a private file that leads there.
+ */
+async function openPage(link: string, folder: string, platform: NodeJS.Platform): Promise<void> {
+  const file = join(folder, 'ui-open.html');
+  const text = `<!doctype html><meta charset="utf-8"><title>svc</title><meta http-equiv="refresh" content="0; url=${link}"><p><a href="${link}">svc</a></p>\n`;
+  await replaceFile(file, text, { isSynced: false });
+  const [program = '', ...args] = OPENERS[platform] ?? ['xdg-open'];
+  const failed = new CliError('No browser could be started.', 'Open the link above yourself.');
+  await new Promise<void>((resolve, reject) => {
+    const child = spawn(program, [...args, file], { stdio: 'ignore', detached: true });
+    child.on('error', () => reject(failed));
+    child.on('spawn', () => {
+      child.unref();
+      resolve();
+    });
+  });
+}

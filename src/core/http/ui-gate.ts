@@ -1,0 +1,103 @@
+import { type ErrorCode, ProxyError } from '../errors.ts';
+import { checkForm, type HeaderIndex, indexHeaders, isOwnHost, type RequestHead } from './gate.ts';
+import { TOKEN_HEADER } from './local-token.ts';
+
+/**
+ * The gate of the page (R47). It lets svc's own page in and every other page out, by the head alone.
+ * Who holds a session is decided behind it.
+ */
+
+export const UI_PATH = '/svc/ui';
+export const UI_API_PATH = `${UI_PATH}/api/`;
+
+/** The page's secret of its session. */
+export const UI_SECRET_HEADER = 'x-svc-ui-secret';
+
+/** Asked for every request: one comparison for those that are no page's. */
+export function isUiTarget(target: string): boolean {
+  if (!target.startsWith(UI_PATH)) return false;
+  const next = target[UI_PATH.length];
+  return next === undefined || next === '/' || next === '?';
+}
+
+export interface UiAdmission {
+  readonly path: string;
+  readonly query: string;
+  readonly headers: HeaderIndex;
+}
+
+/** Throws ProxyError where the request may not go on. */
+export function admitUi(head: RequestHead, port: number): UiAdmission {
+  const headers = indexHeaders(head.headers);
+  checkForm(head, headers);
+  const host = headers.get('host')?.[0]?.toLowerCase() ?? '';
+  if (!isOwnHost(host, port)) {
+    refuse('ORIGIN_REFUSED', 'The Host header does not name svc on this machine.');
+  }
+  const [path, query] = splitQuery(head.target);
+  checkOrigin(head, { headers, host, path });
+  const isApi = path.startsWith(UI_API_PATH);
+  if (head.method !== 'GET' && !(isApi && head.method === 'POST')) {
+    refuse('METHOD_NOT_ALLOWED', 'This path does not have this method.');
+  }
+  if (isApi) checkApi(head, headers);
+  return { path, query, headers };
+}
+
+interface Caller {
+  readonly headers: HeaderIndex;
+  readonly host: string;
+  readonly path: string;
+}
+
+/** A page of another origin gets nothing; it may lead a person to the page, which holds nothing. */
+function checkOrigin(head: RequestHead, { headers, host, path }: Caller): void {
+  const origins = headers.get('origin') ?? [];
+  if (origins.some((origin) => origin.toLowerCase() !== `http://${host}`)) {
+    refuse('ORIGIN_REFUSED', 'The request comes from another web page.');
+  }
+  const sites = headers.get('sec-fetch-site') ?? [];
+  if (sites.every((site) => site === 'same-origin' || site === 'none')) return;
+  const isVisit =
+    head.method === 'GET' &&
+    path === UI_PATH &&
+    headers.get('sec-fetch-mode')?.join() === 'navigate' &&
+    headers.get('sec-fetch-dest')?.join() === 'document';
+  if (!isVisit) refuse('ORIGIN_REFUSED', 'The request comes from another web page.');
+}
+
+/** No credential of the model routes is of any use here, and a form cannot send JSON. */
+function checkApi(head: RequestHead, headers: HeaderIndex): void {
+  const credentials = ['authorization', 'x-api-key', TOKEN_HEADER];
+  if (credentials.some((name) => headers.has(name))) {
+    refuse('LOCAL_TOKEN_INVALID', 'The page takes its own session, and no token.');
+  }
+  if (headers.has('transfer-encoding') || headers.has('content-encoding')) {
+    refuse('TRANSFER_ENCODING_UNSUPPORTED', 'The page sends plain bodies of a known length.');
+  }
+  if (head.method === 'GET') {
+    if (Number(headers.get('content-length')?.[0] ?? 0) > 0) {
+      refuse('REQUEST_MALFORMED', 'Only a POST request may have a body.');
+    }
+    return;
+  }
+  if (!headers.has('origin')) refuse('ORIGIN_REFUSED', 'The request names no origin.');
+  if (headers.get('content-type')?.[0]?.toLowerCase() !== 'application/json') {
+    refuse('CONTENT_TYPE_UNSUPPORTED', 'The body is not declared as JSON.');
+  }
+  if (Number(headers.get('content-length')?.[0] ?? 0) > UI_BODY_BYTES_MAX) {
+    refuse('BODY_TOO_LARGE', 'The body is over the limit.');
+  }
+}
+
+/** A memory that is edited: 128,000 characters of four bytes. */
+export const UI_BODY_BYTES_MAX = 512 << 10;
+
+function splitQuery(target: string): readonly [string, string] {
+  const at = target.indexOf('?');
+  return at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)];
+}
+
+function refuse(code: ErrorCode, message: string): never {
+  throw new ProxyError(code, message);
+}

@@ -1,0 +1,19 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { UiAdmission } from '../core/http/ui-gate.ts';
+
+/** The page as the listener sees it. Its code is loaded when somebody asks for it first. */
+export interface UiDoor {
+  /** The fragment of a one-time link. */
+  newLink(): string;
+  /** Never rejects: it answers its own errors. */
+  answer(call: UiCall): Promise<void>;
+  /** Ends the streams, so that the listener can close. */
+  close(): void;
+}
+
+export interface UiCall {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly admission: UiAdmission;
+  readonly port: number;
+}

@@ -1,0 +1,74 @@
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import type { Memory } from '../../ports/memory.ts';
+import type { RequestLog } from '../../ports/request-log.ts';
+import type { About, NowAnswer, RowsAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
+import type { LiveRequests } from './live-requests.ts';
+import { type ApiCall, type UiRoute, deadline, numberIn, textIn } from './ui-routes.ts';
+
+/** The calls about the proxy and its requests. */
+export interface RequestCallParts {
+  readonly about: () => About;
+  readonly live: LiveRequests;
+  readonly requestLog: RequestLog;
+  readonly memory: Memory;
+  readonly now: () => number;
+}
+
+/** The view shows one hour. */
+const RECENT_MS = 3_600_000;
+const RECENT_MAX = 1000;
+/** Beginnings of prompts that are asked for together. */
+const TITLES_MAX = 40;
+const TITLE_CHARS = 160;
+const PROMPTS_READ_MAX = 200;
+const LIST_MAX = 500;
+
+export function requestRoutes(parts: RequestCallParts): readonly UiRoute[] {
+  return [
+    ['GET about', async () => parts.about()],
+    ['GET now', () => now(parts)],
+    ['GET conversation', (call) => conversation(parts, call)],
+    ['POST titles', (call) => titles(parts, call)],
+  ];
+}
+
+async function now({ live, requestLog, now: clock }: RequestCallParts): Promise<NowAnswer> {
+  const rows = await requestLog.list({ limit: RECENT_MAX });
+  const since = clock() - RECENT_MS;
+  return { open: live.open(), recent: rows.filter(({ at }) => at >= since) };
+}
+
+async function conversation(
+  { requestLog }: RequestCallParts,
+  { query }: ApiCall,
+): Promise<RowsAnswer> {
+  const key = textIn(query, 'id', 1024);
+  const limit = numberIn(query, 'limit', { fallback: LIST_MAX, max: LIST_MAX });
+  return { rows: await requestLog.conversation({ conversation: key, limit }) };
+}
+
+/** The first prompt of each conversation, as far as the memory holds it. */
+async function titles({ memory }: RequestCallParts, { body }: ApiCall): Promise<TitlesAnswer> {
+  const asked: unknown = isRecord(body) ? body['conversations'] : undefined;
+  const wanted = (Array.isArray(asked) ? asked : []).filter(isConversation).slice(0, TITLES_MAX);
+  const found = await Promise.all(
+    wanted.map(async ({ space, conversation: key }) => {
+      const filter = { space, conversation: key, role: 'user', limit: PROMPTS_READ_MAX } as const;
+      const records = await memory.list(filter, deadline());
+      const [first] = records.toSorted((one, other) => one.exchange - other.exchange);
+      return [key, first?.text.slice(0, TITLE_CHARS) ?? ''] as const;
+    }),
+  );
+  return { titles: Object.fromEntries(found) };
+}
+
+function isConversation(
+  value: unknown,
+): value is { readonly space: string; readonly conversation: string } {
+  return (
+    isRecord(value) &&
+    typeof value['space'] === 'string' &&
+    typeof value['conversation'] === 'string' &&
+    value['space'] !== ''
+  );
+}

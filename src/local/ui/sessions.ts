@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import { digestOf, isOneOf } from '../../core/http/local-token.ts';
+import type { Clock } from '../../ports/clock.ts';
+
+/**
+ * Who may use the page's API (R47). A one-time link becomes a session of two secrets: a cookie, which
+ * other programs on this machine may see because cookies ignore ports, and a secret that only the page
+ * has. Each is useless without the other. Only their digests are kept, in this process alone.
+ */
+export interface UiSession {
+  readonly cookie: string;
+  readonly secret: string;
+}
+
+export const UI_TIMES = {
+  /** From printing a link to opening it. */
+  linkMs: 60_000,
+  sessionMs: 12 * 3_600_000,
+  idleMs: 3_600_000,
+} as const;
+
+/** More than a person opens; the oldest goes. */
+const LINKS_MAX = 16;
+const SESSIONS_MAX = 16;
+const SECRET_BYTES = 32;
+
+interface Link {
+  readonly digest: Buffer;
+  readonly at: number;
+}
+
+interface KnownSession {
+  readonly cookie: Buffer;
+  readonly secret: Buffer;
+  readonly at: number;
+  usedAt: number;
+}
+
+/** Names a session to the rest of the page's server; it is no secret. */
+export interface SessionHandle {
+  /** False once it has ended: by time, by the person, or because a newer one took its place. */
+  isOpen(): boolean;
+  close(): void;
+}
+
+export class UiSessions {
+  readonly #clock: Clock;
+  #links: readonly Link[] = [];
+  #sessions: readonly KnownSession[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The code of a new link. */
+  newLink(): string {
+    const code = newSecret();
+    this.#links = [...this.#freshLinks(), { digest: digestOf(code), at: this.#clock.now() }].slice(
+      -LINKS_MAX,
+    );
+    return code;
+  }
+
+  /** Undefined for a code that is unknown, late or used. */
+  redeem(code: string): UiSession | undefined {
+    const links = this.#freshLinks();
+    const used = links.filter(({ digest }) => isOneOf([code], [digest]));
+    this.#links = links.filter((link) => !used.includes(link));
+    if (used.length === 0) return undefined;
+    const session = { cookie: newSecret(), secret: newSecret() };
+    const now = this.#clock.now();
+    const known = {
+      cookie: digestOf(session.cookie),
+      secret: digestOf(session.secret),
+      at: now,
+      usedAt: now,
+    };
+    this.#sessions = [...this.#sessions.filter((one) => this.#isOpen(one)), known].slice(
+      -SESSIONS_MAX,
+    );
+    return session;
+  }
+
+  /** The session of both secrets, used now. */
+  find({ cookie, secret }: UiSession): SessionHandle | undefined {
+    const session = this.#sessions.find(
+      (one) => isOneOf([cookie], [one.cookie]) && isOneOf([secret], [one.secret]),
+    );
+    if (session === undefined || !this.#isOpen(session)) return undefined;
+    session.usedAt = this.#clock.now();
+    return {
+      isOpen: () => this.#sessions.includes(session) && this.#isOpen(session),
+      close: () => {
+        this.#sessions = this.#sessions.filter((one) => one !== session);
+      },
+    };
+  }
+
+  #freshLinks(): readonly Link[] {
+    return this.#links.filter(({ at }) => this.#isWithin(at, UI_TIMES.linkMs));
+  }
+
+  #isOpen({ at, usedAt }: KnownSession): boolean {
+    return this.#isWithin(at, UI_TIMES.sessionMs) && this.#isWithin(usedAt, UI_TIMES.idleMs);
+  }
+
+  /** A clock that was set back ends everything, the careful side. */
+  #isWithin(from: number, ms: number): boolean {
+    const age = this.#clock.now() - from;
+    return age >= 0 && age <= ms;
+  }
+}
+
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}

@@ -1,0 +1,54 @@
+/** The calls of the page's API: `GET now`, `POST forget`. A session was checked before. */
+export type UiRoute = readonly [name: string, answer: (call: ApiCall) => Promise<ApiAnswer>];
+
+export interface ApiCall {
+  readonly query: URLSearchParams;
+  /** The parsed JSON of a POST. */
+  readonly body: unknown;
+}
+
+/** Becomes JSON. */
+export type ApiAnswer = object;
+
+/** An answer that says no. Its message is for the person, and holds nothing of the request. */
+export class UiRefusal extends Error {
+  override readonly name = 'UiRefusal';
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** A person waits; a store that takes longer is away. */
+const WAIT_MS = 10_000;
+
+export function deadline(): AbortSignal {
+  return AbortSignal.timeout(WAIT_MS);
+}
+
+/** Throws UiRefusal where it is missing or longer. */
+export function textIn(query: URLSearchParams, name: string, charsMax: number): string {
+  const value = query.get(name);
+  if (value === null || value === '' || value.length > charsMax) throw invalid(name);
+  return value;
+}
+
+export function numberIn(
+  query: URLSearchParams,
+  name: string,
+  { fallback, max }: { readonly fallback: number; readonly max: number },
+): number {
+  const value = query.get(name);
+  if (value === null) return fallback;
+  const number = Number(value);
+  if (!Number.isSafeInteger(number) || number < 0 || number > max) throw invalid(name);
+  return number;
+}
+
+export function invalid(name: string): UiRefusal {
+  return new UiRefusal(400, 'invalid', `The call has no usable “${name}”.`);
+}

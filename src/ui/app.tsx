@@ -1,0 +1,130 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { hrefOf, route, type ViewName } from './client/router.ts';
+import { about, line, page } from './client/session.ts';
+import { TEXTS } from './texts.ts';
+import { Mark } from './parts/mark.tsx';
+import { Busy } from './parts/states.tsx';
+import { NowView } from './views/now.tsx';
+
+/** The frame around every view, and the states in which there is no view. */
+
+export function App() {
+  const { name } = page.value;
+  if (name === 'open') return <Frame view={route.value.view} />;
+  return <Shell>{page.value.name === 'closed' ? <Closed why={page.value.why} /> : <Busy />}</Shell>;
+}
+
+const TABS: readonly { readonly view: ViewName; readonly also: readonly ViewName[] }[] = [
+  { view: 'now', also: ['request'] },
+  { view: 'memory', also: [] },
+  { view: 'savings', also: ['requests'] },
+  { view: 'health', also: [] },
+];
+
+function Frame({ view }: { readonly view: ViewName }) {
+  useTitle(TEXTS.views[view]);
+  return (
+    <Shell nav={<Tabs view={view} />}>
+      {line.value === 'lost' && (
+        <p class="notice warn" role="status">
+          <span class="dot warn" />
+          <span>{TEXTS.frame.lost}</span>
+        </p>
+      )}
+      <View view={view} />
+    </Shell>
+  );
+}
+
+function View({ view }: { readonly view: ViewName }) {
+  switch (view) {
+    case 'now':
+    case 'request':
+    case 'memory':
+    case 'savings':
+    case 'requests':
+    case 'health':
+      return <NowView />;
+  }
+}
+
+function Tabs({ view }: { readonly view: ViewName }) {
+  return (
+    <nav class="views" aria-label={TEXTS.frame.views}>
+      {TABS.map((tab) => (
+        <a
+          key={tab.view}
+          href={hrefOf(tab.view)}
+          {...(tab.view === view || tab.also.includes(view)
+            ? { 'aria-current': 'page' as const }
+            : {})}
+        >
+          {TEXTS.views[tab.view]}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Shell(props: { readonly nav?: ComponentChildren; readonly children: ComponentChildren }) {
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
+        {TEXTS.frame.skip}
+      </a>
+      <header class="bar">
+        <a class="brand" href={hrefOf('now')}>
+          <Mark />
+          svc
+        </a>
+        {props.nav}
+        <ProxyLine />
+      </header>
+      <main id="main" tabIndex={-1}>
+        {props.children}
+      </main>
+      <footer class="foot">{TEXTS.frame.foot}</footer>
+    </>
+  );
+}
+
+function ProxyLine() {
+  const isLive = page.value.name === 'open' && line.value === 'live';
+  return (
+    <p class="proxy">
+      <span class={isLive ? 'dot ok' : 'dot'} />
+      <span>{TEXTS.frame.proxy(location.host)}</span>
+      {about.value !== undefined && (
+        <span class="more">{TEXTS.frame.version(about.value.version)}</span>
+      )}
+    </p>
+  );
+}
+
+function Closed({ why }: { readonly why: keyof typeof TEXTS.closed }) {
+  useTitle(TEXTS.frame.closed);
+  const { title, text } = TEXTS.closed[why];
+  return (
+    <section aria-labelledby="closed">
+      <h1 id="closed">{title}</h1>
+      <p class="lead">{text}</p>
+      <p class="lead">
+        {TEXTS.frame.newLink} <code class="command">svc ui</code>
+      </p>
+    </section>
+  );
+}
+
+function useTitle(name: string): void {
+  useEffect(() => {
+    document.title = `${name} · svc`;
+  }, [name]);
+}

@@ -1,0 +1,111 @@
+/**
+ * The page's calls to its own server. The secret of the session lives in this module's memory and
+ * nowhere else: no storage, no cookie of ours, no address.
+ */
+
+const ROOT = '/svc/ui/api/';
+const SECRET_HEADER = 'x-svc-ui-secret';
+/** A call that takes longer is shown as failed, so that nothing waits for ever. */
+const CALL_MS = 20_000;
+const RECONNECT_MS = 2_000;
+
+let secret = '';
+
+export class ApiError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+export async function openSession(code: string): Promise<void> {
+  const answer = await send<{ readonly secret: string }>('session', { body: { code } });
+  ({ secret } = answer);
+}
+
+export function get<T>(name: string, query: Query = {}): Promise<T> {
+  const words = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') words.set(key, String(value));
+  }
+  const asked = words.toString();
+  return send<T>(asked === '' ? name : `${name}?${asked}`, {});
+}
+
+export function post<T>(name: string, body: object = {}): Promise<T> {
+  return send<T>(name, { body });
+}
+
+async function send<T>(path: string, { body }: { readonly body?: object }): Promise<T> {
+  const answer = await fetch(ROOT + path, {
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+    headers: headersFor(body !== undefined),
+    cache: 'no-store',
+    signal: AbortSignal.timeout(CALL_MS),
+  }).catch((error: unknown) => {
+    const isLate = error instanceof DOMException && error.name === 'TimeoutError';
+    throw new ApiError(isLate ? 'late' : 'unreachable', '');
+  });
+  const value: unknown = await answer.json().catch(() => undefined);
+  if (answer.ok) {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Our own server said it.
+    return value as T;
+  }
+  const { code = 'internal', message = '' } = errorIn(value);
+  throw new ApiError(code, message);
+}
+
+function headersFor(hasBody: boolean): Record<string, string> {
+  return {
+    ...(hasBody ? { 'content-type': 'application/json' } : {}),
+    ...(secret === '' ? {} : { [SECRET_HEADER]: secret }),
+  };
+}
+
+function errorIn(value: unknown): { readonly code?: string; readonly message?: string } {
+  const error: unknown =
+    typeof value === 'object' && value !== null ? Reflect.get(value, 'error') : undefined;
+  return typeof error === 'object' && error !== null ? error : {};
+}
+
+export interface StreamHandlers {
+  readonly onMessage: (value: unknown) => void;
+  readonly onState: (state: 'live' | 'lost' | 'ended') => void;
+}
+
+/**
+ * Server-sent events over fetch, because an EventSource cannot send the secret. A stream that breaks is
+ * opened again; one whose session has ended is not.
+ */
+export function listen(handlers: StreamHandlers): void {
+  void (async () => {
+    for (;;) {
+      const end = await readStream(handlers).catch(() => 'lost' as const);
+      handlers.onState(end);
+      if (end === 'ended') return;
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
+    }
+  })();
+}
+
+async function readStream({ onMessage, onState }: StreamHandlers): Promise<'lost' | 'ended'> {
+  const answer = await fetch(`${ROOT}events`, { headers: headersFor(false), cache: 'no-store' });
+  if (answer.status === 401) return 'ended';
+  if (!answer.ok || answer.body === null) return 'lost';
+  onState('live');
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let waiting = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return 'lost';
+    const events = (waiting + value).split('\n\n');
+    waiting = events.pop() ?? '';
+    for (const event of events) {
+      if (event.startsWith('data: ')) onMessage(JSON.parse(event.slice('data: '.length)));
+    }
+  }
+}

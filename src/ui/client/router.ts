@@ -1,0 +1,31 @@
+import { computed, signal } from '@preact/signals';
+
+/** The view and its filters, in the address after `#/`: `#/memory?space=tidewater&ref=m_4k2q`. */
+
+const VIEWS = ['now', 'request', 'memory', 'savings', 'requests', 'health'] as const;
+export type ViewName = (typeof VIEWS)[number];
+
+export interface Route {
+  readonly view: ViewName;
+  readonly query: URLSearchParams;
+}
+
+const hash = signal(location.hash);
+addEventListener('hashchange', () => (hash.value = location.hash));
+
+export const route = computed<Route>(() => {
+  const [, name = '', words = ''] = /^#\/(\w*)\??(.*)$/.exec(hash.value) ?? [];
+  const view = VIEWS.find((known) => known === name) ?? 'now';
+  return { view, query: new URLSearchParams(words) };
+});
+
+export type Words = Readonly<Record<string, string | number | undefined>>;
+
+export function hrefOf(view: ViewName, words: Words = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(words)) {
+    if (value !== undefined && value !== '') query.set(name, String(value));
+  }
+  const text = query.toString();
+  return text === '' ? `#/${view}` : `#/${view}?${text}`;
+}

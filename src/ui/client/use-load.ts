@@ -1,0 +1,32 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { noteFailure } from './session.ts';
+
+/** A call whose answer a view shows. It is always in one of three states, and each is drawn. */
+export type Loaded<T> =
+  | { readonly state: 'loading' }
+  | { readonly state: 'failed'; readonly error: unknown; readonly retry: () => void }
+  | { readonly state: 'ready'; readonly value: T; readonly reload: () => void };
+
+/** Asks anew when `key` changes. The old value stays in sight while a reload runs. */
+export function useLoad<T>(key: string, ask: () => Promise<T>): Loaded<T> {
+  const [loaded, setLoaded] = useState<{ key: string; value?: T; error?: unknown } | undefined>();
+  const newest = useRef(0);
+  const load = useCallback(() => {
+    const mine = (newest.current += 1);
+    const settle = (found: { value?: T; error?: unknown }): void => {
+      if (mine === newest.current) setLoaded({ key, ...found });
+    };
+    ask().then(
+      (value) => settle({ value }),
+      (error: unknown) => {
+        noteFailure(error);
+        settle({ error });
+      },
+    );
+  }, [key]);
+  useEffect(load, [load]);
+  if (loaded === undefined || loaded.key !== key) return { state: 'loading' };
+  if ('error' in loaded) return { state: 'failed', error: loaded.error, retry: load };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It is there without an error.
+  return { state: 'ready', value: loaded.value as T, reload: load };
+}

@@ -1,0 +1,12 @@
+import { render } from 'preact';
+import './app.css';
+import { App } from './app.tsx';
+import { startSession } from './client/session.ts';
+
+/** The page of `svc ui`. */
+
+const root = document.getElementById('app');
+if (root !== null) {
+  render(<App />, root);
+  void startSession();
+}

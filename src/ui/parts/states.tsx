@@ -1,0 +1,56 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { ApiError } from '../client/api.ts';
+import type { Loaded } from '../client/use-load.ts';
+import { TEXTS } from '../texts.ts';
+
+/** Loading, failed, empty: every view draws them alike. */
+
+/** An answer that is quicker needs no word. */
+const QUIET_MS = 300;
+
+export function Busy() {
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(true), QUIET_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <p class="lead" role="status" aria-busy="true">
+      {isSlow ? TEXTS.states.loading : ''}
+    </p>
+  );
+}
+
+export function Failed({ error, retry }: { readonly error: unknown; readonly retry: () => void }) {
+  return (
+    <div class="notice bad" role="alert">
+      <span class="dot bad" />
+      <span>{failureText(error)}</span>
+      <button type="button" onClick={retry}>
+        {TEXTS.states.retry}
+      </button>
+    </div>
+  );
+}
+
+export function failureText(error: unknown): string {
+  const code = error instanceof ApiError ? error.code : 'internal';
+  const message = error instanceof ApiError ? error.message : '';
+  return message !== '' ? message : (TEXTS.failures[code] ?? TEXTS.failures['internal'] ?? '');
+}
+
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <p class="lead">{children}</p>;
+}
+
+/** Draws what was loaded, or that it is not there yet, or why it will not come. */
+export function Shown<T>(props: {
+  readonly of: Loaded<T>;
+  readonly children: (value: T, reload: () => void) => ComponentChildren;
+}) {
+  const { of: loaded, children } = props;
+  if (loaded.state === 'loading') return <Busy />;
+  if (loaded.state === 'failed') return <Failed error={loaded.error} retry={loaded.retry} />;
+  return <>{children(loaded.value, loaded.reload)}</>;
+}

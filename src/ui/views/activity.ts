@@ -1,0 +1,138 @@
+import type { RequestRow } from '../../ports/request-log.ts';
+
+/** Sums over the requests of conversations. Pure. */
+
+export interface Conversation {
+  readonly key: string;
+  readonly client: string;
+  readonly space: string;
+  readonly model: string;
+  readonly at: number;
+  readonly open: number;
+  /** Newest first; finished ones. */
+  readonly rows: readonly RequestRow[];
+  readonly asked: number;
+  readonly recalled: number;
+  readonly elidedTokens: number;
+  readonly cache: number | undefined;
+  /** Share of direct's price: negative is cheaper. */
+  readonly cost: number | undefined;
+  readonly verdict: RequestRow['verdict'];
+  readonly isDegraded: boolean;
+  readonly hasFailed: boolean;
+}
+
+/** Newest first. Requests that svc only relays belong to no conversation. */
+export function conversationsOf(
+  open: readonly RequestRow[],
+  finished: readonly RequestRow[],
+): readonly Conversation[] {
+  const groups = new Map<string, RequestRow[]>();
+  for (const row of [...open, ...finished]) {
+    if (row.conversation === '') continue;
+    const group = groups.get(row.conversation) ?? [];
+    group.push(row);
+    groups.set(row.conversation, group);
+  }
+  return [...groups]
+    .map(([key, rows]) => summed(key, rows))
+    .toSorted((one, other) => other.at - one.at);
+}
+
+function summed(key: string, rows: readonly RequestRow[]): Conversation {
+  const finished = rows.filter(({ end }) => end !== 'open').toSorted((a, b) => b.at - a.at);
+  const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
+  // Side calls go to smaller models: the conversation's own is the one of its main requests.
+  const main = rows.find(({ kind }) => kind === 'main') ?? newest;
+  const asked = finished.filter(({ memoryState }) => ASKED.includes(memoryState));
+  const { paid, direct } = priceOf(finished);
+  return {
+    key,
+    client: main.client,
+    space: main.space,
+    model: main.model,
+    at: newest.at,
+    open: rows.length - finished.length,
+    rows: finished,
+    asked: asked.length,
+    recalled: asked.filter(({ memoryState }) => memoryState === 'recalled').length,
+    elidedTokens: finished.find(({ kind }) => kind === 'main')?.elidedTokens ?? 0,
+    cache: cacheShare(finished),
+    cost: direct === 0 ? undefined : (paid - direct) / direct,
+    verdict: finished.find(({ verdict }) => verdict !== undefined)?.verdict,
+    isDegraded: finished.some(({ memoryState }) => memoryState.startsWith('degraded')),
+    hasFailed: finished.some(({ status }) => status >= 400),
+  };
+}
+
+const ASKED = ['recalled', 'empty'];
+
+export function priceOf(rows: readonly RequestRow[]): { paid: number; direct: number } {
+  let [paid, direct] = [0, 0];
+  for (const { price } of rows) {
+    paid += price?.paid ?? 0;
+    direct += price?.direct ?? 0;
+  }
+  return { paid, direct };
+}
+
+export function cacheShare(rows: readonly RequestRow[]): number | undefined {
+  let [read, all] = [0, 0];
+  for (const { usage } of rows) {
+    read += usage?.cacheRead ?? 0;
+    all += (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
+  }
+  return all === 0 ? undefined : read / all;
+}
+
+/** The price so far after each request, oldest first. */
+export function curveOf(
+  rows: readonly RequestRow[],
+): readonly { readonly paid: number; readonly direct: number }[] {
+  let [paid, direct] = [0, 0];
+  return rows.toReversed().flatMap(({ price }) => {
+    if (price === undefined) return [];
+    paid += price.paid;
+    direct += price.direct;
+    return [{ paid, direct }];
+  });
+}
+
+export interface Batch {
+  readonly at: number;
+  readonly id: string;
+  readonly items: number;
+  readonly tokens: number;
+}
+
+/** The requests in which more was left out than in the one before, newest first. */
+export function batchesOf(rows: readonly RequestRow[]): readonly Batch[] {
+  const batches: Batch[] = [];
+  let [items, tokens] = [0, 0];
+  for (const row of rows.filter(({ kind }) => kind === 'main').toReversed()) {
+    if (row.elidedItems > items) {
+      const more = { items: row.elidedItems - items, tokens: row.elidedTokens - tokens };
+      batches.push({ at: row.at, id: row.id, ...more });
+    }
+    items = row.elidedItems;
+    tokens = row.elidedTokens;
+  }
+  return batches.toReversed();
+}
+
+/** The requests that brought a new block, newest first. */
+export function blocksOf(rows: readonly RequestRow[]): readonly RequestRow[] {
+  const seen = new Set<number>();
+  return rows
+    .toReversed()
+    .filter(({ recall }) => {
+      if (recall === undefined || seen.has(recall.exchange)) return false;
+      seen.add(recall.exchange);
+      return true;
+    })
+    .toReversed();
+}
+
+export function tookMs({ ms }: RequestRow): number {
+  return Object.values(ms).reduce((sum, one) => sum + one, 0);
+}

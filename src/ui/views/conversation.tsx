@@ -1,0 +1,192 @@
+import type { RequestRow } from '../../ports/request-log.ts';
+import type { RowsAnswer } from '../../ports/ui-api.ts';
+import { Curve } from '../charts/curve.tsx';
+import { get } from '../client/api.ts';
+import { hrefOf } from '../client/router.ts';
+import { useLoad } from '../client/use-load.ts';
+import { clock, clockSeconds, milliseconds, percent } from '../format.ts';
+import { Shown } from '../parts/states.tsx';
+import { TEXTS } from '../texts.ts';
+import {
+  batchesOf,
+  blocksOf,
+  cacheShare,
+  type Conversation,
+  curveOf,
+  priceOf,
+  tookMs,
+} from './activity.ts';
+import { requestHref, sizeText } from './request-words.ts';
+
+/** A conversation's requests, cost, batches and blocks. */
+
+const SHOWN_MAX = 8;
+
+export function ConversationDetails({ of: one }: { readonly of: Conversation }) {
+  const newest = one.rows[0]?.id ?? '';
+  const loaded = useLoad(`${one.key} ${newest}`, () =>
+    get<RowsAnswer>('conversation', { id: one.key }),
+  );
+  return (
+    <Shown of={loaded}>
+      {({ rows }) => (
+        <div class="inside">
+          <div>
+            <h3>{TEXTS.now.requests}</h3>
+            <RequestTable rows={rows.slice(0, SHOWN_MAX)} />
+            {rows.length > SHOWN_MAX && (
+              <p class="small quiet lead">
+                <a href={hrefOf('requests', { conversation: one.key })}>
+                  {TEXTS.now.allRequests(rows.length)}
+                </a>
+              </p>
+            )}
+          </div>
+          <div>
+            <CostSoFar rows={rows} verdict={one.verdict} />
+            <Batches rows={rows} />
+            <Blocks rows={rows} />
+          </div>
+        </div>
+      )}
+    </Shown>
+  );
+}
+
+export function RequestTable({ rows }: { readonly rows: readonly RequestRow[] }) {
+  const [time, what, tokens, cache, took] = TEXTS.now.requestHeads;
+  return (
+    <table class="stack brief">
+      <thead>
+        <tr>
+          <th scope="col">{time}</th>
+          <th scope="col">{what}</th>
+          <th scope="col" class="n">
+            {tokens}
+          </th>
+          <th scope="col" class="n">
+            {cache}
+          </th>
+          <th scope="col" class="n">
+            {took}
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.id}>
+            <td class="quiet lead-cell">
+              <a href={requestHref(row)} aria-label={TEXTS.now.openRequest(clockSeconds(row.at))}>
+                {clockSeconds(row.at)}
+              </a>
+            </td>
+            <td data-label="What">
+              <MemoryDid row={row} />
+            </td>
+            <td class="n" data-label="Tokens">
+              {sizeText(row)}
+            </td>
+            <td class="n" data-label="Cache">
+              {percent(cacheShare([row]))}
+            </td>
+            <td class="n quiet" data-label="Time">
+              {milliseconds(tookMs(row))}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function MemoryDid({ row }: { readonly row: RequestRow }) {
+  if (row.memoryState.startsWith('degraded')) {
+    return <span class="state warn">{row.memoryState}</span>;
+  }
+  if (row.status >= 400) return <span class="state bad">{row.status}</span>;
+  if (row.memoryState === 'recalled' && row.recall !== undefined) {
+    return (
+      <>
+        <span class="state added">{TEXTS.now.recalled}</span>{' '}
+        {row.recall.refs.length > 0 && TEXTS.now.memories(row.recall.refs.length)}
+      </>
+    );
+  }
+  const text = row.elidedItems > 0 ? TEXTS.now.staysOut(row.elidedItems) : TEXTS.now.unchanged;
+  return <span class="quiet">{row.kind === 'main' ? text : row.kind}</span>;
+}
+
+function CostSoFar(props: {
+  readonly rows: readonly RequestRow[];
+  readonly verdict: RequestRow['verdict'];
+}) {
+  const points = curveOf(props.rows);
+  const { paid, direct } = priceOf(props.rows);
+  const verdict = TEXTS.now.verdicts[props.verdict ?? 'goes_on'];
+  return (
+    <>
+      <h3>{TEXTS.now.cost}</h3>
+      {points.length > 1 && (
+        <Curve points={points} label={TEXTS.now.curve(points.length, paid, direct)} />
+      )}
+      <p class="small">
+        {direct === 0 ? (
+          TEXTS.now.noPrice
+        ) : (
+          <>
+            {TEXTS.now.costText(paid, direct)}: <Difference paid={paid} direct={direct} />.
+          </>
+        )}{' '}
+        <span class="quiet">{verdict}</span>
+      </p>
+    </>
+  );
+}
+
+/** How much was kept, or how much dearer it was: both are said alike. */
+export function Difference({ paid, direct }: { readonly paid: number; readonly direct: number }) {
+  const kept = direct - paid;
+  const share = Math.abs(kept) / Math.max(1, direct);
+  return kept >= 0 ? (
+    <span class="good">{TEXTS.now.kept(kept, share)}</span>
+  ) : (
+    <span class="dearer">{TEXTS.now.dearer(-kept, share)}</span>
+  );
+}
+
+function Batches({ rows }: { readonly rows: readonly RequestRow[] }) {
+  const batches = batchesOf(rows).slice(0, SHOWN_MAX);
+  return (
+    <>
+      <h3>{TEXTS.now.batches}</h3>
+      {batches.length === 0 && <p class="small quiet">{TEXTS.now.noBatch}</p>}
+      <ul class="plain">
+        {batches.map(({ id, at, items, tokens }) => (
+          <li key={id}>
+            <a href={hrefOf('request', { id })}>{TEXTS.now.batch(clock(at), items, tokens)}</a>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Blocks({ rows }: { readonly rows: readonly RequestRow[] }) {
+  const blocks = blocksOf(rows).slice(0, SHOWN_MAX);
+  return (
+    <>
+      <h3>{TEXTS.now.blocks}</h3>
+      {blocks.length === 0 && <p class="small quiet">{TEXTS.now.noBlock}</p>}
+      <ul class="plain">
+        {blocks.map((row) => (
+          <li key={row.id}>
+            <a href={requestHref(row)}>
+              {TEXTS.now.block(clock(row.at), row.recall?.refs.length ?? 0)}
+            </a>
+            <span>{TEXTS.now.blockTokens(row.recalledTokens)}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,196 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { RequestRow } from '../../ports/request-log.ts';
+import type { NowAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
+import { get, post } from '../client/api.ts';
+import { about, lastEventAt, onNews } from '../client/session.ts';
+import { useLoad } from '../client/use-load.ts';
+import { clock, percent, short, signedPercent, span } from '../format.ts';
+import { Empty, Shown } from '../parts/states.tsx';
+import { TEXTS } from '../texts.ts';
+import { type Conversation, conversationsOf } from './activity.ts';
+import { ConversationDetails } from './conversation.tsx';
+import { sizeText } from './request-words.ts';
+
+/** Now: requests in flight, and the conversations of the last hour. */
+
+const HOUR_MS = 3_600_000;
+
+export function NowView() {
+  const loaded = useLoad('now', () => get<NowAnswer>('now'));
+  return <Shown of={loaded}>{(answer) => <Live first={answer} />}</Shown>;
+}
+
+function Live({ first }: { readonly first: NowAnswer }) {
+  const [rows, setRows] = useState(first);
+  const now = useTick();
+  useEffect(
+    () =>
+      onNews(({ open, finished }) => {
+        setRows(({ recent }) => ({ open, recent: [...finished.toReversed(), ...recent] }));
+      }),
+    [],
+  );
+  const recent = rows.recent.filter(({ at }) => at >= now - HOUR_MS);
+  const conversations = conversationsOf(rows.open, recent);
+  const ago = lastEventAt.value === undefined ? undefined : now - lastEventAt.value;
+  const startedAt = about.value?.startedAt ?? 0;
+  return (
+    <>
+      <h1>{TEXTS.now.title(rows.open.length)}</h1>
+      <p class="lead">{TEXTS.now.live(ago)}</p>
+      {now - startedAt < HOUR_MS && (
+        <p class="notice">
+          <span class="dot" />
+          <span>{TEXTS.now.started(clock(startedAt))}</span>
+        </p>
+      )}
+      {rows.open.length > 0 && <InFlightList rows={rows.open} now={now} />}
+      <section aria-labelledby="talks">
+        <div class="head">
+          <h2 id="talks">{TEXTS.now.conversations}</h2>
+          <p>{TEXTS.now.scope(conversations.length, recent.length)}</p>
+        </div>
+        {conversations.length === 0 ? (
+          <Empty>
+            {TEXTS.now.none} <code>{TEXTS.now.start}</code>
+          </Empty>
+        ) : (
+          <Conversations all={conversations} now={now} />
+        )}
+      </section>
+    </>
+  );
+}
+
+function InFlightList(props: { readonly rows: readonly RequestRow[]; readonly now: number }) {
+  return (
+    <section aria-labelledby="open">
+      <div class="head">
+        <h2 id="open">{TEXTS.now.inFlight}</h2>
+      </div>
+      <ul class="open-now">
+        {props.rows.map((row) => (
+          <li key={row.id}>
+            <span class="dot ok" />
+            <b class="who">{row.space || TEXTS.now.noProject}</b>
+            <span class="doing">
+              {row.client}, {row.model}, <span class="quiet">{doing(row)}</span>
+            </span>
+            <span class="size n">{sizeText(row)}</span>
+            <span class="for n quiet">{span(props.now - row.at)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function doing(row: RequestRow): string {
+  if (row.status !== 0) return TEXTS.now.answers(row.status);
+  return 'plan' in row.ms ? TEXTS.now.waits : TEXTS.now.reads;
+}
+
+function Conversations(props: { readonly all: readonly Conversation[]; readonly now: number }) {
+  const titles = useTitles(props.all);
+  return (
+    <>
+      <div class="talks-head" aria-hidden="true">
+        {TEXTS.now.heads.map((head) => (
+          <span key={head}>{head}</span>
+        ))}
+      </div>
+      <div class="talks">
+        {props.all.map((one) => (
+          <Talk key={one.key} of={one} title={titles[one.key]} now={props.now} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Talk(props: {
+  readonly of: Conversation;
+  readonly title: string | undefined;
+  readonly now: number;
+}) {
+  const { of: one, title, now } = props;
+  const [isOpen, setOpen] = useState(false);
+  const { labels } = TEXTS.now;
+  return (
+    <details class="talk" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <span class="turn" />
+        <span class="named">
+          <b>
+            {one.space || TEXTS.now.noProject} <Badge of={one} />
+          </b>
+          <span dir="auto">{title ?? TEXTS.now.noPrompt}</span>
+        </span>
+        <span class="by">
+          {one.client}
+          <span>{one.model}</span>
+        </span>
+        <span data-label={labels.requests}>
+          {one.rows.length} {one.open > 0 && <span class="quiet">+{one.open}</span>}
+        </span>
+        <span data-label={labels.recall}>
+          {one.asked === 0 ? '–' : `${one.recalled} of ${one.asked}`}
+        </span>
+        <span data-label={labels.out}>
+          {one.elidedTokens === 0 ? '–' : short(one.elidedTokens)}
+        </span>
+        <span data-label={labels.cache}>{percent(one.cache)}</span>
+        <span data-label={labels.cost}>
+          <Cost share={one.cost} />
+        </span>
+        <span data-label={labels.last}>{span(now - one.at)}</span>
+      </summary>
+      {isOpen && <ConversationDetails of={one} />}
+    </details>
+  );
+}
+
+/** A share of direct's price, in words of colour: cheaper, the same, dearer. */
+export function Cost({ share }: { readonly share: number | undefined }) {
+  const rounded = Math.round((share ?? 0) * 100);
+  const kind = rounded <= -2 ? 'good' : rounded >= 3 ? 'dearer' : 'quiet';
+  return <span class={kind}>{signedPercent(share)}</span>;
+}
+
+function Badge({ of: { verdict, isDegraded, hasFailed } }: { readonly of: Conversation }) {
+  const { badges } = TEXTS.now;
+  if (verdict !== undefined) return <span class="state warn">{badges[verdict]}</span>;
+  if (isDegraded) return <span class="state warn">{badges.degraded}</span>;
+  return hasFailed ? <span class="state bad">{badges.failed}</span> : null;
+}
+
+/** Asked for once for each conversation; it does not change. */
+function useTitles(all: readonly Conversation[]): Readonly<Record<string, string | undefined>> {
+  const [titles, setTitles] = useState<Readonly<Record<string, string | undefined>>>({});
+  const missing = all.filter(({ key, space }) => space !== '' && !(key in titles)).slice(0, 40);
+  const wanted = missing.map(({ key }) => key).join('\n');
+  useEffect(() => {
+    if (wanted === '') return;
+    const conversations = missing.map(({ key, space }) => ({ conversation: key, space }));
+    const nothing = Object.fromEntries(missing.map(({ key }) => [key, undefined]));
+    post<TitlesAnswer>('titles', { conversations }).then(
+      (answer) => setTitles((known) => ({ ...known, ...nothing, ...withoutEmpty(answer.titles) })),
+      () => setTitles((known) => ({ ...known, ...nothing })),
+    );
+  }, [wanted]);
+  return titles;
+}
+
+function withoutEmpty(titles: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(titles).filter(([, title]) => title !== ''));
+}
+
+/** The time now, renewed every second: only text that shows it is drawn anew. */
+function useTick(): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
