@@ -9,6 +9,7 @@ import { LOGINS } from './logins.mjs';
 import { LIMITS } from './limits.mjs';
 import { NETWORK } from './network.mjs';
 import { ORIGINS } from './origins.mjs';
+import { PAGE } from './page.mjs';
 import { STATE } from './state.mjs';
 import { STORE } from './store.mjs';
 import { TENANTS } from './tenants.mjs';
@@ -27,6 +28,7 @@ export const MUTANTS = [
   ...LIMITS,
   ...NETWORK,
   ...ORIGINS,
+  ...PAGE,
   ...STATE,
   ...TENANTS,
   {

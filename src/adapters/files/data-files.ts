@@ -12,7 +12,7 @@ import { databaseFile } from './database-file.ts';
 
 /** A folder: while it is private, other users cannot reach the files in it. */
 const OUTPUTS = 'outputs';
-const OWN_NAME = /^(?:memory\.db|(?:outbox|ledger)-.*\.journal$|proxy-\d+\.json$)/;
+const OWN_NAME = /^(?:memory\.db|(?:outbox|ledger)-.*\.journal$|proxy-\d+\.json$|ui-open\.html$)/;
 /** Without the `-wal` and `-shm` that go with it. */
 const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
 /**

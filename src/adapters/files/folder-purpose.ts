@@ -9,7 +9,7 @@ import { FileError } from './file-error.ts';
 
 /** Everything that svc itself puts into its data, configuration, cache and service folders. */
 const OWN_NAME =
-  /^(?:config\.(?:json|lock)|catalog\.json|memory\.db.*|(?:outbox|ledger|hosted)[-_].*|proxy-\d+\.json|proxy\.log|projects\.json.*|outputs|client-files|forgotten|replaced|cache|service|service\.(?:json|db.*)|pepper|running\.json|lock\.db.*|.*\.key)$/;
+  /^(?:config\.(?:json|lock)|catalog\.json|memory\.db.*|(?:outbox|ledger|hosted)[-_].*|proxy-\d+\.json|proxy\.log|projects\.json.*|ui-open\.html|outputs|client-files|forgotten|replaced|cache|service|service\.(?:json|db.*)|pepper|running\.json|lock\.db.*|.*\.key)$/;
 /** Hidden files are put anywhere by anyone, and `lost+found` into each file system. */
 const NEUTRAL_NAME = /^(?:\..*|lost\+found)$/;
 

@@ -54,7 +54,7 @@ interface Findings {
 const CONFIG_NAMES = /^(?:config\.(?:json|lock)|\.writing-.*)$/;
 const CACHE_NAMES = /^(?:catalog\.json)$/;
 const DATA_NAMES =
-  /^(?:memory\.db.*|(?:outbox|ledger|hosted_\w+)-.*\.journal|hosted_.*|outbox-.*|proxy-\d+\.json|proxy\.log|projects\.json(?:\.lock)?|outputs|client-files|forgotten|replaced|cache)$/;
+  /^(?:memory\.db.*|(?:outbox|ledger|hosted_\w+)-.*\.journal|hosted_.*|outbox-.*|proxy-\d+\.json|proxy\.log|projects\.json(?:\.lock)?|ui-open\.html|outputs|client-files|forgotten|replaced|cache)$/;
 /** The memories, and the captures that wait to be stored. */
 const MEMORY_NAMES =
   /^(?:memory\.db.*|outbox-.*\.journal|hosted_.*|forgotten|replaced|projects\.json|.*\.key)$/;
