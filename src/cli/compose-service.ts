@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
+import type { Memory } from '../ports/memory.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
 import type { CallRow } from '../service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
@@ -71,4 +74,9 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     await store.close();
     throw error;
   }
+}
+
+/** The memory of one tenant, for a proxy that runs in the process of the service. */
+export function memoryOf(store: ServiceStore, tenant: string): Memory {
+  return new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes });
 }

@@ -1,6 +1,9 @@
+import type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
 import type { MemoryRecord } from '../core/memory/record.ts';
 import type { AgentFacts, RecalledExchange, RecalledSession } from './memory.ts';
 import type { Caller, ServiceControl, TenantControl } from './control-store.ts';
+
+export type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
 
 /**
  * The store of the memory service. One implementation is a SQLite file; nothing here says so, so
@@ -30,6 +33,8 @@ export interface TenantStore extends TenantControl {
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
   /** With words best first, else newest first. Tool outputs only where their kind is asked for. */
   listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly ServiceItem[]>;
+  /** The records that references and digests mean, also those of texts. At most 1,000 for each. */
+  lookUp(asked: NameQuestion, signal: AbortSignal): Promise<readonly NamedRecord[]>;
   /** The digest of the record that an item is of. */
   findItem(asked: ItemKey, signal: AbortSignal): Promise<string | undefined>;
   /** The last seen first. */
@@ -60,43 +65,6 @@ export interface SpaceState {
   readonly records: number;
 }
 
-export type ObjectKind = 'exchange' | 'tool_output' | 'note';
-
-/** A spoken text in the form that is searched. */
-export interface SpokenText {
-  readonly role: 'user' | 'assistant';
-  readonly text: string;
-}
-
-export interface NewObject {
-  readonly digest: string;
-  readonly ref: string;
-  readonly kind: ObjectKind;
-  /** The canonical bytes that the digest and every proof are made of. */
-  readonly bytes: Uint8Array;
-  /** Empty for what is not searched. */
-  readonly texts: readonly SpokenText[];
-  /**
-   * Digest of the text of a record that holds one text and no more: see core/memory-api/records.ts.
-   */
-  readonly textDigest?: string;
-  /** The conversation; '' when the client named none. */
-  readonly session: string;
-  /** The program that the person used; '' when unknown. */
-  readonly client: string;
-  readonly fingerprint: string;
-  readonly branch?: string;
-  readonly observedAt: number;
-  readonly position: number;
-  readonly dialect?: string;
-  readonly toolName?: string;
-  /** Secrets that the client masked before it made the record. */
-  readonly redactions: number;
-  /** As in a record of one text: see core/memory/record.ts. */
-  readonly source?: MemoryRecord['source'];
-  readonly isTimed?: true;
-}
-
 export interface CaptureBatch {
   readonly space: string;
   /** Nothing is written when the space is at another one; undefined: the current one is meant. */
@@ -124,6 +92,7 @@ export interface ServiceQuestion {
   readonly text: string | undefined;
   /** The most recent text before it, with less weight. */
   readonly recent: string;
+  /** Digests of records or of texts; `candidates` too. */
   readonly excludeDigests: readonly string[];
   readonly tokensMax: number;
   readonly itemsMax: number;
@@ -202,7 +171,7 @@ export type SpaceChoice =
 
 export interface RetrieveQuestion {
   readonly spaces: SpaceChoice;
-  /** References, text references or digests. */
+  /** References, text references or digests, also those of texts. */
   readonly refs: readonly string[];
   readonly bytesMax: number;
 }
@@ -212,6 +181,19 @@ export interface StoredObject {
   readonly bytes: Uint8Array;
   readonly toolName?: string;
   readonly origin: Origin;
+}
+
+export interface NameQuestion {
+  readonly spaces: SpaceChoice;
+  /** The beginning of a text reference means all that begin so. */
+  readonly names: readonly string[];
+}
+
+export interface NamedRecord {
+  readonly space: string;
+  readonly digest: string;
+  /** The text reference, where the record holds one text and no more. */
+  readonly textRef?: string;
 }
 
 export type MissingReason = 'unknown' | 'purged' | 'over_max_bytes';

@@ -6,7 +6,7 @@ import type {
   StoredObject as WireObject,
 } from '../core/memory-api/contract.ts';
 import type { PurgeReceipt } from '../core/memory-api/purge-contract.ts';
-import type { ContentRecord } from '../core/memory-api/records.ts';
+import { recordOfBytes } from '../core/memory-api/records.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type {
   Coverage,
@@ -45,15 +45,10 @@ export function objectOf({ kind, bytes, toolName, origin }: StoredObject): WireO
     ref: origin.ref,
     digest: origin.digest,
     bytes: bytes.length,
-    record: recordOf(bytes),
+    record: recordOfBytes(bytes),
     ...(toolName === undefined ? {} : { tool_name: toolName }),
     provenance: provenanceOf(origin, kind === 'tool_output' ? 'tool' : undefined),
   };
-}
-
-export function recordOf(bytes: Uint8Array): ContentRecord {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only checked records are stored.
-  return JSON.parse(Buffer.from(bytes).toString('utf8')) as ContentRecord;
 }
 
 function provenanceOf(origin: Origin, role: Provenance['role']): Provenance {

@@ -1,5 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
+import { memoryOf } from '../../src/cli/compose-service.ts';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { FakeService } from '../support/fake-service.ts';
@@ -34,6 +36,17 @@ memorySuite('the hosted client before the fake service', async () => {
     expect(service.invalid).toEqual([]);
   });
   return hosted.memory;
+});
+
+memorySuite("a memory service's own store, in this process", () => {
+  const store = openServiceStore({
+    folder: tempFolder(),
+    serves: true,
+    creates: true,
+    report: () => undefined,
+  });
+  onTestFinished(() => store.close());
+  return memoryOf(store, 'default');
 });
 
 const LOCAL = makeCertificate('localhost');

@@ -149,6 +149,8 @@ async function keep(store: TenantStore, where: string, said: string): Promise<un
   return store.capture(batch, patience());
 }
 
+const AGENT = { conversation: 'now', branch: '', quietShare: 0, briefTokensMax: 125 } as const;
+
 /** Everything that the port tells, without the numbers that a file counts for all of its tenants. */
 async function viewOf(store: TenantStore): Promise<unknown> {
   const everything = itemsOf({ spaces: { globs: undefined } });
@@ -165,6 +167,16 @@ async function viewOf(store: TenantStore): Promise<unknown> {
     ...SPACES.map((one) => store.spaceState(one, patience())),
     ...SPACES.map((one) =>
       store.recall(questionTo({ ...question, space: one, otherSpaces: SPACES }), patience()),
+    ),
+    ...SPACES.map((one) =>
+      store.recall(
+        questionTo({ ...question, agent: AGENT, space: one, olderSpaces: SPACES }),
+        patience(),
+      ),
+    ),
+    store.lookUp(
+      { spaces: { globs: undefined }, names: ['m_', ...refs, ...candidates] },
+      patience(),
     ),
     store.listKeys(),
     store.listAudit({ limit: 99, after: undefined }),

@@ -4,7 +4,7 @@ import type { StoredKey } from '../../src/core/service/keys.ts';
 import { NO_LIMITS, type PlanLimits, SELF_HOSTED } from '../../src/core/service/plans.ts';
 import type { ChangeOutcome } from '../../src/ports/control-store.ts';
 import type { ServiceStore, TenantStore } from '../../src/ports/service-store.ts';
-import { newId } from '../../src/service/ids.ts';
+import { newId } from '../../src/core/service/ids.ts';
 
 /** Changes of a service's store as a test makes them: each with an event of its own. */
 

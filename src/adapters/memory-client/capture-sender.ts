@@ -1,3 +1,4 @@
+import { batchesOf } from '../../core/bytes/batches.ts';
 import { CAPTURE_ITEMS_MAX, REQUEST_BYTES_MAX } from '../../core/memory-api/limits.ts';
 import {
   type CaptureAnswer,
@@ -45,7 +46,7 @@ export class CaptureSender {
   ): Promise<readonly CaptureState[]> {
     if (signal.aborted) throw new MemoryError('timeout', 'The memory did not answer in time.');
     const states = new Map<string, CaptureState>();
-    for (const batch of batchesOf(texts)) {
+    for (const batch of requestsOf(texts)) {
       // One after the other: a space commits one batch at a time anyway.
       // oxlint-disable-next-line no-await-in-loop
       const results = await this.#sendBatch(batch, signal);
@@ -121,7 +122,7 @@ interface Batch {
 }
 
 /** By space, without repetitions, within the bounds of one request. */
-function* batchesOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch> {
+function* requestsOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch> {
   const bySpace = new Map<string, Map<string, Outgoing>>();
   for (const outgoing of texts) {
     if (outgoing === undefined) continue;
@@ -130,25 +131,16 @@ function* batchesOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch> 
     bySpace.set(outgoing.space, items);
   }
   for (const [space, texted] of bySpace) {
-    let items: Outgoing[] = [];
-    let bytes = 0;
-    for (const outgoing of texted.values()) {
-      const more = outgoing.item.bytes + ITEM_BYTES;
-      const isFull = items.length === CAPTURE_ITEMS_MAX || bytes + more > BATCH_BYTES_MAX;
-      if (items.length > 0 && isFull) {
-        yield { space, items };
-        items = [];
-        bytes = 0;
-      }
-      items.push(outgoing);
-      bytes += more;
-    }
-    if (items.length > 0) yield { space, items };
+    for (const items of batchesOf(texted.values(), BATCHES)) yield { space, items };
   }
 }
 
 // Canonical bytes are the bytes that are sent: both are JSON with nothing escaped that need not be.
-const BATCH_BYTES_MAX = REQUEST_BYTES_MAX.capture / 4;
+const BATCHES = {
+  countMax: CAPTURE_ITEMS_MAX,
+  sizeMax: REQUEST_BYTES_MAX.capture / 4,
+  sizeOf: ({ item }: Outgoing) => item.bytes + ITEM_BYTES,
+} as const;
 
 function keyOf({ space, text }: Outgoing): string {
   return `${space} ${text}`;

@@ -7,7 +7,7 @@ import {
   SESSION_CHARS_MAX,
   WORDS_CHARS_MAX,
 } from '../../core/memory-api/limits.ts';
-import { isShortReference, referenceOf } from '../../core/memory/reference.ts';
+import { isReference, isShortReference, referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import {
   type ForgetFilter,
@@ -25,8 +25,6 @@ import { isoTime } from '../../core/memory/times.ts';
 
 /** Looking at what the service holds, and taking it out again. */
 
-/** The references that the contract knows: by text, and its own. */
-const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
 const LIST_MAX = 1000;
 /** Newest memories among which a shortened reference is looked for. */
 const LOOKED_THROUGH_MAX = 2000;
@@ -53,7 +51,7 @@ export class StoredRecords {
       return this.retrieve({ ref: whole }, signal);
     }
     const [ref, space] = 'ref' in key ? [key.ref, undefined] : [referenceOf(key.digest), key.space];
-    if (!REFERENCE.test(ref) || (space !== undefined && !isSpace(space))) return undefined;
+    if (!isReference(ref) || (space !== undefined && !isSpace(space))) return undefined;
     const { found, purged } = await this.#fetch([ref], space, signal);
     const isAsked = ({ digest }: StoredRecord): boolean =>
       'ref' in key ? !ref.startsWith('m_') || referenceOf(digest) === ref : digest === key.digest;
@@ -96,7 +94,7 @@ export class StoredRecords {
     const found = new Found();
     if (filter.space !== undefined && !isSpace(filter.space)) return found;
     if ('refs' in filter) {
-      const refs = filter.refs.filter((ref) => REFERENCE.test(ref));
+      const refs = filter.refs.filter((ref) => isReference(ref));
       for (let at = 0; at < refs.length; at += RETRIEVE_REFS_MAX) {
         const some = refs.slice(at, at + RETRIEVE_REFS_MAX);
         // oxlint-disable-next-line no-await-in-loop
@@ -254,7 +252,7 @@ function queriesOf(filter: ListFilter): readonly ItemsQuery[] {
     ...(until === undefined ? {} : { until: isoTime(until) }),
   };
   if (refs === undefined) return [query];
-  const known = refs.filter((ref) => REFERENCE.test(ref));
+  const known = refs.filter((ref) => isReference(ref));
   return Array.from({ length: Math.ceil(known.length / RETRIEVE_REFS_MAX) }, (_, at) => {
     const some = known.slice(at * RETRIEVE_REFS_MAX, (at + 1) * RETRIEVE_REFS_MAX);
     return { ...query, refs: some };

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { batchesOf } from '../../core/bytes/batches.ts';
+import { groupBy } from '../../core/bytes/group-by.ts';
+import { PURGE_DIGESTS_MAX } from '../../core/memory-api/limits.ts';
 import type { Database } from '../store/database.ts';
 import type { CarriedOver } from '../../ports/service-store.ts';
 import { Purges } from './purges.ts';
@@ -6,17 +9,16 @@ import { Spaces } from './spaces.ts';
 
 /** Takes over what a restore must not undo. Everything else of the present database is set aside. */
 
-/** Digests a purge; the contract's bound. */
-const DIGESTS_MAX = 512;
+const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 0 } as const;
 
 export function carryOver(from: Database, to: Database, now: number): CarriedOver {
   carryRotations(from, to);
   const revoked = carryRevocations(from, to);
   let purged = 0;
   const purges = new Purges(to, new Spaces(to));
-  for (const [space, digests] of purgedIn(from)) {
-    for (let at = 0; at < digests.length; at += DIGESTS_MAX) {
-      const scope = { digests: digests.slice(at, at + DIGESTS_MAX) };
+  for (const [space, rows] of purgedIn(from)) {
+    for (const some of batchesOf(rows, BATCHES)) {
+      const scope = { digests: some.map(({ digest }) => digest) };
       const purgeId = `prg_${randomBytes(13).toString('hex')}`;
       const order = { purgeId, space, scope, isDryRun: false, requestedBy: 'restore', now };
       purged += purges.begin(order).records;
@@ -62,14 +64,9 @@ function carryRotations(from: Database, to: Database): void {
   }
 }
 
-function purgedIn(database: Database): ReadonlyMap<string, readonly string[]> {
-  const bySpace = new Map<string, string[]>();
-  for (const { space, digest } of database.all<{ space: string; digest: string }>(
+function purgedIn(database: Database): ReadonlyMap<string, readonly { readonly digest: string }[]> {
+  const rows = database.all<{ space: string; digest: string }>(
     'SELECT s.name AS space, p.digest FROM purged p JOIN spaces s ON s.id = p.space',
-  )) {
-    const digests = bySpace.get(space);
-    if (digests === undefined) bySpace.set(space, [digest]);
-    else digests.push(digest);
-  }
-  return bySpace;
+  );
+  return groupBy(rows, ({ space }) => space);
 }

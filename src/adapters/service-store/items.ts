@@ -1,5 +1,7 @@
 import { ITEM_CHARS_MAX } from '../../core/memory-api/limits.ts';
-import type { ToolOutputRecord } from '../../core/memory-api/records.ts';
+import { saidIn } from '../../core/memory-api/record-items.ts';
+import { recordOfBytes } from '../../core/memory-api/records.ts';
+import { isDigest } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type {
@@ -174,9 +176,7 @@ export class Items {
       id,
     );
     if (row === undefined) return undefined;
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only checked records are stored.
-    const { t } = JSON.parse(Buffer.from(row.bytes).toString('utf8')) as ToolOutputRecord;
-    const whole = t.join('\n\n');
+    const whole = saidIn(recordOfBytes(row.bytes)).text;
     const held = new Set(terms.length === 0 ? [] : termsOf(whole));
     if (!terms.every((term) => held.has(term))) return undefined;
     const text = beginningOf(whole);
@@ -193,17 +193,17 @@ export class Items {
 
   /** Names of the texts of records that the client has in its prompt. */
   #textsOf({ space, olderSpaces = [], otherSpaces, excludeDigests }: ServiceQuestion): string[] {
-    if (excludeDigests.length === 0) return [];
-    return this.#database
-      .all<{ digest: string }>(
-        `SELECT r.digest FROM json_each(?) e CROSS JOIN spaces s
+    const texts = excludeDigests.filter(isDigest);
+    if (texts.length === excludeDigests.length) return texts;
+    const rows = this.#database.all<{ digest: string }>(
+      `SELECT r.digest FROM json_each(?) e CROSS JOIN spaces s
          ON s.name IN (SELECT value FROM json_each(?))
          CROSS JOIN objects o ON o.space = s.id AND o.digest = e.value
          JOIN object_texts t ON t.object = o.id JOIN records r ON r.id = t.record`,
-        JSON.stringify(excludeDigests),
-        JSON.stringify([space, ...olderSpaces, ...otherSpaces]),
-      )
-      .map(({ digest }) => digest);
+      JSON.stringify(excludeDigests),
+      JSON.stringify([space, ...olderSpaces, ...otherSpaces]),
+    );
+    return [...texts, ...rows.map(({ digest }) => digest)];
   }
 
   /** `seen`: passages of each text so far, so that every item has an id of its own. */

@@ -5,11 +5,14 @@ import type {
   CaptureOutcome,
   Coverage,
   MissingReason,
+  NamedRecord,
+  NameQuestion,
   NewObject,
   ObjectState,
   RetrieveAnswer,
   RetrieveQuestion,
   ServiceQuestion,
+  SpaceChoice,
   StoredObject,
 } from '../../ports/service-store.ts';
 import type { Database } from '../store/database.ts';
@@ -20,6 +23,7 @@ import {
   passagesOf,
 } from '../store/passage-index.ts';
 import { addRecord, sayAgain } from '../store/record-rows.ts';
+import { purgedNamed, recordNamed } from './names.ts';
 import { ORIGIN_COLUMNS, ORIGIN_JOINS, type OriginRow, originOf } from './origins.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 
@@ -27,6 +31,7 @@ import { spaceCondition, type Spaces } from './spaces.ts';
 
 /** A reference without a space may name a record in each of several spaces. */
 const OBJECTS_MAX = 256;
+const NAMED_MAX = 1000;
 /** Proofs between two looks at the clock. Each proof reads a record, some 10 us. */
 const PROOFS_PER_LOOK = 16;
 
@@ -133,6 +138,21 @@ export class Objects {
     return { state, objects, missing };
   }
 
+  lookUp({ spaces, names }: NameQuestion): NamedRecord[] {
+    const space = spaceCondition(spaces);
+    return names.flatMap((name) => {
+      const { where, values } = recordNamed(name);
+      const rows = this.#database.all<Pick<OriginRow, 'space' | 'digest'> & { ref: string | null }>(
+        `SELECT s.name AS space, o.digest, o.text_ref AS ref FROM objects o
+         JOIN spaces s ON s.id = o.space WHERE ${where} AND ${space.where}
+         ORDER BY o.text_ref LIMIT ${NAMED_MAX}`,
+        ...values,
+        space.value,
+      );
+      return rows.map(({ ref, ...row }) => (ref === null ? row : { ...row, textRef: ref }));
+    });
+  }
+
   #captureOne(object: NewObject, at: Insertion): ObjectState {
     const { digest, ref, bytes } = object;
     const { space } = at;
@@ -234,14 +254,16 @@ export class Objects {
 
   #prove(digest: string, space: number | undefined, nonce: Uint8Array): Coverage {
     if (space === undefined) return { digest, state: 'unknown' };
+    const record = recordNamed(digest);
     const row = this.#database.get<ProofRow>(
-      'SELECT ref, redactions, bytes FROM objects WHERE space = ? AND digest = ?',
+      `SELECT o.ref, o.redactions, o.bytes FROM objects o WHERE o.space = ? AND ${record.where}`,
       space,
-      digest,
+      ...record.values,
     );
     if (row === undefined) {
-      const isPurged = this.#has('purged WHERE space = ? AND digest = ?', space, digest);
-      return { digest, state: isPurged ? 'purged' : 'unknown' };
+      const purged = purgedNamed(digest);
+      const sql = `purged p WHERE p.space = ? AND ${purged.where}`;
+      return { digest, state: this.#has(sql, space, ...purged.values) ? 'purged' : 'unknown' };
     }
     // A masked record is another text than the one in the prompt: never to be left out.
     if (row.redactions > 0) return { digest, state: 'not_checked' };
@@ -249,21 +271,23 @@ export class Objects {
     return { digest, state: 'durable', bytes: bytes.length, pop: proofOf(nonce, bytes), ref };
   }
 
-  #find(ref: string, spaces: RetrieveQuestion['spaces']): RetrievedRow[] {
-    const { where, value } = spaceCondition(spaces);
+  #find(name: string, spaces: SpaceChoice): RetrievedRow[] {
+    const space = spaceCondition(spaces);
+    const { where, values } = recordNamed(name);
     return this.#database.all<RetrievedRow>(
       `SELECT o.kind, o.tool_name, o.size, ${ORIGIN_COLUMNS}, o.bytes
-       FROM objects o ${ORIGIN_JOINS} WHERE o.${columnOf(ref)} = ? AND ${where}
+       FROM objects o ${ORIGIN_JOINS} WHERE ${where} AND ${space.where}
        ORDER BY o.id LIMIT ${OBJECTS_MAX}`,
-      ref,
-      value,
+      ...values,
+      space.value,
     );
   }
 
-  #whyMissing(ref: string, spaces: RetrieveQuestion['spaces']): MissingReason {
-    const { where, value } = spaceCondition(spaces);
-    const sql = `purged p JOIN spaces s ON s.id = p.space WHERE p.${columnOf(ref)} = ? AND ${where}`;
-    return this.#has(sql, ref, value) ? 'purged' : 'unknown';
+  #whyMissing(name: string, spaces: SpaceChoice): MissingReason {
+    const space = spaceCondition(spaces);
+    const { where, values } = purgedNamed(name);
+    const sql = `purged p JOIN spaces s ON s.id = p.space WHERE ${where} AND ${space.where}`;
+    return this.#has(sql, ...values, space.value) ? 'purged' : 'unknown';
   }
 
   #has(from: string, ...values: (string | number)[]): boolean {
@@ -284,9 +308,4 @@ function placeOf(object: NewObject) {
     ...(branch === undefined ? {} : { branch }),
     ...(source === undefined ? {} : { source }),
   };
-}
-
-function columnOf(ref: string): 'digest' | 'text_ref' | 'ref' {
-  if (ref.startsWith('sha256:')) return 'digest';
-  return ref.startsWith('m_') ? 'text_ref' : 'ref';
 }

@@ -19,6 +19,8 @@ import type {
   ItemFilter,
   ItemKey,
   KeptAnswer,
+  NamedRecord,
+  NameQuestion,
   PageFilter,
   Purge,
   PurgeOrder,
@@ -69,6 +71,7 @@ export interface ServiceCalls {
   noteSignals(signals: readonly NewSignal[]): void;
   retrieve(question: RetrieveQuestion): RetrieveAnswer;
   listItems(filter: ItemFilter): readonly ServiceItem[];
+  lookUp(asked: NameQuestion): readonly NamedRecord[];
   findItem(asked: ItemKey): string | undefined;
   listSources(filter: PageFilter): readonly ServiceSource[];
   beginPurge(order: PurgeOrder): Purge;

@@ -110,6 +110,7 @@ export class WorkerStore {
       noteSignals: (given) => database.unsyncedTransaction(() => signals.write(given)),
       retrieve: (question) => database.snapshot(() => objects.retrieve(question)),
       listItems: (filter) => items.list(filter),
+      lookUp: (asked) => objects.lookUp(asked),
       findItem: (asked) => items.digestOf(asked),
       listSources: (filter) => items.sources(filter),
       beginPurge: (order) => purges.begin(order),

@@ -70,6 +70,11 @@ export function tenantStore(tenant: string, { read, write }: StoreCalls): Tenant
       const items = await read('listItems', names.wholeFilter(filter), signal);
       return items.map((item) => names.bareItem(item));
     },
+    lookUp: async (asked, signal) => {
+      const spaces = names.wholeChoice(asked.spaces);
+      const found = await read('lookUp', { ...asked, spaces }, signal);
+      return found.map((record) => ({ ...record, space: names.bare(record.space) }));
+    },
     findItem: (asked, signal) =>
       read('findItem', { ...asked, space: names.whole(asked.space) }, signal),
     listSources: async (filter, signal) => {

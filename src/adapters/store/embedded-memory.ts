@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { batchesOf } from '../../core/bytes/batches.ts';
 import {
   type CaptureState,
   type ForgetFilter,
@@ -25,8 +26,11 @@ import type { SteadyClient } from './steady-client.ts';
  * One transaction: other processes wait for one at most. It holds the lock for 2 ms and the disk's
  * sync; one longer text is a transaction of its own, of 12 ms for 32 kB.
  */
-const BATCH_RECORDS_MAX = 8;
-const BATCH_CHARS_MAX = 8_192;
+const BATCHES = {
+  countMax: 8,
+  sizeMax: 8_192,
+  sizeOf: ({ text }: MemoryRecord) => text.length,
+} as const;
 /**
  * Between two transactions of one call. A process that waits for the lock looks for it every few
  * milliseconds, and would never find it free.
@@ -61,7 +65,7 @@ export class EmbeddedMemory implements Memory {
     signal: AbortSignal,
   ): Promise<readonly CaptureState[]> {
     const states: CaptureState[] = [];
-    for (const batch of batchesOf(records)) {
+    for (const batch of batchesOf(records, BATCHES)) {
       if (states.length > 0) await sleep(REST_MS);
       states.push(...(await this.#client.call('capture', batch, signal)));
     }
@@ -137,19 +141,4 @@ export class EmbeddedMemory implements Memory {
     await this.#mirror.close();
     await this.#client.close();
   }
-}
-
-function* batchesOf(records: readonly MemoryRecord[]): Generator<MemoryRecord[]> {
-  let batch: MemoryRecord[] = [];
-  let chars = 0;
-  for (const record of records) {
-    chars += record.text.length;
-    if (batch.length === BATCH_RECORDS_MAX || (batch.length > 0 && chars > BATCH_CHARS_MAX)) {
-      yield batch;
-      batch = [];
-      chars = record.text.length;
-    }
-    batch.push(record);
-  }
-  if (batch.length > 0) yield batch;
 }

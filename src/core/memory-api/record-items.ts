@@ -114,8 +114,7 @@ export function recordInObject(object: StoredObject): StoredRecord | undefined {
     bytes.length === object.bytes &&
     contentReference(object.record.k, digest) === object.ref;
   if (!isTrue) return undefined;
-  const { role, said: text } = textOfRecord(object.record) ?? joinedTexts(object.record);
-  return storedText({ source: object.provenance, space, role, text });
+  return storedText({ source: object.provenance, space, ...saidIn(object.record) });
 }
 
 interface Told<Role extends TextRole> {
@@ -144,12 +143,12 @@ function storedText<Role extends TextRole>(told: Told<Role>): StoredRecord<Role>
   };
 }
 
-/** A record of several texts, which other clients of the service may store. */
-function joinedTexts(record: ContentRecord): { role: TextRole; said: string } {
-  if (record.k === 'exchange') {
-    return { role: 'user', said: record.m.flatMap(({ t }) => t).join('\n\n') };
-  }
-  return { role: record.k === 'tool_output' ? 'tool' : 'user', said: record.t.join('\n\n') };
+/** The text of a record; of several texts, which other clients of the service may store, all in a row. */
+export function saidIn(record: ContentRecord): { role: TextRole; text: string } {
+  const one = textOfRecord(record);
+  if (one !== undefined) return { role: one.role, text: one.said };
+  const texts = record.k === 'exchange' ? record.m.flatMap(({ t }) => t) : record.t;
+  return { role: record.k === 'tool_output' ? 'tool' : 'user', text: texts.join('\n\n') };
 }
 
 function digestOf(item: MemoryItem, role: 'user' | 'assistant'): string {

@@ -80,3 +80,9 @@ export function recordBytes(record: ContentRecord): Buffer | undefined {
   const json = canonicalJson(record);
   return json === undefined ? undefined : Buffer.from(json, 'utf8');
 }
+
+/** The record of canonical bytes that a store holds: it was checked before it was stored. */
+export function recordOfBytes(bytes: Uint8Array): ContentRecord {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only checked records are stored.
+  return JSON.parse(Buffer.from(bytes).toString('utf8')) as ContentRecord;
+}

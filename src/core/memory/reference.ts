@@ -47,6 +47,13 @@ export function isShortReference(text: string): boolean {
   return SHORT.test(text);
 }
 
+/** A whole reference that the memory API knows: of a text, or one of its own. */
+export function isReference(text: string): boolean {
+  return REFERENCE.test(text);
+}
+
+const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
+
 /** A whole reference, or the beginning of one. */
 export function isReferenceStart(text: string): boolean {
   return WHOLE.test(text) || SHORT.test(text);

@@ -3,7 +3,7 @@ import type { AuditKind, AuditNote } from '../../core/service/audit.ts';
 import type { ChangeOutcome, Page, TenantFacts } from '../../ports/control-store.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import { ServiceFault } from '../fault.ts';
-import { newId } from '../ids.ts';
+import { newId } from '../../core/service/ids.ts';
 import type { ServiceParts } from '../parts.ts';
 
 /** One console call that was let in, as its operation sees it, and what the operations share. */

@@ -7,16 +7,10 @@ import {
   type CaptureResult,
 } from '../../core/memory-api/contract.ts';
 import { NEW_GENERATION } from '../../core/memory-api/words.ts';
-import {
-  type ContentRecord,
-  recordBytes,
-  RECORD_BYTES_MAX,
-  textOfRecord,
-} from '../../core/memory-api/records.ts';
-import { contentDigest, contentReference, textDigest } from '../../core/memory/reference.ts';
-import { RECORD_CHARS_MAX } from '../../core/memory/record.ts';
+import { batchesOf } from '../../core/bytes/batches.ts';
+import { objectOfItem, type Refusal } from '../../core/memory-api/objects.ts';
 import { MemoryError } from '../../ports/memory.ts';
-import type { NewObject, ObjectState, SpaceState, SpokenText } from '../../ports/service-store.ts';
+import type { NewObject, ObjectState, SpaceState } from '../../ports/service-store.ts';
 import {
   type Call,
   checkSpaces,
@@ -37,8 +31,11 @@ import { staleGeneration } from './recall.ts';
  */
 
 /** A transaction: 16 typed prompts or one long answer take 2 to 4 ms and the disk's sync. */
-const BATCH_ITEMS_MAX = 16;
-const BATCH_BYTES_MAX = 32_768;
+const BATCHES = {
+  countMax: 16,
+  sizeMax: 32_768,
+  sizeOf: ({ object }: Taken) => object.bytes.length,
+} as const;
 const PRIORITY_FALLBACK = 5;
 const IN_PROGRESS_MS = 500;
 
@@ -107,7 +104,7 @@ async function take(
   const results: CaptureResult[] = [];
   const taken: Taken[] = [];
   for (const [place, item] of asked.items.entries()) {
-    const object = objectOf(item, asked.session_id ?? '');
+    const object = objectOfItem(item, asked.session_id ?? '');
     if (typeof object === 'string') results[place] = refused(item, object);
     else taken.push({ item, place, object });
   }
@@ -132,7 +129,7 @@ async function store(
   const { tenant } = call.key;
   let state = states.last(tenant, asked.space);
   let isBegun = false;
-  for (const batch of batchesOf(taken)) {
+  for (const batch of batchesOf(byPriority(taken), BATCHES)) {
     try {
       const outcome = await call.store.capture(
         {
@@ -178,51 +175,6 @@ function leaveOut(
   }
 }
 
-type Refusal = 'digest_mismatch' | 'invalid_record' | 'too_large';
-
-/** The digest is made anew: what a client says about its own text is not believed. */
-function objectOf(item: CaptureItem, session: string): NewObject | Refusal {
-  const { record } = item;
-  const bytes = recordBytes(record);
-  if (bytes === undefined) return 'invalid_record';
-  if (bytes.length > RECORD_BYTES_MAX) return 'too_large';
-  if (contentDigest(bytes) !== item.digest || bytes.length !== item.bytes) return 'digest_mismatch';
-  const texts = textsOf(record);
-  if (texts.some(({ text }) => text.length > RECORD_CHARS_MAX)) return 'too_large';
-  if (record.k !== 'tool_output' && texts.length === 0) return 'invalid_record';
-  const one = textOfRecord(record);
-  return {
-    digest: item.digest,
-    ref: contentReference(record.k, item.digest),
-    kind: record.k,
-    bytes,
-    texts,
-    ...(one === undefined ? {} : { textDigest: textDigest(one.role, one.said) }),
-    session: item.session_id ?? session,
-    client: item.client ?? '',
-    fingerprint: item.fingerprint ?? '',
-    ...(item.branch === undefined ? {} : { branch: item.branch }),
-    observedAt: Date.parse(item.observed_at),
-    position: item.position ?? 0,
-    ...(item.dialect === undefined ? {} : { dialect: item.dialect }),
-    ...(item.tool_name === undefined ? {} : { toolName: item.tool_name }),
-    redactions: item.redactions ?? 0,
-    ...(item.source === undefined ? {} : { source: item.source }),
-    ...(item.timed === true ? { isTimed: true } : {}),
-  };
-}
-
-/** The texts that are searched. Tool outputs are not: callers ask for them by name. */
-function textsOf(record: ContentRecord): readonly SpokenText[] {
-  const spoken: SpokenText[] =
-    record.k === 'exchange'
-      ? record.m.map(({ r, t }) => ({ role: r, text: t.join('\n\n') }))
-      : record.k === 'note'
-        ? [{ role: 'user', text: record.t.join('\n\n') }]
-        : [];
-  return spoken.filter(({ text }) => text.trim() !== '');
-}
-
 function refused({ digest }: CaptureItem, reason: Refusal): CaptureResult {
   return { digest, state: 'rejected', reason };
 }
@@ -241,19 +193,8 @@ function resultOf({ digest }: CaptureItem, object: NewObject, state: ObjectState
 }
 
 /** The most important records come first: the deadline may cut off the rest. */
-function* batchesOf(taken: readonly Taken[]): Generator<readonly Taken[]> {
-  let batch: Taken[] = [];
-  let bytes = 0;
-  for (const one of taken.toSorted((a, b) => priorityOf(a) - priorityOf(b) || a.place - b.place)) {
-    bytes += one.object.bytes.length;
-    if (batch.length === BATCH_ITEMS_MAX || (batch.length > 0 && bytes > BATCH_BYTES_MAX)) {
-      yield batch;
-      batch = [];
-      bytes = one.object.bytes.length;
-    }
-    batch.push(one);
-  }
-  if (batch.length > 0) yield batch;
+function byPriority(taken: readonly Taken[]): readonly Taken[] {
+  return taken.toSorted((a, b) => priorityOf(a) - priorityOf(b) || a.place - b.place);
 }
 
 function priorityOf({ item }: Taken): number {

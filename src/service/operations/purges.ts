@@ -1,6 +1,7 @@
 import { purgeRequest } from '../../core/memory-api/purge-contract.ts';
 import { space as spaceShape } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/service/keys.ts';
+import { newId } from '../../core/service/ids.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Purge, PurgeScope, TenantStore } from '../../ports/service-store.ts';
 import {
@@ -13,7 +14,6 @@ import {
   type ServiceState,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
-import { newId } from '../ids.ts';
 import { receiptOf } from '../wire.ts';
 
 /** Deletion. The answer comes when nothing is left; after a crash the next start goes on. */

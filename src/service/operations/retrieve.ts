@@ -1,7 +1,7 @@
 import { type RetrieveAnswer, retrieveRequest } from '../../core/memory-api/contract.ts';
 import { reference, space as spaceShape } from '../../core/memory-api/words.ts';
 import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
-import type { ContentRecord } from '../../core/memory-api/records.ts';
+import { type ContentRecord, recordOfBytes } from '../../core/memory-api/records.ts';
 import { integer } from '../../core/memory-api/shape.ts';
 import {
   chooseSpaces,
@@ -12,7 +12,7 @@ import {
   replyJson,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
-import { objectOf, recordOf } from '../wire.ts';
+import { objectOf } from '../wire.ts';
 
 /** The contract's default. */
 const BYTES_FALLBACK = 1_048_576;
@@ -56,7 +56,7 @@ export const getObject: Operation = async (call) => {
   );
   const [object] = objects;
   if (object === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such record.');
-  const lines = plainText(recordOf(object.bytes)).split('\n');
+  const lines = plainText(recordOfBytes(object.bytes)).split('\n');
   return {
     body: lines.slice(first - 1, first - 1 + count).join('\n'),
     contentType: 'text/plain; charset=utf-8',

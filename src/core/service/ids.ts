@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer';
+
 /** `prefix_` and 26 characters of lower-case base 36, of 130 random bits. */
 export function newId(prefix: string, randomBytes: (count: number) => Uint8Array): string {
   let rest = BigInt(`0x${Buffer.from(randomBytes(17)).toString('hex')}`);
