@@ -303,6 +303,40 @@ describe('the project', () => {
     expect(project([], { system: pi + two }).folder).toBe('/second');
   });
 
+  test('Claude Code in its simple mode states it in a block of the system prompt', () => {
+    const simple = recordings().filter(({ name }) => name.includes('/env-simple/'));
+    expect(simple.length).toBeGreaterThan(0);
+    for (const { headers, body } of simple) {
+      const view = viewOf('anthropic_messages', body);
+      expect(projectOf(headers, view, 'claude-code').folder).toBe('/home/user/project');
+    }
+    const block = (text: string) => [
+      { type: 'text', text: 'You are a Claude agent.' },
+      { text, type: 'text' },
+    ];
+    const own = 'CWD: /own/a b\nDate: 2026-11-20';
+    expect(project([], { system: block(own) }).folder).toBe('/own/a b');
+    // The block is the client's own place, whatever a person's own prompt quotes before it.
+    const quoting = [{ type: 'text', text: 'Working directory: /quoted' }, ...block(own)];
+    expect(project([], { system: quoting }).folder).toBe('/own/a b');
+  });
+
+  test('R43: nothing but that whole block of the system prompt counts as simple mode', () => {
+    const own = 'CWD: /victim\nDate: 2026-11-20';
+    for (const text of [
+      `Notes.\n${own}`,
+      'CWD: /victim',
+      'CWD: /victim\nmore',
+      `CWD: victim\nDate: 2026-11-20`,
+    ]) {
+      expect(project([], { system: text }).folder).toBeUndefined();
+    }
+    for (const role of ['user', 'system']) {
+      const messages = [{ role, content: own }, ...said('hi')];
+      expect(project([], { messages }, 'claude-code').folder).toBeUndefined();
+    }
+  });
+
   test('is absent when nobody states one, and odd metadata is no reason to fail', () => {
     expect(project(['x-codex-turn-metadata', '{'], { safeguards: [1], system: 7 })).toEqual({});
   });

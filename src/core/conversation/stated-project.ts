@@ -44,6 +44,18 @@ export function projectInSystem(texts: readonly string[]): StatedProject {
   return stated(isLast ? folders.at(-1) : folders[0], branchesIn(texts));
 }
 
+/**
+ * `texts`: the blocks of the system prompt itself. Claude Code's simple mode has a block there that says the
+ * folder and the day, and nothing else names one. As a whole block it is the client's own place.
+ */
+export function projectInPrompt(texts: readonly string[]): StatedProject {
+  const project = projectInSystem(texts);
+  const [folder] = texts.flatMap((text) => SIMPLE.exec(text)?.[1] ?? []);
+  return folder === undefined ? project : { ...project, workingFolder: folder };
+}
+
+const SIMPLE = /^CWD: ((?:\/|[A-Za-z]:[\\/]|\\\\)[^\n]{0,4095})\nDate: \d{4}-\d{2}-\d{2}(?:\n|$)/;
+
 /** `texts`: a user message's. Only wrappers that describe the environment are read. */
 export function projectInUser(texts: readonly string[]): StatedProject {
   const wrappers = texts.filter((text) => text.trimStart().startsWith('<') && isWrapper(text));

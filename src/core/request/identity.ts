@@ -12,7 +12,7 @@ import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import type { RawHeaders } from '../http/headers.ts';
 import { clientFacts, clientOfAgent, isPiPrompt } from './clients.ts';
-import { projectInSystem, type StatedProject } from '../conversation/stated-project.ts';
+import { projectInPrompt, type StatedProject } from '../conversation/stated-project.ts';
 import type { RequestIdentity, RequestKind, RequestView, Shell } from '../conversation/view.ts';
 
 /**
@@ -71,7 +71,7 @@ export function projectOf(
 const projectsOf = new WeakMap<Shell, StatedProject>();
 
 function projectInShell(shell: Shell): StatedProject {
-  const known = projectsOf.get(shell) ?? projectInSystem(systemTexts(shell.value));
+  const known = projectsOf.get(shell) ?? projectInPrompt(systemTexts(shell.value));
   projectsOf.set(shell, known);
   return known;
 }
