@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { BIN, tempFolder } from '../support/cli.ts';
-import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { git, newRepository, requestFrom } from '../support/claude-request.ts';
+import { PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { answerTo } from '../support/dialect-wire.ts';
 import { homeWith } from '../support/home.ts';
 import { startProxyProcess } from '../support/proxy-process.ts';
@@ -11,63 +12,9 @@ import { startRecordingProvider } from '../support/story.ts';
 
 /** The built program, and what Claude Code sends from the folders of a repository. */
 
-const RECORDED = '../recordings/claude-code-2.1.329/multi-turn-resume/0001.json';
-
-interface RecordedRequest {
-  readonly headers: readonly (readonly [string, string])[];
-  readonly body: {
-    readonly messages: readonly { readonly role: string; readonly content: unknown }[];
-  };
-}
-
-function recorded(): RecordedRequest {
-  const text = readFileSync(join(import.meta.dirname, RECORDED), 'utf8');
-  return (JSON.parse(text) as { request: RecordedRequest }).request;
-}
-
-/** The recorded request from another folder, in another session, with another prompt. */
-function requestFrom(folder: string, session: string, prompt: string) {
-  const { headers, body } = recorded();
-  const messages = body.messages.map((message) =>
-    // The recording cut what the client ships: its environment comes first in this message.
-    message.role === 'system'
-      ? { ...message, content: `# Environment\n - Primary working directory: ${folder}\n` }
-      : message,
-  );
-  const changed = JSON.stringify({ ...body, messages })
-    .replaceAll('/home/user/project', folder)
-    .replaceAll('00000000-0000-4000-8000-000000000001', session)
-    .replaceAll('First typed question: where is the needle? [[plan=bash:ls -1|bash:pwd]]', prompt);
-  expect(changed).toContain(prompt);
-  const kept = headers.filter(([name]) =>
-    /^(?:x-|anthropic-|user-agent|accept$|content-type)/i.test(name),
-  );
-  return {
-    headers: {
-      ...Object.fromEntries(kept),
-      'X-Claude-Code-Session-Id': session,
-      'x-api-key': LOCAL_TOKEN,
-    },
-    body: changed,
-  };
-}
-
-function git(folder: string, ...words: readonly string[]): void {
-  const who = ['-c', 'user.name=a', '-c', 'user.email=a@b.c'];
-  execFileSync('git', [...who, ...words], { cwd: folder, stdio: 'pipe' });
-}
-
-function newRepository(folder: string): string {
-  mkdirSync(join(folder, 'packages', 'api'), { recursive: true });
-  git(folder, 'init', '-q');
-  git(folder, 'commit', '-q', '--allow-empty', '-m', folder);
-  return folder;
-}
-
 const FACT =
   'The gateway of the walrus shop listens on port 6431 because 6430 belongs to the mailer.';
 const QUESTION = 'Which port does the gateway of the walrus shop listen on?';
-const IDS = [1, 2, 3, 4].map((at) => `11111111-0000-4000-8000-00000000000${at}`);
 
 test('a worktree recalls what a subfolder of its repository was told, and a repository of that name does not', async () => {
   const provider = await startRecordingProvider();
@@ -87,7 +34,7 @@ test('a worktree recalls what a subfolder of its repository was told, and a repo
   git(shop, 'worktree', 'add', '-q', join(base, 'tree'));
   const proxy = await startProxyProcess(home, { SVC_DATA_HOME: data });
   const send = async (folder: string, session: number, prompt: string): Promise<string> => {
-    const request = requestFrom(folder, IDS[session] ?? '', prompt);
+    const request = requestFrom(folder, session, prompt);
     const answer = await fetch(`${proxy.url}/v1/messages?beta=true`, {
       method: 'POST',
       ...request,
