@@ -94,23 +94,13 @@ export class Terminal {
     this.#stdout.write(this.isWatched ? `${printable(text)}\n` : text);
   }
 
-  note(line: string): void {
-    this.#stderr.write(`${this.#broken(printable(line))}\n`);
+  /** Text for a person; on a screen its lines are broken between words. */
+  outWrapped(text: string): void {
+    this.#stdout.write(`${broken(text, this.#stdout)}\n`);
   }
 
-  /** On a screen lines are broken between words; the screen itself would break in the middle of one. */
-  #broken(text: string, before = 0): string {
-    const { isTTY, columns } = this.#stderr;
-    if (isTTY !== true || columns === undefined) return text;
-    const lines = text.split('\n').map((line) => {
-      const indent = /^ */.exec(line)?.[0] ?? '';
-      // The label before the first line counts, and is no part of what is printed here.
-      const label = '-'.repeat(before);
-      return wrapped(label + line, columns, indent)
-        .join('\n')
-        .slice(before);
-    });
-    return lines.join('\n');
+  note(line: string): void {
+    this.#stderr.write(`${broken(printable(line), this.#stderr)}\n`);
   }
 
   /**
@@ -132,14 +122,28 @@ export class Terminal {
   }
 
   warn(line: string): void {
-    const text = this.#broken(printable(line), 'warning: '.length);
+    const text = broken(printable(line), this.#stderr, 'warning: '.length);
     this.#stderr.write(`${this.noteColors.yellow('warning:')} ${text}\n`);
   }
 
   error(line: string): void {
-    const text = this.#broken(printable(line), 'svc: '.length);
+    const text = broken(printable(line), this.#stderr, 'svc: '.length);
     this.#stderr.write(`${this.noteColors.red('svc:')} ${text}\n`);
   }
+}
+
+/** Broken between words on a screen, which itself would break in the middle of one. */
+function broken(text: string, { isTTY, columns }: Output, before = 0): string {
+  if (isTTY !== true || columns === undefined) return text;
+  // A label before the first line counts, and is no part of what is printed here.
+  const label = '-'.repeat(before);
+  const lines = text.split('\n').flatMap((line) => {
+    const indent = /^ */.exec(line)?.[0] ?? '';
+    return wrapped(label + line, columns, indent)
+      .join('\n')
+      .slice(before);
+  });
+  return lines.join('\n');
 }
 
 // Controls but tab and line feed, and everything that turns or hides text; not the joiners, which

@@ -18,6 +18,8 @@ export interface TmuxSession {
   /** A key by tmux's name: 'C-c', 'Down', 'Enter'. */
   press(key: string): void;
   screen(): string;
+  /** The lines as the program printed them, also where the screen broke them. */
+  wholeLines(): readonly string[];
   /** Ends it before the test does. */
   close(): void;
 }
@@ -65,6 +67,10 @@ export function openTmux({
     );
   return {
     screen,
+    wholeLines: () =>
+      tmux('capture-pane', '-p', '-J', '-S', '-400', '-t', 'test')
+        .split('\n')
+        .map((line) => line.trimEnd()),
     close: () => void tmux('kill-server'),
     press,
     type: (text, isEntered = true) => {

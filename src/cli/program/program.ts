@@ -57,10 +57,12 @@ function emptyProgram(terminal: Terminal): Command {
       )
       .version(VERSION)
       .exitOverride()
+      // On a narrow screen the descriptions stand in a narrow column, not behind the edge.
+      .configureHelp({ minWidthToWrap: 20 })
       // The arguments after `svc run claude` are the client's.
       .enablePositionalOptions()
       .configureOutput({
-        writeOut: (text) => terminal.out(text.trimEnd()),
+        writeOut: (text) => terminal.outWrapped(text.trimEnd()),
         writeErr: (text) => terminal.note(text.trimEnd()),
         // `usageError` prints it, and repeats nothing that could be a secret.
         outputError: () => undefined,

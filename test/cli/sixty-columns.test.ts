@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, expect, onTestFinished, test, type TestContext, vi } from 'vitest';
+import { BIN, runCli } from '../support/cli.ts';
+import { LOCAL_TOKEN, validConfig } from '../support/config.ts';
+import { freePort } from '../support/free-port.ts';
+import { homeWith } from '../support/home.ts';
+import { missingTmux, openTmux } from '../support/tmux.ts';
+
+// Some fifty commands on a machine that may be busy.
+vi.setConfig({ testTimeout: 240_000 });
+
+const COLUMNS = 60;
+const SPACE = 'project/a-name-that-takes-some-forty-characters';
+const missing = missingTmux();
+
+beforeAll(() => {
+  if (missing !== undefined) process.stderr.write(`SKIPPED ALOUD: ${missing}\n`);
+});
+
+beforeEach((context: TestContext) => {
+  if (missing !== undefined) context.skip(missing);
+});
+
+/** A home with memories, requests and a proxy that runs. */
+async function usedPlace() {
+  const provider = createServer((incoming, answer) => {
+    incoming.resume();
+    answer.writeHead(200, { 'content-type': 'application/json' });
+    const content = [{ type: 'text', text: 'Noted: the gateway of the walrus shop is on 6431.' }];
+    const usage = { input_tokens: 40, output_tokens: 20 };
+    answer.end(JSON.stringify({ type: 'message', role: 'assistant', content, usage }));
+  }).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  onTestFinished(() => void provider.close());
+  const config = validConfig() as { upstreams: object[] };
+  const baseUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  const upstreams = config.upstreams.map((one) => ({ ...one, baseUrl, allowPrivate: true }));
+  const port = await freePort();
+  const home = homeWith({ ...config, upstreams, proxy: { port } });
+  mkdirSync(join(home, '.claude'));
+  const at = { home };
+  const fact =
+    'The gateway of the walrus shop listens on port 6431, and the mailer on the one below.';
+  await runCli(['memory', 'add', fact, '--space', SPACE], at);
+  await runCli(['memory', 'add', fact, '--space', 'global'], at);
+  await runCli(['start', '--detach'], at);
+  onTestFinished(async () => void (await runCli(['stop'], at)));
+  for (const text of ['Which port does the gateway of the walrus shop listen on?', fact]) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/messages`, {
+      method: 'POST',
+      headers: {
+        'x-api-key': LOCAL_TOKEN,
+        'content-type': 'application/json',
+        'user-agent': 'claude-cli/2.1.329 (external, cli)',
+        'x-svc-memory-space': SPACE,
+      },
+      body: JSON.stringify({
+        model: 'claude-haiku-4-5',
+        messages: [{ role: 'user', content: text }],
+      }),
+    });
+    await answer.text();
+  }
+  const listed = JSON.parse((await runCli(['requests', '--json'], at)).stdout) as { id: string }[];
+  return { home, request: listed[0]?.id ?? '' };
+}
+
+const HELPED = [
+  '',
+  'setup',
+  'doctor',
+  'demo',
+  'start',
+  'run',
+  'status',
+  'stop',
+  'requests',
+  'stats',
+  'top',
+  'explain',
+  'statusline',
+  'print-config',
+  'print-config claude',
+  'print-config codex',
+  'print-config pi',
+  'config token',
+  'memory',
+  'memory add',
+  'memory list',
+  'memory search',
+  'memory get',
+  'memory forget',
+  'memory import',
+  'memory export',
+  'memory move',
+  'memory spaces',
+  'mcp',
+  'unit',
+  'completion',
+  'uninstall',
+  'service',
+  'service init',
+  'service keys',
+  'service start',
+  'service doctor',
+  'service backup',
+];
+
+/** Each of them prints to a screen; commands that wait for something, and texts for machines, are left out. */
+function commandsFor(request: string): readonly string[] {
+  return [
+    ...HELPED.map((name) => `${name} --help`),
+    'status',
+    'requests',
+    `requests ${request}`,
+    'requests req_none',
+    'stats',
+    'top --once',
+    'explain',
+    'explain bypassed_not_worth_it',
+    'explain UPSTREAM_TIMEOUT',
+    'doctor --offline',
+    'memory list',
+    'memory search walrus',
+    'memory spaces',
+    'memory get m_nothing',
+    'memory import --from claude-code',
+    'setup --yes --upstream nobody-knows-this',
+    'setup --yes --remove nobody',
+    'setup --memory-mode wrong --yes',
+    'start --port x',
+    'run nothing',
+    'run codex',
+
+    'unit install --dry-run',
+    'uninstall --dry-run',
+    'service status',
+    'memory forget --space default',
+    'nonsense',
+    'stop',
+  ];
+}
+
+/** True when the edge of the screen is inside a word that fits on a line of its own. */
+function hasBrokenWord(line: string): boolean {
+  const words = [...line.matchAll(/\S+/g)];
+  return words.some(({ index, 0: word }) => {
+    const isOver = Math.floor(index / COLUMNS) !== Math.floor((index + word.length - 1) / COLUMNS);
+    return isOver && word.length < COLUMNS - INDENT;
+  });
+}
+
+/** The deepest indentation, behind which a word may have no room. */
+const INDENT = 14;
+
+test('no command breaks a word on a screen of 60 columns', async () => {
+  const { home, request } = await usedPlace();
+  const over: Record<string, readonly string[]> = {};
+  for (const command of commandsFor(request)) {
+    const line = `'${process.execPath}' '${BIN}' ${command}; echo "ended: $?"; sleep 60`;
+    const terminal = openTmux({ command: line, home, columns: COLUMNS });
+    await terminal.shows('ended: ');
+    const broken = terminal.wholeLines().filter(hasBrokenWord);
+    if (broken.length > 0) over[command] = broken;
+    terminal.close();
+  }
+  expect(over).toEqual({});
+});
