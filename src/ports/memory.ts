@@ -47,6 +47,12 @@ export interface Memory {
    */
   hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
   /**
+   * Stays the same as long as no text that it has proven can have gone, by whatever process; undefined
+   * when that is not certain now. Looks at its files at the call. A service over a network has none: it
+   * proves in every request.
+   */
+  holdVersion?(): number | undefined;
+  /**
    * Moves some of what one space holds to another, with its outputs and what was forgotten in it; all is
    * moved once nothing is. The embedded store alone can: a service takes copies and forgets the others.
    */

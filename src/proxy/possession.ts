@@ -10,6 +10,10 @@ import { withinDeadline } from './memory-deadline.ts';
 /**
  * Has the memory prove, in this very request, that it holds what is about to be left out. A memory
  * that is slow, down or lying proves nothing; then nothing is left out, and the request goes on.
+ *
+ * A memory on this machine can say at once that nothing can have gone since an earlier proof: its files
+ * are the same, and no process has committed or deleted anything. Then that proof counts in this
+ * request, and the memory is asked only for the texts that it has not proven.
  */
 
 /** A text of the request that the memory is to prove. */
@@ -54,6 +58,11 @@ const DISTRUST_MS = 15_000;
 // Every request asks again about the same left-out texts, so their bytes are cached.
 const BYTES_MAX = 8 * 1024 * 1024;
 
+/** A stored text that is proven is noted as used once a day, and its file is looked after once an hour. */
+const PROOF_AGE_MAX_MS = 3_600_000;
+/** As many as svc keeps outputs in mind, 50 bytes each. */
+const PROVEN_MAX = 50_000;
+
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
 
 interface PossessionCall {
@@ -67,11 +76,13 @@ export class PossessionCheck {
   readonly #clock: Clock;
   /** The UTF-8 bytes of the texts that were asked about, by digest. */
   readonly #bytes = new ByteCache(BYTES_MAX);
+  readonly #standing: StandingProofs;
   #distrustedUntil = -Infinity;
 
   constructor(memory: Memory, clock: Clock) {
     this.#memory = memory;
     this.#clock = clock;
+    this.#standing = new StandingProofs(memory, clock);
   }
 
   /** Asks at once. The possession is known within `deadlineMs`. */
@@ -83,18 +94,30 @@ export class PossessionCheck {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;
     if (this.#clock.monotonic() < this.#distrustedUntil) return { kind: 'unproven' };
-    const asked = new Map(texts.map((text) => [text.digest, text]));
-    const nonce = randomBytes(NONCE_BYTES);
-    const question = { space, digests: [...asked.keys()], nonce };
-    const holdings = await withinDeadline(call.deadlineMs, (signal) =>
-      this.#memory.hold(question, signal),
-    ).catch(() => undefined);
-    if (holdings === undefined) return { kind: 'degraded' };
-    const digests = this.#provenDigests(holdings, asked, nonce);
-    if (digests !== undefined) return { kind: 'proven', digests };
+    const standing = this.#standing.in(space);
+    const unproven = texts.filter(({ digest }) => !standing.digests.has(digest));
+    if (unproven.length === 0) return { kind: 'proven', digests: standing.digests };
+    const proven = await this.#ask({ ...call, texts: unproven });
+    if (proven === 'degraded') return { kind: 'degraded' };
+    if (proven !== 'wrong') {
+      this.#standing.add(standing, proven);
+      return { kind: 'proven', digests: new Set([...standing.digests, ...proven]) };
+    }
+    this.#standing.clear();
     this.#distrustedUntil = this.#clock.monotonic() + DISTRUST_MS;
     this.#memory.distrust?.(DISTRUST_MS);
     return { kind: 'unproven' };
+  }
+
+  async #ask(call: PossessionCall): Promise<ReadonlySet<string> | 'wrong' | 'degraded'> {
+    const asked = new Map(call.texts.map((text) => [text.digest, text]));
+    const nonce = randomBytes(NONCE_BYTES);
+    const question = { space: call.space, digests: [...asked.keys()], nonce };
+    const holdings = await withinDeadline(call.deadlineMs, (signal) =>
+      this.#memory.hold(question, signal),
+    ).catch(() => undefined);
+    if (holdings === undefined) return 'degraded';
+    return this.#provenDigests(holdings, asked, nonce) ?? 'wrong';
   }
 
   /** Undefined when one answer is wrong, doubled or was not asked for. */
@@ -122,3 +145,54 @@ export class PossessionCheck {
     return bytes;
   }
 }
+
+interface Standing {
+  /** The memory's when it was asked for these proofs, or would be now. */
+  readonly version: number | undefined;
+  readonly space: string;
+  readonly digests: ReadonlySet<string>;
+}
+
+/** The proofs of earlier requests that still count, because nothing can have gone since. */
+class StandingProofs {
+  readonly #memory: Memory;
+  readonly #clock: Clock;
+  readonly #bySpace = new Map<string, Set<string>>();
+  #version: number | undefined;
+  #since = -Infinity;
+  #count = 0;
+
+  constructor(memory: Memory, clock: Clock) {
+    this.#memory = memory;
+    this.#clock = clock;
+  }
+
+  /** Looks now whether the memory is still the same. */
+  in(space: string): Standing {
+    const version = this.#memory.holdVersion?.();
+    const isOld = this.#clock.monotonic() - this.#since > PROOF_AGE_MAX_MS;
+    if (version === undefined || version !== this.#version || isOld) this.clear();
+    if (version !== this.#version) {
+      this.#version = version;
+      this.#since = this.#clock.monotonic();
+    }
+    return { version, space, digests: this.#bySpace.get(space) ?? NO_DIGESTS };
+  }
+
+  /** `standing`: from before the memory was asked. What went meanwhile gives it another version. */
+  add({ version, space }: Standing, proven: ReadonlySet<string>): void {
+    if (version === undefined || version !== this.#version) return;
+    if (this.#count + proven.size > PROVEN_MAX) return;
+    const digests = new Set([...(this.#bySpace.get(space) ?? NO_DIGESTS), ...proven]);
+    this.#count += proven.size;
+    this.#bySpace.set(space, digests);
+  }
+
+  clear(): void {
+    this.#bySpace.clear();
+    this.#version = undefined;
+    this.#count = 0;
+  }
+}
+
+const NO_DIGESTS: ReadonlySet<string> = new Set();

@@ -30,6 +30,11 @@ const RETRY_MS = 1000;
 export interface LedgerStore {
   findEntries(keys: readonly string[]): Promise<readonly LedgerRow[]>;
   recordEntries(rows: readonly LedgerRow[]): Promise<void>;
+  /**
+   * Those of the keys that may be in the table, known at once: the others certainly are not. Undefined
+   * when that cannot be told now.
+   */
+  mayHold?(keys: readonly string[]): readonly string[] | undefined;
 }
 
 export interface LedgerOptions {
@@ -88,9 +93,12 @@ export class JournalLedger implements Ledger {
       if (row !== undefined) rows.set(key, this.#use(row));
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
-    const isAnswered = unknown.length === 0 || (await within(withinMs, this.#ask(unknown, rows)));
+    const asked = this.#withoutAbsent(unknown);
+    const isAnswered = asked.length === 0 || (await within(withinMs, this.#ask(asked, rows)));
     // Something was forgotten meanwhile, maybe one of these.
-    if (this.generation() !== generation) return new FoundEntries([], 'unavailable');
+    if (asked.length > 0 && this.generation() !== generation) {
+      return new FoundEntries([], 'unavailable');
+    }
     const entries = Array.from(rows.values(), (row) => {
       const address = byKey.get(row.key);
       return address === undefined ? undefined : entryOf(row, address);
@@ -166,16 +174,30 @@ export class JournalLedger implements Ledger {
     } catch {
       return false;
     }
+    this.#noteAbsent(keys.filter((key) => !found.has(key) && !this.#rows.has(key)));
+    forgetOldest(this.#rows, ENTRIES_MAX);
+    return true;
+  }
+
+  /** Those of the keys that the table must be asked about. */
+  #withoutAbsent(keys: readonly string[]): readonly string[] {
+    // A suspect key waits for its row to reach the table.
+    if (keys.length === 0 || this.#suspect.size > 0) return keys;
+    const asked = this.#options.store.mayHold?.(keys);
+    if (asked === undefined) return keys;
+    const held = new Set(asked);
+    this.#noteAbsent(held.size === 0 ? keys : keys.filter((key) => !held.has(key)));
+    return asked;
+  }
+
+  #noteAbsent(keys: readonly string[]): void {
     const until = performance.now() + ABSENT_MS;
     for (const key of keys) {
-      if (found.has(key) || this.#rows.has(key)) continue;
       this.#absent.delete(key);
       this.#absent.set(key, until);
     }
     // Once and not for each key: to look for the oldest entry passes all that were deleted before it.
     forgetOldest(this.#absent, ABSENT_MAX);
-    forgetOldest(this.#rows, ENTRIES_MAX);
-    return true;
   }
 
   #drainSoon(): void {

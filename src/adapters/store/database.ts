@@ -12,14 +12,19 @@ import {
 } from './driver.ts';
 import { type FileState, OpenedFile, removeStaleLogs } from './opened-file.ts';
 import { migrate } from './schema.ts';
+import type { OpenFiles } from './shared-state.ts';
 
 /**
  * The one SQLite file, opened with the settings that durability and privacy need. A broken file is
  * renamed so that its name says so, and a new one is begun; it is never deleted and never repaired.
  */
 
-/** Statements after which a text that was read may be gone, or another one. */
-const TAKES_TEXTS = /^\s*(?:DELETE|UPDATE (?:outputs|records))\b/i;
+/**
+ * Statements after which a text that was read may be gone, or another one. The tables that are left out
+ * here hold none, and rows leave them with nearly every write.
+ */
+const TAKES_TEXTS =
+  /^\s*(?:DELETE(?! FROM (?:signals|ledger|requests)\b)|UPDATE (?:outputs|records))\b/i;
 /** PRAGMA quick_check reads the whole file: 16 MiB take about 50 ms, larger ones are trusted. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** Another process holds the write lock for one short transaction, on a bad disk for seconds. */
@@ -82,6 +87,11 @@ export class Database {
     return state;
   }
 
+  /** See OpenedFile.openFiles. */
+  openFiles(): OpenFiles {
+    return this.#file.openFiles(this.journalMode === 'wal');
+  }
+
   /** See OpenedFile.detach. The connection is then to be closed. */
   detach(): void {
     this.#file.detach();
@@ -120,7 +130,9 @@ export class Database {
 
   /** The number of rows changed. */
   run(sql: string, ...values: SqlValue[]): number {
-    return Number(this.#statement(sql).run(...values).changes);
+    const changes = Number(this.#statement(sql).run(...values).changes);
+    if (changes > 0 && TAKES_TEXTS.test(sql)) this.#deletions += 1;
+    return changes;
   }
 
   exec(sql: string): void {
@@ -133,8 +145,13 @@ export class Database {
    * this one, and after each write to the file that `look` saw.
    */
   generation(): string {
+    return `${this.foreignGeneration()} ${this.#deletions}`;
+  }
+
+  /** Changes after each commit of another connection, and each write to the file that `look` saw. */
+  foreignGeneration(): string {
     const row = this.get<{ data_version: number }>('PRAGMA data_version');
-    return `${row?.data_version ?? 0} ${this.#deletions} ${this.#writings}`;
+    return `${row?.data_version ?? 0} ${this.#writings}`;
   }
 
   /** All or nothing, on disk when it returns. */
@@ -196,7 +213,6 @@ export class Database {
   }
 
   #statement(sql: string): Statement {
-    if (TAKES_TEXTS.test(sql)) this.#deletions += 1;
     const known = this.#statements.get(sql);
     if (known !== undefined) return known;
     const statement = this.#connection.prepare(sql);

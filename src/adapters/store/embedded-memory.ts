@@ -18,6 +18,7 @@ import {
   type StoredRecord,
 } from '../../ports/memory.ts';
 import type { OutputMirror } from './output-mirror.ts';
+import type { StateReader } from './shared-state.ts';
 import type { SteadyClient } from './steady-client.ts';
 
 /** The memory port over the store's worker. */
@@ -40,6 +41,7 @@ const REST_MS = 5;
 export interface EmbeddedMemoryParts {
   readonly client: SteadyClient;
   readonly mirror: OutputMirror;
+  readonly state: Pick<StateReader, 'version'>;
   /** Captures on their way, in this process or another, that the filter means. */
   readonly waiting: (filter: ForgetFilter) => Promise<readonly MemoryRecord[]>;
 }
@@ -49,9 +51,11 @@ export class EmbeddedMemory implements Memory {
   readonly #client: SteadyClient;
   readonly #mirror: OutputMirror;
   readonly #waiting: EmbeddedMemoryParts['waiting'];
+  readonly #state: EmbeddedMemoryParts['state'];
 
-  constructor({ client, mirror, waiting }: EmbeddedMemoryParts) {
+  constructor({ client, mirror, waiting, state }: EmbeddedMemoryParts) {
     this.#client = client;
+    this.#state = state;
     this.#mirror = mirror;
     this.#waiting = waiting;
   }
@@ -112,6 +116,10 @@ export class EmbeddedMemory implements Memory {
     const digests = holdings.map(({ digest }) => digest);
     this.keepFiles(question.space, digests);
     return holdings;
+  }
+
+  holdVersion(): number | undefined {
+    return this.#state.version();
   }
 
   /**

@@ -1,5 +1,6 @@
 import { closeSync, copyFileSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { syncFile } from '../files/private-files.ts';
+import type { OpenFiles } from './shared-state.ts';
 
 /**
  * The files behind an open connection, and whether they still are the ones at their path. A process
@@ -45,6 +46,8 @@ export class OpenedFile {
    * process has on it, so this one is closed after the connection.
    */
   readonly #descriptor: number;
+  /** Of the log's index; opened where the state is shared, and closed after the connection as well. */
+  #index: number | undefined;
   readonly #identity: string;
   readonly #logs: (string | undefined)[];
   #changedAt: bigint;
@@ -88,6 +91,12 @@ export class OpenedFile {
     return 'written';
   }
 
+  /** For another thread of this process, until close(). */
+  openFiles(hasLog: boolean): OpenFiles {
+    if (hasLog) this.#index ??= openSync(`${this.#path}-shm`, 'r');
+    return { path: this.#path, database: this.#descriptor, index: this.#index ?? -1 };
+  }
+
   /** Whether the path still has the file itself, whatever was written to it. */
   isAtPath(): boolean {
     return this.#identity === identityOf(this.#path);
@@ -121,6 +130,7 @@ export class OpenedFile {
   /** After the connection is closed. */
   close(): void {
     closeSync(this.#descriptor);
+    if (this.#index !== undefined) closeSync(this.#index);
   }
 
   #readHeader(): Header {

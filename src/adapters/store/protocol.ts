@@ -48,6 +48,8 @@ export interface StoreCalls {
   /** Spaces that have outputs, used last first. */
   outputSpaces(limit: number): readonly string[];
   findEntries(keys: readonly string[]): readonly LedgerRow[];
+  /** Reads some keys of the ledger into the filter; see shared-state.ts. False when all are in it. */
+  filterKeys(): boolean;
   recordEntries(rows: readonly LedgerRow[]): void;
   addRequests(rows: readonly RequestRow[]): void;
   listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];

@@ -72,7 +72,8 @@ export class SteadyClient {
   }
 
   #helper(): StoreClient {
-    this.#second ??= new StoreClient(this.#options);
+    // Two threads must not share one state: it says what the first one saw.
+    this.#second ??= new StoreClient({ ...this.#options, extra: undefined });
     clearTimeout(this.#ending);
     this.#ending = setTimeout(() => void this.#endHelper(), UNUSED_MS).unref();
     return this.#second;

@@ -27,6 +27,7 @@ import { Possessions } from './possessions.ts';
 import { Records, referencesIn } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { Search } from './search.ts';
+import { StatePublisher } from './shared-state.ts';
 import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
 import { LedgerTable, RequestTable } from './tables.ts';
@@ -41,12 +42,15 @@ const REOPEN_MS = 1000;
 
 interface Opened {
   readonly database: Database;
+  readonly ledger: LedgerTable;
   readonly calls: StoreCalls;
 }
 
 export interface StoreOptions {
   readonly folder: string;
   report(line: string): void;
+  /** Memory in which the main thread reads how things stand; see shared-state.ts. */
+  readonly shared?: SharedArrayBuffer | undefined;
 }
 
 export class Store {
@@ -56,9 +60,12 @@ export class Store {
   #openMs = 0;
   #failedAt = -Infinity;
   #failure: MemoryError | undefined;
+  readonly #publisher: StatePublisher | undefined;
 
   constructor(options: StoreOptions) {
     this.#options = options;
+    const { shared } = options;
+    this.#publisher = shared === undefined ? undefined : new StatePublisher(shared);
   }
 
   /** Opens ahead of need; the first call reports a failure. */
@@ -71,15 +78,36 @@ export class Store {
     if (name === 'close') return this.#close();
     const { calls, database } = await this.#open();
     // Law 2: nothing is proven, recalled or given back from a file that no other process can open.
-    leaveReplaced(database, this.#options);
+    this.#leaveReplaced(database);
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
       const call = calls[name] as (given: unknown) => unknown;
-      return call(input);
+      const answer = call(input);
+      this.#publish();
+      return answer;
     } catch (error) {
       if (isCorruption(error)) this.#abandon(database);
       throw asMemoryError(error);
     }
+  }
+
+  #leaveReplaced(database: Database): void {
+    try {
+      leaveReplaced(database, this.#options);
+    } catch (error) {
+      this.#publisher?.withdraw();
+      throw error;
+    }
+  }
+
+  /** Before the answer, so that its receiver finds the state in which it was true. */
+  #publish(): void {
+    if (this.#publisher === undefined || this.#opened === undefined) return;
+    const { database, ledger } = this.#opened;
+    this.#publisher.publish(database.openFiles(), {
+      generation: () => database.generation(),
+      isFiltered: () => ledger.isFiltered(),
+    });
   }
 
   async #open(): Promise<Opened> {
@@ -92,7 +120,8 @@ export class Store {
         throw unavailable('needs SQLite, and neither driver could be loaded', error);
       });
       const database = openDatabase(this.#openOptions(this.#driver));
-      this.#opened = { database, calls: this.#callsOn(database) };
+      const ledger = new LedgerTable(database, this.#publisher?.filter);
+      this.#opened = { database, ledger, calls: this.#callsOn(database, ledger) };
       this.#openMs = performance.now() - start;
       return this.#opened;
     } catch (error) {
@@ -102,14 +131,13 @@ export class Store {
     }
   }
 
-  #callsOn(database: Database): StoreCalls {
+  #callsOn(database: Database, ledger: LedgerTable): StoreCalls {
     const outputs = new Outputs(database);
     const signals = new Signals(database);
     const records = new Records(database, () => signals.write());
     const possessions = new Possessions(database, [outputs, records]);
     const search = new Search(database, signals);
     const mover = new SpaceMover(database);
-    const ledger = new LedgerTable(database);
     const requests = new RequestTable(database);
     return {
       recall: (question) => search.recall(question),
@@ -129,6 +157,7 @@ export class Store {
       },
       outputSpaces: (limit) => outputs.spaces(limit),
       findEntries: (keys) => ledger.find(keys),
+      filterKeys: () => ledger.filterSome(),
       recordEntries: (rows) => ledger.record(rows),
       addRequests: (rows) => requests.add(rows),
       listRequests: (filter) => requests.list(filter),
@@ -206,6 +235,7 @@ export class Store {
   #close(): void {
     const { database } = this.#opened ?? {};
     this.#opened = undefined;
+    this.#publisher?.withdraw();
     try {
       database?.close();
     } catch {
