@@ -8,9 +8,9 @@ import {
   readExchangeTexts,
   writeOmissionNote,
 } from '../../src/core/shortening/omissions.ts';
+import { outputsOf, seenOutputsOf } from '../../src/core/shortening/output-list.ts';
 import {
   type ItemTools,
-  outputsOf,
   readItemTools,
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
@@ -134,7 +134,7 @@ export class SessionPlanner {
       view,
       tokens,
       batches: known,
-      toolsOf,
+      outputs: seenOutputsOf(view, toolsOf),
       textsOf: (exchange) => readExchangeTexts(view, exchange),
       isStored: (digest) => run.stored.has(digest),
       isRefused: (digest) => this.#maskedDigests.get(digest) === true,

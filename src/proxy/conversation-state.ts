@@ -20,7 +20,7 @@ export class ConversationState {
   /** The blocks that each of the last prompts carried: its tool loop repeats them in every round. */
   readonly blocks = new Recent<string, KnownBlocks>(PROMPTS_MAX);
   /** The batches that the last requests found, by the address of their mark. */
-  readonly batches = new Recent<string, readonly LeftOut[]>(OPENINGS_MAX);
+  readonly batches = new Recent<string, KnownBatches>(OPENINGS_MAX);
   /** Exchanges that were kept, by the fingerprint of their first item. */
   readonly keptExchanges = new Recent<string, true>(EXCHANGES_MAX);
   /** Everything up to these items was kept, by fingerprint. */
@@ -62,6 +62,18 @@ export interface KnownBlock {
   readonly block: string;
   readonly form: 'text' | 'part';
   readonly tokens: number;
+}
+
+export interface KnownBatches {
+  readonly batches: readonly LeftOut[];
+  /** Index and fingerprint of the last item at which the ledger was asked for them. */
+  readonly last: number;
+  readonly fingerprint: string;
+  /** How many batches this process had recorded then, and the ledger's generation. */
+  readonly recorded: number;
+  readonly generation: number;
+  /** Until then the ledger is asked for new items alone; by the monotonic clock. */
+  readonly until: number;
 }
 
 export interface TrackedCost {

@@ -1,14 +1,14 @@
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Exchange } from '../core/conversation/exchanges.ts';
 import { type ExchangeTexts, readExchangeTexts } from '../core/shortening/omissions.ts';
-import {
-  type ItemTools,
-  outputsOf,
-  readItemTools,
-  seenOutputsOf,
-  type ToolOutput,
-} from '../core/shortening/outputs.ts';
+import { OutputList, outputsOf, seenOutputs } from '../core/shortening/output-list.ts';
+import { type ItemTools, readItemTools, type ToolOutput } from '../core/shortening/outputs.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
+
+/** Claude Code moves its cache mark within the newest items: these are listed anew in each request. */
+const UNSETTLED_ITEMS = 6;
+/** A step may bring a few dozen results at once. */
+const STEP_ITEMS_MAX = 128;
 
 // To mask a text takes some ten times as long as to read it.
 const MASKING = 10;
@@ -19,15 +19,18 @@ const MASKING = 10;
  */
 export class ReadItems {
   readonly #tools = new WeakMap<Item, ItemTools>();
+  /** Lists of a conversation's settled outputs, by the last item that each has read. */
+  readonly #lists = new WeakMap<Item, OutputList>();
   /** By the last item of an exchange: masking its texts is most of the work. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
 
   /** Fills the cache for the other calls in steps: for a long history that is a second of work. */
   *readSteps(view: RequestView): Steps<void> {
     const pace = new Pace();
-    for (const item of view.items) {
-      if (item.toolCalls.length + item.toolResultIds.length === 0 || this.#tools.has(item))
-        continue;
+    for (let at = this.#listOf(view.items)?.itemCount ?? 0; at < view.items.length; at += 1) {
+      const item = view.items[at];
+      if (item === undefined || this.#tools.has(item)) continue;
+      if (item.toolCalls.length + item.toolResultIds.length === 0) continue;
       this.toolsOf(view, item);
       if (pace.isDue(item.end - item.start)) yield;
     }
@@ -45,11 +48,39 @@ export class ReadItems {
   }
 
   outputsOf(view: RequestView): readonly ToolOutput[] {
-    return outputsOf(view, (item) => this.toolsOf(view, item));
+    return this.#outputsBefore(view, view.items.length);
   }
 
   seenOutputsOf(view: RequestView): readonly ToolOutput[] {
-    return seenOutputsOf(view, (item) => this.toolsOf(view, item));
+    return seenOutputs(view, (end) => this.#outputsBefore(view, end));
+  }
+
+  /** Reads the list of the settled items on, and the newest items on a copy of it. */
+  #outputsBefore(view: RequestView, end: number): readonly ToolOutput[] {
+    const { items } = view;
+    const toolsOf = (item: Item): ItemTools => this.toolsOf(view, item);
+    const settled = this.#listOf(items) ?? new OutputList();
+    const last = items[settled.itemCount - 1];
+    settled.readOn(items, items.length - UNSETTLED_ITEMS, toolsOf);
+    const newLast = items[settled.itemCount - 1];
+    if (last !== undefined && last !== newLast) this.#lists.delete(last);
+    if (newLast !== undefined) this.#lists.set(newLast, settled);
+    if (settled.itemCount > end) return outputsOf({ items: items.slice(0, end) }, toolsOf);
+    const whole = settled.copy();
+    whole.readOn(items, end, toolsOf);
+    return whole.list();
+  }
+
+  /** The list of the first items of the request; undefined when this process has none. */
+  #listOf(items: readonly Item[]): OutputList | undefined {
+    const first = Math.max(0, items.length - STEP_ITEMS_MAX);
+    for (let at = items.length - 1; at >= first; at -= 1) {
+      const item = items[at];
+      const list = item === undefined ? undefined : this.#lists.get(item);
+      // An item object stands at one place, behind the very same items.
+      if (list?.itemCount === at + 1) return list;
+    }
+    return undefined;
   }
 
   textsOf(view: RequestView, exchange: Exchange): ExchangeTexts {

@@ -3,12 +3,9 @@ import { keyOf, type ElisionKind, type LeftOut } from '../core/ledger/entries.ts
 import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
   type Batch,
-  batchesIn,
-  elisionAddresses,
   elisionEntries,
   elisionMark,
   type ElisionPlace,
-  isSameBatches,
   measureAddresses,
   measureEntries,
   measureOf,
@@ -42,6 +39,7 @@ import {
   type WindowFacts,
 } from '../core/shortening/window.ts';
 import type { Deadline } from './deadline.ts';
+import { BatchLookup } from './batch-lookup.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
@@ -100,10 +98,12 @@ export class Shortener {
   readonly #keeper: OutputKeeper;
   readonly #read = new ReadItems();
   readonly #slices: Slices;
+  readonly #batches: BatchLookup;
 
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
     this.#slices = slices;
+    this.#batches = new BatchLookup(dependencies.ledger, dependencies.clock);
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
     this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
       dependencies.ledger.generation(),
@@ -186,23 +186,20 @@ export class Shortener {
     fill: Fill,
   ): Promise<Candidates> {
     // Nearly always the ledger knows what it knew a request ago: the memory is asked along with it.
-    const { key } = place;
-    const { batches } = call.reading.state;
-    const before = batches.get(key);
-    const asking = this.#dependencies.ledger.find(elisionAddresses(place), call.deadline.msLeft);
-    const guess = before === undefined ? undefined : this.#want(call, before, fill);
-    const found = await asking;
-    const known = batchesIn(found, place);
-    if (found.missing !== undefined) {
+    const { state } = call.reading;
+    const before = state.batches.get(place.key);
+    const asking = this.#batches.find(place, before, call.deadline.msLeft);
+    const guess = before === undefined ? undefined : this.#want(call, before.batches, fill);
+    const { batches, isSame, missing, known } = await asking;
+    if (missing !== undefined) {
       // This conversation's last request knew all of its batches, except those made since.
-      if (guess !== undefined && known.length <= (before?.length ?? 0)) return guess;
-      if (known.length === 0) return { outcome: 'unanswered' };
+      if (guess !== undefined && batches.length <= (before?.batches.length ?? 0)) return guess;
+      if (batches.length === 0) return { outcome: 'unanswered' };
       // The known batches stay out. A new batch must wait until all are known.
-      return this.#want({ ...call, verdict: 'no_more' }, known, fill);
+      return this.#want({ ...call, verdict: 'no_more' }, batches, fill);
     }
-    batches.set(key, known);
-    const isGuessed = before !== undefined && isSameBatches(before, known);
-    return guess !== undefined && isGuessed ? guess : this.#want(call, known, fill);
+    state.batches.set(place.key, known);
+    return guess !== undefined && isSame ? guess : this.#want(call, batches, fill);
   }
 
   /** The candidates, given these earlier batches. Begins their proof. */
@@ -282,7 +279,7 @@ export class Shortener {
       view,
       tokens: view.tokens,
       batches,
-      toolsOf: (item) => this.#read.toolsOf(view, item),
+      outputs: this.#read.seenOutputsOf(view),
       textsOf: (exchange) => this.#read.textsOf(view, exchange),
       isStored: (digest) => isMeasured || isCacheCold || this.#keeper.isStored(place, digest),
       isRefused: (digest) => this.#keeper.isRefused(place, digest),
@@ -324,6 +321,7 @@ export class Shortener {
     const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
     const at = this.#dependencies.clock.now();
     const isNew = chosen.batch.length + chosen.omissions.length > 0;
+    if (isNew || comesBack) this.#batches.noteRecorded();
     await this.#dependencies.ledger.record([
       ...(comesBack ? wholeEntries(place, at) : []),
       ...(isNew ? elisionEntries(chosen, place, at) : []),

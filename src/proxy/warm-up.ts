@@ -4,6 +4,7 @@ import type { Dialect } from '../core/conversation/dialect.ts';
 import { applyEdits } from '../core/plan/edits.ts';
 import { decide, readFacts, settle } from '../core/shortening/decide.ts';
 import { readExchangeTexts } from '../core/shortening/omissions.ts';
+import { seenOutputsOf } from '../core/shortening/output-list.ts';
 import { readItemTools } from '../core/shortening/outputs.ts';
 import { makePlan } from '../core/plan/plan.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
@@ -65,7 +66,7 @@ function shortenSample({ view }: Reading): number {
     view,
     tokens,
     batches: [],
-    toolsOf: (item) => readItemTools(view, item),
+    outputs: seenOutputsOf(view, (item) => readItemTools(view, item)),
     textsOf: (exchange) => readExchangeTexts(view, exchange),
     isStored: () => true,
     isRefused: () => false,

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import type { Item, RequestView, ToolCall } from '../../src/core/conversation/view.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
 import { repeatedOutputs } from '../../src/core/shortening/elisions.ts';
+import { outputsOf } from '../../src/core/shortening/output-list.ts';
 import {
   type ItemCall,
   type ItemTools,
-  outputsOf,
   readItemTools,
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
@@ -80,7 +80,7 @@ test('an output is looked at once, however many batches there are', () => {
   const marks = outputs.map(({ digest }) => digest.slice(0, 12));
   let reads = 0;
   const counting = outputs.map((output) =>
-    counted(output, 'digest', () => {
+    counted(output, 'mark', () => {
       reads += 1;
     }),
   );

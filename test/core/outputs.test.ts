@@ -1,11 +1,7 @@
 import { expect, test } from 'vitest';
 import { DIALECTS } from '../../src/core/conversation/dialect.ts';
-import {
-  outputsOf,
-  readItemTools,
-  seenOutputsOf,
-  type ToolOutput,
-} from '../../src/core/shortening/outputs.ts';
+import { outputsOf, seenOutputsOf } from '../../src/core/shortening/output-list.ts';
+import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';

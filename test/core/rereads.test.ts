@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
-import { outputsOf, readItemTools } from '../../src/core/shortening/outputs.ts';
+import { outputsOf } from '../../src/core/shortening/output-list.ts';
+import { readItemTools } from '../../src/core/shortening/outputs.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { countRereads } from '../../src/core/shortening/rereads.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';

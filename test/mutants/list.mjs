@@ -12,6 +12,7 @@ import { ORIGINS } from './origins.mjs';
 import { PAGE } from './page.mjs';
 import { STATE } from './state.mjs';
 import { STORE } from './store.mjs';
+import { UNASKED } from './unasked.mjs';
 import { TENANTS } from './tenants.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
@@ -30,6 +31,7 @@ export const MUTANTS = [
   ...ORIGINS,
   ...PAGE,
   ...STATE,
+  ...UNASKED,
   ...TENANTS,
   {
     name: 'a brief alone permits exchanges to leave',

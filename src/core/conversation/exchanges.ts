@@ -39,8 +39,19 @@ export interface Exchange {
   readonly hasReasoning: boolean;
 }
 
-/** In the order of the items. Empty for no items. */
+// Several steps of a request need them.
+const GROUPED = new WeakMap<readonly ItemTraits[], readonly Exchange[]>();
+
+/** In the order of the items. Empty for no items. The list must not change afterwards. */
 export function groupExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
+  const known = GROUPED.get(items);
+  if (known !== undefined) return known;
+  const exchanges = readExchanges(items);
+  GROUPED.set(items, exchanges);
+  return exchanges;
+}
+
+function readExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
   const drafts: Draft[] = [];
   const roundsById = new Map<string, Draft['rounds'][number]>();
   items.forEach((item, index) => {

@@ -13,6 +13,8 @@ const NOTHING: SoFar = {
   hasSystem: false,
   hasReference: false,
   humans: undefined,
+  humanCount: 0,
+  textChars: 0,
   exchange: { number: -1, start: 0, hasHuman: false, isAnswered: false },
 };
 
@@ -39,6 +41,8 @@ export function addItem(
     hasSystem: so.hasSystem || isFirstSystem,
     hasReference: so.hasReference || traits.isReference,
     humans: isHuman ? { index, before: so.humans } : so.humans,
+    humanCount: so.humanCount + (isHuman ? 1 : 0),
+    textChars: so.textChars + traits.humanText.length + traits.assistantText.length,
     exchange: addToExchange(so.exchange, traits, index),
   };
 }

@@ -87,6 +87,10 @@ export interface SoFar {
   readonly hasReference: boolean;
   /** Items with human text, the newest first. */
   readonly humans: HumanChain | undefined;
+  /** How many items have human text. */
+  readonly humanCount: number;
+  /** Characters that persons and assistants wrote. */
+  readonly textChars: number;
   /** The exchange that the item belongs to. */
   readonly exchange: ExchangeStart;
 }

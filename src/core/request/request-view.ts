@@ -149,8 +149,6 @@ function* readList(
   if (!opensList(bytes, start)) return undefined;
   const all = [...items];
   const pace = new Pace();
-  let textChars = all.reduce((sum, item) => sum + textCharsOf(item), 0);
-  let humans = all.reduce((sum, item) => sum + (item.humanText === '' ? 0 : 1), 0);
   let last = all.at(-1);
   let at = last === undefined ? firstElement(bytes, start) : nextElement(bytes, last.end);
   while (at !== -1) {
@@ -158,9 +156,8 @@ function* readList(
     const read = yield* readOne(bytes, at, { dialect, index: all.length, last });
     if (read === undefined || read === 'too_large') return read;
     last = read;
-    textChars += textCharsOf(last);
-    if (last.humanText !== '') humans += 1;
-    const isOver = textChars > READ_LIMITS.textChars || humans > READ_LIMITS.humans;
+    const { textChars, humanCount } = last.soFar;
+    const isOver = textChars > READ_LIMITS.textChars || humanCount > READ_LIMITS.humans;
     if (isOver) return 'too_large';
     all.push(last);
     if (pace.isDue(last.end - at)) yield;
@@ -168,10 +165,6 @@ function* readList(
   }
   const end = listEnd(bytes, last?.end ?? start + 1);
   return end === -1 ? undefined : { list: { start, end }, items: all };
-}
-
-function textCharsOf({ humanText, assistantText }: ItemTraits): number {
-  return humanText.length + assistantText.length;
 }
 
 interface ItemPlace {
@@ -284,7 +277,7 @@ function* readTextInput(
   const parsed = end === -1 ? undefined : parseJson(bytes, list);
   if (parsed === undefined) return undefined;
   const traits = readItem(dialect, { role: 'user', content: parsed.value });
-  if (textCharsOf(traits) > READ_LIMITS.textChars) return 'too_large';
+  if (traits.humanText.length > READ_LIMITS.textChars) return 'too_large';
   const tokens = yield* estimateSteps(bytes, start, end);
   const item = makeItem(traits, {
     span: list,

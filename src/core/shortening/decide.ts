@@ -5,7 +5,7 @@
  */
 import { tellsExchanges } from '../recall/agent-block.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
-import type { Item, RequestView } from '../conversation/view.ts';
+import type { RequestView } from '../conversation/view.ts';
 import type { LeftOut } from '../ledger/entries.ts';
 import type { Outcome } from '../plan/continuity.ts';
 import type { MemoryState } from '../plan/memory-state.ts';
@@ -19,7 +19,7 @@ import {
   KEPT_EXCHANGES,
   type Omission,
 } from './omissions.ts';
-import { type ItemTools, seenOutputsOf, type ToolOutput } from './outputs.ts';
+import type { ToolOutput } from './outputs.ts';
 import { canReadMemory } from './reading-tools.ts';
 import {
   answeredRounds,
@@ -51,13 +51,13 @@ export interface FactsRequest extends Pick<
   readonly tokens: number;
   /** Earlier batches of this conversation, from the ledger. */
   readonly batches: readonly LeftOut[];
-  readonly toolsOf: (item: Item) => ItemTools;
+  /** seenOutputsOf() of the view. */
+  readonly outputs: readonly ToolOutput[];
   readonly textsOf: (exchange: Exchange) => ExchangeTexts;
 }
 
 export function readFacts(request: FactsRequest): ShorteningFacts {
-  const { view, batches } = request;
-  const outputs = seenOutputsOf(view, request.toolsOf);
+  const { view, batches, outputs } = request;
   const exchanges = groupExchanges(view.items);
   const omissions = findOmissions(view, exchanges, request.textsOf);
   const omitted = repeatedOmissions(omissions, batches);

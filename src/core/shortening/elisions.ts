@@ -50,21 +50,24 @@ export function elisionMark({ view, owner, elision }: ElisionPlace) {
   return { kind: 'batch-mark', elision, tenant, space, fingerprint } as const;
 }
 
-/** The addresses at which batches of this conversation may be known. */
-export function elisionAddresses(place: ElisionPlace): readonly LedgerAddress[] {
-  return batchPlaces(place).flatMap(({ own, shared }) => [own, shared]);
+/** The addresses at which batches of this conversation may be known, from the item at `first` on. */
+export function elisionAddresses(place: ElisionPlace, first = 0): readonly LedgerAddress[] {
+  return batchPlaces(place, { first }).flatMap(({ own, shared }) => [own, shared]);
 }
 
-/** The batches of this conversation: at each item its own, else that of the first one with its words. */
-export function batchesIn(found: FoundEntries, place: ElisionPlace): readonly LeftOut[] {
-  return batchPlaces(place).flatMap(({ own, shared }) => {
+/**
+ * The batches of this conversation, from the item at `first` on: at each item its own, else that of
+ * the first one with its words.
+ */
+export function batchesIn(found: FoundEntries, place: ElisionPlace, first = 0): readonly LeftOut[] {
+  return batchPlaces(place, { first }).flatMap(({ own, shared }) => {
     const entry = found.get(own) ?? found.get(shared);
     return entry === undefined ? [] : [entry.leftOut];
   });
 }
 
 export function isSameBatches(one: readonly LeftOut[], other: readonly LeftOut[]): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** All came back at some item of this conversation, so that the client sees its true size. */
@@ -83,9 +86,10 @@ export function repeatedOutputs(
   const marked = marksOf(batches);
   const repeated = new Map<ToolOutput, StubForm>();
   for (const output of outputs) {
-    const ends = marked.get(shortDigest(output));
+    const ends = marked.get(output.mark);
+    if (ends === undefined) continue;
     // Left out twice, the first words count: those of the older form.
-    const form = STUB_FORMS.find((known) => output.item < (ends?.[known] ?? 0));
+    const form = STUB_FORMS.find((known) => output.item < (ends[known] ?? 0));
     if (form !== undefined) repeated.set(output, form);
   }
   return repeated;
@@ -94,7 +98,12 @@ export function repeatedOutputs(
 /** By form: the item before which the outputs with a mark were left out. */
 type BatchEnds = Partial<Record<StubForm, number>>;
 
+// The requests of a conversation bring the very same list of batches until there is a new one.
+const MARKS = new WeakMap<readonly LeftOut[], ReadonlyMap<string, BatchEnds>>();
+
 function marksOf(batches: readonly LeftOut[]): ReadonlyMap<string, BatchEnds> {
+  const known = MARKS.get(batches);
+  if (known !== undefined) return known;
   const marked = new Map<string, BatchEnds>();
   for (const batch of batches) {
     if (batch === 'nothing') continue;
@@ -104,6 +113,7 @@ function marksOf(batches: readonly LeftOut[]): ReadonlyMap<string, BatchEnds> {
       marked.set(mark, { ...ends, [form]: Math.max(ends[form] ?? 0, batch.before) });
     }
   }
+  MARKS.set(batches, marked);
   return marked;
 }
 
@@ -117,6 +127,7 @@ export function repeatedOmissions(
   omissions: readonly Omission[],
   batches: readonly LeftOut[],
 ): ReadonlySet<Omission> {
+  if (omissions.length === 0 || batches.length === 0) return new Set();
   const known = new Set(batches.flatMap((batch) => (batch === 'nothing' ? [] : batch.marks)));
   return new Set(omissions.filter((omission) => known.has(exchangeMark(omission))));
 }
@@ -135,7 +146,7 @@ export function elisionEntries(
 ): readonly LedgerEntry[] {
   // Two outputs may say the same: those behind the last one of the batch are not in it.
   const before = batch.reduce((last, { item }) => Math.max(last, item), -1) + 1;
-  const marks = [...batch.map(shortDigest), ...omissions.map(exchangeMark)];
+  const marks = [...batch.map(({ mark }) => mark), ...omissions.map(exchangeMark)];
   const mark = elisionMark(place);
   return [
     ...(mark === undefined ? [] : [{ ...mark, at }]),
@@ -149,15 +160,15 @@ export function wholeEntries(place: ElisionPlace, at: number): readonly LedgerEn
 }
 
 function entriesAtEnd(leftOut: LeftOut, place: ElisionPlace, at: number): readonly LedgerEntry[] {
-  return batchPlaces(place, ANCHORS).flatMap(({ own, shared }) => [
+  return batchPlaces(place, { count: ANCHORS }).flatMap(({ own, shared }) => [
     { ...own, leftOut, at },
     { ...shared, leftOut, at },
   ]);
 }
 
-function batchPlaces({ view, owner, elision }: ElisionPlace, count?: number) {
+function batchPlaces({ view, owner, elision }: ElisionPlace, range: AnchorRange) {
   const { tenant, space, conversation } = owner;
-  return anchorsOf(view, count).map((fingerprint) => ({
+  return anchorsOf(view, range).map((fingerprint) => ({
     own: { kind: 'own-batch', elision, tenant, space, conversation, fingerprint } as const,
     shared: { kind: 'shared-batch', elision, tenant, space, fingerprint } as const,
   }));
@@ -168,7 +179,9 @@ export function measureAddresses(
   view: RequestView,
   owner: SpaceOwner,
 ): readonly AddressOf<'provider-count'>[] {
-  return anchorsOf(view, MEASURE_ANCHORS).map((fingerprint) => measureAddress(fingerprint, owner));
+  return anchorsOf(view, { count: MEASURE_ANCHORS }).map((fingerprint) =>
+    measureAddress(fingerprint, owner),
+  );
 }
 
 /** The ledger entries of the provider's token count of a request. */
@@ -177,7 +190,7 @@ export function measureEntries(
   { view, owner }: Omit<ElisionPlace, 'elision'>,
   at: number,
 ): readonly EntryOf<'provider-count'>[] {
-  return anchorsOf(view, 1).map((fingerprint) => ({
+  return anchorsOf(view, { count: 1 }).map((fingerprint) => ({
     ...measureAddress(fingerprint, owner),
     counted,
     estimated,
@@ -209,10 +222,18 @@ function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }
 
-/** The last `count` of them, in their order. */
-function anchorsOf({ items }: RequestView, count = Infinity): readonly string[] {
+interface AnchorRange {
+  readonly first?: number;
+  readonly count?: number;
+}
+
+/** The last `count` of them, in their order, none before the item at `first`. */
+function anchorsOf(
+  { items }: RequestView,
+  { first = 0, count = Infinity }: AnchorRange,
+): readonly string[] {
   const fingerprints: string[] = [];
-  for (let at = items.length - 1; at >= 0 && fingerprints.length < count; at -= 1) {
+  for (let at = items.length - 1; at >= first && fingerprints.length < count; at -= 1) {
     const item = items[at];
     if (item !== undefined && isAnchor(item)) fingerprints.push(item.fingerprint);
   }
@@ -222,8 +243,4 @@ function anchorsOf({ items }: RequestView, count = Infinity): readonly string[] 
 /** No digest begins with `~`; a fingerprint names one place in one conversation. */
 function exchangeMark({ fingerprint }: Omission): string {
   return `~${fingerprint.slice(0, DIGEST_CHARS)}`;
-}
-
-function shortDigest({ digest }: ToolOutput): string {
-  return digest.slice(0, DIGEST_CHARS);
 }

@@ -23,7 +23,6 @@ import {
 import { hasPrivate } from '../redaction/redaction.ts';
 import { REFERENCES, textDigest } from '../memory/reference.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
-import { ReadCounts } from './read-counts.ts';
 import { filesPrinted } from './shell-reads.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
@@ -76,6 +75,8 @@ export interface ItemTools {
 
 /** An output in its request. */
 export interface ToolOutput extends ItemOutput {
+  /** The beginning of its digest, under which the ledger names it. */
+  readonly mark: string;
   /** Index of the item that holds it. */
   readonly item: number;
   /** The tool's name; '' when the request does not hold the call. */
@@ -102,80 +103,8 @@ export function readItemTools(view: RequestView, item: Item): ItemTools {
   };
 }
 
-/**
- * All outputs of a request that are one text, in order. `toolsOf` is readItemTools, or something
- * that remembers what it said.
- */
-export function outputsOf(
-  { items }: Pick<RequestView, 'items'>,
-  toolsOf: (item: Item) => ItemTools,
-): readonly ToolOutput[] {
-  const callsById = new Map<string, ItemCall>();
-  const outputs: ToolOutput[] = [];
-  const paths: string[] = [];
-  const counts = new ReadCounts();
-  // Long conversations have thousands of items, and this is asked at every request.
-  for (let index = 0; index < items.length; index += 1) {
-    const item = items[index];
-    if (item === undefined || !hasTools(item)) continue;
-    const tools = toolsOf(item);
-    for (const call of tools.calls) callsById.set(call.id, call);
-    for (const output of tools.outputs) {
-      const call = callsById.get(output.callId);
-      const timesRead = counts.count(call?.references ?? [], output.digest);
-      outputs.push(inRequest(output, { item: index, tool: call?.tool ?? '', timesRead }));
-      paths.push(call?.path ?? '');
-    }
-  }
-  const isReferring = outputs.some(
-    ({ isClients, text }) => isClients && text.startsWith(UNCHANGED),
-  );
-  return isReferring ? markReferred(outputs, paths) : outputs;
-}
-
-/**
- * All outputs but those of the newest item. The model has not seen those yet, so they are never
- * left out, and svc can read them after the request is sent.
- */
-export function seenOutputsOf(
-  view: RequestView,
-  toolsOf: (item: Item) => ItemTools,
-): readonly ToolOutput[] {
-  const { items, bytes } = view;
-  const newest = items.at(-1);
-  if (newest === undefined) return [];
-  // It may refer to an earlier one.
-  const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
-  if (!isReferring) return outputsOf({ items: items.slice(0, -1) }, toolsOf);
-  return outputsOf(view, toolsOf).filter(({ item }) => item < items.length - 1);
-}
-
-// Every member by name: a spread of this many costs several times as much.
-function inRequest(
-  output: ItemOutput,
-  { item, tool, timesRead }: Pick<ToolOutput, 'item' | 'tool' | 'timesRead'>,
-): ToolOutput {
-  return {
-    callId: output.callId,
-    content: output.content,
-    text: output.text,
-    digest: output.digest,
-    tokens: output.tokens,
-    gist: output.gist,
-    isStorable: output.isStorable,
-    isClientStub: output.isClientStub,
-    item,
-    tool,
-    timesRead,
-    isClients: output.isClientStub,
-  };
-}
-
-function hasTools({ toolCalls, toolResultIds }: Item): boolean {
-  return toolCalls.length > 0 || toolResultIds.length > 0;
-}
-
-const UNCHANGED = 'File unchanged since last read';
+/** The client refers to an earlier output of the same file. */
+export const UNCHANGED = 'File unchanged since last read';
 
 /**
  * Texts that clients write in the place of an output. The first refers to an earlier output, which
@@ -186,23 +115,6 @@ const CLIENT_STUBS: readonly string[] = [
   '[Old tool result content cleared',
   'Old tool result content cleared',
 ];
-
-/**
- * When the client says "unchanged", the model looks at an earlier output of the same file: that
- * output must stay.
- */
-function markReferred(
-  outputs: readonly ToolOutput[],
-  paths: readonly string[],
-): readonly ToolOutput[] {
-  const referred = new Set<string>();
-  const marked = outputs.toReversed().map((output, back) => {
-    const path = paths[outputs.length - 1 - back] ?? '';
-    if (output.text.startsWith(UNCHANGED)) referred.add(path);
-    return path !== '' && referred.has(path) ? { ...output, isClients: true } : output;
-  });
-  return marked.toReversed();
-}
 
 // --- calls
 

@@ -10,6 +10,13 @@ export class ReadCounts {
   /** The answer of a reading is a text of its own, and leaves under a reference of its own. */
   readonly #origins = new Map<string, string>();
 
+  copy(): ReadCounts {
+    const copy = new ReadCounts();
+    for (const [origin, times] of this.#times) copy.#times.set(origin, times);
+    for (const [reference, origin] of this.#origins) copy.#origins.set(reference, origin);
+    return copy;
+  }
+
   /** `references`: those that the output's call names. How often its text has been read, this time too. */
   count(references: readonly string[], digest: string): number {
     if (references.length === 0) {

@@ -12,7 +12,7 @@ import type { Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 import { batchProfit } from './pricing.ts';
-import { NEWEST_FORM, type StubForm, stubTokens, writeNote, writeStub } from './stubs.ts';
+import { NEWEST_FORM, type StubForm, stubOf, stubTokens, writeNote } from './stubs.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { Item } from '../conversation/view.ts';
 import type { Fill } from './window.ts';
@@ -157,6 +157,8 @@ export function savedTokens(output: ToolOutput, form: StubForm = NEWEST_FORM): n
 export interface Replacement {
   readonly output: ToolOutput;
   readonly text: string;
+  /** The text as it stands inside the quotes of a JSON string. */
+  readonly bytes: Uint8Array;
   /** Estimated tokens that the request is shorter by. */
   readonly saved: number;
 }
@@ -177,19 +179,20 @@ export function replacementsOf(
   const inOrder = elided.toSorted((one, other) => one.content.start - other.content.start);
   return inOrder.map((output, at) => {
     const form = forms.get(output) ?? NEWEST_FORM;
-    const stub = writeStub(output, form);
-    if (at > 0) return { output, text: stub, saved: savedTokens(output, form) };
-    const text = `${stub}${writeNote(outputFolder, form)}`;
-    return { output, text, saved: Math.max(0, output.tokens - estimateTextTokens(text)) };
+    const stub = stubOf(output, form);
+    const own = Math.max(0, output.tokens - stub.tokens);
+    if (at > 0) return { output, text: stub.text, bytes: stub.bytes, saved: own };
+    const text = `${stub.text}${writeNote(outputFolder, form)}`;
+    const bytes = Buffer.from(JSON.stringify(text).slice(1, -1));
+    return { output, text, bytes, saved: Math.max(0, output.tokens - estimateTextTokens(text)) };
   });
 }
 
 /** The bytes of each output's text, and no others, become those of its stub. */
 export function elisionEdits(replacements: readonly Replacement[]): readonly Edit[] {
-  return replacements.map(({ output, text }) => ({
-    ...output.content,
-    bytes: Buffer.from(JSON.stringify(text).slice(1, -1)),
-  }));
+  return replacements.map(({ output: { content }, bytes }) => {
+    return { start: content.start, end: content.end, bytes };
+  });
 }
 
 export function isBatch(facts: ShorteningFacts, { batch, omissions }: Batch): boolean {

@@ -59,10 +59,12 @@ export function writeStub(output: StubFacts, form: StubForm): string {
   return stubOf(output, form).text;
 }
 
-interface Stub {
+export interface Stub {
   readonly tool: string;
   readonly digest: string;
   readonly text: string;
+  /** The text as it stands inside the quotes of a JSON string. */
+  readonly bytes: Uint8Array;
   readonly tokens: number;
 }
 
@@ -72,13 +74,14 @@ const STUBS: Readonly<Record<StubForm, WeakMap<Gist, Stub>>> = {
   2: new WeakMap(),
 };
 
-function stubOf(output: StubFacts, form: StubForm): Stub {
+export function stubOf(output: StubFacts, form: StubForm): Stub {
   const { tool, digest, gist } = output;
   const known = STUBS[form].get(gist);
   if (known?.tool === tool && known.digest === digest) return known;
   const name = plain(tool).slice(0, TOOL_CHARS);
   const text = `${START}${name === '' ? 'tool' : name} output: ${TEXTS[form](output)}]`;
-  const stub = { tool, digest, text, tokens: estimateTextTokens(text) };
+  const bytes = Buffer.from(JSON.stringify(text).slice(1, -1));
+  const stub = { tool, digest, text, bytes, tokens: estimateTextTokens(text) };
   STUBS[form].set(gist, stub);
   return stub;
 }

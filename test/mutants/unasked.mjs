@@ -1,0 +1,159 @@
+/** Checks that let a request do without a question: earlier proofs, absent entries, known batches. */
+
+const STANDING = 'test/proxy/standing-proofs.test.ts';
+const LOOKUP = 'src/proxy/batch-lookup.ts';
+const LOOKUPS = 'test/proxy/batch-lookup.test.ts';
+const READ_ITEMS = 'src/proxy/read-items.ts';
+const LISTED = 'test/proxy/read-items.prop.test.ts';
+const SHARED_STATE = 'src/adapters/store/shared-state.ts';
+const SHARED = 'test/adapters/store-shared-state.test.ts';
+
+export const UNASKED = [
+  {
+    name: 'a deletion of its own leaves earlier proofs standing',
+    file: 'src/adapters/store/database.ts',
+    from: '    if (changes > 0 && TAKES_TEXTS.test(sql)) this.#deletions += 1;\n',
+    to: '',
+    test: SHARED,
+  },
+  {
+    name: 'a commit of another process leaves earlier proofs standing',
+    file: SHARED_STATE,
+    from: 'const isSame = this.#seen.equals(this.#published);',
+    to: 'const isSame = this.#seen.subarray(0, STAT_BYTES).equals(this.#published.subarray(0, STAT_BYTES));',
+    test: SHARED,
+  },
+  {
+    name: 'what another process committed and this store has seen leaves earlier proofs standing',
+    file: SHARED_STATE,
+    from: 'const next = now === this.#generation ? version',
+    to: 'const next = version > 0 ? version',
+    test: SHARED,
+  },
+  {
+    name: 'a file in place of the open one leaves earlier proofs standing',
+    file: SHARED_STATE,
+    from: 'writeIdentity(stat, into, 0);',
+    to: 'void stat;',
+    test: SHARED,
+  },
+  {
+    name: 'a log in place of the open one leaves earlier proofs standing',
+    file: SHARED_STATE,
+    from: 'if (log !== undefined) writeIdentity(log, into, CHANGED_AT + 8 + place * 16);',
+    to: '',
+    test: SHARED,
+  },
+  {
+    name: 'a log that is gone leaves earlier proofs standing',
+    file: SHARED_STATE,
+    from: 'if (log === undefined && index !== -1) return false;',
+    to: '',
+    test: SHARED,
+  },
+  {
+    name: 'a write to the file itself leaves earlier proofs standing',
+    file: SHARED_STATE,
+    from: '    into.writeBigInt64LE(stat.ctimeNs, CHANGED_AT);\n',
+    to: '',
+    test: SHARED,
+  },
+  {
+    name: 'a time that two writes may share is taken for one write',
+    file: SHARED_STATE,
+    from: ' || !isSettled(this.#seen)',
+    to: '',
+    test: SHARED,
+  },
+  {
+    name: 'a closed store leaves earlier proofs standing',
+    file: 'src/adapters/store/store.ts',
+    from: '    this.#opened = undefined;\n    this.#publisher?.withdraw();\n',
+    to: '    this.#opened = undefined;\n',
+    test: SHARED,
+  },
+  {
+    name: 'a proof counts although the memory has another version',
+    file: 'src/proxy/possession.ts',
+    from: 'version === undefined || version !== this.#version || isOld',
+    to: 'isOld',
+    test: STANDING,
+  },
+  {
+    name: 'a proof counts for ever',
+    file: 'src/proxy/possession.ts',
+    from: ' || isOld) this.clear();',
+    to: ') this.clear();',
+    test: STANDING,
+  },
+  {
+    name: 'a proof counts for the version that came while the memory was asked',
+    file: 'src/proxy/possession.ts',
+    from: '    if (version === undefined || version !== this.#version) return;\n',
+    to: '    if (this.#version === undefined) return;\n',
+    test: STANDING,
+  },
+  {
+    name: 'proofs of a space count in another one',
+    file: 'src/proxy/possession.ts',
+    from: 'digests: this.#bySpace.get(space) ?? NO_DIGESTS }',
+    to: 'digests: this.#bySpace.values().next().value ?? NO_DIGESTS }',
+    test: STANDING,
+  },
+  {
+    name: 'an entry that another process wrote is not looked for',
+    file: 'src/adapters/store/tables.ts',
+    from: 'return isWhole && generation === this.#database.foreignGeneration();',
+    to: 'return isWhole && generation.length > 0;',
+    test: SHARED,
+  },
+  {
+    name: 'an entry of its own is not looked for',
+    file: 'src/adapters/store/tables.ts',
+    from: '    this.#filter?.add(key);\n',
+    to: '',
+    test: SHARED,
+  },
+  {
+    name: 'a batch that a fork recorded is not looked for',
+    file: LOOKUP,
+    from: 'before === undefined || before.recorded !== this.#recorded',
+    to: 'before === undefined',
+    test: LOOKUPS,
+  },
+  {
+    name: 'a batch that was recorded while the ledger was asked is not looked for',
+    file: LOOKUP,
+    from: '...this.#lookedUp(lookup), recorded, batches',
+    to: '...this.#lookedUp(lookup), recorded: this.#recorded, batches',
+    test: LOOKUPS,
+  },
+  {
+    name: 'batches from before something was forgotten are known for ever',
+    file: LOOKUP,
+    from: '    if (before.generation !== this.#ledger.generation()) return 0;\n',
+    to: '',
+    test: LOOKUPS,
+  },
+  {
+    name: 'a batch that another process recorded is never looked for',
+    file: LOOKUP,
+    from: '    if (before.until < this.#clock.monotonic()) return 0;\n',
+    to: '',
+    test: LOOKUPS,
+  },
+  {
+    name: 'batches of what the person has taken back count',
+    file: LOOKUP,
+    from: 'view.items[before.last]?.fingerprint === before.fingerprint ?',
+    to: 'before.last >= 0 ?',
+    test: LOOKUPS,
+  },
+  {
+    name: 'outputs of another branch of the conversation are listed',
+    file: READ_ITEMS,
+    from: 'settled.readOn(items, items.length - UNSETTLED_ITEMS, toolsOf);',
+    to: 'settled.readOn(items, items.length, toolsOf);',
+    test: LISTED,
+  },
+];

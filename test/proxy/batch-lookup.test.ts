@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { keyOf, LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { elisionEntries, type ElisionPlace } from '../../src/core/shortening/elisions.ts';
+import { seenOutputsOf } from '../../src/core/shortening/output-list.ts';
+import { readItemTools } from '../../src/core/shortening/outputs.ts';
+import type { Ledger } from '../../src/ports/ledger.ts';
+import { BatchLookup } from '../../src/proxy/batch-lookup.ts';
+import type { KnownBatches } from '../../src/proxy/conversation-state.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
+import { viewOf } from '../support/view-of.ts';
+
+/** A ledger that counts what it is asked for. */
+class CountingLedger implements Ledger {
+  readonly #entries = new Map<string, LedgerEntry>();
+  asked = 0;
+  now = 1;
+  whileAsked = (): void => undefined;
+
+  generation(): number {
+    return this.now;
+  }
+
+  async find(addresses: Parameters<Ledger['find']>[0]): Promise<FoundEntries> {
+    this.asked += addresses.length;
+    const found = addresses.flatMap((address) => this.#entries.get(keyOf(address)) ?? []);
+    await Promise.resolve();
+    this.whileAsked();
+    return new FoundEntries(found);
+  }
+
+  async record(entries: readonly LedgerEntry[]): Promise<void> {
+    for (const entry of entries) this.#entries.set(keyOf(entry), entry);
+  }
+
+  forgetAll(): void {
+    this.#entries.clear();
+    this.now += 1;
+  }
+}
+
+function placeAfter(count: number, said = 'r', conversation = 'c'): ElisionPlace {
+  const rounds = Array.from({ length: count }, (_, at): Round => {
+    const output = longOutput(`${at < 6 ? 'r' : said}${at}`, 300);
+    return { id: `call_${at}`, tool: 'Bash', args: { command: `step ${at}` }, output };
+  });
+  const view = viewOf('anthropic_messages', sessionBody('anthropic_messages', rounds));
+  const owner = { tenant: LOCAL_TENANT, space: 's', conversation };
+  return { view, owner, elision: 'real' };
+}
+
+function open() {
+  const ledger = new CountingLedger();
+  const clock = manualClock();
+  const lookup = new BatchLookup(ledger, clock);
+  let known: KnownBatches | undefined;
+  /** How many addresses are asked for, and how many batches are found. */
+  const look = async (place: ElisionPlace) => {
+    ledger.asked = 0;
+    const found = await lookup.find(place, known, 1000);
+    known = found.known;
+    return { asked: ledger.asked, batches: found.batches.length };
+  };
+  /** Another process records a batch, or this one when it is noted. */
+  const record = async (place: ElisionPlace) => {
+    const outputs = seenOutputsOf(place.view, (item) => readItemTools(place.view, item));
+    const batch = { batch: outputs.slice(0, 2), omissions: [] };
+    await ledger.record(elisionEntries(batch, place, 1));
+  };
+  return { ledger, clock, lookup, look, record };
+}
+
+test('the ledger is asked for the items that are new, however long the conversation is', async () => {
+  const { look } = open();
+  const first = await look(placeAfter(20));
+  expect(first.asked).toBeGreaterThan(40);
+  expect(await look(placeAfter(21))).toEqual({ asked: 2, batches: 0 });
+  expect(await look(placeAfter(23))).toEqual({ asked: 4, batches: 0 });
+});
+
+test('a batch at a new item is found, and those before it stay known', async () => {
+  const { look, record } = open();
+  await record(placeAfter(8));
+  expect((await look(placeAfter(8))).batches).toBe(2);
+  await record(placeAfter(9));
+  const { asked, batches } = await look(placeAfter(9));
+  expect({ asked, batches }).toEqual({ asked: 2, batches: 3 });
+});
+
+test('law 6: after a batch of this process, of whatever conversation, all items are looked up', async () => {
+  const { look, record, lookup } = open();
+  await look(placeAfter(8));
+  // A fork under another name shares its words, and so its batch.
+  await record(placeAfter(8, 'r', 'fork'));
+  lookup.noteRecorded();
+  expect((await look(placeAfter(9))).batches).toBe(2);
+});
+
+test('law 6: a batch that is recorded while the ledger is asked is found by the next request', async () => {
+  const { ledger, look, record, lookup } = open();
+  ledger.whileAsked = () => {
+    void record(placeAfter(8, 'r', 'fork'));
+    lookup.noteRecorded();
+    ledger.whileAsked = () => undefined;
+  };
+  expect((await look(placeAfter(8))).batches).toBe(0);
+  expect((await look(placeAfter(9))).batches).toBe(2);
+});
+
+test('law 6: when the ledger was emptied no batch is known by heart', async () => {
+  const { ledger, look, record } = open();
+  await record(placeAfter(8));
+  expect((await look(placeAfter(8))).batches).toBe(2);
+  ledger.forgetAll();
+  expect((await look(placeAfter(9))).batches).toBe(0);
+});
+
+test('law 6: what another process recorded is looked for once a minute', async () => {
+  const { clock, look, record } = open();
+  await look(placeAfter(8));
+  await record(placeAfter(8));
+  clock.goOn(59_000);
+  expect((await look(placeAfter(9))).batches).toBe(0);
+  clock.goOn(2_000);
+  expect((await look(placeAfter(10))).batches).toBe(2);
+});
+
+test('law 6: a batch of what the person took back does not count', async () => {
+  const { look, record } = open();
+  await record(placeAfter(9));
+  expect((await look(placeAfter(9))).batches).toBe(2);
+  expect((await look(placeAfter(7))).batches).toBe(0);
+  expect((await look(placeAfter(9))).batches).toBe(2);
+  // As long as before, with other words from the seventh round on.
+  expect((await look(placeAfter(10, 'other'))).batches).toBe(0);
+});

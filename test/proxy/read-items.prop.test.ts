@@ -1,0 +1,62 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { outputsOf, seenOutputsOf } from '../../src/core/shortening/output-list.ts';
+import { readItemTools } from '../../src/core/shortening/outputs.ts';
+import { finish } from '../../src/core/bytes/steps.ts';
+import { DIALECTS } from '../../src/core/conversation/dialect.ts';
+import type { Item } from '../../src/core/conversation/view.ts';
+import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
+import { Conversations } from '../../src/proxy/conversations.ts';
+import { ReadItems } from '../../src/proxy/read-items.ts';
+import { type Round, sessionBody } from '../support/tool-session.ts';
+
+const UNCHANGED = 'File unchanged since last read. The content above still counts.';
+
+/** A few rounds that say different things, the same thing, or read an earlier one again. */
+const ROUND = fc.record({
+  said: fc.nat({ max: 5 }),
+  does: fc.constantFrom('says', 'reads', 'refers', 'repeats the id'),
+});
+
+function roundOf({ said, does }: { said: number; does: string }, at: number): Round {
+  const output = does === 'refers' ? UNCHANGED : `output number ${said}`;
+  const reference = referenceOf(textDigest('tool', `output number ${said}`));
+  return {
+    id: does === 'repeats the id' ? `call_${said}` : `call_${at}`,
+    tool: 'Read',
+    args: {
+      file_path: `/src/${said}.ts`,
+      ...(does === 'reads' ? { command: `svc memory get ${reference}` } : {}),
+    },
+    output,
+  };
+}
+
+/** How a conversation goes on: it grows, is rewound, and grows otherwise from there. */
+const HISTORY = fc.array(
+  fc.record({ keep: fc.nat({ max: 30 }), more: fc.array(ROUND, { minLength: 1, maxLength: 9 }) }),
+  { minLength: 2, maxLength: 12 },
+);
+
+test('outputs that are listed from where the last request ended are those of the whole request', () => {
+  fc.assert(
+    fc.property(HISTORY, fc.constantFrom(...DIALECTS), (history, dialect) => {
+      const conversations = new Conversations();
+      const items = new ReadItems();
+      let rounds: Round[] = [];
+      for (const { keep, more } of history) {
+        // Mostly it goes on from its end.
+        rounds = keep < 8 ? rounds.slice(0, keep) : rounds;
+        rounds = [...rounds, ...more.map((round, at) => roundOf(round, rounds.length + at))];
+        const bytes = Buffer.from(JSON.stringify(sessionBody(dialect, rounds)));
+        const view = conversations.view(bytes, dialect);
+        if (view === undefined) throw new Error('The body cannot be read.');
+        const toolsOf = (item: Item) => readItemTools(view, item);
+        finish(items.readSteps(view));
+        expect(items.seenOutputsOf(view)).toEqual(seenOutputsOf(view, toolsOf));
+        expect(items.outputsOf(view)).toEqual(outputsOf(view, toolsOf));
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
