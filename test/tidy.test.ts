@@ -180,6 +180,7 @@ const REMEMBERING = [
   'src/proxy/in-flight.ts',
   'src/proxy/output-keeper.ts',
   'src/proxy/read-items.ts',
+  'src/proxy/standing-proofs.ts',
 ];
 
 test('every path that a document names exists', () => {

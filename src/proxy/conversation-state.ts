@@ -11,9 +11,9 @@ import type { MeterState, Verdict } from '../core/shortening/meter.ts';
  * Everything that this process remembers of one conversation. It is a cache: svc finds again in the
  * ledger, the request log or the memory what is forgotten here, and the result is the same.
  *
- * Three things are kept for the whole process instead, because they belong to no conversation. The
+ * Some things are kept for the whole process instead, because they belong to no conversation. The
  * views of recent bodies (conversations.ts) are found by their bytes. Forks of a conversation share
- * the outputs that the memory holds (output-keeper.ts). Facts read of an item (held-digests.ts,
+ * the outputs that the memory holds (output-keeper.ts) and has proven (standing-proofs.ts). Facts read of an item (held-digests.ts,
  * read-items.ts) live exactly as long as the item.
  */
 export class ConversationState {

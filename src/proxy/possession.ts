@@ -6,6 +6,7 @@ import type { Removal } from '../core/shortening/decide.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';
+import { StandingProofs } from './standing-proofs.ts';
 
 /**
  * Has the memory prove, in this very request, that it holds what is about to be left out. A memory
@@ -57,11 +58,6 @@ const DISTRUST_MS = 15_000;
 
 // Every request asks again about the same left-out texts, so their bytes are cached.
 const BYTES_MAX = 8 * 1024 * 1024;
-
-/** A stored text that is proven is noted as used once a day, and its file is looked after once an hour. */
-const PROOF_AGE_MAX_MS = 3_600_000;
-/** As many as svc keeps outputs in mind, 50 bytes each. */
-const PROVEN_MAX = 50_000;
 
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
 
@@ -145,54 +141,3 @@ export class PossessionCheck {
     return bytes;
   }
 }
-
-interface Standing {
-  /** The memory's when it was asked for these proofs, or would be now. */
-  readonly version: number | undefined;
-  readonly space: string;
-  readonly digests: ReadonlySet<string>;
-}
-
-/** The proofs of earlier requests that still count, because nothing can have gone since. */
-class StandingProofs {
-  readonly #memory: Memory;
-  readonly #clock: Clock;
-  readonly #bySpace = new Map<string, Set<string>>();
-  #version: number | undefined;
-  #since = -Infinity;
-  #count = 0;
-
-  constructor(memory: Memory, clock: Clock) {
-    this.#memory = memory;
-    this.#clock = clock;
-  }
-
-  /** Looks now whether the memory is still the same. */
-  in(space: string): Standing {
-    const version = this.#memory.holdVersion?.();
-    const isOld = this.#clock.monotonic() - this.#since > PROOF_AGE_MAX_MS;
-    if (version === undefined || version !== this.#version || isOld) this.clear();
-    if (version !== this.#version) {
-      this.#version = version;
-      this.#since = this.#clock.monotonic();
-    }
-    return { version, space, digests: this.#bySpace.get(space) ?? NO_DIGESTS };
-  }
-
-  /** `standing`: from before the memory was asked. What went meanwhile gives it another version. */
-  add({ version, space }: Standing, proven: ReadonlySet<string>): void {
-    if (version === undefined || version !== this.#version) return;
-    if (this.#count + proven.size > PROVEN_MAX) return;
-    const digests = new Set([...(this.#bySpace.get(space) ?? NO_DIGESTS), ...proven]);
-    this.#count += proven.size;
-    this.#bySpace.set(space, digests);
-  }
-
-  clear(): void {
-    this.#bySpace.clear();
-    this.#version = undefined;
-    this.#count = 0;
-  }
-}
-
-const NO_DIGESTS: ReadonlySet<string> = new Set();

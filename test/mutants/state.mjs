@@ -90,7 +90,7 @@ export const STATE = [
   {
     name: 'what is out comes back while the ledger is late',
     file: 'src/proxy/shortener.ts',
-    from: 'if (guess !== undefined && known.length <= (before?.length ?? 0)) return guess;',
+    from: 'if (guess !== undefined && batches.length <= (before?.batches.length ?? 0)) return guess;',
     to: '',
     test: LATE,
     only: 'stays as it was',
@@ -98,8 +98,8 @@ export const STATE = [
   {
     name: 'a batch is made while the ledger is late',
     file: 'src/proxy/shortener.ts',
-    from: "this.#want({ ...call, verdict: 'no_more' }, known, fill)",
-    to: 'this.#want(call, known, fill)',
+    from: "this.#want({ ...call, verdict: 'no_more' }, batches, fill)",
+    to: 'this.#want(call, batches, fill)',
     test: LATE,
     only: 'no new one',
   },

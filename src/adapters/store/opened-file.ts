@@ -46,7 +46,7 @@ export class OpenedFile {
    * process has on it, so this one is closed after the connection.
    */
   readonly #descriptor: number;
-  /** Of the log's index; opened where the state is shared, and closed after the connection as well. */
+  /** The log's index; opened where the state is shared, and closed after the connection as well. */
   #index: number | undefined;
   readonly #identity: string;
   readonly #logs: (string | undefined)[];

@@ -12,7 +12,7 @@ import { KEY_FILTER_BYTES, KeyFilter } from './key-filter.ts';
  * thread has not seen makes the files differ from what it wrote.
  */
 
-/** Of Windows nobody promises that a read of the file shows what another process wrote through a mapping. */
+/** On Windows a read of a file need not show what another process wrote through a mapping of it. */
 const IS_COHERENT = process.platform === 'linux' || process.platform === 'darwin';
 
 /** A file system notes times in steps: a second write in the same step changes no time. */
