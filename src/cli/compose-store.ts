@@ -1,6 +1,7 @@
 import { readConfigFile } from '../adapters/files/config-file.ts';
 import { configFolder } from '../adapters/files/config-folder.ts';
 import type { HostedSettings } from '../adapters/memory-client/open-hosted-memory.ts';
+import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { readOutputFile } from '../adapters/files/output-files.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
@@ -8,7 +9,9 @@ import { parseAccess, parseConfig, parseMemory } from '../core/settings/config-s
 import type { Environment } from '../core/settings/config-values.ts';
 import { ownSecretsOf } from '../core/settings/own-secrets.ts';
 import type { MemorySettings } from '../core/settings/settings.ts';
+import type { Code } from '../ports/code.ts';
 import type { LocalStore } from '../ports/local-store.ts';
+import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { RequestLog } from '../ports/request-log.ts';
 import { configError } from './setup/load-config.ts';
@@ -17,6 +20,8 @@ import { configError } from './setup/load-config.ts';
 export interface CliStore {
   readonly memory: Memory;
   readonly requests: RequestLog;
+  /** The files beside memories; undefined with a memory service, which knows none. */
+  readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** A left-out output from its file: readable where the store may not be opened. */
   readOutput(ref: string): string | undefined;
   close(): Promise<void>;
@@ -42,6 +47,8 @@ export async function openStoreForCli(
   return {
     memory: hosted?.memory ?? store.memory,
     requests: store.requestLog,
+    code:
+      hosted === undefined ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
     readOutput: (ref) => readOutputFile(dataFolder, ref),
     close: async () => {
       await hosted?.close();

@@ -1,3 +1,4 @@
+import type { FileVerdict } from '../core/memory/outgrown.ts';
 import type { ConcernedFile } from './provenance.ts';
 
 /**
@@ -32,6 +33,3 @@ export interface CodeNow {
   readonly commit: string;
   readonly files: readonly ConcernedFile[];
 }
-
-/** `gone`: at its place is nothing, or no plain file. */
-export type FileVerdict = 'same' | 'changed' | 'gone' | 'unknown';

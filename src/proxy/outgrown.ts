@@ -1,5 +1,6 @@
 import type { RecallAnswer, LocatedExchange } from '../ports/memory.ts';
-import type { Code, FileVerdict, Workplace } from '../ports/code.ts';
+import { holdsNow } from '../core/memory/outgrown.ts';
+import type { Code, Workplace } from '../ports/code.ts';
 import { GLOBAL_SPACE } from '../core/request/space.ts';
 
 export interface CheckedAnswer extends RecallAnswer {
@@ -37,18 +38,10 @@ export async function checkAnswer(
   if (asked.length === 0) return answer;
   const files = asked.map(({ file }) => file);
   const verdicts = await code.compare(root, files, withinMs);
-  const outgrown = new Set(
-    asked
-      .filter(({ exchange }, at) => isChange(verdicts[at], exchange.provenance?.root === root))
-      .map(({ exchange }) => exchange),
-  );
-  const checked = exchanges.map((one) =>
-    outgrown.has(one) ? { ...one, isOutgrown: true as const } : one,
-  );
+  const checked = exchanges.map((one): CheckedExchange => {
+    const own = verdicts.filter((_, at) => asked[at]?.exchange === one);
+    const isOutgrown = holdsNow(own, one.provenance?.root === root) === 'outgrown';
+    return isOutgrown ? { ...one, isOutgrown } : one;
+  });
   return { ...answer, exchanges: checked };
-}
-
-/** A file that another working tree had may never have been in this one. */
-function isChange(verdict: FileVerdict | undefined, isSameTree: boolean): boolean {
-  return verdict === 'changed' || (verdict === 'gone' && isSameTree);
 }

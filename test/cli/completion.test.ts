@@ -68,6 +68,8 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
     expect(await proposed('stat')).toEqual(['stats', 'status', 'statusline']);
     expect(await proposed('run', 'c')).toEqual(['claude', 'cline', 'codex', 'continue', 'copilot']);
     expect(await proposed('memory', 'get', '--ar')).toEqual(['--around']);
+    expect(await proposed('memory', 'sho')).toEqual(['show']);
+    expect(await proposed('memory', 'stale', '--js')).toEqual(['--json']);
     // Behind an argument, and behind an option with its value, the command is still known.
     expect(await proposed('memory', 'get', 'm_x', '--gr')).toEqual(['--grep']);
     expect(await proposed('memory', 'list', '--limit', '5', '--js')).toEqual(['--json']);

@@ -5,7 +5,8 @@ import { isAbsolute, join, relative, sep } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Recent } from '../../core/bytes/recent.ts';
 import { maskSecrets } from '../../core/redaction/redaction.ts';
-import type { Code, CodeNow, FileVerdict, Workplace } from '../../ports/code.ts';
+import type { FileVerdict } from '../../core/memory/outgrown.ts';
+import type { Code, CodeNow, Workplace } from '../../ports/code.ts';
 import {
   type ConcernedFile,
   FILES_MAX,

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { addSpaces } from './program-spaces.ts';
 import type { CommandContext } from '../context.ts';
 import type { ForgetOptions, GetOptions, ListOptions } from '../memory/memory.ts';
+import type { StaleOptions } from '../memory/memory-stale.ts';
 import { addOwningCommands } from './program-owning.ts';
 import type { ExplainOptions } from '../requests/explain.ts';
 import type { RequestsOptions } from '../requests/requests.ts';
@@ -15,6 +16,7 @@ export function addMemoryCommands(program: Command, context: CommandContext): vo
     .description('Read, search, keep and forget what is remembered');
   addListing(memory, context);
   addGet(memory, context);
+  addCode(memory, context);
   addForget(memory, context);
   addOwningCommands(memory, context);
   addSpaces(memory, context);
@@ -121,6 +123,38 @@ The text on stdout is exact. When something is missing, stderr says how to get i
       const { getMemory } = await import('../memory/memory.ts');
       const { openStoreForCli } = await import('../compose-store.ts');
       await getMemory({ ref, options }, context, openStoreForCli);
+    });
+}
+
+function addCode(memory: Command, context: CommandContext): void {
+  memory
+    .command('show')
+    .description('Say where a memory comes from, and whether it still holds')
+    .argument('<ref>', 'its reference, as list, search and recalled blocks show it')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', '\nExamples:\n  $ svc memory show m_…')
+    .action(async (ref: string, { json }: { readonly json?: boolean }) => {
+      const { showMemory } = await import('../memory/memory-show.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
+      await showMemory({ ref, json }, context, openStoreForCli);
+    });
+  withListOptions(
+    memory.command('stale').description('List the memories that the code has outgrown, by project'),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc memory stale --limit 5
+  $ svc memory stale --space project/shop-0123456789 --json
+
+A memory is listed when a file that its exchange edited, or read and named, is another one now.
+svc compares the files. It does not judge what the memory says.`,
+    )
+    .action(async (options: StaleOptions) => {
+      const { listStale } = await import('../memory/memory-stale.ts');
+      const { openStoreForCli } = await import('../compose-store.ts');
+      await listStale(options, context, openStoreForCli);
     });
 }
 
