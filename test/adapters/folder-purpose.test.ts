@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { looseDataFiles, tightenDataFiles } from '../../src/adapters/files/data-files.ts';
 import { makePrivateFolder } from '../../src/adapters/files/private-files.ts';
 import { ensurePrivateFolder, tightenFolder } from '../../src/adapters/files/private-folder.ts';
 import { runCli } from '../support/cli.ts';
@@ -75,4 +76,17 @@ test('R40: start keeps nothing in a folder that many use, and says what to do', 
   expect(code).toBe(1);
   expect(stderr).toContain(`${shared} is shared with others.`);
   expect(modeOf(shared)).toBe(0o1777);
+});
+
+test('R28: each file of svc in the data folder that others may read is found and tightened', async () => {
+  const files = ['memory.db', 'hosted_held_0.journal', 'proxy.log', 'projects.json', 'forgotten'];
+  const folder = folderWith(0o700, ...files, 'thesis.odt');
+  for (const name of ['outputs', 'client-files']) mkdirSync(join(folder, name), { mode: 0o755 });
+  const own = [...files, 'outputs', 'client-files'].map((name) => join(folder, name)).toSorted();
+  const paths = (await looseDataFiles(folder)).map(({ path }) => path);
+  expect(paths.toSorted()).toEqual(own);
+  expect((await tightenDataFiles(folder)).toSorted()).toEqual(own);
+  expect(modeOf(join(folder, 'outputs'))).toBe(0o700);
+  expect(modeOf(join(folder, 'proxy.log'))).toBe(0o600);
+  expect(modeOf(join(folder, 'thesis.odt'))).toBe(0o644);
 });

@@ -5,14 +5,14 @@ import type { LooseMode } from './config-file.ts';
 import { codeOf } from './file-error.ts';
 import { FILE_MODE, isOwn, isPrivate, tighten, tightenFolder } from './private-folder.ts';
 import { databaseFile } from './database-file.ts';
+import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 
 /**
  * The files that svc makes in the data folder, and their modes. Other files there are not svc's.
  */
 
-/** A folder: while it is private, other users cannot reach the files in it. */
-const OUTPUTS = 'outputs';
-const OWN_NAME = /^(?:memory\.db|(?:outbox|ledger)-.*\.journal$|proxy-\d+\.json$|ui-open\.html$)/;
+/** The folders among them count too: while one is private, other users cannot reach its files. */
+const DATA_NAMES = ownNamesIn('data');
 /** Without the `-wal` and `-shm` that go with it. */
 const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
 /**
@@ -61,8 +61,9 @@ async function nearestFolder(folder: string): Promise<string> {
 export async function tightenDataFiles(folder: string): Promise<readonly string[]> {
   const mended: string[] = [];
   for (const { path } of await looseDataFiles(folder)) {
-    const isMended =
-      basename(path) === OUTPUTS ? tightenFolder(path, { inside: true }) : tightenFile(path);
+    const isMended = isFolderName(basename(path))
+      ? tightenFolder(path, { inside: true })
+      : tightenFile(path);
     if (await isMended) mended.push(path);
   }
   return mended;
@@ -82,7 +83,7 @@ async function tightenFile(path: string): Promise<boolean> {
 async function ownFiles(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((): string[] => []);
   return names
-    .filter((name) => name === OUTPUTS || OWN_NAME.test(name))
+    .filter((name) => DATA_NAMES.test(name))
     .slice(0, FILES_MAX)
     .map((name) => join(folder, name));
 }

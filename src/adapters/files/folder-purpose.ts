@@ -3,13 +3,23 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { FileError } from './file-error.ts';
 
 /**
- * Decides whether svc may keep its files in a folder that was there already, and whether it may change
- * the folder's mode (R40). It must never make private what other programs use: /tmp, a home, a project.
+ * Knows the names of everything that svc makes in its own folders. They decide what svc tightens, what it
+ * removes, and whether it may use a folder that was there already and change its mode (R40). It must
+ * never make private what other programs use: /tmp, a home, a project.
  */
 
-/** Everything that svc itself puts into its data, configuration, cache and service folders. */
-const OWN_NAME =
-  /^(?:config\.(?:json|lock)|catalog\.json|memory\.db.*|(?:outbox|ledger|hosted)[-_].*|proxy-\d+\.json|proxy\.log|projects\.json.*|ui-open\.html|outputs|client-files|forgotten|replaced|cache|service|service\.(?:json|db.*)|pepper|running\.json|lock\.db.*|.*\.key)$/;
+/** Regular expressions of whole names. */
+const CONFIG = 'config\\.(?:json|lock)';
+/** A hidden name: in a folder of any purpose it says nothing. */
+const STAGED = '\\.writing-.*';
+const CACHE = 'catalog\\.json';
+/** In the data folder: the memories, and the captures that wait to be stored. */
+const MEMORY = '(?:memory\\.db|outbox-|hosted_|projects\\.json).*|forgotten|replaced';
+const DATA = 'ledger-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
+const FOLDERS = 'outputs|client-files|cache';
+/** The memory service of a team holds other people's data: it has its own ways to be removed. */
+const SERVICE = 'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key';
+
 /** Hidden files are put anywhere by anyone, and `lost+found` into each file system. */
 const NEUTRAL_NAME = /^(?:\..*|lost\+found)$/;
 
@@ -33,16 +43,13 @@ export interface FolderKind {
  */
 export function mustTighten(path: string, stat: Stats, kind: FolderKind = {}): boolean {
   if (process.platform === 'win32') return false;
-  if ((stat.mode & STICKY) !== 0) {
-    throw new FileError(`${path} is shared with others.`, 'Name a folder of its own inside it.');
-  }
+  if ((stat.mode & STICKY) !== 0) throw refused(path, 'is shared with others');
   const isOpen = (stat.mode & OTHERS) !== 0;
   if (kind.inside === true) return isOpen;
   const names = readdirSync(path).filter((name) => !NEUTRAL_NAME.test(name));
-  const own = names.filter((name) => OWN_NAME.test(name)).length;
-  if (own === 0 && names.length > 0) {
-    throw new FileError(`${path} holds other things.`, 'Name a folder of its own inside it.');
-  }
+  const ownName = whole(CONFIG, CACHE, MEMORY, DATA, FOLDERS, SERVICE);
+  const own = names.filter((name) => ownName.test(name)).length;
+  if (own === 0 && names.length > 0) throw refused(path, 'holds other things');
   if (!isOpen) return false;
   if (own === names.length && (own > 0 || kind.asked === true)) return true;
   const mode = (stat.mode & 0o777).toString(8);
@@ -50,4 +57,33 @@ export function mustTighten(path: string, stat: Stats, kind: FolderKind = {}): b
     `${path} is open to others (mode 0${mode}), and svc did not make it.`,
     `Make it private: chmod 700 ${shellQuote(path, 'sh')}`,
   );
+}
+
+function refused(path: string, why: string): FileError {
+  return new FileError(`${path} ${why}.`, 'Name a folder of its own inside it.');
+}
+
+export function isFolderName(name: string): boolean {
+  return whole(FOLDERS).test(name);
+}
+
+/** The names in one of the folders. The data folder may hold the cache and a service as well. */
+export function ownNamesIn(place: 'config' | 'cache' | 'data'): RegExp {
+  switch (place) {
+    case 'config':
+      return whole(CONFIG, STAGED);
+    case 'cache':
+      return whole(CACHE);
+    case 'data':
+      return whole(MEMORY, DATA, FOLDERS);
+  }
+}
+
+/** The names that stay when svc is removed. */
+export function keptNames(keepMemory: boolean): RegExp {
+  return keepMemory ? whole(SERVICE, MEMORY) : whole(SERVICE);
+}
+
+function whole(...names: readonly string[]): RegExp {
+  return new RegExp(`^(?:${names.join('|')})$`);
 }

@@ -2,6 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { cacheFolder, dataFolder } from '../../adapters/files/data-folder.ts';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
+import { keptNames, ownNamesIn } from '../../adapters/files/folder-purpose.ts';
 import {
   contentsOf,
   type FolderContents,
@@ -51,16 +52,6 @@ interface Findings {
   readonly hasHostedMemory: boolean;
 }
 
-const CONFIG_NAMES = /^(?:config\.(?:json|lock)|\.writing-.*)$/;
-const CACHE_NAMES = /^(?:catalog\.json)$/;
-const DATA_NAMES =
-  /^(?:memory\.db.*|(?:outbox|ledger|hosted_\w+)-.*\.journal|hosted_.*|outbox-.*|proxy-\d+\.json|proxy\.log|projects\.json(?:\.lock)?|ui-open\.html|outputs|client-files|forgotten|replaced|cache)$/;
-/** The memories, and the captures that wait to be stored. */
-const MEMORY_NAMES =
-  /^(?:memory\.db.*|outbox-.*\.journal|hosted_.*|forgotten|replaced|projects\.json|.*\.key)$/;
-/** The memory service of a team holds other people's data: its own folder is never removed here. */
-const SERVICE_NAME = /^service$/;
-
 export async function uninstall(
   options: UninstallOptions,
   context: CommandContext,
@@ -108,29 +99,26 @@ async function ownFolders(
   environment: Environment,
 ): Promise<readonly FolderContents[]> {
   const hasOwnData = Boolean(environment['SVC_DATA_HOME']);
-  const kept = keepMemory
-    ? new RegExp(`${MEMORY_NAMES.source}|${SERVICE_NAME.source}`)
-    : SERVICE_NAME;
   const asked = [
     {
       folder: configFolder(environment),
       isStandard: !environment['SVC_CONFIG_HOME'],
       parents: 1,
-      ownNames: CONFIG_NAMES,
+      ownNames: ownNamesIn('config'),
     },
     // The cache comes before the data folder, which holds it where SVC_DATA_HOME is set.
     {
       folder: cacheFolder(environment),
       isStandard: !hasOwnData,
       parents: 1,
-      ownNames: CACHE_NAMES,
+      ownNames: ownNamesIn('cache'),
     },
     {
       folder: dataFolder(environment),
       isStandard: !hasOwnData,
       parents: 2,
-      ownNames: DATA_NAMES,
-      kept,
+      ownNames: ownNamesIn('data'),
+      kept: keptNames(keepMemory),
     },
   ];
   const found = await Promise.all(asked.map(contentsOf));
