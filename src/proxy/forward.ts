@@ -1,4 +1,4 @@
-import type { Dialect } from '../core/conversation/dialect.ts';
+import { type Dialect, DIALECTS } from '../core/conversation/dialect.ts';
 import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Encoding } from '../core/http/gate.ts';
@@ -26,11 +26,22 @@ export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstrea
   );
 }
 
+/** Each route asks several times in a request. */
+const RELAY_CHOICES: ReadonlyMap<Dialect | undefined, readonly Dialect[]> = new Map(
+  [undefined, ...DIALECTS].map((dialect) => [dialect, relayChoices(dialect)]),
+);
+
 function upstreamChoices(route: Route): readonly Dialect[] {
   const dialect = 'dialect' in route ? route.dialect : undefined;
-  if (dialect !== undefined && route.kind === 'model') return [dialect];
-  // The dialects of one provider usually share an upstream, so a relayed path goes to any of them. A
-  // path of no dialect is the model list, asked for without `anthropic-version`: OpenAI's side first.
+  const isModel = dialect !== undefined && route.kind === 'model';
+  return isModel ? [dialect] : (RELAY_CHOICES.get(dialect) ?? []);
+}
+
+/**
+ * The dialects of one provider usually share an upstream, so a relayed path goes to any of them. A path
+ * of no dialect is the model list, asked for without `anthropic-version`: OpenAI's side first.
+ */
+function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
   const provider = dialect === undefined ? 'openai' : apiOf(dialect).provider;
   const [kin, others] = [true, false].map((isKin) => {
     return DIALECT_APIS.filter((one) => (one.provider === provider) === isKin);
