@@ -95,7 +95,7 @@ test('a folder that the client states through a link is its real one', async () 
   expect(pathsOf(found?.files ?? [])).toEqual(['src/a.ts']);
 });
 
-test('nothing outside the root is read, and nothing through a link', async () => {
+test('R43: nothing outside the root is read, and nothing through a link', async () => {
   const { base, root, look, compare, write } = stage();
   mkdirSync(join(base, 'outside'));
   writeFileSync(join(base, 'outside', 'secret.txt'), 'x');
@@ -161,7 +161,7 @@ test('a file of 2 GB is read in part, and a change of its size, its beginning or
   expect(await compare(files)).toEqual(['changed']);
 });
 
-test('names with control characters, invisible ones or a secret are left out', async () => {
+test('R26: names with control characters, invisible ones or a secret are left out', async () => {
   const { look, write } = stage();
   const names = [
     'a\nb.ts',

@@ -10,6 +10,7 @@ import { LIMITS } from './limits.mjs';
 import { NETWORK } from './network.mjs';
 import { ORIGINS } from './origins.mjs';
 import { PAGE } from './page.mjs';
+import { PROVENANCE } from './provenance.mjs';
 import { STATE } from './state.mjs';
 import { STORE } from './store.mjs';
 import { UNASKED } from './unasked.mjs';
@@ -30,6 +31,7 @@ export const MUTANTS = [
   ...NETWORK,
   ...ORIGINS,
   ...PAGE,
+  ...PROVENANCE,
   ...STATE,
   ...UNASKED,
   ...TENANTS,
