@@ -58,13 +58,17 @@ const withoutConf: NonNullable<Options['esbuildPlugins']>[number] = {
   },
 };
 
-// Only `svc print-config` asks where the proxy runs; whoever asks for the token does not pay for it.
-const withoutRunningAccess: NonNullable<Options['esbuildPlugins']>[number] = {
-  name: 'without-running-access',
+// Where the proxy runs, and how a client's file is changed, is code for `svc print-config` alone. A client that
+// asks for the token again and again does not pay for it.
+const LATER = ['running-access', 'write-config'];
+const withoutLater: NonNullable<Options['esbuildPlugins']>[number] = {
+  name: 'without-later',
   setup(build) {
-    build.onResolve({ filter: /running-access\.ts$/ }, ({ kind }) =>
-      kind === 'entry-point' ? undefined : { path: './running-access.cjs', external: true },
-    );
+    for (const name of LATER) {
+      build.onResolve({ filter: new RegExp(`/${name}\\.ts$`) }, ({ kind }) =>
+        kind === 'entry-point' ? undefined : { path: `./${name}.cjs`, external: true },
+      );
+    }
   },
 };
 
@@ -106,6 +110,7 @@ export default defineConfig([
       start: 'src/cli/program/quick-start.ts',
       statusline: 'src/cli/program/quick-statusline.ts',
       'running-access': 'src/cli/clients/running-access.ts',
+      'write-config': 'src/cli/clients/write-config.ts',
       ui: 'src/cli/compose-ui.ts',
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/worker.ts',
@@ -122,7 +127,7 @@ export default defineConfig([
       // require() instead: what is run from a code cache has no loader of ES modules behind it.
       options.supported = { ...options.supported, 'dynamic-import': false };
     },
-    esbuildPlugins: [withoutHttp2, withoutConf, withoutRunningAccess, withoutUi],
+    esbuildPlugins: [withoutHttp2, withoutConf, withoutLater, withoutUi],
     clean: true,
   },
   // The page. Its files' names hold a hash of their content, so that a browser may keep them for ever.

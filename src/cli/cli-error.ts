@@ -1,5 +1,5 @@
-import { FileError } from '../adapters/files/file-error.ts';
-import { MemoryError } from '../ports/memory.ts';
+import type { FileError } from '../adapters/files/file-error.ts';
+import type { MemoryError } from '../ports/memory.ts';
 import type { Terminal } from './terminal.ts';
 
 /** 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted. */
@@ -26,17 +26,17 @@ export class CliError extends Error {
 
 /** Prints what stopped a command, and says with which code the program ends. */
 export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
-  if (error instanceof CliError) {
+  if (isNamed<CliError>(error, 'CliError')) {
     for (const line of error.lines) terminal.error(line);
     terminal.note(`  ${error.hint}`);
     return error.exitCode;
   }
-  if (error instanceof FileError) {
+  if (isNamed<FileError>(error, 'FileError')) {
     terminal.error(error.message);
     terminal.note(`  ${error.hint}`);
     return 1;
   }
-  if (error instanceof MemoryError) {
+  if (isNamed<MemoryError>(error, 'MemoryError')) {
     terminal.error(`The memory cannot answer (${error.reason}).`);
     terminal.note('  Look with: svc doctor');
     return 1;
@@ -46,4 +46,9 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   terminal.error(`An unexpected error stopped this command (${kind}).`);
   terminal.note('  Run svc doctor, and report this with what you did.');
   return 1;
+}
+
+/** By name: code that is loaded later is a bundle of its own, with classes of its own. */
+function isNamed<T extends Error>(error: unknown, name: T['name']): error is T {
+  return error instanceof Error && error.name === name;
 }

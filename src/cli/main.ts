@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandContext } from './context.ts';
-import { runProgram } from './program/program.ts';
+import { type Declare, runProgram } from './program/program.ts';
 import { addClientConfigCommands } from './program/program-client-config.ts';
 import { addOtherClients } from './program/program-other-clients.ts';
 import { addConfigCommands } from './program/program-config.ts';
@@ -16,17 +16,20 @@ import { addServiceCommands } from './program/program-service.ts';
 
 /** Runs one command line (without node and script) and resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
-  return runProgram(argv, (program, context, finish) => {
-    addConfigCommands(program, context, finish);
-    addClientConfigCommands(program, context);
-    addOtherClients(program, context);
-    addProxyCommands(program, context, finish);
-    addUi(program, context);
-    addMemoryCommands(program, context);
-    addServiceCommands(program, context, finish);
-    addCompletion(program, context);
-  });
+  return runProgram(argv, declareCommands);
 }
+
+/** All commands with their flags. */
+export const declareCommands: Declare = (program, context, finish) => {
+  addConfigCommands(program, context, finish);
+  addClientConfigCommands(program, context);
+  addOtherClients(program, context);
+  addProxyCommands(program, context, finish);
+  addUi(program, context);
+  addMemoryCommands(program, context);
+  addServiceCommands(program, context, finish);
+  addCompletion(program, context);
+};
 
 function addCompletion(program: Command, context: CommandContext): void {
   program

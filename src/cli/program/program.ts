@@ -12,6 +12,10 @@ import { Terminal } from '../terminal.ts';
 /** How a command's action reports its exit code; 0 when it does not. `run` ends with its client's. */
 export type Finish = (code: number) => void;
 
+/** One sentence for `--help` and for docs/commands.md. */
+export const EXIT_CODES =
+  'Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.';
+
 /** Declares commands on the program. */
 export type Declare = (program: Command, context: CommandContext, finish: Finish) => void;
 
@@ -49,7 +53,7 @@ function contextOf(terminal: Terminal, environment: CommandContext['environment'
   };
 }
 
-function emptyProgram(terminal: Terminal): Command {
+export function emptyProgram(terminal: Terminal): Command {
   return (
     new Command('svc')
       .description(
@@ -74,7 +78,7 @@ Start:
   $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
   $ svc run claude
 
-Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.`,
+${EXIT_CODES}`,
       )
   );
 }
