@@ -84,15 +84,10 @@ const withoutUi: NonNullable<Options['esbuildPlugins']>[number] = {
 
 export default defineConfig([
   // One file per lazily loaded command group, with every dependency inside: nothing walks
-  // node_modules. Workers are entries of their own.
+  // node_modules.
   {
     ...common,
-    entry: {
-      main: 'src/cli/main.ts',
-      'store-worker': 'src/adapters/store/worker.ts',
-      'service-store-worker': 'src/adapters/service-store/worker.ts',
-      'zstd-worker': 'src/adapters/encoding/zstd-worker.ts',
-    },
+    entry: { main: 'src/cli/main.ts' },
     format: 'esm',
     splitting: true,
     clean: ['!quick/**', '!ui/**'],

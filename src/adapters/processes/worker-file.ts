@@ -1,10 +1,10 @@
 /**
- * Where a worker's built file is: beside the file that asks, in the same format. From source it is
- * the one of dist: a worker thread cannot load TypeScript.
+ * Where a worker's built file is: in dist/quick, one for all bundles. From source it is the same one: a
+ * worker thread cannot load TypeScript.
  */
 export function workerFile(name: string): URL {
   // In full: the bundler knows it by this form only.
   const url = import.meta.url;
   if (url.endsWith('.ts')) return new URL(`../../../dist/quick/${name}.cjs`, url);
-  return new URL(`./${name}.${url.endsWith('.cjs') ? 'cjs' : 'js'}`, url);
+  return new URL(`./${url.endsWith('.cjs') ? '' : 'quick/'}${name}.cjs`, url);
 }
