@@ -8,6 +8,13 @@ const INJECTIONS = 'src/core/recall/injections.ts';
 /** As in list.mjs. */
 export const STATE = [
   {
+    name: 'a fork before the first follow-up gets the block of the conversation that began first',
+    file: 'src/core/recall/injections.ts',
+    from: 'if (used.block === first.block) return [];',
+    to: 'if (used.block !== first.block) return [];',
+    test: 'test/proxy/conversation-identity.test.ts',
+  },
+  {
     name: 'a fork overwrites the shared block',
     file: 'src/adapters/journals/ledger.ts',
     from: 'return isOnce === true &&',

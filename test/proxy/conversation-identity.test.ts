@@ -70,6 +70,23 @@ test.each(DIALECTS)(
 );
 
 test.each(DIALECTS)(
+  '%s: a fork of a conversation that was not continued yet keeps the block in front of its answer',
+  async (dialect) => {
+    const { story, provider, ask } = await startAsking();
+    await teach(story, portFact(6431));
+    provider.reply = (request) => answerTo(request, { text: 'It is port 6431.' });
+    const [one = ''] = (await ask(dialect, [asked], 'one')).blocks;
+    await teach(story, portFact(7000));
+    provider.reply = (request) => answerTo(request, { text: 'It is port 7000 now.' });
+    const [two = ''] = (await ask(dialect, [asked], 'two')).blocks;
+    expect(two).not.toBe(one);
+    const goOn = (answer: string) => [...answered(answer), said('user', SECOND)];
+    expect((await ask(dialect, goOn('It is port 7000 now.'), 'fork-of-two')).blocks[0]).toBe(two);
+    expect((await ask(dialect, goOn('It is port 6431.'), 'fork-of-one')).blocks[0]).toBe(one);
+  },
+);
+
+test.each(DIALECTS)(
   '%s: an hour later the same words without a name are a new conversation, and the first keeps its block',
   async (dialect) => {
     const clock = manualClock();

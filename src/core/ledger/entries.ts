@@ -29,7 +29,10 @@ interface AtOwnItem extends ConversationOwner {
 
 /** A person's item together with the answer that followed it, which no other conversation got. */
 interface AtAnswer extends AtItem {
-  /** Fingerprint of the conversation up to the first item that the model said. */
+  /**
+   * Fingerprint of the conversation up to the first item that the model said. Until a request has
+   * brought that item: `spokenAnswer` of the answer.
+   */
   readonly answer: string;
 }
 

@@ -2,6 +2,8 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { AddressOf, BlockFact, EntryOf, LedgerAddress } from '../ledger/entries.ts';
 import type { FoundEntries } from '../ledger/found-entries.ts';
 import type { RefusalPlace } from '../ledger/refusals.ts';
+import { exchangeBefore } from '../conversation/exchanges.ts';
+import { textDigest } from '../memory/reference.ts';
 import { isModelWork } from '../conversation/so-far.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
@@ -22,6 +24,8 @@ export interface HumanItem {
   readonly own: AddressOf<'own-block'>;
   /** This item with its answer; undefined while there is none. */
   readonly answered: AddressOf<'answered-block'> | undefined;
+  /** The same by the words of the whole answer; only of an opening, where conversations begin alike. */
+  readonly spoken: AddressOf<'answered-block'> | undefined;
   /** The first conversation of this space with the same words so far. */
   readonly shared: AddressOf<'shared-block'>;
   /** Nothing was answered before it, so conversations that have nothing in common may begin so. */
@@ -53,7 +57,12 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
         answer === undefined
           ? undefined
           : ({ kind: 'answered-block', tenant, space, fingerprint, answer } as const);
-      humans.push({ item, own, answered, shared, isOpening: firstWork === -1 || at < firstWork });
+      const isOpening = firstWork === -1 || at < firstWork;
+      const spoken =
+        answered === undefined || !isOpening
+          ? undefined
+          : { ...answered, answer: spokenAnswer(openingText(view)) };
+      humans.push({ item, own, answered, spoken, shared, isOpening });
     }
     if (isModelWork(item)) answer = fingerprint;
   }
@@ -62,9 +71,42 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
 
 /** Every address at which the ledger may know a block of these items. */
 export function blockAddresses(humans: readonly HumanItem[]): readonly LedgerAddress[] {
-  return humans.flatMap(({ own, answered, shared }) =>
-    answered === undefined ? [own, shared] : [own, answered, shared],
+  return humans.flatMap(({ own, answered, spoken, shared }) =>
+    [own, answered, spoken, shared].flatMap((address) => address ?? []),
   );
+}
+
+/** Names an answer by its visible words, as svc sees them when it ends. No fingerprint looks like it. */
+export function spokenAnswer(text: string): string {
+  return `said-${textDigest('assistant', text.trim())}`;
+}
+
+/**
+ * The block in front of an answer that just ended, so that a fork finds it before this conversation goes
+ * on. Only where another conversation began alike and got another block: a fork finds the shared one.
+ */
+export function spokenEntries(
+  humans: readonly HumanItem[],
+  found: FoundEntries,
+  text: string,
+): readonly EntryOf<'answered-block'>[] {
+  return humans.flatMap(({ own, shared, isOpening }) => {
+    const [used, first] = [found.get(own), found.get(shared)];
+    if (!isOpening || used === undefined || first === undefined) return [];
+    if (used.block === first.block) return [];
+    const { tenant, space, fingerprint } = shared;
+    const { block, form, dropsEarlier, at } = used;
+    const answer = spokenAnswer(text);
+    const address = { kind: 'answered-block', tenant, space, fingerprint, answer } as const;
+    return [{ ...address, block, form, dropsEarlier, at }];
+  });
+}
+
+/** The visible answer of the exchange that the model answered first. */
+function openingText({ items }: RequestView): string {
+  const number = items.find(isModelWork)?.soFar.exchange.number ?? 0;
+  const next = items.findIndex(({ soFar }) => soFar.exchange.number > number);
+  return exchangeBefore(items, next === -1 ? items.length : next)?.assistantText ?? '';
 }
 
 /** The newest message of the person, answered or not. */
@@ -162,13 +204,15 @@ function isTooOld({ at }: BlockEntry, { now, blockAgeMaxMs }: ReplayFacts): bool
 }
 
 function entryOf(
-  { own, answered, shared, isOpening }: HumanItem,
+  { own, answered, spoken, shared, isOpening }: HumanItem,
   found: FoundEntries,
   facts: { readonly isUnanswered: boolean; readonly isStated: boolean; readonly now: number },
 ): BlockEntry | undefined {
   const used = found.get(own);
   if (!facts.isUnanswered) {
-    const answeredSo = answered === undefined ? undefined : found.get(answered);
+    const answeredSo = [answered, spoken].flatMap((address) =>
+      address === undefined ? [] : (found.get(address) ?? []),
+    )[0];
     // A name is the client's word for one conversation. A derived name is shared by all that begin alike.
     const known = facts.isStated ? (used ?? answeredSo) : (answeredSo ?? used);
     return known ?? found.get(shared);
