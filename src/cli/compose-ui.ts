@@ -7,11 +7,14 @@ import { VERSION } from '../core/version.ts';
 import { EventStreams } from '../local/ui/event-streams.ts';
 import { LiveRequests } from '../local/ui/live-requests.ts';
 import { requestRoutes } from '../local/ui/request-calls.ts';
+import { requestPageRoutes } from '../local/ui/request-page.ts';
 import { createUiServer } from '../local/ui/ui-server.ts';
 import type { UiDoor } from '../local/ui-door.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { About } from '../ports/ui-api.ts';
+import type { LiveSettings } from '../proxy/dependencies.ts';
 import type { InFlight } from '../proxy/in-flight.ts';
+import type { KeptRequests } from '../proxy/kept-requests.ts';
 import { systemClock } from './compose-common.ts';
 
 /**
@@ -24,31 +27,30 @@ export interface UiParts {
   readonly store: EmbeddedStore;
   readonly memory: Memory;
   readonly inFlight: InFlight;
+  readonly kept: KeptRequests;
+  readonly live: () => LiveSettings;
 }
 
-export function openUi({ settings, store, memory, inFlight }: UiParts): UiDoor {
+export function openUi(parts: UiParts): UiDoor {
+  const { settings, store, memory, inFlight, kept } = parts;
   // This bundle has a masker of its own.
   rememberOwnSecrets(ownSecretsOf(settings));
+  const { requestLog, ledger } = store;
   const live = new LiveRequests(inFlight);
   const startedAt = Math.round(Date.now() - performance.now());
   const about = (): About => ({
     version: VERSION,
     startedAt,
     memory: memory.supports.kind,
-    keepRequests: 0,
+    keepRequests: parts.live().proxy.keepRequests,
   });
   return createUiServer({
     files: pageFolder(),
     clock: systemClock,
     streams: new EventStreams(live),
     routes: [
-      ...requestRoutes({
-        about,
-        live,
-        requestLog: store.requestLog,
-        memory,
-        now: () => Date.now(),
-      }),
+      ...requestRoutes({ about, live, requestLog, memory, now: () => Date.now() }),
+      ...requestPageRoutes({ requestLog, memory, ledger, kept }),
     ],
   });
 }

@@ -22,6 +22,7 @@ import type { RequestRow } from '../ports/request-log.ts';
 import { createHandler } from '../proxy/handle.ts';
 import { findUpstream } from '../proxy/forward.ts';
 import { InFlight } from '../proxy/in-flight.ts';
+import { KeptRequests } from '../proxy/kept-requests.ts';
 import type { ConfiguredUpstream, LiveSettings } from '../proxy/dependencies.ts';
 import { warmUp } from '../proxy/warm-up.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
@@ -79,9 +80,11 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     openEmbeddedStore({ folder: options.dataFolder, report: (line) => terminal.warn(line) }),
   );
   const inFlight = new InFlight();
+  const kept = new KeptRequests();
   const remembering = opened.add(await openMemory(options, store));
   const handler = createHandler({
     inFlight,
+    kept,
     version: VERSION,
     live: () => runtime.live,
     memory: remembering.memory,
@@ -103,7 +106,14 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       inFlight.finished(row);
     },
   });
-  const ui = lazyUi({ ...options, store, inFlight, memory: remembering.memory });
+  const ui = lazyUi({
+    ...options,
+    store,
+    inFlight,
+    kept,
+    memory: remembering.memory,
+    live: () => runtime.live,
+  });
   const server = createLocalServer({
     settings: settings.proxy,
     tokenDigests: () => runtime.tokenDigests,

@@ -1,5 +1,6 @@
 import type { Dialect } from '../core/conversation/dialect.ts';
 import type { Usage } from '../core/dialects/answer.ts';
+import type { ItemNote } from '../core/plan/item-notes.ts';
 import type { Price, Verdict } from '../core/shortening/meter.ts';
 import type { RecallUse } from '../core/recall/recall-use.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
@@ -10,10 +11,25 @@ export interface RequestLog {
   add(row: RequestRow): void;
   /** Newest first. `id`: those whose id is this or begins so. */
   list(filter: { readonly limit: number; readonly id?: string }): Promise<readonly RequestRow[]>;
+  /** Newest first, of model requests alone. */
+  find(filter: RequestFilter): Promise<readonly RequestRow[]>;
   /** Rows of one conversation, the newest first; what is still on its way to the table may be missing. */
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]>;
   /** Sums over the rows since then: one for each day, client and space, newest day first. */
   sum(filter: SumFilter): Promise<readonly RequestSum[]>;
+}
+
+/** Every member that is there must fit. */
+export interface RequestFilter {
+  readonly conversation?: string;
+  readonly space?: string;
+  readonly client?: string;
+  readonly model?: string;
+  /** Milliseconds since 1970: from the first, before the second. */
+  readonly since?: number;
+  readonly until?: number;
+  readonly limit: number;
+  readonly offset?: number;
 }
 
 export interface ConversationFilter {
@@ -102,6 +118,8 @@ export interface RequestRow {
   readonly elidedTokens: number;
   /** References of the newest outputs that were left out. */
   readonly elidedRefs?: readonly string[];
+  /** Its items and what became of each; absent where all went out as it came. */
+  readonly items?: readonly ItemNote[];
   /** The recall for the newest prompt, and whether the model used it. */
   readonly recall?: RecallUse;
   /** The client's own login paid, not a key. */

@@ -28,6 +28,50 @@ export interface TitlesAnswer {
   readonly titles: Readonly<Record<string, string>>;
 }
 
+/** A memory as a quote of it names it. */
+export interface MemoryOrigin {
+  readonly ref: string;
+  readonly at: number;
+  readonly client: string;
+  readonly conversation: string;
+  readonly space: string;
+  readonly role: 'user' | 'assistant';
+}
+
+export interface BlockLine {
+  readonly text: string;
+  readonly memory?: MemoryOrigin;
+}
+
+export interface BlockText {
+  /** As the row's notes name it. */
+  readonly fingerprint: string;
+  /** Empty where it was forgotten since. */
+  readonly lines: readonly BlockLine[];
+}
+
+export interface KeptTexts {
+  readonly sent: string;
+  readonly went: string;
+}
+
+export interface RequestAnswer {
+  readonly row: RequestRow;
+  /** Its number in its conversation, where that is known. */
+  readonly place: { readonly number: number; readonly of: number } | null;
+  readonly blocks: readonly BlockText[];
+  readonly kept: KeptTexts | null;
+}
+
+export interface TextAnswer {
+  readonly ref: string;
+  readonly role: 'user' | 'assistant' | 'tool';
+  readonly text: string;
+  readonly isCut: boolean;
+  /** The stub that stands for an output. */
+  readonly stub: string | null;
+}
+
 export interface RowsAnswer {
   readonly rows: readonly RequestRow[];
 }

@@ -10,6 +10,7 @@ import type { Outbox } from '../ports/outbox.ts';
 import type { RequestLog, RequestRow } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { InFlight } from './in-flight.ts';
+import type { KeptRequests } from './kept-requests.ts';
 
 /** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */
 export interface ConfiguredUpstream {
@@ -41,6 +42,8 @@ export interface ProxyDependencies {
   readonly outputFolder: string | undefined;
   /** The requests being answered, for the terminal's live view. */
   readonly inFlight?: InFlight;
+  /** The last requests whole, where the settings ask for it. */
+  readonly kept?: KeptRequests;
   /** Called with each finished request, to show it in the terminal. */
   readonly onRow: (row: RequestRow) => void;
 }

@@ -144,6 +144,7 @@ class RequestHandler {
     const { placements } = recalled;
     record.recalled(recalled);
     record.planned(plan, change.rereads);
+    this.#keepWhole(request, change, live.proxy.keepRequests);
 
     // 10 and 11: headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
@@ -269,6 +270,12 @@ class RequestHandler {
     if (plan.recalledTokens > 0) await this.#recaller.refused(reading);
     if (plan.elidedItems > 0) await this.#shortener.refused(reading);
     if (cacheMarks.length > 0) await this.#longCaches.refused(reading);
+  }
+
+  #keepWhole({ id, body }: ClientRequest, change: Change, most: number): void {
+    if (most === 0) this.#dependencies.kept?.clear();
+    else if (body !== undefined)
+      this.#dependencies.kept?.add({ id, sent: body, went: change.body }, most);
   }
 
   #estimate({ body = NO_BYTES }: ClientRequest): Promise<number> {

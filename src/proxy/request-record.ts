@@ -1,5 +1,6 @@
 import type { Answer } from '../core/dialects/answer.ts';
 import { ProxyError } from '../core/errors.ts';
+import { itemNotes } from '../core/plan/item-notes.ts';
 import { evidenceHeaders, NOTHING_PLANNED } from '../core/plan/evidence.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
@@ -83,8 +84,9 @@ export class RequestRecord {
     const { originalTokens } = this.#plan;
     this.#memoryState = 'skipped_unsupported';
     this.#placements = [];
+    const { shortening: _, ...plan } = this.#plan;
     this.#plan = {
-      ...this.#plan,
+      ...plan,
       edits: [],
       compressionMode: 'passthrough',
       continuityState: 'bypassed_provider_refused',
@@ -134,7 +136,10 @@ export class RequestRecord {
   }
 
   close(): void {
-    const row = this.#meter.priced({ ...this.#row(), ...this.#recallUse() }, this.#reading);
+    const row = this.#meter.priced(
+      { ...this.#row(), ...this.#recallUse(), ...this.#items() },
+      this.#reading,
+    );
     this.#dependencies.requestLog.add(row);
     this.#dependencies.onRow(row);
   }
@@ -144,6 +149,14 @@ export class RequestRecord {
     if (this.#reading === undefined || this.#placements.length === 0) return {};
     const recall = recallUse(this.#reading.view, this.#placements, this.#answer?.text ?? '');
     return recall === undefined ? {} : { recall };
+  }
+
+  /** Also once the answer has ended. A request that went out as it came needs no notes. */
+  #items(): Pick<RequestRow, 'items'> {
+    const { shortening, edits = [] } = this.#plan ?? {};
+    if (this.#reading === undefined || shortening === undefined || edits.length === 0) return {};
+    const { view } = this.#reading;
+    return { items: itemNotes({ view, placements: this.#placements, shortening }) };
   }
 
   #row(): RequestRow {

@@ -5,6 +5,8 @@ import { about, line, page } from './client/session.ts';
 import { TEXTS } from './texts.ts';
 import { Mark } from './parts/mark.tsx';
 import { Busy } from './parts/states.tsx';
+import { RequestsView } from './views/requests.tsx';
+import { RequestView } from './views/request.tsx';
 import { NowView } from './views/now.tsx';
 
 /** The frame around every view, and the states in which there is no view. */
@@ -39,11 +41,13 @@ function Frame({ view }: { readonly view: ViewName }) {
 
 function View({ view }: { readonly view: ViewName }) {
   switch (view) {
-    case 'now':
     case 'request':
+      return <RequestView />;
+    case 'requests':
+      return <RequestsView />;
+    case 'now':
     case 'memory':
     case 'savings':
-    case 'requests':
     case 'health':
       return <NowView />;
   }

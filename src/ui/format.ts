@@ -47,6 +47,9 @@ const SECONDS = new Intl.DateTimeFormat('en-GB', {
   minute: '2-digit',
   second: '2-digit',
 });
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const YEAR = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+const LONG = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
 
 export function clock(at: number): string {
   return CLOCK.format(at);
@@ -54,6 +57,29 @@ export function clock(at: number): string {
 
 export function clockSeconds(at: number): string {
   return SECONDS.format(at);
+}
+
+/** 4 Nov; with its year where that is another one. */
+export function day(at: number): string {
+  const isThisYear = new Date(at).getFullYear() === new Date().getFullYear();
+  return (isThisYear ? DAY : YEAR).format(at);
+}
+
+/** Thursday 19 November */
+export function longDay(at: number): string {
+  return LONG.format(at).replace(',', '');
+}
+
+/** 14:32 today, else the day with the time. */
+export function moment(at: number): string {
+  const isToday = new Date(at).toDateString() === new Date().toDateString();
+  return isToday ? `Today ${clock(at)}` : `${day(at)} ${clock(at)}`;
+}
+
+/** Midnight at the beginning of that day, in local time. */
+export function atOfDay(key: string): number {
+  const [year = 0, month = 1, date = 1] = key.split('-').map(Number);
+  return new Date(year, month - 1, date).getTime();
 }
 
 export function count(value: number, one: string, many = `${one}s`): string {

@@ -81,6 +81,7 @@ function storeOf(records: readonly SpokenRecord[] = [record]) {
       sum: async () => [],
       list: async () => [row],
       conversation: async () => [],
+      find: async () => [],
     },
     readOutput: () => undefined,
     close: async () => {

@@ -47,6 +47,7 @@ test('the defaults are those of the interface', () => {
     recallMs: 300,
     upstreamHeadersMs: 600_000,
     drainMs: 10_000,
+    keepRequests: 0,
     relayPaths: [],
   });
   expect(settings?.memory).toEqual({ kind: 'embedded' });
@@ -252,6 +253,7 @@ test('every setting has its variable', () => {
     SVC_RECALL_MS: '50',
     SVC_UPSTREAM_HEADERS_MS: '1000',
     SVC_DRAIN_MS: '0',
+    SVC_KEEP_REQUESTS: '7',
     SVC_RELAY_PATHS: '/v1/embeddings, /v1/audio',
   });
   expect(settings?.proxy).toEqual({
@@ -272,6 +274,7 @@ test('every setting has its variable', () => {
     recallMs: 50,
     upstreamHeadersMs: 1000,
     drainMs: 0,
+    keepRequests: 7,
     relayPaths: ['/v1/embeddings', '/v1/audio'],
   });
 });

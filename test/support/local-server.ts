@@ -27,6 +27,7 @@ export const PROXY_SETTINGS: ProxySettings = {
   recallMs: 300,
   upstreamHeadersMs: 600_000,
   drainMs: 10_000,
+  keepRequests: 0,
   relayPaths: [],
 };
 

@@ -198,6 +198,7 @@ function openParts(
     list: async () => [],
     sum: async () => [],
     conversation: async () => [],
+    find: async () => [],
   };
   return {
     parts: { memory, ledger: ledger ?? journal, outbox, requestLog },

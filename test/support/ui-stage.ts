@@ -1,10 +1,9 @@
 import { onTestFinished } from 'vitest';
-import { validConfig } from './config.ts';
+import { LOCAL_TOKEN, validConfig } from './config.ts';
 import { homeWith } from './home.ts';
 import { type ServerProcess, startServerProcess } from './proxy-process.ts';
 import { type ScriptedProvider, startScriptedProvider } from './scripted-provider/provider.ts';
 import { type Round, sessionBody } from './tool-session.ts';
-import { LOCAL_TOKEN } from './config.ts';
 import { freePort } from './free-port.ts';
 
 /** A real proxy with a recording provider behind it, and an agent that talks through it. */

@@ -1,5 +1,6 @@
 import type {
   ConversationFilter,
+  RequestFilter,
   RequestLog,
   RequestRow,
   RequestSum,
@@ -19,6 +20,7 @@ export interface RequestStore {
     readonly limit: number;
     readonly id?: string;
   }): Promise<readonly RequestRow[]>;
+  findRequests(filter: RequestFilter): Promise<readonly RequestRow[]>;
   conversationRequests(filter: ConversationFilter): Promise<readonly RequestRow[]>;
   sumRequests(filter: SumFilter): Promise<readonly RequestSum[]>;
 }
@@ -46,6 +48,11 @@ export class BatchedRequestLog implements RequestLog {
   }): Promise<readonly RequestRow[]> {
     await this.flush();
     return this.#store.listRequests(filter);
+  }
+
+  async find(filter: RequestFilter): Promise<readonly RequestRow[]> {
+    await this.flush();
+    return this.#store.findRequests(filter);
   }
 
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]> {

@@ -90,6 +90,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   const requestLog = new BatchedRequestLog({
     addRequests: (rows) => client.call('addRequests', rows),
     listRequests: (filter) => client.call('listRequests', filter),
+    findRequests: (filter) => client.call('findRequests', filter),
     conversationRequests: (filter) => client.call('conversationRequests', filter),
     sumRequests: (filter) => client.call('sumRequests', filter),
   });

@@ -17,6 +17,7 @@ import type {
 } from '../../ports/memory.ts';
 import type {
   ConversationFilter,
+  RequestFilter,
   RequestRow,
   RequestSum,
   SumFilter,
@@ -53,6 +54,7 @@ export interface StoreCalls {
   recordEntries(rows: readonly LedgerRow[]): void;
   addRequests(rows: readonly RequestRow[]): void;
   listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];
+  findRequests(filter: RequestFilter): readonly RequestRow[];
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];
   sumRequests(filter: SumFilter): readonly RequestSum[];
   keepProvenance(notes: readonly ProvenanceNote[]): number;

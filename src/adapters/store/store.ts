@@ -30,6 +30,7 @@ import { Search } from './search.ts';
 import { StatePublisher } from './shared-state.ts';
 import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
+import { findRequests } from './request-search.ts';
 import { LedgerTable, RequestTable } from './tables.ts';
 
 /**
@@ -161,6 +162,7 @@ export class Store {
       recordEntries: (rows) => ledger.record(rows),
       addRequests: (rows) => requests.add(rows),
       listRequests: (filter) => requests.list(filter),
+      findRequests: (filter) => findRequests(database, filter),
       conversationRequests: (filter) => requests.conversation(filter),
       sumRequests: (filter) => requests.sum(filter),
       keepProvenance: (notes) => keepProvenance(database, notes),

@@ -50,6 +50,8 @@ export interface Plan {
   readonly elidedTokens: number;
   /** References of the newest left-out outputs, so that they can be looked up later. */
   readonly elidedRefs: readonly string[];
+  /** The texts that this request left out, for its row in the request log; absent where none may be. */
+  readonly shortening?: Shortening;
 }
 
 // A row of the request log stays short.
@@ -82,7 +84,7 @@ export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan
     recalledTokens += tokens;
   }
   const forwardedTokens = view.tokens + recalledTokens - elidedTokens;
-  return { ...measured, edits, forwardedTokens, recalledTokens };
+  return { ...measured, edits, forwardedTokens, recalledTokens, shortening };
 }
 
 /** Why a body was not read: it is not what its dialect says, or more than svc reads. */

@@ -3,7 +3,14 @@ import type { Memory } from '../../ports/memory.ts';
 import type { RequestLog } from '../../ports/request-log.ts';
 import type { About, NowAnswer, RowsAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
 import type { LiveRequests } from './live-requests.ts';
-import { type ApiCall, type UiRoute, deadline, numberIn, textIn } from './ui-routes.ts';
+import {
+  type ApiCall,
+  type UiRoute,
+  deadline,
+  numberIn,
+  optionalTextIn,
+  textIn,
+} from './ui-routes.ts';
 
 /** The calls about the proxy and its requests. */
 export interface RequestCallParts {
@@ -28,6 +35,7 @@ export function requestRoutes(parts: RequestCallParts): readonly UiRoute[] {
     ['GET about', async () => parts.about()],
     ['GET now', () => now(parts)],
     ['GET conversation', (call) => conversation(parts, call)],
+    ['GET requests', (call) => requests(parts, call)],
     ['POST titles', (call) => titles(parts, call)],
   ];
 }
@@ -45,6 +53,24 @@ async function conversation(
   const key = textIn(query, 'id', 1024);
   const limit = numberIn(query, 'limit', { fallback: LIST_MAX, max: LIST_MAX });
   return { rows: await requestLog.conversation({ conversation: key, limit }) };
+}
+
+/** The names of what a list is asked for, each with its longest value. */
+const FILTERS = { conversation: 1024, space: 1024, client: 128, model: 128 } as const;
+const TIME_MAX = 8.64e15;
+const OFFSET_MAX = 1_000_000;
+
+async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): Promise<RowsAnswer> {
+  const wanted = Object.entries(FILTERS).flatMap(([name, charsMax]) => {
+    const value = optionalTextIn(query, name, charsMax);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const since = numberIn(query, 'since', { fallback: 0, max: TIME_MAX });
+  const until = numberIn(query, 'until', { fallback: TIME_MAX, max: TIME_MAX });
+  const limit = numberIn(query, 'limit', { fallback: 100, max: LIST_MAX });
+  const offset = numberIn(query, 'offset', { fallback: 0, max: OFFSET_MAX });
+  const filter = { ...Object.fromEntries(wanted), since, until, limit, offset };
+  return { rows: await requestLog.find(filter) };
 }
 
 /** The first prompt of each conversation, as far as the memory holds it. */

@@ -37,6 +37,15 @@ export function textIn(query: URLSearchParams, name: string, charsMax: number): 
   return value;
 }
 
+export function optionalTextIn(
+  query: URLSearchParams,
+  name: string,
+  charsMax: number,
+): string | undefined {
+  const value = query.get(name);
+  return value === null || value === '' ? undefined : textIn(query, name, charsMax);
+}
+
 export function numberIn(
   query: URLSearchParams,
   name: string,

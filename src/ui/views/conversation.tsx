@@ -4,7 +4,7 @@ import { Curve } from '../charts/curve.tsx';
 import { get } from '../client/api.ts';
 import { hrefOf } from '../client/router.ts';
 import { useLoad } from '../client/use-load.ts';
-import { clock, clockSeconds, milliseconds, percent } from '../format.ts';
+import { clock, clockSeconds, milliseconds, moment, percent } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts.ts';
 import {
@@ -53,7 +53,12 @@ export function ConversationDetails({ of: one }: { readonly of: Conversation }) 
   );
 }
 
-export function RequestTable({ rows }: { readonly rows: readonly RequestRow[] }) {
+export function RequestTable(props: {
+  readonly rows: readonly RequestRow[];
+  /** Over several days and conversations. */
+  readonly isLong?: boolean;
+}) {
+  const { rows, isLong = false } = props;
   const [time, what, tokens, cache, took] = TEXTS.now.requestHeads;
   return (
     <table class="stack brief">
@@ -77,7 +82,7 @@ export function RequestTable({ rows }: { readonly rows: readonly RequestRow[] })
           <tr key={row.id}>
             <td class="quiet lead-cell">
               <a href={requestHref(row)} aria-label={TEXTS.now.openRequest(clockSeconds(row.at))}>
-                {clockSeconds(row.at)}
+                {isLong ? moment(row.at) : clockSeconds(row.at)}
               </a>
             </td>
             <td data-label="What">

@@ -1,0 +1,147 @@
+import type { Placement } from '../recall/injections.ts';
+import { referenceOf } from '../memory/reference.ts';
+import type { Shortening } from './plan.ts';
+import type { Item, ItemRole, RequestView } from '../conversation/view.ts';
+
+/**
+ * Notes for the request log, item by item: its kind, its size, its edit and a reference to the text
+ * that svc took out or put in. No text of the request is in them, and a request has a bounded number.
+ */
+export interface ItemNote {
+  /**
+   * 'same': went out as it came. 'stub': an output, and a stub stands for it. 'left_out': whole
+   * exchanges. 'block': recalled text behind an item; nothing came for it.
+   */
+  readonly edit: 'same' | 'stub' | 'left_out' | 'block';
+  /** Items in this run; 0 for what stands before the first item: system prompt, tools, settings. */
+  readonly count: number;
+  /** Estimated tokens that came. */
+  readonly tokens: number;
+  /** Estimated tokens that went out, where that is another number. */
+  readonly after?: number;
+  /** The role of a single item, or `prompt` for the newest message of the person. */
+  readonly kind?: ItemRole | 'prompt';
+  /** The tool whose output it is. */
+  readonly tool?: string;
+  /** References of the left-out texts; for a block the fingerprint of its item. */
+  readonly refs?: readonly string[];
+}
+
+export interface NoteFacts {
+  readonly view: RequestView;
+  readonly placements: readonly Placement[];
+  readonly shortening: Shortening;
+}
+
+/** Older edits are told together: each row stays below 6 kB. */
+const EDITS_MAX = 40;
+const REFS_MAX = 8;
+const TOOL_CHARS_MAX = 64;
+
+/** In the order of the request. */
+export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
+  const { view } = facts;
+  const edits = editsByItem(facts);
+  const all = [...edits.values()].reduce((sum, notes) => sum + notes.length, 0);
+  const writer = new NoteWriter(Math.max(0, all - EDITS_MAX));
+  writer.add({ edit: 'same', count: 0, tokens: view.shell.tokens });
+  const prompt = view.items.at(-1)?.soFar.humans?.index;
+  const leaving = facts.shortening.omitted;
+  for (const [index, item] of view.items.entries()) {
+    const notes = edits.get(index) ?? [];
+    const isGone = leaving.some(({ span }) => item.start >= span.start && item.end <= span.end);
+    const changed = notes.reduce((sum, note) => sum + (note.edit === 'stub' ? note.tokens : 0), 0);
+    const tokens = Math.max(0, item.tokens - changed);
+    const isOnlyOutputs = notes.some(({ edit }) => edit === 'stub') && tokens < SHELL_TOKENS_MAX;
+    if (!isGone && !isOnlyOutputs) writer.add(sameNote(item, tokens, index === prompt));
+    for (const note of notes) writer.add(note);
+  }
+  return writer.notes;
+}
+
+/** Names and braces around an output are not worth a line. */
+const SHELL_TOKENS_MAX = 40;
+
+function sameNote({ role }: Item, tokens: number, isPrompt: boolean): ItemNote {
+  return { edit: 'same', count: 1, tokens, kind: isPrompt ? 'prompt' : role };
+}
+
+function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, ItemNote[]> {
+  const byItem = new Map<number, ItemNote[]>();
+  const add = (index: number, note: ItemNote): void => {
+    const notes = byItem.get(index) ?? [];
+    notes.push(note);
+    byItem.set(index, notes);
+  };
+  for (const { output, saved } of shortening.elided) {
+    const { tokens, digest, tool } = output;
+    add(output.item, {
+      edit: 'stub',
+      count: 1,
+      tokens,
+      after: Math.max(0, tokens - saved),
+      kind: 'tool',
+      ...(tool === '' ? {} : { tool: tool.slice(0, TOOL_CHARS_MAX) }),
+      refs: [referenceOf(digest)],
+    });
+  }
+  const placeOf = new Map(view.items.map((item, index) => [item, index]));
+  const starts = new Map(view.items.map(({ start }, index) => [start, index]));
+  for (const { span, texts, items, tokens } of shortening.omitted) {
+    const refs = texts.map(({ digest }) => referenceOf(digest)).slice(0, REFS_MAX);
+    add(starts.get(span.start) ?? 0, { edit: 'left_out', count: items, tokens, after: 0, refs });
+  }
+  for (const { item, tokens } of placements) {
+    const refs = [item.fingerprint];
+    add(placeOf.get(item) ?? 0, { edit: 'block', count: 1, tokens: 0, after: tokens, refs });
+  }
+  return byItem;
+}
+
+/** Joins runs of unchanged items, and the oldest edits where there are too many. */
+class NoteWriter {
+  readonly notes: ItemNote[] = [];
+  #tooMany: number;
+
+  constructor(tooMany: number) {
+    this.#tooMany = tooMany;
+  }
+
+  add(note: ItemNote): void {
+    const last = this.notes.at(-1);
+    if (note.edit === 'same') {
+      if (last?.edit === 'same' && note.kind !== 'prompt' && last.kind !== 'prompt')
+        this.#join(note);
+      else this.notes.push(note);
+      return;
+    }
+    if (this.#tooMany <= 0) {
+      this.notes.push(note);
+      return;
+    }
+    // The bytes between them are told with them: the newest are the ones that a person looks for.
+    this.#tooMany -= 1;
+    const first = this.notes.findIndex(({ edit }) => edit === note.edit);
+    const older = this.notes[first];
+    if (older === undefined) this.notes.push(note);
+    else this.notes[first] = joined(older, note);
+  }
+
+  #join(note: ItemNote): void {
+    const last = this.notes.pop();
+    if (last === undefined) return;
+    const { kind: _, ...run } = last;
+    this.notes.push({ ...run, count: last.count + note.count, tokens: last.tokens + note.tokens });
+  }
+}
+
+function joined(older: ItemNote, note: ItemNote): ItemNote {
+  const { tool: _, ...rest } = older;
+  return {
+    ...rest,
+    count: older.count + note.count,
+    tokens: older.tokens + note.tokens,
+    after: (older.after ?? 0) + (note.after ?? 0),
+    refs: [...(older.refs ?? []), ...(note.refs ?? [])].slice(0, REFS_MAX),
+  };
+}

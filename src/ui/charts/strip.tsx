@@ -1,0 +1,65 @@
+/** One bar of several parts. Its meaning stands beside it in words. */
+
+export interface Part {
+  readonly size: number;
+  /** A class of colour: `f-same`, `f-gone`, `f-added`, `f-paid`, `f-cache`. */
+  readonly fill: string;
+  readonly isPale?: boolean;
+}
+
+interface StripProps {
+  readonly parts: readonly Part[];
+  /** The size of a bar of full width. */
+  readonly of: number;
+  /** For a reader of the screen; without it the bar only repeats what a number beside it says. */
+  readonly label?: string;
+  readonly isThin?: boolean;
+}
+
+/** A part that is there must be seen. */
+const WIDTH_MIN = 0.35;
+
+export function Strip({ parts, of, label, isThin }: StripProps) {
+  let x = 0;
+  return (
+    <svg
+      class={isThin === true ? 'strip thin' : 'strip'}
+      {...(label === undefined
+        ? { 'aria-hidden': 'true' as const }
+        : { role: 'img' as const, 'aria-label': label })}
+    >
+      {parts
+        .filter(({ size }) => size > 0)
+        .map(({ size, fill, isPale }, at) => {
+          const share = (size / Math.max(1, of)) * 100;
+          const width = Math.max(WIDTH_MIN, share);
+          const from = x;
+          x += share;
+          return (
+            <rect
+              key={at}
+              class={fill}
+              x={`${Math.min(from, 100 - WIDTH_MIN).toFixed(2)}%`}
+              width={`${width.toFixed(2)}%`}
+              height="100%"
+              {...(isPale === true ? { 'fill-opacity': '.7' } : {})}
+            />
+          );
+        })}
+    </svg>
+  );
+}
+
+/** The little square of a legend. */
+export function Swatch({ fill, isPale }: Pick<Part, 'fill' | 'isPale'>) {
+  return (
+    <svg class="sw" aria-hidden="true">
+      <rect
+        class={fill}
+        width="100%"
+        height="100%"
+        {...(isPale === true ? { 'fill-opacity': '.7' } : {})}
+      />
+    </svg>
+  );
+}

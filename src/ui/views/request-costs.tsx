@@ -1,0 +1,146 @@
+import type { RequestRow } from '../../ports/request-log.ts';
+import { Strip, Swatch } from '../charts/strip.tsx';
+import { milliseconds, whole, withTenth } from '../format.ts';
+import { Empty } from '../parts/states.tsx';
+import { TEXTS } from '../texts.ts';
+import { tookMs } from './activity.ts';
+
+/** What a request cost in tokens and in time. */
+
+const { request: WORDS } = TEXTS;
+
+export function PriceSection({ row: { price, usage } }: { readonly row: RequestRow }) {
+  const [input, tokens, withSvc, direct] = WORDS.priceHeads;
+  return (
+    <section aria-labelledby="price">
+      <div class="head">
+        <h2 id="price">{WORDS.priceTitle}</h2>
+        <p>{WORDS.priceUnit}</p>
+      </div>
+      {price === undefined || usage === undefined ? (
+        <Empty>{WORDS.notCounted}</Empty>
+      ) : (
+        <>
+          <div class="map">
+            <span>{WORDS.withSvc}</span>
+            <Strip
+              parts={[{ size: price.paid, fill: 'f-paid' }]}
+              of={Math.max(price.paid, price.direct)}
+            />
+            <span class="n">{whole(price.paid)}</span>
+            <span>{WORDS.direct}</span>
+            <Strip
+              parts={[{ size: price.direct, fill: 'f-same' }]}
+              of={Math.max(price.paid, price.direct)}
+            />
+            <span class="n">{whole(price.direct)}</span>
+          </div>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{input}</th>
+                <th scope="col" class="n">
+                  {tokens}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              <PriceRow name={WORDS.fresh} tokens={usage.input} fill="f-paid" />
+              <PriceRow name={WORDS.read} tokens={usage.cacheRead} fill="f-cache" />
+              <PriceRow name={WORDS.written} tokens={usage.cacheWrite} fill="f-cache" isPale />
+            </tbody>
+            <tfoot>
+              <tr>
+                <th scope="row">
+                  {WORDS.together}, {withSvc}
+                </th>
+                <td class="n">{whole(price.paid)}</td>
+              </tr>
+              <tr>
+                <th scope="row">
+                  {WORDS.together}, {direct}
+                </th>
+                <td class="n">{whole(price.direct)}</td>
+              </tr>
+            </tfoot>
+          </table>
+          <p class="small quiet lead">{WORDS.priceNote}</p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function PriceRow(props: {
+  readonly name: string;
+  readonly tokens: number;
+  readonly fill: string;
+  readonly isPale?: boolean;
+}) {
+  return (
+    <tr>
+      <th scope="row" class="nowrap">
+        <Swatch fill={props.fill} isPale={props.isPale ?? false} />
+        {props.name}
+      </th>
+      <td class="n quiet">{whole(props.tokens)}</td>
+    </tr>
+  );
+}
+
+/** svc's own steps, in their order; the other two are the provider's. */
+const OWN = ['body', 'read', 'recall', 'plan'];
+const FILLS: Readonly<Record<string, { readonly fill: string; readonly isPale?: boolean }>> = {
+  body: { fill: 'f-accent', isPale: true },
+  read: { fill: 'f-accent', isPale: true },
+  recall: { fill: 'f-added' },
+  plan: { fill: 'f-accent' },
+  head: { fill: 'f-paid' },
+  relay: { fill: 'f-same' },
+};
+
+function partOf([name, ms]: readonly [string, number]) {
+  return { size: ms, ...(FILLS[name] ?? { fill: 'f-same' }) };
+}
+
+export function TimeSection({ row }: { readonly row: RequestRow }) {
+  const steps = Object.entries(row.ms);
+  const all = tookMs(row);
+  const own = steps.filter(([name]) => OWN.includes(name));
+  const ownMs = own.reduce((sum, [, ms]) => sum + ms, 0);
+  const told = own.map(([name, ms]) => `${name} ${withTenth(ms)} ms`).join(', ');
+  return (
+    <section aria-labelledby="steps">
+      <div class="head">
+        <h2 id="steps">{WORDS.timeTitle}</h2>
+        <p>{WORDS.timeShare(milliseconds(ownMs), milliseconds(all))}</p>
+      </div>
+      <div class="steps">
+        <Strip parts={steps.map(partOf)} of={all} />
+        <svg class="zoom" preserveAspectRatio="none" viewBox="0 0 1000 20" aria-hidden="true">
+          <path d={`M0 0H${Math.max(3, (ownMs / Math.max(1, all)) * 1000)}L1000 20H0Z`} />
+        </svg>
+        <Strip parts={own.map(partOf)} of={ownMs} label={WORDS.stepsOwn(told)} />
+      </div>
+      <table>
+        <tbody>
+          {steps.map(([name, ms]) => (
+            <tr key={name}>
+              <th scope="row">
+                <Swatch {...(FILLS[name] ?? { fill: 'f-same' })} />
+                {WORDS.steps[name] ?? name}
+              </th>
+              <td class="n">{withTenth(ms)} ms</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">{WORDS.together}</th>
+            <td class="n">{withTenth(all)} ms</td>
+          </tr>
+        </tfoot>
+      </table>
+    </section>
+  );
+}

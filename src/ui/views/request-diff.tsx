@@ -1,0 +1,230 @@
+import { useState } from 'preact/hooks';
+import type { ItemNote } from '../../core/plan/item-notes.ts';
+import type { BlockLine, BlockText, TextAnswer } from '../../ports/ui-api.ts';
+import { get } from '../client/api.ts';
+import { hrefOf } from '../client/router.ts';
+import { useLoad } from '../client/use-load.ts';
+import { day, whole } from '../format.ts';
+import { LongText } from '../parts/long-text.tsx';
+import { Shown } from '../parts/states.tsx';
+import { TEXTS } from '../texts.ts';
+
+/** The two columns: an item of the request beside what went out for it. */
+
+const { request: WORDS } = TEXTS;
+
+export interface NumberedNote extends ItemNote {
+  /** `8`, `9–10`; '' for what is no item. */
+  readonly number: string;
+}
+
+export function numbered(notes: readonly ItemNote[]): readonly NumberedNote[] {
+  let next = 1;
+  return notes.map((note) => {
+    if (note.edit === 'block') return { ...note, number: String(Math.max(1, next - 1)) };
+    const from = next;
+    next += note.count;
+    const to = next - 1;
+    if (note.count === 0) return { ...note, number: '' };
+    return { ...note, number: from === to ? String(from) : `${from}–${to}` };
+  });
+}
+
+export function Diff(props: {
+  readonly notes: readonly ItemNote[];
+  readonly blocks: readonly BlockText[];
+  readonly came: number;
+  readonly went: number;
+}) {
+  return (
+    <div class="diff">
+      <div class="pair sides">
+        <h3>
+          {WORDS.clientSent} <span class="label">{WORDS.tokens(props.came)}</span>
+        </h3>
+        <h3>
+          {WORDS.wentOutLong} <span class="label">{WORDS.tokens(props.went)}</span>
+        </h3>
+      </div>
+      {numbered(props.notes).map((note, at) => (
+        <Row key={at} note={note} blocks={props.blocks} />
+      ))}
+    </div>
+  );
+}
+
+function Row({
+  note,
+  blocks,
+}: {
+  readonly note: NumberedNote;
+  readonly blocks: readonly BlockText[];
+}) {
+  switch (note.edit) {
+    case 'same':
+      return <Same note={note} />;
+    case 'stub':
+      return <Stub note={note} />;
+    case 'left_out':
+      return <LeftOut note={note} />;
+    case 'block': {
+      const [fingerprint] = note.refs ?? [];
+      const block = blocks.find((one) => one.fingerprint === fingerprint);
+      return <Added note={note} lines={block?.lines ?? []} />;
+    }
+  }
+}
+
+function Same({ note }: { readonly note: NumberedNote }) {
+  return (
+    <details class="fold">
+      <summary>
+        <span class="nr">{note.number}</span>
+        <span class="cut">{sameText(note)}</span>
+        <span class="size">{WORDS.tokens(note.tokens)}</span>
+      </summary>
+      <div class="pair">
+        <p class="small quiet">
+          {WORDS.noBodies} <code>{WORDS.keepSetting}</code>.
+        </p>
+        <p class="small quiet echo">{WORDS.asItCame}</p>
+      </div>
+    </details>
+  );
+}
+
+function sameText({ count, kind, number }: NumberedNote): string {
+  if (count === 0) return WORDS.head;
+  if (count === 1 && kind !== undefined) return WORDS.kinds[kind];
+  return number.startsWith('1–') ? WORDS.headAnd(count) : WORDS.items(count);
+}
+
+function Stub({ note }: { readonly note: NumberedNote }) {
+  const [isOpen, setOpen] = useState(false);
+  const { number, count, tool, refs = [] } = note;
+  const [ref = ''] = refs;
+  return (
+    <article class="pair item gone" aria-label={WORDS.leftOutLabel(number)}>
+      <div class="sent">
+        <p class="what">
+          <span class="nr">{number}</span>
+          <span>
+            {count > 1 ? (
+              WORDS.olderOutputs(count)
+            ) : (
+              <>
+                {WORDS.outputOf} <b>{tool ?? WORDS.someTool}</b>
+              </>
+            )}
+          </span>
+          <span class="size">{whole(note.tokens)}</span>
+        </p>
+        {count === 1 && (
+          <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+            <summary class="turn">{WORDS.showText}</summary>
+            {isOpen && <Text refOf={ref} />}
+          </details>
+        )}
+      </div>
+      <div class="left">
+        <p class="what">
+          <span class="nr">{number}</span>
+          <span>{count > 1 ? WORDS.stubs(count) : WORDS.stub}</span>
+          <span class="size">{whole(note.after ?? 0)}</span>
+        </p>
+        {count === 1 && <StubText refOf={ref} tool={tool} />}
+      </div>
+    </article>
+  );
+}
+
+function LeftOut({ note }: { readonly note: NumberedNote }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <article class="pair item gone" aria-label={WORDS.leftOutLabel(note.number)}>
+      <div class="sent">
+        <p class="what">
+          <span class="nr">{note.number}</span>
+          <span>{WORDS.exchange(note.count)}</span>
+          <span class="size">{whole(note.tokens)}</span>
+        </p>
+        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+          <summary class="turn">{WORDS.showText}</summary>
+          {isOpen && (note.refs ?? []).map((ref) => <Text key={ref} refOf={ref} />)}
+        </details>
+      </div>
+      <div class="left nothing">
+        <p class="small quiet">{WORDS.nothingStands}</p>
+      </div>
+    </article>
+  );
+}
+
+export function Text({ refOf: ref }: { readonly refOf: string }) {
+  const loaded = useLoad(ref, () => get<TextAnswer>('text', { ref }));
+  return (
+    <Shown of={loaded}>
+      {({ text, isCut }) => (
+        <>
+          <LongText text={text} />
+          {isCut && (
+            <p class="quiet">
+              {WORDS.cut} {ref}
+            </p>
+          )}
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function StubText(props: { readonly refOf: string; readonly tool: string | undefined }) {
+  const { refOf: ref, tool } = props;
+  const loaded = useLoad(`${ref} ${tool}`, () => get<TextAnswer>('text', { ref, tool }));
+  return <Shown of={loaded}>{({ stub }) => <pre dir="auto">{stub ?? ref}</pre>}</Shown>;
+}
+
+function Added(props: { readonly note: NumberedNote; readonly lines: readonly BlockLine[] }) {
+  const { note, lines } = props;
+  return (
+    <article class="pair item" id="added" aria-label={WORDS.addedLabel}>
+      <div class="nothing" aria-hidden="true" />
+      <div class="left block">
+        <p class="what">
+          <span class="nr">{note.number}</span>
+          <b>{WORDS.blockTitle}</b>
+          <span class="size good">+{whole(note.after ?? 0)}</span>
+        </p>
+        {lines.length === 0 && <p class="small quiet">{WORDS.blockGone}</p>}
+        <ul class="lines">
+          {lines.map((line, at) => (
+            <Line key={at} line={line} />
+          ))}
+        </ul>
+      </div>
+    </article>
+  );
+}
+
+function Line({ line: { text, memory } }: { readonly line: BlockLine }) {
+  if (memory === undefined) {
+    return (
+      <li class="fence" dir="auto">
+        {text}
+      </li>
+    );
+  }
+  const { ref, at, client, conversation, space } = memory;
+  return (
+    <li class="memory" dir="auto">
+      {text}
+      <span class="from">
+        <a href={hrefOf('memory', { space, ref })} aria-label={WORDS.ofMemory(ref)}>
+          {ref}
+        </a>{' '}
+        · {WORDS.from(day(at), client, space)} ·{' '}
+        <a href={hrefOf('memory', { space, session: conversation })}>{WORDS.session}</a>
+      </span>
+    </li>
+  );
+}

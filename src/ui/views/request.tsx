@@ -1,0 +1,283 @@
+import type { ItemNote } from '../../core/plan/item-notes.ts';
+import type { RequestRow } from '../../ports/request-log.ts';
+import type { KeptTexts, RequestAnswer } from '../../ports/ui-api.ts';
+import { findStates } from '../../core/plan/states.ts';
+import { Strip, Swatch } from '../charts/strip.tsx';
+import { get } from '../client/api.ts';
+import { hrefOf, route } from '../client/router.ts';
+import { useLoad } from '../client/use-load.ts';
+import { clockSeconds, longDay, milliseconds, percent, short, whole } from '../format.ts';
+import { LongText } from '../parts/long-text.tsx';
+import { Shown } from '../parts/states.tsx';
+import { Why } from '../parts/why.tsx';
+import { TEXTS } from '../texts.ts';
+import { cacheShare, tookMs } from './activity.ts';
+import { Difference } from './conversation.tsx';
+import { PriceSection, TimeSection } from './request-costs.tsx';
+import { Diff } from './request-diff.tsx';
+
+/** One request: what the client sent beside what went out, and what it cost. */
+
+const { request: WORDS } = TEXTS;
+
+export function RequestView() {
+  const id = route.value.query.get('id') ?? '';
+  const loaded = useLoad(id, () => get<RequestAnswer>('request', { id }));
+  return <Shown of={loaded}>{(answer) => <One {...answer} />}</Shown>;
+}
+
+function One({ row, place, blocks, kept }: RequestAnswer) {
+  const notes = row.items ?? [unchanged(row)];
+  return (
+    <>
+      <Path row={row} place={place} />
+      <h1>{headline(row)}</h1>
+      <p class="lead">
+        {WORDS.request} <code>{row.id}</code>, {WORDS.when(longDay(row.at), clockSeconds(row.at))}.{' '}
+        {WORDS.answered(meaningOf(row.end), row.status)}
+      </p>
+      <Figures row={row} />
+      <About row={row} />
+      <section aria-labelledby="both">
+        <div class="head">
+          <h2 id="both">{WORDS.both}</h2>
+          <Key notes={notes} />
+        </div>
+        <RequestMap notes={notes} row={row} />
+        <Diff
+          notes={notes}
+          blocks={blocks}
+          came={row.originalInputTokens}
+          went={row.forwardedInputTokens}
+        />
+      </section>
+      {kept !== null && <Whole kept={kept} />}
+      <div class="columns">
+        <PriceSection row={row} />
+        <TimeSection row={row} />
+      </div>
+    </>
+  );
+}
+
+/** A request that went out as it came has no notes. */
+function unchanged({ originalInputTokens }: RequestRow): ItemNote {
+  return { edit: 'same', count: 0, tokens: originalInputTokens };
+}
+
+function Path({ row, place }: Pick<RequestAnswer, 'row' | 'place'>) {
+  return (
+    <nav aria-label={TEXTS.frame.path}>
+      <ol class="path">
+        <li>
+          <a href={hrefOf('now')}>{TEXTS.views.now}</a>
+        </li>
+        {row.space !== '' && (
+          <li>
+            <a href={hrefOf('memory', { space: row.space })}>{row.space}</a>
+          </li>
+        )}
+        {row.conversation !== '' && (
+          <li>
+            <a href={hrefOf('requests', { conversation: row.conversation })}>
+              {WORDS.conversation(row.conversation)}
+            </a>
+          </li>
+        )}
+        <li>{place === null ? WORDS.request : WORDS.ofConversation(place.number, place.of)}</li>
+      </ol>
+    </nav>
+  );
+}
+
+function headline(row: RequestRow): string {
+  const parts: string[] = [];
+  if (row.recalledTokens > 0) parts.push(WORDS.added(row.recall?.refs.length ?? 0));
+  if (row.elidedItems > 0 && row.items !== undefined) parts.push(WORDS.leftOut(row.elidedItems));
+  if (parts.length === 0) parts.push(WORDS.unchanged);
+  const { price } = row;
+  if (price !== undefined && price.direct > 0) {
+    const share = (price.direct - price.paid) / price.direct;
+    const rounded = Math.round(share * 100);
+    if (rounded === 0) parts.push(WORDS.same);
+    else parts.push(rounded > 0 ? WORDS.cheaper(share) : WORDS.dearer(-share));
+  }
+  return WORDS.sentence(parts);
+}
+
+function meaningOf(end: string): string {
+  return findStates(end).find(({ name }) => name === end)?.meaning ?? end;
+}
+
+function Figures({ row }: { readonly row: RequestRow }) {
+  const { usage, price, originalInputTokens: came, forwardedInputTokens: went } = row;
+  const first = tookMs(row) - (row.ms['relay'] ?? 0);
+  return (
+    <dl class="figures">
+      <div>
+        <dt>{WORDS.tokensIn}</dt>
+        <dd class="figure">{came === went ? whole(came) : `${whole(came)} → ${whole(went)}`}</dd>
+        <dd>
+          {came === went ? WORDS.asItCame : WORDS.changedBy(row.elidedTokens, row.recalledTokens)}
+        </dd>
+      </div>
+      <div>
+        <dt>{WORDS.tokensOut}</dt>
+        <dd class="figure">{usage === undefined ? '–' : whole(usage.output)}</dd>
+        <dd>{WORDS.timing(milliseconds(first), milliseconds(tookMs(row)))}</dd>
+      </div>
+      <div>
+        <dt>{WORDS.cache}</dt>
+        <dd class="figure">
+          {percent(cacheShare([row]))} <small>{WORDS.cacheRead}</small>
+        </dd>
+        <dd>
+          {usage === undefined
+            ? WORDS.notCounted
+            : WORDS.cacheParts(usage.cacheRead, usage.cacheWrite, usage.input)}
+        </dd>
+      </div>
+      <div>
+        <dt>{WORDS.price}</dt>
+        <dd class="figure">
+          {price === undefined ? '–' : whole(price.paid)}{' '}
+          {price !== undefined && <small>{WORDS.directAbout(price.direct)}</small>}
+        </dd>
+        <dd>{price === undefined ? WORDS.notCounted : <Difference {...price} />}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function About({ row }: { readonly row: RequestRow }) {
+  const { memoryState, continuityState } = row;
+  const isRecalled = memoryState === 'recalled';
+  const isDegraded = memoryState.startsWith('degraded');
+  const shortened = WORDS.shorteningStates[continuityState] ?? WORDS.bypassed;
+  const kind = isRecalled ? 'state added' : isDegraded ? 'state warn' : 'state';
+  return (
+    <div class="about">
+      <dl class="facts">
+        <dt>{WORDS.client}</dt>
+        <dd>
+          {row.client}, {row.kind}
+        </dd>
+        <dt>{WORDS.model}</dt>
+        <dd>{row.model || WORDS.noModel}</dd>
+        <dt>{WORDS.project}</dt>
+        <dd>
+          {row.space === '' ? (
+            TEXTS.states.none
+          ) : (
+            <a href={hrefOf('memory', { space: row.space })}>{row.space}</a>
+          )}
+        </dd>
+      </dl>
+      <dl class="facts">
+        <dt>{WORDS.memory}</dt>
+        <dd>
+          <span class={kind}>
+            {isDegraded ? WORDS.degraded : (WORDS.memoryStates[memoryState] ?? memoryState)}
+          </span>{' '}
+          {row.memoryMode !== '' && WORDS.mode(row.memoryMode)}
+          <Why state={memoryState} />
+        </dd>
+      </dl>
+      <dl class="facts">
+        <dt>{WORDS.shortening}</dt>
+        <dd>
+          <span class="state">{shortened}</span> {WORDS.mode(row.compressionMode)}
+          {row.rereads !== undefined && row.rereads.outputs + row.rereads.files > 0 && (
+            <p class="small quiet">{WORDS.reread(row.rereads.outputs, row.rereads.files)}</p>
+          )}
+          <Why state={continuityState} />
+        </dd>
+      </dl>
+    </div>
+  );
+}
+
+function Key({ notes }: { readonly notes: readonly ItemNote[] }) {
+  const sum = (edit: ItemNote['edit'], size: (note: ItemNote) => number): number =>
+    notes.filter((note) => note.edit === edit).reduce((total, note) => total + size(note), 0);
+  const out = sum('stub', ({ tokens }) => tokens) + sum('left_out', ({ tokens }) => tokens);
+  const added = sum('block', ({ after = 0 }) => after);
+  return (
+    <ul class="key">
+      <li>
+        <Swatch fill="f-same" />
+        {WORDS.keySame(sum('same', ({ tokens }) => tokens))}
+      </li>
+      {out > 0 && (
+        <li>
+          <Swatch fill="f-gone" />
+          {WORDS.keyOut(
+            out,
+            sum('stub', ({ after = 0 }) => after),
+          )}
+        </li>
+      )}
+      {added > 0 && (
+        <li>
+          <Swatch fill="f-added" />
+          {WORDS.keyAdded(added)}
+        </li>
+      )}
+    </ul>
+  );
+}
+
+const FILLS = { same: 'f-same', stub: 'f-gone', left_out: 'f-gone', block: 'f-added' } as const;
+
+function RequestMap(props: { readonly notes: readonly ItemNote[]; readonly row: RequestRow }) {
+  const { notes, row } = props;
+  const came = notes.map(({ tokens, edit }) => ({ size: tokens, fill: FILLS[edit] }));
+  const went = notes.map(({ tokens, after, edit }) => ({
+    size: after ?? tokens,
+    fill: FILLS[edit],
+  }));
+  const of = Math.max(sizeOf(came), sizeOf(went));
+  return (
+    <div class="map">
+      <span>{WORDS.clientSent}</span>
+      <Strip parts={came} of={of} label={WORDS.mapSent} />
+      <span class="n">{short(row.originalInputTokens)}</span>
+      <span>{WORDS.wentOut}</span>
+      <Strip parts={went} of={of} label={WORDS.mapWent} />
+      <span class="n">{short(row.forwardedInputTokens)}</span>
+    </div>
+  );
+}
+
+function sizeOf(parts: readonly { readonly size: number }[]): number {
+  return parts.reduce((sum, { size }) => sum + size, 0);
+}
+
+function Whole({ kept: { sent, went } }: { readonly kept: KeptTexts }) {
+  return (
+    <section aria-labelledby="whole">
+      <div class="head">
+        <h2 id="whole">{WORDS.wholeTitle}</h2>
+        <p>{WORDS.wholeNote}</p>
+      </div>
+      <div class="columns whole">
+        <div>
+          <h3>{WORDS.clientSent}</h3>
+          <LongText text={readable(sent)} />
+        </div>
+        <div>
+          <h3>{WORDS.wentOut}</h3>
+          <LongText text={readable(went)} />
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function readable(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 1);
+  } catch {
+    return text;
+  }
+}
