@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { LOCAL_TOKEN, validConfig } from './config.ts';
 import { homeWith } from './home.ts';
@@ -13,6 +14,8 @@ export interface PageStage {
   readonly provider: ScriptedProvider;
   /** One prompt of a session, as Claude Code sends it. Resolves to the state headers. */
   say(asked: AgentPrompt): Promise<Headers>;
+  /** Asks in new sessions until memory says something: what was said a moment ago is still on its way. */
+  sayRecalled(prompt: string): Promise<{ readonly session: string; readonly headers: Headers }>;
 }
 
 export interface AgentPrompt {
@@ -45,7 +48,13 @@ export async function startPageStage(
       },
     ],
     ...change,
-    proxy: { port, recallQuietPercent: 0, ...(change['proxy'] as object | undefined) },
+    // A machine that is busy with other tests is no failure.
+    proxy: {
+      port,
+      recallQuietPercent: 0,
+      recallMs: 5000,
+      ...(change['proxy'] as object | undefined),
+    },
   };
   const home = homeWith(config);
   const proxy = await startServerProcess(['start', '--json'], { HOME: home });
@@ -64,7 +73,16 @@ export async function startPageStage(
     await answer.text();
     return answer.headers;
   };
-  return { home, proxy, provider, say };
+  const sayRecalled: PageStage['sayRecalled'] = async (prompt) => {
+    for (let time = 0; time < 50; time += 1) {
+      const session = `asks-${time}`;
+      const headers = await say({ session, prompt });
+      if (headers.get('x-svc-memory-state') === 'recalled') return { session, headers };
+      await sleep(200);
+    }
+    throw new Error('The memory never said anything.');
+  };
+  return { home, proxy, provider, say, sayRecalled };
 }
 
 function bodyOf({ prompt, rounds = [], earlier = [] }: AgentPrompt): object {

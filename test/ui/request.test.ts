@@ -23,9 +23,9 @@ function rounds(count: number): readonly Round[] {
 async function changedRequest(stage: PageStage): Promise<string> {
   await stage.say({ session: 'earlier', prompt: FACT });
   const prompt = 'Where do the tide checks of the harbour planner go?';
+  const { session } = await stage.sayRecalled(prompt);
   const state = async (asked: number): Promise<Headers> =>
-    stage.say({ session: 'now', prompt, rounds: rounds(asked) });
-  await stage.say({ session: 'now', prompt });
+    stage.say({ session, prompt, rounds: rounds(asked) });
   let headers = await state(10);
   await expect
     .poll(
@@ -91,7 +91,7 @@ describe.skipIf(missing !== undefined)('one request', () => {
     const stage = await startPageStage({ proxy: { keepRequests: 2 } });
     await stage.say({ session: 'earlier', prompt: FACT });
     const prompt = 'Where do the tide checks of the harbour planner go?';
-    const headers = await stage.say({ session: 'now', prompt });
+    const { headers } = await stage.sayRecalled(prompt);
     const { page } = await openUi(browser, { home: stage.home });
     await page.goto(`${page.url()}#/request?id=${headers.get('x-svc-request-id')}`);
     await page.locator('.whole').waitFor();
