@@ -19,6 +19,8 @@ import { outputFolder } from '../adapters/files/output-files.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
+import type { BodyDecoder } from '../ports/body-decoder.ts';
+import type { Handler } from '../proxy/client-request.ts';
 import { createHandler } from '../proxy/handle.ts';
 import { findUpstream } from '../proxy/forward.ts';
 import { InFlight } from '../proxy/in-flight.ts';
@@ -114,20 +116,15 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     memory: remembering.memory,
     live: () => runtime.live,
   });
-  const server = createLocalServer({
-    settings: settings.proxy,
-    tokenDigests: () => runtime.tokenDigests,
-    pathTokenDigests: () => runtime.pathTokenDigests,
-    loginOf: (route) => runtime.loginOf(route),
+  const server = listenerOn({
+    settings,
+    runtime,
     decode: decoder.decode,
     handler,
-    clock: systemClock,
-    newId: newRequestId,
-    inFlight: () => inFlight.rows(),
-    modeLimits: () => ({ ...runtime.live.proxy, supports: remembering.memory.supports }),
-    report: reportTo(terminal),
-    ui: () => (runtime.hasUi ? ui.open() : undefined),
-    version: VERSION,
+    inFlight,
+    ui,
+    remembering,
+    terminal,
   });
   const address = await server.listen();
   // A request that comes at once goes first: it opens the one connection that it needs.
@@ -148,6 +145,37 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       await opened.close();
     },
   };
+}
+
+interface ListenerParts {
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly decode: BodyDecoder;
+  readonly handler: Handler;
+  readonly inFlight: InFlight;
+  readonly ui: ReturnType<typeof lazyUi>;
+  readonly remembering: ComposedMemory;
+  readonly terminal: Terminal;
+}
+
+/** Each setting that may change while it runs is asked for at every request. */
+function listenerOn(parts: ListenerParts): LocalServer {
+  const { settings, runtime, decode, handler, inFlight, ui, remembering, terminal } = parts;
+  return createLocalServer({
+    settings: settings.proxy,
+    tokenDigests: () => runtime.tokenDigests,
+    pathTokenDigests: () => runtime.pathTokenDigests,
+    loginOf: (route) => runtime.loginOf(route),
+    decode,
+    handler,
+    clock: systemClock,
+    newId: newRequestId,
+    inFlight: () => inFlight.rows(),
+    modeLimits: () => ({ ...runtime.live.proxy, supports: remembering.memory.supports }),
+    report: reportTo(terminal),
+    ui: () => (runtime.hasUi ? ui.open() : undefined),
+    version: VERSION,
+  });
 }
 
 /** Work that makes the first request as quick as later ones. */
