@@ -5,7 +5,7 @@ import { Empty } from '../parts/states.tsx';
 import { TEXTS } from '../texts.ts';
 import { tookMs } from './activity.ts';
 
-/** What a request cost in tokens and in time. */
+/** The cost of a request, in tokens and in time. */
 
 const { request: WORDS } = TEXTS;
 

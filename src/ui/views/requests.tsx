@@ -54,9 +54,9 @@ export function RequestsView() {
   );
 }
 
-/** `from` and `to` are days, and both are meant. */
+/** `first` and `last` are days, and both are meant. */
 function daysOf(query: URLSearchParams): { readonly since?: number; readonly until?: number } {
-  const [from, to] = [query.get('from'), query.get('to')];
+  const [from, to] = [query.get('first'), query.get('last')];
   if (from === null) return {};
   const end = new Date(atOfDay(to ?? from));
   end.setDate(end.getDate() + 1);
@@ -64,7 +64,7 @@ function daysOf(query: URLSearchParams): { readonly since?: number; readonly unt
 }
 
 function scopeText(query: URLSearchParams): string {
-  const from = query.get('from');
+  const from = query.get('first');
   const parts = NAMES.flatMap((name) => {
     const value = query.get(name);
     return value === null ? [] : [WORDS.of[name](value)];
