@@ -316,7 +316,7 @@ describe('limits', () => {
     });
   });
 
-  test('text beyond its limit makes the answer incomplete; usage is still read', () => {
+  test('text beyond its limit is not read, but the answer is whole, and its usage is read', () => {
     const reader = new AnswerReader('anthropic_messages', {
       contentType: 'text/event-stream',
       textCharsMax: 5,
@@ -328,8 +328,8 @@ describe('limits', () => {
       ),
     );
     expect(reader.finish()).toMatchObject({
-      text: '1234',
-      isComplete: false,
+      text: '12345',
+      isComplete: true,
       usage: { output: 3 },
     });
   });

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
 import { answerTo } from '../support/dialect-wire.ts';
 import { startRecordingProvider, startStory } from '../support/story.ts';
+import { FILES_MAX } from '../../src/ports/provenance.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** Sessions of an agent in a real folder, over the whole proxy. */
@@ -20,8 +22,9 @@ async function stage() {
   const write = (path: string, text: string): void => writeFileSync(join(root, path), text);
   write('src/pool.ts', 'export const port = 6543;\n');
   const provider = await startRecordingProvider();
+  let answer = ANSWER;
   provider.reply = (request) =>
-    answerTo(request, { text: request.body.includes('tool_result') ? ANSWER : 'I do not know.' });
+    answerTo(request, { text: request.body.includes('tool_result') ? answer : 'I do not know.' });
   const folder = join(base, 'data');
   const start = () =>
     startStory({
@@ -47,6 +50,21 @@ async function stage() {
   return {
     base,
     root,
+    setAnswer: (text: string) => {
+      answer = text;
+    },
+    /** As another process sees it. */
+    kept: async () => {
+      const store = openEmbeddedStore({ folder, report: () => undefined });
+      try {
+        return {
+          provenance: await store.provenance.list({ limit: 100 }),
+          records: await store.memory.list({ limit: 100 }, AbortSignal.timeout(30_000)),
+        };
+      } finally {
+        await store.close();
+      }
+    },
     write,
     prompt,
     restart: async () => {
@@ -54,9 +72,12 @@ async function stage() {
       story = await start();
     },
     /** A session that edits a file and concludes something about it. */
-    learn: (args: object = { file_path: join(root, 'src/pool.ts') }, tool = 'Edit') =>
+    learn: (
+      args: object = { file_path: join(root, 'src/pool.ts') },
+      { tool = 'Edit', order = 'the walrus pooler refuses connections, find out why' } = {},
+    ) =>
       prompt('one', [
-        { role: 'user', content: 'the walrus pooler refuses connections, find out why' },
+        { role: 'user', content: order },
         { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: tool, input: args }] },
         {
           role: 'user',
@@ -157,4 +178,75 @@ test('names outside the folder, with control characters, or of no file leave not
   const asked = await ask();
   expect(asked).toContain('walrus pooler listens on port 6543');
   expect(asked).not.toContain(MARK);
+});
+
+test('a patch of 10,000 files is bounded, and its first files are compared', async () => {
+  const { learn, ask, write, kept } = await stage();
+  for (let at = 0; at < 50; at += 1) write(`src/${at}.ts`, 'x');
+  const lines = Array.from({ length: 10_000 }, (_, at) => `*** Update File: src/${at}.ts`);
+  const input = ['*** Begin Patch', ...lines, '*** End Patch'].join('\n');
+  await learn({ input }, { tool: 'apply_patch' });
+  const { provenance } = await kept();
+  expect(provenance.map(({ files }) => files.length)).toEqual([FILES_MAX]);
+  write('src/0.ts', 'other');
+  expect(await ask()).toContain(MARK);
+});
+
+test('a file of 2 GB is compared without being read whole', async () => {
+  const { learn, ask, root, kept } = await stage();
+  truncateSync(join(root, 'src/pool.ts'), 2 ** 31);
+  await learn();
+  expect((await kept()).provenance[0]?.files[0]).toMatchObject({ size: 2 ** 31 });
+  expect(await ask('a')).not.toContain(MARK);
+  truncateSync(join(root, 'src/pool.ts'), 2 ** 31 + 4096);
+  expect(await ask('b')).toContain(MARK);
+});
+
+test('an answer of one line of 1 MB is kept in part, with its files', async () => {
+  const { learn, ask, write, setAnswer, kept } = await stage();
+  setAnswer(`${ANSWER} ${'walrus pooler '.repeat(75_000)}`);
+  await learn();
+  const { records, provenance } = await kept();
+  expect(records.map(({ role }) => role).toSorted()).toEqual(['assistant', 'user']);
+  expect(provenance).toHaveLength(1);
+  write('src/pool.ts', 'other');
+  const asked = await ask();
+  expect(asked).toContain(MARK);
+  expect(asked.length).toBeLessThan(5_000);
+});
+
+test('an exchange without a conclusion keeps nothing beside nothing, and one with only an order its answer', async () => {
+  const { learn, setAnswer, kept } = await stage();
+  setAnswer('Done.');
+  await learn(undefined, { order: 'go on' });
+  expect(await kept()).toEqual({ provenance: [], records: [] });
+  setAnswer(ANSWER);
+  await learn(undefined, { order: 'commit' });
+  const { records, provenance } = await kept();
+  expect(records.map(({ text }) => text)).toEqual([ANSWER]);
+  expect(provenance.map(({ record }) => record.text)).toEqual([ANSWER]);
+});
+
+test('a repository without a commit and a detached head give what they have', async () => {
+  const { learn, root, kept, restart } = await stage();
+  const git = (...words: readonly string[]): string =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...words], {
+      cwd: root,
+      encoding: 'utf8',
+    }).trim();
+  git('init', '-q', '-b', 'begin');
+  await learn(undefined, { order: 'why does the walrus pooler refuse the first time?' });
+  git('add', '.');
+  git('commit', '-q', '-m', 'first');
+  git('checkout', '-q', '--detach');
+  const commit = git('rev-parse', 'HEAD');
+  await restart();
+  await learn(undefined, { order: 'why does the walrus pooler refuse the second time?' });
+  const { records, provenance } = await kept();
+  const branches = records
+    .filter(({ role }) => role === 'user')
+    .map(({ branch }) => branch)
+    .toReversed();
+  expect(branches).toEqual(['begin', undefined]);
+  expect(provenance.map((one) => one.commit)).toEqual([commit]);
 });

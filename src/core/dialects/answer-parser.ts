@@ -13,7 +13,7 @@ export interface AnswerParser {
   answer(): Answer;
 }
 
-/** Visible text, collected in paragraphs and bounded. */
+/** Visible text, collected in paragraphs. Only its beginning is kept when it outgrows the limit. */
 export class VisibleText {
   readonly #charsMax: number;
   #chars = 0;
@@ -25,18 +25,14 @@ export class VisibleText {
     this.#charsMax = charsMax;
   }
 
-  /** The text outgrew its limit; what came later is not in it. */
-  get isOver(): boolean {
-    return this.#chars > this.#charsMax;
-  }
-
   get isEmpty(): boolean {
     return this.#chars === 0;
   }
 
   append(text: string): void {
+    const room = this.#charsMax - this.#chars;
     this.#chars += text.length;
-    if (!this.isOver) this.#pending.push(text);
+    if (room > 0) this.#pending.push(text.slice(0, room));
   }
 
   /** Starts a new paragraph for the next text, and returns its number. */

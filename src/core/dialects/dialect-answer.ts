@@ -48,7 +48,7 @@ export abstract class DialectAnswer implements AnswerParser {
     return {
       text: this.text.toString(),
       callsTools: this.isCalling(),
-      isComplete: this.isComplete && !this.text.isOver,
+      isComplete: this.isComplete,
       isFailed: this.isFailed,
       isCutShort: this.isCutShort,
       ...(this.usage !== undefined && { usage: this.usage }),
