@@ -5,8 +5,8 @@ import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { AnswerWatcher } from './relay.ts';
 
-// The longest model outputs today are 128,000 tokens, about 512 kB. Of a longer one the beginning is
-// read; a memory holds less than that.
+// The longest model outputs today are 128,000 tokens, about 512 kB. svc reads the beginning of a
+// longer one; a memory holds less than that.
 const TEXT_CHARS_MAX = 1_048_576;
 
 /**
