@@ -75,6 +75,32 @@ test.each([ORIGIN, ''])(
   },
 );
 
+test('what was stored under the path of a subfolder is found before a client works there again', async () => {
+  const { base, look } = stage();
+  const root = newRepository(join(base, 'shop'), ORIGIN);
+  const below = ['packages', 'packages/api', 'packages/api/src'].map((path) => join(root, path));
+  for (const path of ['packages/api/src/a/b', 'node_modules/left', '.cache/x', 'vendor/other/in']) {
+    mkdirSync(join(root, path), { recursive: true });
+  }
+  newRepository(join(root, 'vendor/other'));
+  symlinkSync(base, join(root, 'outside'));
+  const { space, olderSpaces } = await look(root);
+  expect(olderSpaces.toSorted()).toEqual(
+    [root, ...below, join(root, 'vendor')].map((path) => folderSpace(path)).toSorted(),
+  );
+  expect(olderSpaces).not.toContain(space);
+  expect((await look(join(root, 'vendor/other'))).space).not.toBe(space);
+});
+
+test('a repository with thousands of folders is looked through within bounds', async () => {
+  const { base, look } = stage();
+  const root = newRepository(join(base, 'shop'), ORIGIN);
+  for (let at = 0; at < 400; at += 1) mkdirSync(join(root, `p${at}`, 'src'), { recursive: true });
+  const { olderSpaces } = await look(root);
+  expect(olderSpaces.length).toBeGreaterThan(30);
+  expect(olderSpaces.length).toBeLessThanOrEqual(258);
+});
+
 test('a worktree that is seen first finds what was stored under the path of the repository', async () => {
   const { base, look } = stage();
   const root = newRepository(join(base, 'shop'), ORIGIN);

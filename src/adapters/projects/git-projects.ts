@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
+import { subfoldersOf } from './subfolders.ts';
 import { folderSpace } from '../../core/request/space.ts';
 import type { Project, Projects } from '../../ports/projects.ts';
 import { commitsOf, holdsAny } from './commits.ts';
@@ -123,7 +124,10 @@ export class GitProjects implements Projects {
       folders: union(before.folders, [...mainFolder(common), root, folder]),
     };
     if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
-    return projectIn(after.space, folder, { ...registry, projects: [after] });
+    const project = projectIn(after.space, folder, { ...registry, projects: [after] });
+    // Those that clients stated come first: a memory service takes a few names only.
+    const below = (await subfoldersOf(root)).map(folderSpace);
+    return { ...project, olderSpaces: [...new Set([...project.olderSpaces, ...below])] };
   }
 
   async #record(before: KnownProject, project: KnownProject): Promise<void> {
