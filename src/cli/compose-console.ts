@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { callConsole, type ConsoleEndpoint } from '../adapters/network/console-client.ts';
+import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import type { Environment } from '../core/settings/config-values.ts';
+import { withVault } from '../service/with-vault.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';
 import { asRecord, parseJson } from '../core/bytes/json-fields.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
@@ -22,7 +25,7 @@ import {
 export interface ConsolePlace {
   readonly tenant: string | undefined;
   readonly place:
-    | { readonly folder: string }
+    | { readonly folder: string; readonly environment: Environment }
     | { readonly url: string; readonly token: string | undefined };
 }
 
@@ -36,13 +39,17 @@ const PERSON: ConsoleActor = {
 };
 
 export async function openConsole({ tenant, place }: ConsolePlace): Promise<ConsoleAccess> {
-  return 'folder' in place ? openLocal(place.folder, tenant) : openRemote(place, tenant);
+  return 'folder' in place ? openLocal(place, tenant) : openRemote(place, tenant);
 }
 
-async function openLocal(folder: string, tenant: string | undefined): Promise<ConsoleAccess> {
+async function openLocal(
+  { folder, environment }: { readonly folder: string; readonly environment: Environment },
+  tenant: string | undefined,
+): Promise<ConsoleAccess> {
   const pepper = await readPepper(folder);
   const store = openStoreOfService(folder);
-  const parts = { store, pepper, clock: systemClock, randomBytes };
+  const masterKeys = serviceMasterKeys(folder, environment);
+  const parts = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
   return {
     call: async ({ method, path, query = {}, body = {} }) => {
       const request = { method, path, query: new URLSearchParams(query), tenant, body };

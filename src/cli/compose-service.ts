@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
+import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import type { Environment } from '../core/settings/config-values.ts';
+import { type VaultNeeds, withVault } from '../service/with-vault.ts';
+import { CliError } from './cli-error.ts';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
@@ -17,6 +21,7 @@ export interface StartServiceOptions {
   readonly folder: string;
   readonly pepper: Uint8Array;
   readonly tls: TlsMaterial | undefined;
+  readonly environment: Environment;
   readonly terminal: Terminal;
   readonly onCall: (row: CallRow) => void;
 }
@@ -34,8 +39,9 @@ const DRAIN_MS = 10_000;
 
 /** Throws MemoryError for a store that cannot be used, and the server's own error (EADDRINUSE). */
 export async function startService(options: StartServiceOptions): Promise<RunningService> {
-  const { settings, folder, pepper, tls, terminal, onCall } = options;
+  const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
   const { spaceBytesMax, drainMs = DRAIN_MS } = settings;
+  const masterKeys = serviceMasterKeys(folder, environment);
   const store = openServiceStore({
     folder,
     serves: true,
@@ -44,9 +50,11 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
   });
   try {
     await store.health();
+    await refuseWrongMasterKey({ store, pepper, masterKeys, clock: systemClock, randomBytes });
     const service = createMemoryService({
       store,
       pepper,
+      masterKeys,
       clock: systemClock,
       newRequestId,
       randomBytes,
@@ -79,4 +87,12 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
 /** The memory of one tenant, for a proxy that runs in the process of the service. */
 export function memoryOf(store: ServiceStore, tenant: string): Memory {
   return new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes });
+}
+
+/** With another key than before, no secret would open: a start would only hide that for a while. */
+async function refuseWrongMasterKey(needs: VaultNeeds): Promise<void> {
+  const problem = await withVault(needs).vault.problem();
+  if (problem === undefined) return;
+  const hint = 'Put the key back where "vault" in service.json says it is, and start again.';
+  throw new CliError(problem, hint);
 }

@@ -3,6 +3,7 @@ import type { AuditEvent, AuditNote } from '../core/service/audit.ts';
 import type { Rotation, StoredKey } from '../core/service/keys.ts';
 import type { Plan, PlanLimits } from '../core/service/plans.ts';
 import type { Tenant, TenantStatus } from '../core/service/tenants.ts';
+import type { SealedSecret, VaultChange, VaultStore } from './vault-store.ts';
 
 /**
  * Who may use a service: tenants, plans, keys and admins. Nothing of it changes without an audit
@@ -15,7 +16,7 @@ export interface Page {
   readonly after: string | undefined;
 }
 
-export interface ServiceControl {
+export interface ServiceControl extends VaultStore {
   listTenants(page: Page): Promise<readonly Tenant[]>;
   findTenant(tenantId: string): Promise<TenantFacts | undefined>;
   listPlans(page: Page): Promise<readonly Plan[]>;
@@ -34,6 +35,7 @@ export interface TenantControl {
   noteKeyUse(keyId: string, at: number): Promise<void>;
   /** Newest first; `after` is the number of an event. */
   listAudit(page: Page): Promise<readonly AuditEvent[]>;
+  findSecret(secretId: string): Promise<SealedSecret | undefined>;
   apply(change: TenantChange, note: AuditNote): Promise<ChangeOutcome>;
 }
 
@@ -55,7 +57,9 @@ export type ChangeOutcome =
   /** There is one of this name already. */
   | 'exists'
   /** The plan allows no more of it. */
-  | 'limit';
+  | 'limit'
+  /** Something still needs it. */
+  | 'used';
 
 export type TenantChange =
   | {
@@ -67,6 +71,7 @@ export type TenantChange =
   | { readonly what: 'key.revoke'; readonly keyId: string; readonly at: number };
 
 export type ServiceChange =
+  | VaultChange
   | { readonly what: 'tenant.add'; readonly tenant: Tenant }
   | {
       readonly what: 'tenant.set';

@@ -3,7 +3,7 @@ import { mayUse, type StoredKey } from '../core/service/keys.ts';
 import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-store.ts';
 import type { CallHead } from './gate.ts';
 import { ServiceFault } from './fault.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServingParts } from './parts.ts';
 
 /** One call that was let in, as its operation sees it. */
 export interface Call {
@@ -36,7 +36,7 @@ export type Operation = (call: Call, service: ServiceState) => Promise<Reply>;
 
 /** The state that all operations share. */
 export interface ServiceState {
-  readonly parts: ServiceParts;
+  readonly parts: ServingParts;
   readonly states: SpaceStates;
   /** Captures that run, by key and Idempotency-Key, with the hash of what they were asked. */
   readonly running: Map<string, string>;

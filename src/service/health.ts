@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { DEFAULT_TENANT } from '../core/service/tenants.ts';
 import type { Health } from '../core/memory-api/contract.ts';
 import type { HealthPath } from '../core/service/routes.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServingParts } from './parts.ts';
 
 /**
  * Says whether the process lives and can serve. Anyone may ask, so the answer holds nothing else:
@@ -15,10 +15,10 @@ const STORE_MS = 2000;
 const FRESH_MS = 1000;
 
 export class HealthCheck {
-  readonly #parts: ServiceParts;
+  readonly #parts: ServingParts;
   #checked: { readonly at: number; readonly answer: Promise<Health> } | undefined;
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: ServingParts) {
     this.#parts = parts;
   }
 
@@ -49,18 +49,34 @@ export class HealthCheck {
   }
 
   async #check(): Promise<Health> {
-    const { clock, store } = this.#parts;
-    const start = clock.monotonic();
-    const patience = AbortSignal.timeout(STORE_MS);
-    const isWell = await store
-      .of(DEFAULT_TENANT)
-      .spaceState('default', patience)
-      .then(
-        () => true,
-        () => false,
-      );
-    const status = isWell ? 'ok' : 'fail';
-    const ms = Math.round(clock.monotonic() - start);
-    return { status, checks: { store: { status, ms } } };
+    const { vault, signer } = this.#parts;
+    const [store, vaultCheck, signerCheck] = await Promise.all([
+      this.#timed(() => this.#askStore()),
+      this.#timed(() => vault.problem()),
+      this.#timed(() => signer.problem()),
+    ]);
+    const checks = { store, vault: vaultCheck, signer: signerCheck };
+    const isWell = Object.values(checks).every(({ status }) => status === 'ok');
+    return { status: isWell ? 'ok' : 'fail', checks };
   }
+
+  async #askStore(): Promise<undefined> {
+    const patience = AbortSignal.timeout(STORE_MS);
+    await this.#parts.store.of(DEFAULT_TENANT).spaceState('default', patience);
+    return undefined;
+  }
+
+  /** The problem itself is for the log of the operator, not for everybody who asks. */
+  async #timed(check: () => Promise<string | undefined>): Promise<HealthState> {
+    const { clock } = this.#parts;
+    const start = clock.monotonic();
+    const problem = await check().catch(() => 'failed');
+    const ms = Math.round(clock.monotonic() - start);
+    return { status: problem === undefined ? 'ok' : 'fail', ms };
+  }
+}
+
+interface HealthState {
+  readonly status: 'ok' | 'fail';
+  readonly ms: number;
 }

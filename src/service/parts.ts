@@ -1,12 +1,16 @@
+import type { MasterKeys } from '../ports/master-keys.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
+import type { Signer } from './signer.ts';
+import type { Vault } from './vault.ts';
 
 /** The dependencies of the service; the composition root joins them. */
 export interface ServiceParts {
   readonly store: ServiceStore;
   /** 32 random bytes that every key's hash is made with. */
   readonly pepper: Uint8Array;
+  readonly masterKeys: MasterKeys;
   readonly clock: Clock;
   /** `req_` and 24 characters. */
   readonly newRequestId: () => string;
@@ -16,6 +20,12 @@ export interface ServiceParts {
   readonly onCall: (row: CallRow) => void;
   readonly version: string;
   readonly settings: ServiceLimits;
+}
+
+/** The dependencies with what stands on them. */
+export interface ServingParts extends ServiceParts {
+  readonly vault: Vault;
+  readonly signer: Signer;
 }
 
 export interface ServiceLimits {

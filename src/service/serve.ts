@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ProxyError } from '../core/errors.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
-import { findRoute, healthPath, type ServiceRoute } from '../core/service/routes.ts';
+import { findRoute, KEYS_PATH, healthPath, type ServiceRoute } from '../core/service/routes.ts';
 import { describeFault } from '../http/faults.ts';
 import { dropBody } from '../http/connections.ts';
 import { readBody } from '../http/body.ts';
@@ -22,7 +22,8 @@ import { createPurge, deleteItem, getPurge } from './operations/purges.ts';
 import { recall } from './operations/recall.ts';
 import { getObject, retrieve } from './operations/retrieve.ts';
 import { whoami } from './operations/whoami.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceParts, ServingParts } from './parts.ts';
+import { withVault } from './with-vault.ts';
 
 /**
  * The order of one call: head → key → route → scope → rate → body → operation → answer. A caller
@@ -64,14 +65,15 @@ interface Ending {
 }
 
 export class CallServer {
-  readonly #parts: ServiceParts;
+  readonly #parts: ServingParts;
   readonly #authenticator: Authenticator;
   readonly #health: HealthCheck;
   readonly #rates: Buckets | undefined;
   readonly #state: ServiceState;
   #isStopping = false;
 
-  constructor(parts: ServiceParts) {
+  constructor(given: ServiceParts) {
+    const parts = withVault(given);
     this.#parts = parts;
     this.#authenticator = new Authenticator(parts);
     this.#health = new HealthCheck(parts);
@@ -116,12 +118,23 @@ export class CallServer {
       const bytesOut = await this.#health.answer(outgoing, health, this.#isStopping);
       return { status: outgoing.statusCode, bytesOut };
     }
+    if (head.path === KEYS_PATH && method === 'GET') {
+      story.operation = 'receiptKeys';
+      const bytesOut = answerReply(outgoing, await this.#receiptKeys(), requestId);
+      return { status: outgoing.statusCode, bytesOut };
+    }
     if (this.#isStopping) throw new ServiceFault('SHUTTING_DOWN', 'The service is stopping.');
     const reply = head.path.startsWith(CONSOLE_START)
       ? await this.#runConsole(story, head)
       : await this.#run(story, head);
     const bytesOut = reply === undefined ? 0 : answerReply(outgoing, reply, requestId);
     return { status: reply === undefined ? CLIENT_GONE : outgoing.statusCode, bytesOut };
+  }
+
+  /** Public keys: whoever holds a receipt may check it. */
+  async #receiptKeys(): Promise<Reply> {
+    const keys = await this.#parts.signer.publicKeys();
+    return { body: JSON.stringify({ keys }), headers: { 'cache-control': 'max-age=3600' } };
   }
 
   /** Undefined when the client went before its body was whole. */

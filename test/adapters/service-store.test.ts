@@ -287,6 +287,9 @@ const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
 
 const BACK_TO_VERSION_1 = `
 CREATE INDEX records_by_space_and_time ON records(space, at);
+DROP TABLE signing_keys;
+DROP TABLE secrets;
+DROP TABLE master_keys;
 DROP TABLE audit;
 DROP TABLE admins;
 DROP TABLE tenants;

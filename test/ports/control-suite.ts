@@ -151,6 +151,46 @@ export function controlSuite(open: () => ServiceStore): void {
       expect(await whole.findAdmin('x', patience())).toMatchObject({ usedAt: 5, revokedAt: 7 });
     });
 
+    test('a sealed secret is found in its own tenant, and its master key stays while it is under it', async () => {
+      const note = noteOfTest('vault.kek_added');
+      const bytes = new Uint8Array([1, 2]);
+      const canary = { kek: 'mk_1', wrapped: bytes, ciphertext: bytes };
+      const master = (id: string) => whole.apply({ what: 'master.add', id, canary, at: 1 }, note);
+      const retire = (id: string) => whole.apply({ what: 'master.retire', id, at: 9 }, note);
+      expect([await master('mk_1'), await master('mk_1')]).toEqual(['done', 'exists']);
+      const place = { tenant: 'service', secretId: 'kid', owner: 'kid', purpose: 'signing' };
+      const secret = { ...place, ...canary, version: 1, fingerprint: 'fp_1', savedAt: 2 };
+      const signing = { what: 'signing.add', kid: 'kid', x: 'x', secret, at: 3 } as const;
+      expect(await whole.apply(signing, note)).toBe('done');
+      expect(await whole.of('service').findSecret('kid')).toMatchObject({
+        owner: 'kid',
+        kek: 'mk_1',
+      });
+      expect(await whole.of('default').findSecret('kid')).toBe(undefined);
+      await master('mk_2');
+      expect([await retire('mk_1'), await retire('mk_2')]).toEqual(['used', 'used']);
+      const row = { tenant: 'service', secretId: 'kid', version: 1, wrapped: bytes };
+      const rewrap = (kekBefore: string, kek: string) =>
+        whole.apply({ what: 'secrets.rewrap', rows: [{ ...row, kekBefore, kek }] }, note);
+      // A row that another rotation has moved already is left as it is.
+      await rewrap('mk_9', 'mk_9');
+      expect(await whole.listSecrets({ limit: 9, notUnder: 'mk_2' })).toHaveLength(1);
+      await rewrap('mk_1', 'mk_2');
+      expect(await whole.listSecrets({ limit: 9, notUnder: 'mk_2' })).toEqual([]);
+      expect(await whole.listSecrets({ limit: 9, after: row })).toEqual([]);
+      expect(await retire('mk_1')).toBe('done');
+      expect(await whole.listMasterKeys()).toMatchObject([
+        { id: 'mk_1', state: 'retired', secrets: 0, retiredAt: 9 },
+        { id: 'mk_2', state: 'active', secrets: 1 },
+      ]);
+      const other = { ...signing, kid: 'kid2', secret: { ...secret, secretId: 'kid2' }, at: 5 };
+      await whole.apply(other, note);
+      expect(await whole.listSigningKeys()).toEqual([
+        { kid: 'kid2', x: 'x', createdAt: 5 },
+        { kid: 'kid', x: 'x', createdAt: 3, retiredAt: 5 },
+      ]);
+    });
+
     test('each change leaves one event in the chain of its tenant, and no change leaves none', async () => {
       await addTenant(whole, 'acme');
       const store = whole.of('acme');

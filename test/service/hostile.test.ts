@@ -274,6 +274,7 @@ test('plain HTTP beyond loopback is for a declared proxy only', async () => {
   const options = {
     store: service.store,
     pepper: service.pepper,
+    masterKeys: { find: async () => undefined },
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     newRequestId: () => 'req_0',
     randomBytes: () => new Uint8Array(32),

@@ -13,6 +13,7 @@ import {
   type ServiceAnswer,
   startMemoryService,
   type TestService,
+  type TestServiceOptions,
 } from './memory-service.ts';
 import { noteOfTest } from './service-control.ts';
 
@@ -39,9 +40,9 @@ export interface OpenedConsole {
   readonly tokenOf: (role: AdminRole, tenant?: string) => Promise<string>;
 }
 
-export async function openConsole(): Promise<OpenedConsole> {
+export async function openConsole(given: TestServiceOptions = {}): Promise<OpenedConsole> {
   const clock = manualClock();
-  const service = await startMemoryService({ clock });
+  const service = await startMemoryService({ clock, ...given });
   const tokenOf = async (role: AdminRole, tenant = 'default'): Promise<string> => {
     const token = formatServiceKey(
       randomBytes(PUBLIC_BYTES),

@@ -46,7 +46,9 @@ export function contractProblem({
   json,
 }: Told): string | undefined {
   const bare = path.split('?')[0] ?? '';
-  const document: ContractName = bare.startsWith('/v1/svc/console/') ? 'console' : 'api';
+  const document: ContractName = /^\/(?:v1\/svc\/console|\.well-known)\//.test(bare)
+    ? 'console'
+    : 'api';
   const { paths, components } = DOCUMENTS[document];
   const name = Object.keys(paths).find((known) => patternOf(known).test(bare));
   const response = paths[name ?? '']?.[method.toLowerCase()]?.responses[String(status)];

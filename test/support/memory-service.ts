@@ -14,6 +14,7 @@ import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
 import type { CallRow, ServiceLimits } from '../../src/service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../../src/service/server.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { MasterKeys } from '../../src/ports/master-keys.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { addKeyTo } from './service-control.ts';
@@ -31,6 +32,7 @@ export interface TestServiceOptions {
   readonly spaceBytesMax?: number;
   /** The real one otherwise. */
   readonly clock?: Clock;
+  readonly masterKeys?: MasterKeys;
 }
 
 export interface KeyOptions {
@@ -71,6 +73,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   const service = createMemoryService({
     store,
     pepper,
+    masterKeys: options.masterKeys ?? { find: async () => undefined },
     clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
     newRequestId: () => `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
     randomBytes,

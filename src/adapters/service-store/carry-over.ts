@@ -13,6 +13,7 @@ const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 
 
 export function carryOver(from: Database, to: Database, now: number): CarriedOver {
   carryRotations(from, to);
+  carrySigningKeys(from, to, now);
   const revoked = carryRevocations(from, to);
   let purged = 0;
   const purges = new Purges(to, new Spaces(to));
@@ -61,6 +62,17 @@ function carryRotations(from: Database, to: Database): void {
     const sql = `UPDATE service_keys SET hash = ?, retired = ?, rotated_at = ?
       WHERE id = ? AND coalesce(rotated_at, 0) < ?`;
     to.run(sql, hash, retired, at, id, at);
+  }
+}
+
+/** Receipts that were signed since the backup can still be checked; nothing is signed with these. */
+function carrySigningKeys(from: Database, to: Database, now: number): void {
+  for (const { kid, x, at } of from.all<{ kid: string; x: string; at: number }>(
+    'SELECT kid, x, created_at AS at FROM signing_keys',
+  )) {
+    const sql = `INSERT INTO signing_keys (kid, x, created_at, retired_at) VALUES (?, ?, ?, ?)
+      ON CONFLICT DO NOTHING`;
+    to.run(sql, kid, x, at, now);
   }
 }
 

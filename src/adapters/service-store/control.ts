@@ -10,6 +10,7 @@ import type {
 } from '../../ports/control-store.ts';
 import type { Database } from '../store/database.ts';
 import { AdminTable } from './admins.ts';
+import { VaultTable } from './vault-table.ts';
 import type { KeyTable } from './keys.ts';
 
 /** Tenants, plans, admins and keys as rows, and every change of them with its audit event. */
@@ -32,11 +33,13 @@ export class Control {
   readonly #database: Database;
   readonly #keys: KeyTable;
   readonly admins: AdminTable;
+  readonly vault: VaultTable;
 
   constructor(database: Database, keys: KeyTable) {
     this.#database = database;
     this.#keys = keys;
     this.admins = new AdminTable(database);
+    this.vault = new VaultTable(database);
   }
 
   listTenants({ limit, after = '' }: Page): Tenant[] {
@@ -134,6 +137,11 @@ export class Control {
       }
       case 'admin.revoke':
         return this.admins.revoke(change) ? 'done' : 'missing';
+      case 'master.add':
+      case 'master.retire':
+      case 'secrets.rewrap':
+      case 'signing.add':
+        return this.vault.apply(change);
     }
   }
 

@@ -13,6 +13,12 @@ import type {
   TenantFacts,
 } from '../../ports/control-store.ts';
 import type {
+  MasterKeyRow,
+  SealedSecret,
+  SecretFilter,
+  SigningKeyRow,
+} from '../../ports/vault-store.ts';
+import type {
   AnswerKey,
   CaptureBatch,
   CaptureOutcome,
@@ -63,6 +69,10 @@ export interface ServiceCalls {
   listAdmins(input: { tenant: string | undefined; page: Page }): readonly StoredAdmin[];
   noteAdminUse(input: { adminId: string; at: number }): void;
   listAudit(input: { tenant: string; page: Page }): readonly AuditEvent[];
+  findSecret(input: { tenant: string; secretId: string }): SealedSecret | undefined;
+  listMasterKeys(input: undefined): readonly MasterKeyRow[];
+  listSecrets(filter: SecretFilter): readonly SealedSecret[];
+  listSigningKeys(input: undefined): readonly SigningKeyRow[];
   applyService(input: { change: ServiceChange; note: AuditNote }): ChangeOutcome;
   applyTenant(input: { tenant: string; change: TenantChange; note: AuditNote }): ChangeOutcome;
   spaceState(space: string): SpaceState;

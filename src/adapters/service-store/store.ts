@@ -178,6 +178,10 @@ function controlCalls(database: Database) {
     listAdmins: ({ tenant, page }) => control.admins.list(tenant, page),
     noteAdminUse: ({ adminId, at }) => control.admins.noteUse(adminId, at),
     listAudit: ({ tenant, page }) => control.listAudit(tenant, page),
+    findSecret: ({ tenant, secretId }) => control.vault.find(tenant, secretId),
+    listMasterKeys: () => control.vault.masterKeys(),
+    listSecrets: (filter) => control.vault.list(filter),
+    listSigningKeys: () => control.vault.signingKeys(),
     applyService: ({ change, note }) => control.applyService(change, note),
     applyTenant: ({ tenant, change, note }) => control.applyTenant(tenant, change, note),
   } satisfies Partial<ServiceCalls>;

@@ -4,14 +4,22 @@ import type { ConsoleOptions } from '../service/console-access.ts';
 import type { AdminOptions, AuditOptions } from '../service/service-admins.ts';
 import type { KeyCreateOptions, KeyRotateOptions } from '../service/service-keys.ts';
 import type { PlanOptions, TenantOptions } from '../service/service-tenants.ts';
+import { withConsoleOptions } from './console-options.ts';
+import type { Finish } from './program.ts';
+import { addVaultCommands } from './program-service-vault.ts';
 
 /** Declares the commands that manage a service: clients of its console operations. */
-export function addConsoleCommands(service: Command, context: CommandContext): void {
+export function addConsoleCommands(
+  service: Command,
+  context: CommandContext,
+  finish: Finish,
+): void {
   addKeys(service, context);
   addTenants(service, context);
   addPlans(service, context);
   addAdmins(service, context);
   addAudit(service, context);
+  addVaultCommands(service, context, finish);
 }
 
 function addKeys(service: Command, context: CommandContext): void {
@@ -210,12 +218,4 @@ function withTenantOptions(command: Command): Command {
   return withConsoleOptions(command)
     .option('--name <name>', 'for people')
     .option('--plan <plan>', 'see svc service plans list');
-}
-
-function withConsoleOptions(command: Command): Command {
-  return command
-    .option('--folder <path>', "the service's folder")
-    .option('--url <address>', 'a service elsewhere; its token comes from $SVC_ADMIN_TOKEN')
-    .option('--tenant <id>', 'for which tenant (default)')
-    .option('--json', 'print JSON');
 }

@@ -19,7 +19,7 @@ export function addServiceCommands(
     .description('A memory that several machines share: a service of your own');
   addInit(service, context);
   addStart(service, context, finish);
-  addConsoleCommands(service, context);
+  addConsoleCommands(service, context, finish);
   addLooking(service, context, finish);
   addBackup(service, context);
 }

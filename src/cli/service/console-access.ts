@@ -26,7 +26,7 @@ export async function withConsole<Result>(
     tenant,
     place:
       url === undefined
-        ? { folder: folderOf(options, context) }
+        ? { folder: folderOf(options, context), environment: context.environment }
         : { url, token: context.environment[TOKEN_VARIABLE] },
   });
   try {

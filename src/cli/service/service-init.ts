@@ -3,12 +3,11 @@ import {
   prepareServiceFolder,
   readPrivate,
   SETTINGS_FILE,
-  writePrivate,
 } from '../../adapters/service-store/service-files.ts';
 import { loadTls } from '../../adapters/network/tls-files.ts';
 import { parseServiceSettings, SERVICE_DEFAULTS } from '../../core/service/settings.ts';
 import { CliError } from '../cli-error.ts';
-import { openStoreOfService } from '../compose-service-store.ts';
+import { openStoreOfService, serviceVaultFiles } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 import { withConsole } from './console-access.ts';
 import { textOf } from './console-fields.ts';
@@ -48,17 +47,22 @@ export async function initService(
   } finally {
     await store.close();
   }
-  const body = { name: 'operator', role: 'operator' };
-  const made = await withConsole({ folder }, context, (console) =>
-    console.call({ method: 'POST', path: 'admins', body }),
-  );
-  const operatorToken = textOf(made['token']);
-  await writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`);
-  if (options.json === true) terminal.json({ folder, settings, operatorToken });
+  const id = serviceVaultFiles.newMasterKeyId();
+  const from = await serviceVaultFiles.makeMasterKeyFile(id, context.environment);
+  const whole = { ...settings, vault: { keys: [{ id, from }] } };
+  await serviceVaultFiles.writeSettings(folder, whole);
+  const operatorToken = await withConsole({ folder }, context, async (console) => {
+    await console.call({ method: 'POST', path: 'vault/keys', body: { key_id: id } });
+    await console.call({ method: 'POST', path: 'signing/rotate', body: {} });
+    const body = { name: 'operator', role: 'operator' };
+    return textOf((await console.call({ method: 'POST', path: 'admins', body }))['token']);
+  });
+  if (options.json === true) terminal.json({ folder, settings: whole, operatorToken });
   else terminal.out(operatorToken);
   terminal.note(
     'Above is the token of the operator, shown this once: it manages the service over HTTP.',
   );
+  terminal.note(`The master key of the vault comes from ${from}: keep a copy elsewhere.`);
   terminal.note(
     `A memory service is in ${folder}. Next: svc service keys create --name NAME, then svc service start`,
   );

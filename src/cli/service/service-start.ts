@@ -48,14 +48,14 @@ export async function startServiceCommand(
   context: CommandContext,
   parts: ServiceStartParts,
 ): Promise<ExitCode> {
-  const { terminal } = context;
+  const { terminal, environment } = context;
   const folder = folderOf(options, context);
   const settings = await serviceSettings(folder, serviceFlags(options));
   const onCall = callPrinter(options, terminal);
   const pepper = await readPepper(folder);
   const tls = await tlsOf(settings, terminal);
   const service = await parts
-    .startService({ settings, folder, pepper, tls, terminal, onCall })
+    .startService({ settings, folder, pepper, tls, terminal, environment, onCall })
     .catch((error: unknown) => {
       const { host, port } = settings;
       throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);

@@ -105,6 +105,8 @@ async function ownFolders(
       isStandard: !environment['SVC_CONFIG_HOME'],
       parents: 1,
       ownNames: ownNamesIn('config'),
+      // Master keys of a service: without them the service that stays is shut for good.
+      kept: keptNames(false),
     },
     // The cache comes before the data folder, which holds it where SVC_DATA_HOME is set.
     {

@@ -19,7 +19,11 @@ export type AuditKind =
   | 'plan.created'
   | 'plan.updated'
   | 'admin.created'
-  | 'admin.revoked';
+  | 'admin.revoked'
+  | 'vault.kek_added'
+  | 'vault.kek_retired'
+  | 'vault.rotated'
+  | 'signing_key.rotated';
 
 export interface AuditActor {
   readonly type: 'admin' | 'cli' | 'system';

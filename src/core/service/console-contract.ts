@@ -11,6 +11,7 @@ import {
   time,
 } from '../memory-api/shape.ts';
 import { GRACE_SECONDS } from './keys.ts';
+import { MASTER_KEY_ID } from './settings.ts';
 import { TENANT_ID } from './tenants.ts';
 
 /**
@@ -57,6 +58,12 @@ export const tenantUpdate = members(
   CLOSED,
 );
 export type TenantUpdate = Infer<typeof tenantUpdate>;
+
+/** Operations without members: the empty object. */
+export const nothing = members({}, {}, CLOSED);
+
+/** An id that the settings name a source for. */
+export const masterKeyAdd = members({ key_id: text({ pattern: MASTER_KEY_ID }) }, {}, CLOSED);
 
 /** A limit that is left out does not hold. */
 const limits = members(

@@ -17,7 +17,14 @@ export type ConsoleOperationName =
   | 'createKey'
   | 'rotateKey'
   | 'revokeKey'
-  | 'listAudit';
+  | 'listAudit'
+  | 'getVault'
+  | 'addMasterKey'
+  | 'retireMasterKey'
+  | 'rotateVault'
+  | 'verifyVault'
+  | 'listSigningKeys'
+  | 'rotateSigningKey';
 
 export interface ConsoleRoute {
   readonly operation: ConsoleOperationName;
@@ -44,6 +51,13 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, ConsoleRoute>>>> =
   'keys/*': { DELETE: looks('revokeKey', 'admin') },
   'keys/*/rotate': { POST: writes('rotateKey', 'admin') },
   audit: { GET: looks('listAudit', 'viewer') },
+  vault: { GET: looks('getVault', 'operator') },
+  'vault/keys': { POST: writes('addMasterKey', 'operator') },
+  'vault/keys/*': { DELETE: looks('retireMasterKey', 'operator') },
+  'vault/rotate': { POST: writes('rotateVault', 'operator') },
+  'vault/verify': { POST: writes('verifyVault', 'operator') },
+  signing: { GET: looks('listSigningKeys', 'operator') },
+  'signing/rotate': { POST: writes('rotateSigningKey', 'operator') },
 };
 
 export type FoundConsoleRoute =
@@ -53,14 +67,22 @@ export type FoundConsoleRoute =
 
 /** `path`: what follows CONSOLE_START, exactly as it came. */
 export function findConsoleRoute(method: string, path: string): FoundConsoleRoute | undefined {
-  const [room = '', parameter, ...rest] = path.split('/');
-  if (parameter !== undefined && !/^[\w-]{1,128}$/.test(parameter)) return undefined;
-  const pattern = [room, ...(parameter === undefined ? [] : ['*']), ...rest].join('/');
-  if (!Object.hasOwn(ROUTES, pattern)) return undefined;
+  if (Object.hasOwn(ROUTES, path) && !path.includes('*')) return routeIn(path, method, '');
+  const parts = path.split('/');
+  // Every parameter is the second or the third part of its path.
+  for (const place of [1, 2]) {
+    const parameter = parts[place] ?? '';
+    const pattern = parts.with(Math.min(place, parts.length - 1), '*').join('/');
+    const isKnown = Object.hasOwn(ROUTES, pattern) && /^[\w-]{1,128}$/.test(parameter);
+    if (isKnown) return routeIn(pattern, method, parameter);
+  }
+  return undefined;
+}
+
+function routeIn(pattern: string, method: string, parameter: string): FoundConsoleRoute {
   const methods = ROUTES[pattern] ?? {};
   const route = Object.hasOwn(methods, method) ? methods[method] : undefined;
-  if (route === undefined) return { allow: Object.keys(methods).join(', ') };
-  return { route, parameter: parameter ?? '' };
+  return route === undefined ? { allow: Object.keys(methods).join(', ') } : { route, parameter };
 }
 
 function looks(operation: ConsoleOperationName, role: AdminRole): ConsoleRoute {

@@ -32,6 +32,9 @@ export function healthPath(path: string): HealthPath | undefined {
 
 const HEALTH_PATHS: readonly HealthPath[] = ['/livez', '/readyz', '/health'];
 
+/** The public keys of receipts. */
+export const KEYS_PATH = '/.well-known/svc/receipt-keys.json';
+
 export type FoundRoute =
   | { readonly route: ServiceRoute; readonly parameter: string }
   /** The path is known, the method is not. */

@@ -1,6 +1,7 @@
 import {
   flag,
   integer,
+  listOf,
   members,
   type Infer,
   oneOf,
@@ -20,6 +21,24 @@ const HOST = /^[0-9A-Za-z.:_-]{1,255}$/;
 const path = text({ min: 1, max: 4096 });
 const GIB = 1024 ** 3;
 
+/** The id of a master key. */
+export const MASTER_KEY_ID = /^mk_[0-9a-z]{8}$/;
+
+const MASTER_KEY_FROM = /^(?:file:\/|env:[A-Za-z_]|command:\S)/;
+
+export function isMasterKeySource(from: string): boolean {
+  return from.length <= 4096 && MASTER_KEY_FROM.test(from);
+}
+
+const masterKeySource = members(
+  {
+    id: text({ pattern: MASTER_KEY_ID }),
+    from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
+  },
+  {},
+  { closed: true },
+);
+
 const serviceSettings = such(
   members(
     { version: oneOf(1), host: text({ pattern: HOST }), port: integer(0, 65_535) },
@@ -32,6 +51,8 @@ const serviceSettings = such(
       requestsPerMinute: orNull(integer(1, 1_000_000)),
       /** Canonical bytes of the records of one space. */
       spaceBytesMax: integer(1, 1024 * GIB),
+      /** Master keys of the vault: their sources, never the keys. */
+      vault: members({ keys: listOf(masterKeySource, { max: 64 }) }, {}, { closed: true }),
       /** Milliseconds that open calls have to finish at shutdown. */
       drainMs: integer(0, 600_000),
     },

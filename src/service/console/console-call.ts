@@ -4,11 +4,14 @@ import type { ChangeOutcome, Page, TenantFacts } from '../../ports/control-store
 import type { TenantStore } from '../../ports/service-store.ts';
 import { ServiceFault } from '../fault.ts';
 import { newId } from '../../core/service/ids.ts';
-import type { ServiceParts } from '../parts.ts';
+import type { ServingParts } from '../parts.ts';
 
 /** One console call that was let in, as its operation sees it, and what the operations share. */
 
-export type ConsoleParts = Pick<ServiceParts, 'store' | 'pepper' | 'clock' | 'randomBytes'>;
+export type ConsoleParts = Pick<
+  ServingParts,
+  'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer'
+>;
 
 /** The caller: an admin with a token, or a person at the machine, who may do everything. */
 export interface ConsoleActor {
@@ -82,6 +85,8 @@ export function mustBeDone(outcome: ChangeOutcome, what: string): void {
       throw new ServiceFault('NOT_FOUND', `There is no such ${what}.`);
     case 'exists':
       throw new ServiceFault('CONFLICT', `There is a ${what} of this name already.`);
+    case 'used':
+      throw new ServiceFault('CONFLICT', `The ${what} is still used.`);
     case 'limit':
       throw new ServiceFault('PLAN_LIMIT_REACHED', `The plan allows no further ${what}.`);
   }

@@ -25,6 +25,16 @@ import {
   updateTenant,
 } from './tenants.ts';
 
+import {
+  addMasterKey,
+  getVault,
+  listSigningKeys,
+  retireMasterKey,
+  rotateSigningKey,
+  rotateVault,
+  verifyVault,
+} from './vault.ts';
+
 /**
  * The operations of the console. The HTTP API and the command line both come through here, so there
  * is one set of rules, and nothing changes without its audit event.
@@ -46,6 +56,13 @@ const OPERATIONS: Readonly<Record<ConsoleOperationName, ConsoleOperation>> = {
   rotateKey,
   revokeKey,
   listAudit,
+  getVault,
+  addMasterKey,
+  retireMasterKey,
+  rotateVault,
+  verifyVault,
+  listSigningKeys,
+  rotateSigningKey,
 };
 
 export interface AdmittedRoute {

@@ -56,10 +56,11 @@ export const listSources: Operation = async (call) => {
   return pageReply(data, page, (source) => source.source_id);
 };
 
-export const listPurges: Operation = async (call) => {
+export const listPurges: Operation = async (call, { parts }) => {
   const page = pageOf(call, undefined);
   const purges = await call.store.listPurges({ ...page, limit: page.limit + 1 }, call.signal);
-  return pageReply(purges.map(receiptOf), page, (purge) => purge.purge_id);
+  const signed = await Promise.all(purges.map((purge) => parts.signer.sign(receiptOf(purge))));
+  return pageReply(signed, page, (purge) => purge.purge_id);
 };
 
 function nameOfItem(item: MemoryItem): string {

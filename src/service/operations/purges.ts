@@ -21,7 +21,8 @@ import { receiptOf } from '../wire.ts';
 export const createPurge: Operation = async (call, service) => {
   const { space, scope, dry_run: isDryRun = false } = readBody(call, purgeRequest);
   checkSpaces(call.key, [space]);
-  return replyJson(receiptOf(await purge(call, service, { space, scope, isDryRun })));
+  const done = await purge(call, service, { space, scope, isDryRun });
+  return replyJson(await service.parts.signer.sign(receiptOf(done)));
 };
 
 export const deleteItem: Operation = async (call, service) => {
@@ -31,15 +32,16 @@ export const deleteItem: Operation = async (call, service) => {
   const digest = await call.store.findItem(asked, call.signal);
   if (digest === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such item.');
   const scope = { digests: [digest] };
-  return replyJson(receiptOf(await purge(call, service, { space, scope, isDryRun: false })));
+  const done = await purge(call, service, { space, scope, isDryRun: false });
+  return replyJson(await service.parts.signer.sign(receiptOf(done)));
 };
 
-export const getPurge: Operation = async (call) => {
+export const getPurge: Operation = async (call, { parts }) => {
   const found = await call.store.findPurge(call.parameter, call.signal);
   if (found === undefined || !mayUse(call.key, found.space)) {
     throw new ServiceFault('NOT_FOUND', 'There is no such purge.');
   }
-  return replyJson(receiptOf(found));
+  return replyJson(await parts.signer.sign(receiptOf(found)));
 };
 
 interface Order {

@@ -11,7 +11,7 @@ import { checkSpaces, type Operation, readValue, replyJson } from '../call.ts';
 import { isoTime } from '../../core/memory/times.ts';
 
 /** The features of this service, so that a client need not try them out. */
-const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1'];
+const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1', 'purge.signed.v1'];
 
 export const whoami: Operation = async (call, { parts, states }) => {
   const { key, now } = call;

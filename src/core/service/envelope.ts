@@ -1,0 +1,146 @@
+import { Buffer } from 'node:buffer';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+
+/**
+ * Envelope encryption of secrets. Each secret has a data key of its own, which a master key wraps.
+ * Both layers are AES-256-GCM and bound to their context, so a ciphertext that is moved to another
+ * tenant, owner, purpose or version does not open.
+ */
+
+/** The place of a secret. No part has a `|`, so no two places make one context. */
+export interface SecretContext {
+  readonly tenant: string;
+  readonly secretId: string;
+  readonly owner: string;
+  readonly purpose: string;
+  readonly version: number;
+}
+
+export interface SealedText {
+  /** Id of the master key. */
+  readonly kek: string;
+  readonly wrapped: Uint8Array;
+  readonly ciphertext: Uint8Array;
+}
+
+export interface MasterKey {
+  readonly id: string;
+  /** 32 bytes. */
+  readonly key: Uint8Array;
+}
+
+export type RandomBytes = (count: number) => Uint8Array;
+
+export const MASTER_KEY_BYTES = 32;
+const DATA_KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+export function sealText(
+  text: string,
+  context: SecretContext,
+  { master, randomBytes }: { readonly master: MasterKey; readonly randomBytes: RandomBytes },
+): SealedText {
+  const dataKey = randomBytes(DATA_KEY_BYTES);
+  const wrapped = encrypt(dataKey, {
+    key: master.key,
+    nonce: randomBytes(NONCE_BYTES),
+    context: wrapContext(master.id, context),
+  });
+  const ciphertext = encrypt(Buffer.from(text, 'utf8'), {
+    key: dataKey,
+    nonce: randomBytes(NONCE_BYTES),
+    context: textContext(context),
+  });
+  return { kek: master.id, wrapped, ciphertext };
+}
+
+/** Undefined for anything but the right master key, context and bytes. */
+export function openText(
+  { wrapped, ciphertext }: SealedText,
+  context: SecretContext,
+  master: MasterKey,
+): string | undefined {
+  const dataKey = decrypt(wrapped, { key: master.key, context: wrapContext(master.id, context) });
+  if (dataKey === undefined) return undefined;
+  const text = decrypt(ciphertext, { key: dataKey, context: textContext(context) });
+  return text?.toString('utf8');
+}
+
+export interface Rewrap {
+  readonly from: MasterKey;
+  readonly to: MasterKey;
+  readonly randomBytes: RandomBytes;
+}
+
+/** The same text under another master key: only the wrapped data key changes. */
+export function rewrapText(
+  { wrapped, ciphertext }: SealedText,
+  context: SecretContext,
+  { from, to, randomBytes }: Rewrap,
+): SealedText | undefined {
+  const dataKey = decrypt(wrapped, { key: from.key, context: wrapContext(from.id, context) });
+  if (dataKey === undefined) return undefined;
+  const again = encrypt(dataKey, {
+    key: to.key,
+    nonce: randomBytes(NONCE_BYTES),
+    context: wrapContext(to.id, context),
+  });
+  return { kek: to.id, wrapped: again, ciphertext };
+}
+
+/**
+ * Shows that two secrets are the same without showing a part of either: `fp_` and 8 characters. The
+ * tenant takes part, so equal secrets of two tenants do not show.
+ */
+export function fingerprintOf(pepper: Uint8Array, tenant: string, text: string): string {
+  const hash = createHmac('sha256', pepper).update(`svc-fp/1|${tenant}|${text}`).digest();
+  // 40 of 256 bits fill 8 characters of base 32.
+  return `fp_${[...hash.subarray(0, 8)].map((byte) => ALPHABET[byte % 32]).join('')}`;
+}
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+
+function wrapContext(kek: string, { tenant, secretId }: SecretContext): Buffer {
+  return contextOf(['svc-vault-dek/1', kek, tenant, secretId]);
+}
+
+function textContext({ tenant, secretId, owner, purpose, version }: SecretContext): Buffer {
+  return contextOf(['svc-vault/1', tenant, secretId, owner, purpose, String(version)]);
+}
+
+function contextOf(parts: readonly string[]): Buffer {
+  if (parts.some((part) => part.includes('|'))) throw new TypeError('A context has no bar.');
+  return Buffer.from(parts.join('|'), 'utf8');
+}
+
+interface Cipher {
+  readonly key: Uint8Array;
+  readonly context: Uint8Array;
+}
+
+/** Nonce, ciphertext and tag, one behind the other. */
+function encrypt(
+  plain: Uint8Array,
+  { key, nonce, context }: Cipher & { nonce: Uint8Array },
+): Buffer {
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(context);
+  const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return Buffer.concat([nonce, body, cipher.getAuthTag()]);
+}
+
+function decrypt(sealed: Uint8Array, { key, context }: Cipher): Buffer | undefined {
+  const bytes = Buffer.from(sealed);
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;
+  const nonce = bytes.subarray(0, NONCE_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(context);
+  decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+  const body = bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES);
+  try {
+    return Buffer.concat([decipher.update(body), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}
