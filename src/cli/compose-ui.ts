@@ -6,8 +6,10 @@ import type { Settings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { EventStreams } from '../local/ui/event-streams.ts';
 import { LiveRequests } from '../local/ui/live-requests.ts';
+import { memoryRoutes, type SpaceChange } from '../local/ui/memory-calls.ts';
 import { requestRoutes } from '../local/ui/request-calls.ts';
 import { requestPageRoutes } from '../local/ui/request-page.ts';
+import { UiRefusal } from '../local/ui/ui-routes.ts';
 import { createUiServer } from '../local/ui/ui-server.ts';
 import type { UiDoor } from '../local/ui-door.ts';
 import type { Memory } from '../ports/memory.ts';
@@ -15,6 +17,9 @@ import type { About } from '../ports/ui-api.ts';
 import type { LiveSettings } from '../proxy/dependencies.ts';
 import type { InFlight } from '../proxy/in-flight.ts';
 import type { KeptRequests } from '../proxy/kept-requests.ts';
+import { CliError } from './cli-error.ts';
+import { moveSpace } from './memory/spaces.ts';
+import { Terminal } from './terminal.ts';
 import { systemClock } from './compose-common.ts';
 
 /**
@@ -50,9 +55,32 @@ export function openUi(parts: UiParts): UiDoor {
     streams: new EventStreams(live),
     routes: [
       ...requestRoutes({ about, live, requestLog, memory, now: () => Date.now() }),
+      ...memoryRoutes({
+        memory,
+        desk: settings.memory.kind === 'embedded' ? store.desk : undefined,
+        now: () => Date.now(),
+        settings: () => parts.live().proxy,
+        moveSpace: (change) => moveInStore(change, parts),
+      }),
       ...requestPageRoutes({ requestLog, memory, ledger, kept }),
     ],
   });
+}
+
+/** As `svc memory spaces` does it; its errors are written for a person. */
+async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts): Promise<void> {
+  const { memory, requestLog: requests } = store;
+  const nothing = { readOutput: () => undefined, close: async () => undefined };
+  const silent = { write: () => true };
+  const environment = { SVC_DATA_HOME: dataFolder };
+  const terminal = new Terminal({ stdout: silent, stderr: silent, environment });
+  const context = { environment, terminal, stdin: process.stdin };
+  await moveSpace(change, context, async () => ({ memory, requests, ...nothing })).catch(
+    (error: unknown) => {
+      if (!(error instanceof CliError)) throw error;
+      throw new UiRefusal(409, 'refused', `${error.message} ${error.hint}`);
+    },
+  );
 }
 
 /** Beside the bundles, in whichever of them this is. */

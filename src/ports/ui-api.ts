@@ -1,3 +1,4 @@
+import type { DeskPage, DeskRecord, RecallLook, Shelf, ShelfDay, Sighting } from './memory-desk.ts';
 import type { RequestRow } from './request-log.ts';
 
 /** The messages between the page's server and the page. Everything here crosses as JSON. */
@@ -70,6 +71,36 @@ export interface TextAnswer {
   readonly isCut: boolean;
   /** The stub that stands for an output. */
   readonly stub: string | null;
+}
+
+export interface ShelvesAnswer {
+  /** Null where a memory service holds them. */
+  readonly shelves: readonly Shelf[] | null;
+}
+
+export interface DaysAnswer {
+  readonly days: readonly ShelfDay[];
+}
+
+export type MemoriesAnswer = DeskPage;
+
+export interface MemoryAnswer {
+  readonly record: DeskRecord;
+  readonly sightings: readonly Sighting[];
+  /** The beginning of its session's first words. */
+  readonly session: string;
+}
+
+export interface LookAnswer extends RecallLook {
+  readonly tokensMax: number;
+  readonly ms: number;
+}
+
+export interface ForgotAnswer {
+  readonly forgotten: number;
+  /** The name by which it can be undone; null where it cannot. */
+  readonly undo: string | null;
+  readonly undoMs: number;
 }
 
 export interface RowsAnswer {

@@ -7,6 +7,7 @@ import { Mark } from './parts/mark.tsx';
 import { Busy } from './parts/states.tsx';
 import { RequestsView } from './views/requests.tsx';
 import { RequestView } from './views/request.tsx';
+import { MemoryView } from './views/memory.tsx';
 import { NowView } from './views/now.tsx';
 
 /** The frame around every view, and the states in which there is no view. */
@@ -45,8 +46,9 @@ function View({ view }: { readonly view: ViewName }) {
       return <RequestView />;
     case 'requests':
       return <RequestsView />;
-    case 'now':
     case 'memory':
+      return <MemoryView />;
+    case 'now':
     case 'savings':
     case 'health':
       return <NowView />;

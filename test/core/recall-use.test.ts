@@ -45,6 +45,15 @@ test('a model that reads a recalled memory in full has used it', () => {
   expect(use([asked, other, result], 'ok')).toMatchObject({ isUsed: false });
 });
 
+test('a block for an agent names its memories in short', () => {
+  const view = viewOf([asked]);
+  const [item] = view.items;
+  if (item === undefined) throw new Error('No such item.');
+  const block = '<svc-memory>\n2026-11-02 m_abcdefgh:\n- deploys run at night\n</svc-memory>';
+  const use = recallUse(view, [{ item, block, form: 'text', tokens: 30 }], 'So.');
+  expect(use?.refs).toEqual(['m_abcdefgh']);
+});
+
 test('a block of an earlier prompt is not counted with the newest one', () => {
   const answered = { role: 'assistant', content: 'So.' };
   const next = { role: 'user', content: 'And then?' };

@@ -1,3 +1,4 @@
+import type { MemoryDesk } from '../../ports/memory-desk.ts';
 import type { LocalStore } from '../../ports/local-store.ts';
 import type { ProvenanceStore } from '../../ports/provenance.ts';
 import { JournalLedger } from '../journals/ledger.ts';
@@ -37,6 +38,7 @@ export interface EmbeddedStore extends LocalStore {
   readonly outbox: JournalOutbox;
   readonly requestLog: BatchedRequestLog;
   readonly provenance: ProvenanceStore;
+  readonly desk: MemoryDesk;
   /**
    * Makes the first recall as quick as later ones; calls of requests run between its parts. Never
    * rejects: a failing memory reports it to the calls that need it.
@@ -109,10 +111,24 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
       keep: async (notes) => void (await client.call('keepProvenance', notes)),
       list: (filter) => client.call('listProvenance', filter),
     },
+    desk: deskOver(client),
     health: () => client.call('health', undefined),
     warm: () => warm(client).catch(() => undefined),
     isWhole: () => client.call('isWhole', undefined),
     close,
+  };
+}
+
+function deskOver(client: SteadyClient): MemoryDesk {
+  return {
+    shelves: () => client.call('shelves', undefined),
+    days: (space) => client.call('days', space),
+    browse: (filter) => client.call('browse', filter),
+    look: (question) => client.call('look', question),
+    sightings: (refs) => client.call('sightings', refs),
+    pin: (change) => client.call('pin', change),
+    edit: (change) => client.call('edit', change),
+    restore: (records) => client.call('restore', records),
   };
 }
 

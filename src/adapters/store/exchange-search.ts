@@ -49,11 +49,11 @@ export interface Looked {
 }
 
 export class ExchangeSearch {
-  readonly #signals: Signals;
+  readonly #signals: Pick<Signals, 'of' | 'add'>;
   readonly #reader: ExchangeReader;
   readonly #sessions: SessionSearch;
 
-  constructor(database: Database, signals: Signals) {
+  constructor(database: Database, signals: Pick<Signals, 'of' | 'add'>) {
     this.#signals = signals;
     this.#reader = new ExchangeReader(database);
     this.#sessions = new SessionSearch(database, this.#reader);
@@ -82,6 +82,7 @@ export class ExchangeSearch {
             terms: rarest(terms),
             ranked: ranked.map(({ exchange }) => exchange),
             quoted: new Set(quoted.map(({ conversation }) => conversation)),
+            excluded,
           });
     return { exchanges: quoted.map(({ found }) => found), sessions };
   }

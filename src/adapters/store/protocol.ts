@@ -22,6 +22,18 @@ import type {
   RequestSum,
   SumFilter,
 } from '../../ports/request-log.ts';
+import type {
+  DeskEdit,
+  DeskFilter,
+  DeskPage,
+  DeskRecord,
+  EditState,
+  PinChange,
+  RecallLook,
+  Shelf,
+  ShelfDay,
+  Sighting,
+} from '../../ports/memory-desk.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { HeldProvenance, ProvenanceFilter, ProvenanceNote } from '../../ports/provenance.ts';
 
@@ -57,6 +69,14 @@ export interface StoreCalls {
   findRequests(filter: RequestFilter): readonly RequestRow[];
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];
   sumRequests(filter: SumFilter): readonly RequestSum[];
+  shelves(): readonly Shelf[];
+  days(space: string): readonly ShelfDay[];
+  browse(filter: DeskFilter): DeskPage;
+  look(question: RecallQuestion): RecallLook;
+  sightings(refs: readonly string[]): readonly Sighting[];
+  pin(change: PinChange): boolean;
+  edit(change: DeskEdit): EditState;
+  restore(records: readonly DeskRecord[]): number;
   keepProvenance(notes: readonly ProvenanceNote[]): number;
   listProvenance(filter: ProvenanceFilter): readonly HeldProvenance[];
   health(): StoreHealth;

@@ -153,6 +153,15 @@ CREATE TABLE provenance (
 );
 `;
 
+// The marks that a person gave a record in the page: whether it is recalled, and when it was edited.
+const VERSION_7 = `
+CREATE TABLE marks (
+  record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE,
+  pin TEXT,
+  edited_at INTEGER
+);
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -160,6 +169,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_4,
   VERSION_5,
   VERSION_6,
+  VERSION_7,
 ];
 
 /** A file of a later svc is left alone: what it means is not known here. */

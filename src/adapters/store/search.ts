@@ -2,7 +2,7 @@ import type { Span } from '../../core/recall/dates.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import { type Question, readQuestion } from '../../core/recall/question.ts';
 import { estimateTextTokens } from '../../core/bytes/tokens.ts';
-import type { QuestionTerm } from '../../core/recall/ranked.ts';
+import type { QuestionTerm, Ranked } from '../../core/recall/ranked.ts';
 import { orderParts, rankCandidates } from '../../core/recall/ranking.ts';
 import { keepRelevant, rarerNames, rarityOf } from '../../core/recall/relevance.ts';
 import { valueOf } from '../../core/recall/term-value.ts';
@@ -11,11 +11,12 @@ import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/
 import type { Database } from './database.ts';
 import { Postings, POSTINGS_MAX, rangeOf, type Space, type SpacePostings } from './postings.ts';
 import { ExchangeSearch, type Looked } from './exchange-search.ts';
+import type { RecallMarks } from './recall-marks.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 import type { Signals } from './signals.ts';
 import { standingInstructions } from './standing.ts';
 import { type StoredText, textOf } from './text.ts';
-import { type Found, UnitReader } from './units.ts';
+import { type Found, type Unit, UnitReader } from './units.ts';
 
 /**
  * Recall: candidates from the full-text index of one space and of 'global', ordered and judged by
@@ -62,27 +63,35 @@ interface ScoredPassage {
   readonly score: number;
 }
 
+interface Context {
+  readonly question: RecallQuestion;
+  readonly asked: Question;
+  readonly spaces: readonly Space[];
+  readonly passages: number;
+  readonly postings: readonly SpacePostings[];
+}
+
 export class Search {
   readonly #database: Database;
   readonly #postings: Postings;
   readonly #units: UnitReader;
   readonly #exchanges: ExchangeSearch | undefined;
+  readonly #marks: RecallMarks | undefined;
 
   /** Without `signals` an agent's question is answered with passages, as a chat's is. */
-  constructor(database: Database, signals?: Signals) {
+  constructor(database: Database, signals?: Pick<Signals, 'of' | 'add'>, marks?: RecallMarks) {
     this.#database = database;
     this.#postings = new Postings(database);
     this.#units = new UnitReader(database);
+    this.#marks = marks;
     this.#exchanges = signals === undefined ? undefined : new ExchangeSearch(database, signals);
   }
 
   /** Looks in the question's spaces and in `others`, nowhere else. */
-  recall(question: RecallQuestion, others: readonly string[] = [GLOBAL_SPACE]): RecallAnswer {
-    const spaces = this.#spaces([question.space, ...(question.olderSpaces ?? []), ...others]);
-    const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
-    const asked = readQuestion(question.humanText, question.assistantText, question.now);
+  recall(given: RecallQuestion, others: readonly string[] = [GLOBAL_SPACE]): RecallAnswer {
+    const context = this.#contextOf(given, others);
+    const { question, asked, spaces, passages, postings } = context;
     if (passages === 0) return { passages: [] };
-    const postings = spaces.map((space) => this.#postings.in(space));
     const { agent } = question;
     if (agent !== undefined && this.#exchanges !== undefined) {
       const standing =
@@ -93,6 +102,43 @@ export class Search {
         ...this.#exchanges.recall({ ...question, agent }, { ...looked, spaces, postings }),
       };
     }
+    const ranked = keepRelevant(this.#rank(context), asked);
+    const standing = this.#standing(asked, spaces, question.excludeDigests);
+    const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
+    const packed = this.#pack(partsOf(ranked), question.tokensMax - told);
+    return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
+  }
+
+  /** All that a recall weighs for a chat's question, best first, and whether it is kept. */
+  weigh(given: RecallQuestion, most: number) {
+    const context = this.#contextOf(given, [GLOBAL_SPACE]);
+    const { isQuestion } = context.asked;
+    if (context.passages === 0) return { isQuestion, passages: [] };
+    const ranked = this.#rank(context);
+    const kept = new Set(keepRelevant(ranked, context.asked));
+    const passages = ranked.slice(0, most).flatMap((one) => {
+      const [best] = partsOf([one]);
+      const passage = best === undefined ? undefined : this.#texts([best]).get(best.id);
+      if (passage === undefined) return [];
+      return [{ ...passage, score: one.evidence.strength, isKept: kept.has(one) }];
+    });
+    return { isQuestion, passages };
+  }
+
+  /** The question and the part of the store that it looks at. */
+  #contextOf(given: RecallQuestion, others: readonly string[]): Context {
+    const spaces = this.#spaces([given.space, ...(given.olderSpaces ?? []), ...others]);
+    const never = this.#marks?.never(spaces) ?? [];
+    return {
+      question: { ...given, excludeDigests: [...given.excludeDigests, ...never] },
+      asked: readQuestion(given.humanText, given.assistantText, given.now),
+      spaces,
+      passages: spaces.reduce((sum, space) => sum + space.passages, 0),
+      postings: spaces.map((space) => this.#postings.in(space)),
+    };
+  }
+
+  #rank({ question, asked, spaces, passages, postings }: Context) {
     const terms = weigh(asked, postings, passages);
     const given = { terms, passages, excluded: question.excludeDigests };
     const found = postings.map((space) => this.#candidates(space, given));
@@ -105,15 +151,7 @@ export class Search {
     });
     const termCount = spaces.reduce((sum, space) => sum + space.terms, 0);
     const corpus = { passages, averageTerms: termCount / passages };
-    const ranked = keepRelevant(rankCandidates({ ...asked, terms }, units, corpus), asked);
-    const parts = orderParts(ranked).flatMap(({ candidate, part, score }) => {
-      const id = candidate.passages[part];
-      return id === undefined ? [] : { id, score };
-    });
-    const standing = this.#standing(asked, spaces, question.excludeDigests);
-    const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
-    const packed = this.#pack(parts, question.tokensMax - told);
-    return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
+    return rankCandidates({ ...asked, terms }, units, corpus);
   }
 
   /** The part of the index that an agent's question needs. */
@@ -148,12 +186,16 @@ export class Search {
     spaces: readonly Space[],
     excluded: readonly string[],
   ): RecalledPassage[] {
-    if (isQuestion || human.length === 0) return [];
-    const found = standingInstructions(this.#database, spaces, excluded);
-    return found.filter((_, place) => {
+    const pinned = this.#marks?.always(spaces, excluded) ?? [];
+    if (isQuestion || human.length === 0) return pinned;
+    const found = standingInstructions(this.#database, spaces, excluded).filter(
+      (one) => !isIn(pinned, one),
+    );
+    const fitting = found.filter((_, place) => {
       const tokens = found.slice(0, place + 1).reduce((sum, { text }) => sum + tokensOf(text), 0);
       return tokens <= STANDING_TOKENS_MAX;
     });
+    return [...pinned, ...fitting];
   }
 
   /**
@@ -283,6 +325,14 @@ const NEWEST = `SELECT s.name AS space, p.terms, r.at FROM records r JOIN passag
 const SAID_IN = `SELECT p.id FROM (SELECT id FROM records INDEXED BY records_by_time
     WHERE space = ? AND at >= ? AND at < ? AND role = 'user' ORDER BY at DESC LIMIT ${DATED_MAX}) r
   CROSS JOIN passages p ON p.record = r.id LIMIT ${DATED_MAX}`;
+
+/** The passages of what was ranked, best first. */
+function partsOf(ranked: readonly Ranked<Unit>[]): ScoredPassage[] {
+  return orderParts(ranked).flatMap(({ candidate, part, score }) => {
+    const id = candidate.passages[part];
+    return id === undefined ? [] : [{ id, score }];
+  });
+}
 
 /** Several spaces of a project may hold the same. */
 function isIn(

@@ -49,6 +49,8 @@ export interface SessionQuestion {
   readonly ranked: readonly Exchange[];
   /** Conversations that the block quotes anyway. */
   readonly quoted: ReadonlySet<number>;
+  /** Ids of records of which nothing may be told. */
+  readonly excluded: ReadonlySet<number>;
 }
 
 /** Branches on which everything happens say nothing about a session. */
@@ -83,7 +85,7 @@ export class SessionSearch {
       return { conversation, at, isSameBranch, sharedWords };
     });
     return likeliestSessions(sessions, now).flatMap(({ conversation, at }) => {
-      const title = this.#titleOf(conversation, question.ranked, values);
+      const title = this.#titleOf(conversation, question, values);
       return title === '' ? [] : [{ at, title }];
     });
   }
@@ -121,9 +123,15 @@ export class SessionSearch {
   }
 
   /** From its first exchanges, and from those that share most with the prompt. */
-  #titleOf(conversation: number, ranked: readonly Exchange[], values: TermValues): string {
+  #titleOf(
+    conversation: number,
+    { ranked, excluded }: Pick<SessionQuestion, 'ranked' | 'excluded'>,
+    values: TermValues,
+  ): string {
     const ids = this.#database.all<{ id: number }>(OPENING, conversation).map(({ id }) => id);
-    const opening = this.#reader.ofPassages(ids, OPENING_MAX);
+    const opening = this.#reader
+      .ofPassages(ids, OPENING_MAX)
+      .filter(({ records }) => !records.some((record) => excluded.has(record)));
     const like = ranked.filter((one) => one.conversation === conversation).slice(0, LIKE_MAX);
     const texts = this.#reader.texts([...like, ...opening]).flatMap((one) => one ?? []);
     // A title is the person's request: unverified words give none.

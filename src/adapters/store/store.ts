@@ -18,6 +18,7 @@ import { isSpoken } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { quotesOfTexts } from '../../core/recall/quotes-of-texts.ts';
+import { deskCalls } from './desk-calls.ts';
 import { databaseFile } from '../files/database-file.ts';
 import { markForgotten } from '../files/marks.ts';
 import { leaveReplaced } from './replaced-file.ts';
@@ -26,6 +27,7 @@ import { listProvenance, keepProvenance } from './provenance.ts';
 import { Possessions } from './possessions.ts';
 import { Records, referencesIn } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
+import { marksOf } from './recall-marks.ts';
 import { Search } from './search.ts';
 import { StatePublisher } from './shared-state.ts';
 import { Signals } from './signals.ts';
@@ -137,7 +139,7 @@ export class Store {
     const signals = new Signals(database);
     const records = new Records(database, () => signals.write());
     const possessions = new Possessions(database, [outputs, records]);
-    const search = new Search(database, signals);
+    const search = new Search(database, signals, marksOf(database));
     const mover = new SpaceMover(database);
     const requests = new RequestTable(database);
     return {
@@ -165,6 +167,12 @@ export class Store {
       findRequests: (filter) => findRequests(database, filter),
       conversationRequests: (filter) => requests.conversation(filter),
       sumRequests: (filter) => requests.sum(filter),
+      ...deskCalls({
+        database,
+        records,
+        signals,
+        forget: (filter) => this.#forget({ database, records, outputs, ledger }, filter),
+      }),
       keepProvenance: (notes) => keepProvenance(database, notes),
       listProvenance: (filter) => listProvenance(database, filter),
       health: () => this.#health(database),

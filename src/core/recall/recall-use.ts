@@ -1,4 +1,3 @@
-import { REFERENCES } from '../memory/reference.ts';
 import type { RequestView } from '../conversation/view.ts';
 import type { Placement } from './injections.ts';
 
@@ -18,6 +17,8 @@ export interface RecallUse {
 
 // A block of 512 tokens holds about eight.
 const REFS_MAX = 20;
+/** Whole, or as blocks for agents write them: the first eight characters. */
+const REFERENCES = /\bm_[a-z2-7]{8,16}\b/g;
 // Each that the answer has is looked for in the whole request.
 const WORDS_MAX = 50;
 

@@ -39,12 +39,17 @@ const UNKNOWN_NAME_RARITY = 5;
 /** Words of everyday work count little: "fix the code" is not a question about every code. */
 const EVERYDAY_WEIGHT = 0.35;
 
+/** The strength that one of the first must have. */
+export function strengthNeeded(isQuestion: boolean): number {
+  return isQuestion ? STRENGTH_MIN : STRENGTH_OF_ORDER_MIN;
+}
+
 /** Those that answer, in their order; none when not one of the first does so on its own. */
 export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   ranked: readonly Kind[],
   { isQuestion }: { readonly isQuestion: boolean },
 ): Kind[] {
-  const strengthMin = isQuestion ? STRENGTH_MIN : STRENGTH_OF_ORDER_MIN;
+  const strengthMin = strengthNeeded(isQuestion);
   const isAnswered = ranked.slice(0, JUDGED_FIRST).some(({ evidence }) => {
     const { held, asked, strength } = evidence;
     return held >= HELD_MIN && held >= COVERAGE_MIN * asked && strength >= strengthMin;

@@ -29,3 +29,13 @@ export function hrefOf(view: ViewName, words: Words = {}): string {
   const text = query.toString();
   return text === '' ? `#/${view}` : `#/${view}?${text}`;
 }
+
+export function goTo(view: ViewName, words: Words = {}): void {
+  location.hash = hrefOf(view, words);
+}
+
+/** The same view with some of its words changed. */
+export function hrefWith(changes: Words): string {
+  const { view, query } = route.value;
+  return hrefOf(view, { ...Object.fromEntries(query), ...changes });
+}

@@ -1,0 +1,63 @@
+import { estimateTextTokens } from '../../core/bytes/tokens.ts';
+import type { RecalledPassage } from '../../ports/memory.ts';
+import type { Database } from './database.ts';
+import type { Space } from './postings.ts';
+import { type StoredText, textOf } from './text.ts';
+
+/** The marks by which a person says what is recalled; a service has none. */
+export interface RecallMarks {
+  /** Digests of what is never recalled in these spaces. */
+  never(spaces: readonly Space[]): readonly string[];
+  /** Memories that are always recalled there, without those of the `excluded` digests. */
+  always(spaces: readonly Space[], excluded: readonly string[]): RecalledPassage[];
+}
+
+/** Twice what standing instructions take: the person chose each of these. */
+const ALWAYS_TOKENS_MAX = 192;
+/** More could not fit. */
+const ALWAYS_READ_MAX = 32;
+const OVERHEAD_TOKENS = 2;
+
+interface PinnedRow extends Omit<RecalledPassage, 'score' | 'text' | 'source'>, StoredText {
+  readonly source: 'unverified' | null;
+}
+
+export function marksOf(database: Database): RecallMarks {
+  return {
+    never: (spaces) => {
+      const rows = database.all<{ digest: string }>(NEVER, idsOf(spaces));
+      return rows.map(({ digest }) => digest);
+    },
+    always: (spaces, excluded) => {
+      const without = new Set(excluded);
+      let tokens = 0;
+      return database
+        .all<PinnedRow>(ALWAYS, idsOf(spaces))
+        .filter(({ digest }) => !without.has(digest))
+        .map(passageOf)
+        .filter(({ text }) => {
+          const more = estimateTextTokens(text) + OVERHEAD_TOKENS;
+          if (tokens + more > ALWAYS_TOKENS_MAX) return false;
+          tokens += more;
+          return true;
+        });
+    },
+  };
+}
+
+function passageOf({ text, is_utf16, source, ...row }: PinnedRow): RecalledPassage {
+  const said = textOf({ text, is_utf16 });
+  return { ...row, text: said, score: 1, ...(source === null ? {} : { source }) };
+}
+
+function idsOf(spaces: readonly Space[]): string {
+  return JSON.stringify(spaces.map(({ id }) => id));
+}
+
+const NEVER = `SELECT r.digest FROM marks m JOIN records r ON r.id = m.record
+  WHERE m.pin = 'never' AND r.space IN (SELECT value FROM json_each(?))`;
+
+const ALWAYS = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client, r.source
+  FROM marks m JOIN records r ON r.id = m.record JOIN spaces s ON s.id = r.space
+  WHERE m.pin = 'always' AND r.space IN (SELECT value FROM json_each(?))
+  ORDER BY r.at DESC LIMIT ${ALWAYS_READ_MAX}`;

@@ -1,0 +1,338 @@
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { captureStored, questionText } from '../../core/memory/captures.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
+import { isSpace } from '../../core/request/space.ts';
+import type { ProxySettings } from '../../core/settings/settings.ts';
+import type { DeskFilter, DeskRecord, MemoryDesk } from '../../ports/memory-desk.ts';
+import type { Memory } from '../../ports/memory.ts';
+import type {
+  DaysAnswer,
+  ForgotAnswer,
+  LookAnswer,
+  MemoriesAnswer,
+  MemoryAnswer,
+  ShelvesAnswer,
+} from '../../ports/ui-api.ts';
+import { isRefs, memberText, optionalMember } from './call-members.ts';
+import { ForgottenRecords } from './forgotten-records.ts';
+import {
+  type ApiAnswer,
+  type ApiCall,
+  deadline,
+  invalid,
+  numberIn,
+  optionalTextIn,
+  textIn,
+  UiRefusal,
+  type UiRoute,
+} from './ui-routes.ts';
+
+/** The calls about memories: found, read, and kept in order. */
+export interface MemoryCallParts {
+  readonly memory: Memory;
+  /** Undefined where a memory service holds them. */
+  readonly desk: MemoryDesk | undefined;
+  readonly now: () => number;
+  readonly settings: () => ProxySettings;
+  /** Renames a project, or merges it into another one. */
+  readonly moveSpace: (change: SpaceChange) => Promise<void>;
+}
+
+export interface SpaceChange {
+  readonly from: string;
+  readonly to: string;
+  readonly isMerge: boolean;
+}
+
+const PAGE_MAX = 100;
+const OFFSET_MAX = 1_000_000;
+const SPACE_CHARS = 1024;
+/** As many as `svc memory add` takes. */
+const TEXT_CHARS_MAX = 32_768;
+const PROMPT_CHARS_MAX = 8_000;
+/** Longer ones would take the room of everything else. */
+const ALWAYS_CHARS_MAX = 600;
+/** Records that can be taken back for a minute; more of them would take too much memory. */
+const UNDO_MAX = 500;
+
+export function memoryRoutes(parts: MemoryCallParts): readonly UiRoute[] {
+  const forgotten = new ForgottenRecords(parts.now);
+  return [
+    ['GET shelves', () => shelves(parts)],
+    ['GET days', (call) => days(parts, call)],
+    ['GET memories', (call) => memories(parts, call)],
+    ['GET memory', (call) => memoryOf(parts, call)],
+    ['POST look', (call) => look(parts, call)],
+    ['POST pin', (call) => pin(parts, call)],
+    ['POST edit', (call) => edit(parts, call)],
+    ['POST move', (call) => move(parts, call)],
+    ['POST count', (call) => count(parts, call)],
+    ['POST forget', (call) => forget(parts, forgotten, call)],
+    ['POST undo', (call) => undo(parts, forgotten, call)],
+    ['POST spaces', (call) => spaces(parts, call)],
+  ];
+}
+
+function deskOf({ desk }: MemoryCallParts): MemoryDesk {
+  if (desk !== undefined) return desk;
+  throw new UiRefusal(
+    409,
+    'hosted',
+    'A memory service holds these memories, and it has no such operation for a page.',
+  );
+}
+
+async function shelves({ desk }: MemoryCallParts): Promise<ShelvesAnswer> {
+  return { shelves: desk === undefined ? null : await desk.shelves() };
+}
+
+async function days(parts: MemoryCallParts, { query }: ApiCall): Promise<DaysAnswer> {
+  return { days: await deskOf(parts).days(textIn(query, 'space', SPACE_CHARS)) };
+}
+
+const ROLES = ['user', 'assistant'] as const;
+const KINDS = ['unverified', 'by_hand', 'edited', 'always', 'never', 'standing'] as const;
+
+async function memories(
+  { desk, memory }: MemoryCallParts,
+  { query }: ApiCall,
+): Promise<MemoriesAnswer> {
+  const filter = filterOf((name, charsMax) => optionalTextIn(query, name, charsMax));
+  const since = query.has('since') ? numberIn(query, 'since', TIME) : undefined;
+  const until = query.has('until') ? numberIn(query, 'until', TIME) : undefined;
+  const paged = {
+    ...filter,
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+    limit: numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX }),
+    offset: numberIn(query, 'offset', { fallback: 0, max: OFFSET_MAX }),
+  };
+  if (desk !== undefined) return desk.browse(paged);
+  const { kind: _, client: __, ...asked } = paged;
+  const records = await memory.list(asked, deadline());
+  return { records, total: records.length };
+}
+
+const TIME = { fallback: 0, max: 8.64e15 };
+
+function filterOf(
+  member: (name: string, charsMax: number) => string | undefined,
+): Omit<DeskFilter, 'limit'> {
+  const texts = {
+    space: member('space', SPACE_CHARS),
+    words: member('words', 4096),
+    client: member('client', 128),
+    conversation: member('session', 1024),
+    role: ROLES.find((role) => role === member('role', 16)),
+    kind: KINDS.find((kind) => kind === member('kind', 16)),
+  };
+  return Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));
+}
+
+async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<MemoryAnswer> {
+  const ref = textIn(query, 'ref', 64);
+  const space = optionalTextIn(query, 'space', SPACE_CHARS);
+  const record = await recordOf(parts, ref, space);
+  if (record === undefined) {
+    throw new UiRefusal(
+      404,
+      'forgotten',
+      'This memory was forgotten or edited, or is elsewhere now.',
+    );
+  }
+  const { desk, memory } = parts;
+  const beside = await memory.list(
+    { space: record.space, conversation: record.conversation, limit: 200 },
+    deadline(),
+  );
+  const exchange = beside.filter((one) => one.exchange === record.exchange);
+  const sightings = (await desk?.sightings(exchange.map((one) => one.ref))) ?? [];
+  const first = beside.toSorted((one, other) => one.exchange - other.exchange)[0];
+  return { record, sightings, session: first?.text.slice(0, 160) ?? '' };
+}
+
+/** The whole reference, or the beginning of one. */
+async function recordOf(
+  { desk, memory }: MemoryCallParts,
+  ref: string,
+  space: string | undefined,
+): Promise<DeskRecord | undefined> {
+  const found = await memory.retrieve({ ref }, deadline());
+  if (found === undefined || found.role === 'tool') return undefined;
+  if (desk === undefined) return { ...found, role: found.role };
+  const where = { refs: [found.ref], limit: 100 };
+  const { records } = await desk.browse(where);
+  return records.find((one) => one.space === space) ?? records[0];
+}
+
+async function look(parts: MemoryCallParts, { body }: ApiCall): Promise<LookAnswer> {
+  const desk = deskOf(parts);
+  const space = spaceIn(body, 'space');
+  const prompt = memberText(body, 'prompt', PROMPT_CHARS_MAX);
+  const { recalledTokensMax, recallQuietPercent } = parts.settings();
+  const from = performance.now();
+  const found = await desk.look({
+    space,
+    humanText: questionText(prompt, PROMPT_CHARS_MAX),
+    assistantText: '',
+    excludeDigests: [],
+    tokensMax: recalledTokensMax,
+    now: parts.now(),
+    agent: {
+      conversation: '',
+      branch: '',
+      quietShare: recallQuietPercent / 100,
+      briefTokensMax: 0,
+    },
+  });
+  return { ...found, tokensMax: recalledTokensMax, ms: performance.now() - from };
+}
+
+async function pin(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
+  const desk = deskOf(parts);
+  const wanted = optionalMember(body, 'pin', 16);
+  const kept = wanted === 'always' || wanted === 'never' ? wanted : undefined;
+  const place = { space: spaceIn(body, 'space'), ref: memberText(body, 'ref', 64) };
+  if (kept === 'always') {
+    const [record] = (await desk.browse({ space: place.space, refs: [place.ref], limit: 1 }))
+      .records;
+    if ((record?.text.length ?? 0) > ALWAYS_CHARS_MAX) {
+      throw new UiRefusal(
+        409,
+        'too_long',
+        `Only a memory of at most ${ALWAYS_CHARS_MAX} characters can always be recalled. Edit it first.`,
+      );
+    }
+  }
+  if (!(await desk.pin({ ...place, pin: kept }))) throw GONE;
+  return {};
+}
+
+const GONE = new UiRefusal(
+  409,
+  'gone',
+  'Somebody edited or forgot this memory meanwhile. Nothing was changed.',
+);
+
+async function edit(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
+  const desk = deskOf(parts);
+  const space = spaceIn(body, 'space');
+  const ref = memberText(body, 'ref', 64);
+  const [old] = (await desk.browse({ space, refs: [ref], limit: 1 })).records;
+  if (old === undefined) throw GONE;
+  const text = captureStored(old.role, memberText(body, 'text', TEXT_CHARS_MAX));
+  if (text === undefined) throw new UiRefusal(400, 'empty', 'This says nothing to remember.');
+  const state = await desk.edit({ space, ref, text, at: parts.now() });
+  if (state === 'gone') throw GONE;
+  if (state === 'forgotten') {
+    throw new UiRefusal(
+      409,
+      'buried',
+      'You had these words forgotten here. Say it in other words.',
+    );
+  }
+  if (state === 'rejected') throw new UiRefusal(400, 'rejected', 'The memory refused this text.');
+  return { ref: referenceOf(text.digest) };
+}
+
+/** Kept in the other project first, then forgotten in its own: nothing is lost in between. */
+async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
+  const { memory } = parts;
+  const [space, to] = [spaceIn(body, 'space'), newSpaceIn(body, 'to')];
+  const records = await memory.list({ space, refs: refsIn(body), limit: 500 }, deadline());
+  let moved = 0;
+  for (const { ref, ...record } of records) {
+    // oxlint-disable-next-line no-await-in-loop -- One after the other: each is whole.
+    const [state] = await memory.capture([{ ...record, space: to }], deadline());
+    if (state !== 'stored' && state !== 'duplicate') {
+      throw new UiRefusal(409, 'buried', 'You had this forgotten there: it stays where it is.');
+    }
+    // oxlint-disable-next-line no-await-in-loop -- As above.
+    moved += await memory.forget({ refs: [ref], space }, deadline());
+  }
+  return { moved };
+}
+
+interface Chosen {
+  readonly filter:
+    | { readonly refs: readonly string[]; readonly space?: string }
+    | { readonly space: string };
+  readonly look: Omit<DeskFilter, 'limit'>;
+}
+
+/** By references, or a whole project: words alone would forget more than a person sees. */
+function chosenIn(body: unknown): Chosen {
+  const space = optionalMember(body, 'space', SPACE_CHARS);
+  const refs = isRecord(body) && body['refs'] !== undefined ? refsIn(body) : undefined;
+  if (refs !== undefined) {
+    const filter = { refs, ...(space === undefined ? {} : { space }) };
+    return { filter, look: filter };
+  }
+  if (space === undefined) throw invalid('space');
+  return { filter: { space }, look: { space } };
+}
+
+async function count(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
+  const { look: asked } = chosenIn(body);
+  if (parts.desk === undefined) {
+    const records = await parts.memory.list({ ...withoutDesk(asked), limit: 1000 }, deadline());
+    return { count: records.length };
+  }
+  return { count: (await parts.desk.browse({ ...asked, limit: 1 })).total };
+}
+
+function withoutDesk({ kind: _, client: __, ...filter }: Omit<DeskFilter, 'limit'>) {
+  return filter;
+}
+
+async function forget(
+  { desk, memory }: MemoryCallParts,
+  forgotten: ForgottenRecords,
+  { body }: ApiCall,
+): Promise<ForgotAnswer> {
+  const { filter, look: asked } = chosenIn(body);
+  const page = await desk?.browse({ ...asked, limit: UNDO_MAX });
+  const canUndo = page !== undefined && page.total <= UNDO_MAX;
+  const number = await memory.forget(filter, deadline());
+  const undoId = canUndo && number > 0 ? forgotten.keep(page.records) : null;
+  return { forgotten: number, undo: undoId, undoMs: forgotten.keptMs };
+}
+
+async function undo(
+  parts: MemoryCallParts,
+  forgotten: ForgottenRecords,
+  { body }: ApiCall,
+): Promise<ApiAnswer> {
+  const records = forgotten.take(memberText(body, 'undo', 64));
+  if (records === undefined) {
+    throw new UiRefusal(409, 'late', 'The minute is over: these memories are forgotten for good.');
+  }
+  return { restored: await deskOf(parts).restore(records) };
+}
+
+async function spaces(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
+  deskOf(parts);
+  const isMerge = isRecord(body) && body['isMerge'] === true;
+  await parts.moveSpace({ from: spaceIn(body, 'from'), to: newSpaceIn(body, 'to'), isMerge });
+  return {};
+}
+
+function spaceIn(body: unknown, name: string): string {
+  return memberText(body, name, SPACE_CHARS);
+}
+
+function newSpaceIn(body: unknown, name: string): string {
+  const space = spaceIn(body, name);
+  if (isSpace(space)) return space;
+  throw new UiRefusal(
+    400,
+    'invalid',
+    'A project’s name has 1 to 128 of a-z 0-9 . _ / - and begins with a letter or digit.',
+  );
+}
+
+function refsIn(body: unknown): readonly string[] {
+  const refs: unknown = isRecord(body) ? body['refs'] : undefined;
+  if (!isRefs(refs)) throw invalid('refs');
+  return refs;
+}

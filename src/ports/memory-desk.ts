@@ -1,0 +1,116 @@
+import type { RecalledExchange, RecallQuestion, SpeakerRole, SpokenRecord } from './memory.ts';
+
+/**
+ * The memories of this machine as a person keeps order among them. Only the embedded store has a desk:
+ * what a memory service holds belongs to others too.
+ */
+export interface MemoryDesk {
+  /** Newest first. */
+  shelves(): Promise<readonly Shelf[]>;
+  /** Newest first. */
+  days(space: string): Promise<readonly ShelfDay[]>;
+  browse(filter: DeskFilter): Promise<DeskPage>;
+  /** Says for one prompt what recall weighs, and what becomes of it. It changes nothing. */
+  look(question: RecallQuestion): Promise<RecallLook>;
+  /** Requests that quoted one of these references, newest first. */
+  sightings(refs: readonly string[]): Promise<readonly Sighting[]>;
+  /** False where there is no such record any more. */
+  pin(change: PinChange): Promise<boolean>;
+  /** Puts the new text in the old one's place, and forgets the old one. */
+  edit(change: DeskEdit): Promise<EditState>;
+  /** Takes back that these were forgotten. Resolves to the number that is held again. */
+  restore(records: readonly DeskRecord[]): Promise<number>;
+}
+
+export interface Shelf {
+  readonly space: string;
+  readonly memories: number;
+  /** Milliseconds since 1970. */
+  readonly newest: number;
+}
+
+export interface ShelfDay {
+  /** In local time: 2026-11-20. */
+  readonly day: string;
+  readonly memories: number;
+}
+
+export type Pin = 'always' | 'never';
+
+export interface DeskRecord extends SpokenRecord {
+  readonly pin?: Pin;
+  /** Milliseconds since 1970. */
+  readonly editedAt?: number;
+}
+
+export interface DeskFilter {
+  readonly space?: string;
+  readonly words?: string;
+  readonly role?: SpeakerRole;
+  readonly client?: string;
+  readonly conversation?: string;
+  readonly refs?: readonly string[];
+  readonly since?: number;
+  readonly until?: number;
+  readonly kind?: 'unverified' | 'by_hand' | 'edited' | 'always' | 'never' | 'standing';
+  readonly limit: number;
+  readonly offset?: number;
+}
+
+export interface DeskPage {
+  /** Newest first. */
+  readonly records: readonly DeskRecord[];
+  readonly total: number;
+}
+
+export interface RecallLook {
+  readonly isQuestion: boolean;
+  /** The score that the best one needs. */
+  readonly needed: number;
+  /** Best first. */
+  readonly weighed: readonly WeighedMemory[];
+  /** The lines that an agent would get. */
+  readonly exchanges: readonly RecalledExchange[];
+}
+
+export interface WeighedMemory {
+  readonly ref: string;
+  readonly space: string;
+  readonly role: SpeakerRole;
+  readonly text: string;
+  readonly at: number;
+  readonly client: string;
+  /** From 0 to about 1. */
+  readonly score: number;
+  /**
+   * 'added': it would be in the prompt. 'no_room': it fits, and better ones take the room. 'weak': too
+   * little of the prompt is in it. 'never': the person pinned it so. 'other_project': it would be added
+   * in its own.
+   */
+  readonly verdict: 'added' | 'no_room' | 'weak' | 'never' | 'other_project';
+}
+
+export interface Sighting {
+  /** The request's id. */
+  readonly id: string;
+  readonly at: number;
+  readonly client: string;
+}
+
+export interface PinChange {
+  readonly space: string;
+  readonly ref: string;
+  /** Undefined: recalled when it fits. */
+  readonly pin: Pin | undefined;
+}
+
+export interface DeskEdit {
+  readonly space: string;
+  readonly ref: string;
+  /** The new text with its digest; everything else stays. */
+  readonly text: { readonly digest: string; readonly text: string };
+  readonly at: number;
+}
+
+/** 'gone': somebody else edited or forgot it. 'forgotten': the new text was forgotten before. */
+export type EditState = 'edited' | 'same' | 'gone' | 'forgotten' | 'rejected';

@@ -1,0 +1,46 @@
+import { signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import { TEXTS } from '../texts.ts';
+
+/** The last thing that happened, said once at the foot of the view, with a way back where there is one. */
+
+export interface Happened {
+  readonly text: string;
+  readonly isBad?: boolean;
+  readonly undo?: { readonly until: number; readonly run: () => void };
+}
+
+export const happened = signal<Happened | undefined>(undefined);
+
+/** A sentence is read by then. */
+const SHOWN_MS = 12_000;
+
+export function NoticeLine() {
+  const now = happened.value;
+  const [, setTime] = useState(0);
+  useEffect(() => {
+    if (now === undefined) return undefined;
+    const until = now.undo?.until ?? Date.now() + SHOWN_MS;
+    const timer = setInterval(() => {
+      setTime(Date.now());
+      if (Date.now() >= until && happened.value === now) happened.value = undefined;
+    }, 1000);
+    return () => clearInterval(timer);
+  }, [now]);
+  const seconds = Math.ceil(((now?.undo?.until ?? 0) - Date.now()) / 1000);
+  return (
+    <div role="status" class="happened">
+      {now !== undefined && (
+        <p class={now.isBad === true ? 'notice bad' : 'notice'}>
+          <span class={now.isBad === true ? 'dot bad' : 'dot'} />
+          <span>{now.text}</span>
+          {now.undo !== undefined && seconds > 0 && (
+            <button type="button" onClick={now.undo.run}>
+              {TEXTS.memory.undo(seconds)}
+            </button>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}

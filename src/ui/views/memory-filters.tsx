@@ -1,0 +1,243 @@
+import { useState } from 'preact/hooks';
+import type { Shelf } from '../../ports/memory-desk.ts';
+import type { DaysAnswer } from '../../ports/ui-api.ts';
+import { get, post } from '../client/api.ts';
+import { goTo, hrefOf, hrefWith, route } from '../client/router.ts';
+import { useLoad } from '../client/use-load.ts';
+import { atOfDay, day, whole } from '../format.ts';
+import { Shown } from '../parts/states.tsx';
+import { TEXTS } from '../texts.ts';
+import { act, forget } from './memory-acts.ts';
+
+/** Which memories are looked at: by project, day, speaker, client and kind. */
+
+const { memory: WORDS } = TEXTS;
+const CLIENTS = ['claude-code', 'codex', 'opencode', 'pi', 'qwen-code', 'svc'];
+
+export function Filters({
+  shelves,
+  space,
+}: {
+  readonly shelves: readonly Shelf[];
+  readonly space: string;
+}) {
+  const { filters, kinds } = WORDS;
+  const session = route.value.query.get('session') ?? '';
+  const projects = shelves.map((one) => [one.space, one.space] as const);
+  return (
+    <div class="filters">
+      <Choice name="space" label={filters.space} chosen={space} options={projects} />
+      <Choice
+        name="role"
+        label={filters.role}
+        options={[
+          ['', filters.anyone],
+          ['user', filters.you],
+          ['assistant', filters.assistant],
+        ]}
+      />
+      <Choice
+        name="client"
+        label={filters.client}
+        options={[['', filters.any], ...CLIENTS.map((name) => [name, name] as const)]}
+      />
+      <Choice
+        name="kind"
+        label={filters.kind}
+        options={[['', filters.any], ...Object.entries(kinds)]}
+      />
+      {session !== '' && (
+        <a class="button" href={hrefWith({ session: '' })}>
+          {WORDS.session(session)}: {WORDS.wholeProject}
+        </a>
+      )}
+    </div>
+  );
+}
+
+function Choice(props: {
+  readonly name: string;
+  readonly label: string;
+  readonly chosen?: string;
+  readonly options: readonly (readonly [value: string, text: string])[];
+}) {
+  const { name, label, options } = props;
+  const chosen = props.chosen ?? route.value.query.get(name) ?? '';
+  return (
+    <label>
+      {label}
+      <select
+        value={chosen}
+        onChange={(event) => {
+          location.hash = hrefWith({ [name]: event.currentTarget.value, q: '', ref: '' });
+        }}
+      >
+        {options.map(([value, text]) => (
+          <option key={value} value={value} selected={value === chosen}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface RailProps {
+  readonly shelves: readonly Shelf[];
+  readonly space: string;
+  readonly reload: () => void;
+}
+
+export function Rail({ shelves, space, reload }: RailProps) {
+  if (shelves.length === 0) return <div class="rail" />;
+  return (
+    <nav class="rail" aria-label={WORDS.projects}>
+      <h2>{WORDS.projects}</h2>
+      <ul>
+        {shelves.map((one) => (
+          <li key={one.space}>
+            <a
+              href={hrefOf('memory', { space: one.space })}
+              {...(one.space === space ? { 'aria-current': 'true' as const } : {})}
+            >
+              <span class="cut name">{one.space}</span>
+              <span>{whole(one.memories)}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <Days space={space} />
+      <ProjectActs shelves={shelves} space={space} reload={reload} />
+    </nav>
+  );
+}
+
+function Days({ space }: { readonly space: string }) {
+  const loaded = useLoad(`days ${space}`, () => get<DaysAnswer>('days', { space }));
+  const chosen = route.value.query.get('day') ?? '';
+  return (
+    <>
+      <h2 class="cut">{WORDS.daysOf(space)}</h2>
+      <Shown of={loaded}>
+        {({ days }) => (
+          <ul>
+            <li>
+              <a
+                href={hrefWith({ day: '', q: '' })}
+                {...(chosen === '' ? { 'aria-current': 'true' as const } : {})}
+              >
+                {WORDS.allDays}
+              </a>
+            </li>
+            {days.slice(0, DAYS_SHOWN).map((one) => (
+              <li key={one.day}>
+                <a
+                  href={hrefWith({ day: one.day, q: '' })}
+                  {...(chosen === one.day ? { 'aria-current': 'true' as const } : {})}
+                >
+                  {day(atOfDay(one.day))}
+                  <span>{whole(one.memories)}</span>
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+const DAYS_SHOWN = 14;
+
+function ProjectActs({ shelves, space, reload }: RailProps) {
+  const { project } = WORDS;
+  const [count, setCount] = useState<number | undefined>();
+  const others = shelves.map((one) => one.space).filter((one) => one !== space);
+  const send = async (to: string, isMerge: boolean): Promise<void> => {
+    const isDone = await act(async () => {
+      await post('spaces', { from: space, to, isMerge });
+      return WORDS.done.renamed;
+    });
+    if (!isDone) return;
+    goTo('memory', { space: to });
+    reload();
+  };
+  return (
+    <>
+      <h2>{project.title}</h2>
+      <div class="buttons project">
+        <details name="project">
+          <summary class="button">{project.rename}</summary>
+          <form onSubmit={(event) => submitted(event, (to) => void send(to, false))}>
+            <label>
+              {project.name}
+              <input name="to" required maxLength={128} defaultValue={space} />
+            </label>
+            <button type="submit">{project.renameButton}</button>
+          </form>
+        </details>
+        {others.length > 0 && (
+          <details name="project">
+            <summary class="button">{project.merge}</summary>
+            <form onSubmit={(event) => submitted(event, (to) => void send(to, true))}>
+              <label>
+                {project.into}
+                <select name="to">
+                  {others.map((one) => (
+                    <option key={one}>{one}</option>
+                  ))}
+                </select>
+              </label>
+              <p class="quiet">{project.mergeNote}</p>
+              <button type="submit">{project.mergeButton(space, '…')}</button>
+            </form>
+          </details>
+        )}
+        <details
+          name="project"
+          onToggle={(event) => {
+            if (event.currentTarget.open) void counted(space).then(setCount);
+          }}
+        >
+          <summary class="button risky">{project.forget}</summary>
+          <div>
+            <p>{countText(count)}</p>
+            <button
+              type="button"
+              class="risky"
+              disabled={count === undefined || count === 0}
+              onClick={() => void forget({ space }, reload)}
+            >
+              {WORDS.many.forget(count ?? 0)}
+            </button>
+          </div>
+        </details>
+      </div>
+    </>
+  );
+}
+
+const UNDO_MAX = 500;
+
+function countText(count: number | undefined): string {
+  if (count === undefined) return WORDS.project.counting;
+  return count > UNDO_MAX ? WORDS.many.confirmFinal(count) : WORDS.many.confirm(count);
+}
+
+async function counted(space: string): Promise<number | undefined> {
+  let found: number | undefined;
+  await act(async () => {
+    found = (await post<{ readonly count: number }>('count', { space })).count;
+    return undefined;
+  });
+  return found;
+}
+
+function submitted(
+  event: { preventDefault(): void; readonly currentTarget: HTMLFormElement },
+  send: (to: string) => void,
+): void {
+  event.preventDefault();
+  const to = new FormData(event.currentTarget).get('to');
+  if (typeof to === 'string') send(to.trim());
+}

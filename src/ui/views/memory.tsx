@@ -1,0 +1,242 @@
+import { useState } from 'preact/hooks';
+import type { DeskRecord } from '../../ports/memory-desk.ts';
+import type { MemoriesAnswer, ShelvesAnswer } from '../../ports/ui-api.ts';
+import { get } from '../client/api.ts';
+import { hrefWith, route } from '../client/router.ts';
+import { useLoad } from '../client/use-load.ts';
+import { atOfDay, day } from '../format.ts';
+import { NoticeLine } from '../parts/notice.tsx';
+import { Empty, Shown } from '../parts/states.tsx';
+import { TEXTS } from '../texts.ts';
+import { forget } from './memory-acts.ts';
+import { Filters, Rail } from './memory-filters.tsx';
+import { Looked, WhyNot } from './memory-look.tsx';
+import { RecordPanel } from './memory-record.tsx';
+
+/** Memory: by project and day, found as recall finds it, and kept in order. */
+
+const { memory: WORDS } = TEXTS;
+const PAGE = 50;
+
+export function MemoryView() {
+  const [version, setVersion] = useState(0);
+  const reload = (): void => setVersion((one) => one + 1);
+  const shelves = useLoad(`shelves ${version}`, () => get<ShelvesAnswer>('shelves'));
+  return (
+    <>
+      <Shown of={shelves}>
+        {(answer) => <Shelves answer={answer} version={version} reload={reload} />}
+      </Shown>
+      <NoticeLine />
+    </>
+  );
+}
+
+interface ShelvesProps {
+  readonly answer: ShelvesAnswer;
+  readonly version: number;
+  readonly reload: () => void;
+}
+
+function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
+  const { query } = route.value;
+  const words = query.get('q') ?? '';
+  const space = query.get('space') ?? shelves?.[0]?.space ?? '';
+  const total = (shelves ?? []).reduce((sum, { memories }) => sum + memories, 0);
+  if (shelves?.length === 0) return <h1>{WORDS.none}</h1>;
+  return (
+    <>
+      <h1>{shelves === null ? TEXTS.views.memory : WORDS.title(total, shelves.length)}</h1>
+      {shelves === null && <p class="lead">{WORDS.hosted}</p>}
+      <SearchForm words={words} />
+      <Filters shelves={shelves ?? []} space={space} />
+      <div class="shelf">
+        <Rail shelves={shelves ?? []} space={space} reload={reload} />
+        {words === '' || shelves === null ? (
+          <List space={space} version={version} reload={reload} />
+        ) : (
+          <Looked space={space} prompt={words} version={version} />
+        )}
+        <RecordPanel
+          spaces={(shelves ?? []).map((one) => one.space)}
+          isHosted={shelves === null}
+          version={version}
+          reload={reload}
+        />
+      </div>
+      {shelves !== null && <WhyNot space={space} version={version} />}
+    </>
+  );
+}
+
+function SearchForm({ words }: { readonly words: string }) {
+  return (
+    <form
+      class="ask"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const typed = new FormData(event.currentTarget).get('q');
+        location.hash = hrefWith({ q: typeof typed === 'string' ? typed : '', ref: '' });
+      }}
+    >
+      <label class="for-readers" for="q">
+        {WORDS.search}
+      </label>
+      <input id="q" name="q" type="search" placeholder={WORDS.search} defaultValue={words} />
+      <button class="main" type="submit">
+        {WORDS.searchButton}
+      </button>
+    </form>
+  );
+}
+
+interface ListProps {
+  readonly space: string;
+  readonly version: number;
+  readonly reload: () => void;
+}
+
+function List({ space, version, reload }: ListProps) {
+  const { query } = route.value;
+  const [limit, setLimit] = useState(PAGE);
+  const filter = {
+    space,
+    role: query.get('role') ?? '',
+    client: query.get('client') ?? '',
+    kind: query.get('kind') ?? '',
+    session: query.get('session') ?? '',
+    words: query.get('q') ?? '',
+    ...dayOf(query.get('day')),
+  };
+  const loaded = useLoad(`${JSON.stringify(filter)} ${limit} ${version}`, () =>
+    get<MemoriesAnswer>('memories', { ...filter, limit }),
+  );
+  return (
+    <section aria-labelledby="found">
+      <Shown of={loaded}>
+        {({ records, total }) => (
+          <>
+            <div class="head">
+              <h2 id="found">{WORDS.list(total)}</h2>
+            </div>
+            {records.length === 0 && <Empty>{WORDS.empty}</Empty>}
+            <Records records={records} space={space} reload={reload} />
+            {records.length < total && limit < 2 * PAGE && (
+              <button type="button" onClick={() => setLimit(limit + PAGE)}>
+                {TEXTS.states.more}
+              </button>
+            )}
+          </>
+        )}
+      </Shown>
+    </section>
+  );
+}
+
+function dayOf(key: string | null): { readonly since?: number; readonly until?: number } {
+  if (key === null || key === '') return {};
+  const since = atOfDay(key);
+  const end = new Date(since);
+  end.setDate(end.getDate() + 1);
+  return { since, until: end.getTime() - 1 };
+}
+
+function Records(props: {
+  readonly records: readonly DeskRecord[];
+  readonly space: string;
+  readonly reload: () => void;
+}) {
+  const { records, reload } = props;
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [isAsked, setAsked] = useState(false);
+  const shown = chosen.filter((ref) => records.some((one) => one.ref === ref));
+  const choose = (ref: string, isOn: boolean): void => {
+    setAsked(false);
+    setChosen(isOn ? [...shown, ref] : shown.filter((one) => one !== ref));
+  };
+  return (
+    <>
+      {shown.length > 0 && (
+        <p class="notice" role="group" aria-label={WORDS.many.chosen(shown.length)}>
+          <span>
+            {isAsked ? WORDS.many.confirm(shown.length) : WORDS.many.chosen(shown.length)}
+          </span>
+          <button
+            type="button"
+            class="risky"
+            onClick={() => {
+              if (!isAsked) return setAsked(true);
+              setChosen([]);
+              setAsked(false);
+              void forget({ refs: shown, space: props.space }, reload);
+            }}
+          >
+            {WORDS.many.forget(shown.length)}
+          </button>
+          <button type="button" onClick={() => setChosen([])}>
+            {WORDS.many.clear}
+          </button>
+        </p>
+      )}
+      <ol>
+        {records.map((record) => (
+          <Row
+            key={record.ref + record.space}
+            record={record}
+            isChosen={shown.includes(record.ref)}
+            choose={choose}
+          />
+        ))}
+      </ol>
+    </>
+  );
+}
+
+const SHOWN_CHARS = 300;
+
+function Row(props: {
+  readonly record: DeskRecord;
+  readonly isChosen: boolean;
+  readonly choose: (ref: string, isOn: boolean) => void;
+}) {
+  const { record, isChosen, choose } = props;
+  const { ref, space, role, text, at, client, source } = record;
+  const isOpen = route.value.query.get('ref') === ref;
+  return (
+    <li class={isOpen ? 'hit chosen' : 'hit'}>
+      <span class="score">
+        <input
+          type="checkbox"
+          aria-label={WORDS.many.choose(ref)}
+          checked={isChosen}
+          onChange={(event) => choose(ref, event.currentTarget.checked)}
+        />
+      </span>
+      <div>
+        <p dir="auto">
+          <a
+            href={hrefWith({ ref, space })}
+            {...(isOpen ? { 'aria-current': 'true' as const } : {})}
+          >
+            {text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text}
+          </a>{' '}
+          <Badges record={record} />
+        </p>
+        <p class="meta">
+          {WORDS.by(role === 'user' ? WORDS.you : WORDS.assistant, day(at), client)}
+          {source !== undefined && `, ${WORDS.badges.unverified}`}
+        </p>
+      </div>
+    </li>
+  );
+}
+
+function Badges({ record: { pin, editedAt } }: { readonly record: DeskRecord }) {
+  return (
+    <>
+      {pin !== undefined && <span class="state">{WORDS.badges[pin]}</span>}{' '}
+      {editedAt !== undefined && <span class="state">{WORDS.badges.edited}</span>}
+    </>
+  );
+}
