@@ -50,8 +50,8 @@ test('a block for an agent names its memories in short', () => {
   const [item] = view.items;
   if (item === undefined) throw new Error('No such item.');
   const block = '<svc-memory>\n2026-11-02 m_abcdefgh:\n- deploys run at night\n</svc-memory>';
-  const use = recallUse(view, [{ item, block, form: 'text', tokens: 30 }], 'So.');
-  expect(use?.refs).toEqual(['m_abcdefgh']);
+  const found = recallUse(view, [{ item, block, form: 'text', tokens: 30 }], 'So.');
+  expect(found?.refs).toEqual(['m_abcdefgh']);
 });
 
 test('a block of an earlier prompt is not counted with the newest one', () => {

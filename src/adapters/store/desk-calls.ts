@@ -1,6 +1,13 @@
 import { strengthNeeded } from '../../core/recall/relevance.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
-import type { DeskEdit, EditState, RecallLook, WeighedMemory } from '../../ports/memory-desk.ts';
+import type {
+  DeskEdit,
+  DeskRecord,
+  EditState,
+  RecallLook,
+  WeighedMemory,
+} from '../../ports/memory-desk.ts';
+import type { MemoryRecord, SpeakerRole } from '../../core/memory/record.ts';
 import type { RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { Desk } from './desk.ts';
@@ -50,9 +57,7 @@ export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
     edit: (change) => edit(parts, desk, change),
     restore: (given) => {
       desk.unbury(given);
-      const states = records.capture(
-        given.map(({ pin: _, editedAt: __, ref: ___, ...one }) => one),
-      );
+      const states = records.capture(given.map(recordOf));
       desk.putMarks(given);
       return states.filter((state) => state === 'stored' || state === 'duplicate').length;
     },
@@ -65,14 +70,19 @@ function edit({ records, forget }: DeskParts, desk: Desk, change: DeskEdit): Edi
   const [old] = desk.browse({ space, refs: [ref], limit: 1 }).records;
   if (old === undefined) return 'gone';
   if (old.digest === text.digest) return 'same';
-  const { pin: _, editedAt: __, ref: ___, ...place } = old;
   // Its fingerprint goes: no exchange of the conversation may leave on the proof of other words.
-  const [state] = records.capture([{ ...place, ...text, fingerprint: '' }]);
+  const [state] = records.capture([{ ...recordOf(old), ...text, fingerprint: '' }]);
   if (state === 'forgotten') return 'forgotten';
   if (state !== 'stored' && state !== 'duplicate') return 'rejected';
   desk.markEdited({ space, digest: text.digest }, at);
   forget({ refs: [ref], space });
   return 'edited';
+}
+
+/** A record without the marks of the desk. */
+function recordOf(given: DeskRecord): MemoryRecord<SpeakerRole> {
+  const { pin: _, editedAt: __, ref: ___, ...record } = given;
+  return record;
 }
 
 /** Recalls of its own: looking leaves no signal by which later prompts would be judged. */

@@ -281,7 +281,8 @@ async function count(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnsw
   return { count: (await parts.desk.browse({ ...asked, limit: 1 })).total };
 }
 
-function withoutDesk({ kind: _, client: __, ...filter }: Omit<DeskFilter, 'limit'>) {
+function withoutDesk(given: Omit<DeskFilter, 'limit'>) {
+  const { kind: _, client: __, ...filter } = given;
   return filter;
 }
 
@@ -313,7 +314,7 @@ async function undo(
 async function spaces(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
   deskOf(parts);
   const isMerge = isRecord(body) && body['isMerge'] === true;
-  await parts.moveSpace({ from: spaceIn(body, 'from'), to: newSpaceIn(body, 'to'), isMerge });
+  await parts.moveSpace({ from: spaceIn(body, 'space'), to: newSpaceIn(body, 'to'), isMerge });
   return {};
 }
 

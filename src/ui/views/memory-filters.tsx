@@ -155,7 +155,7 @@ function ProjectActs({ shelves, space, reload }: RailProps) {
   const others = shelves.map((one) => one.space).filter((one) => one !== space);
   const send = async (to: string, isMerge: boolean): Promise<void> => {
     const isDone = await act(async () => {
-      await post('spaces', { from: space, to, isMerge });
+      await post('spaces', { space, to, isMerge });
       return WORDS.done.renamed;
     });
     if (!isDone) return;
