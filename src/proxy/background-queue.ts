@@ -54,6 +54,7 @@ class HeldRequest {
   readonly #add: (by: 1 | -1, key: string | undefined) => void;
   #key: string | undefined;
   #isHeld = true;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(add: (by: 1 | -1, key: string | undefined) => void) {
     this.#add = add;
@@ -67,9 +68,15 @@ class HeldRequest {
     this.#add(1, this.#key);
   }
 
+  /** Releases it after so many milliseconds, unless it is released before. */
+  releaseAfter(ms: number): void {
+    if (this.#isHeld) this.#timer = setTimeout(() => this.release(), ms).unref();
+  }
+
   release(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
+    clearTimeout(this.#timer);
     this.#add(-1, undefined);
     if (this.#key !== undefined) this.#add(-1, this.#key);
   }

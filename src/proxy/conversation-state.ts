@@ -35,6 +35,8 @@ export class ConversationState {
   hadOldExchanges = false;
   /** The ledger's generation in which this process last gave outputs of it to the memory. */
   storedOutputsIn: number | undefined;
+  /** The newest prompt up to which no refusal of shortening was found. */
+  unrefused: Unrefused | undefined;
   /** When the provider last refused one of its requests in both forms, by the monotonic clock. */
   refusedBothAt: number | undefined;
 }
@@ -73,6 +75,15 @@ export interface KnownBatches {
   readonly recorded: number;
   readonly generation: number;
   /** Until then the ledger is asked for new items alone; by the monotonic clock. */
+  readonly until: number;
+}
+
+export interface Unrefused {
+  /** Fingerprint of the prompt's item. */
+  readonly prompt: string;
+  /** How many refusals this process had recorded then. */
+  readonly recorded: number;
+  /** Until then the ledger is not asked again; by the monotonic clock. */
   readonly until: number;
 }
 

@@ -60,6 +60,11 @@ export interface ProxyHandler extends Handler {
  * a machine that has only one.
  */
 const HISTORY_MS = 100;
+/**
+ * A provider on this machine answers in less. Until then no background work begins, which would delay
+ * the first byte; a model in a data centre thinks for longer, and that time is used.
+ */
+const SWIFT_ANSWER_MS = 50;
 /** Tools run longer, so what a request brought is kept before the next one comes. */
 const AHEAD_MS = 20;
 
@@ -143,7 +148,7 @@ class RequestHandler {
     const { recalled, plan } = change;
     const { placements } = recalled;
     record.recalled(recalled);
-    record.planned(plan, change.rereads);
+    record.planned(plan);
     this.#keepWhole(request, change, live.proxy.keepRequests);
 
     // 10 and 11: headers with the credential last, one attempt at the provider.
@@ -159,12 +164,15 @@ class RequestHandler {
         if (reading !== undefined) await this.#noteRefusal(reading, change, own);
       },
     });
-    held.release();
+    // After this line nothing delays the request; before the answer's first byte little may delay that.
+    held.releaseAfter(SWIFT_ANSWER_MS);
+    record.reread(change.rereads?.());
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
     });
     record.answered(answer.status);
+    held.release();
 
     // 12 to 15: evidence, then the provider's bytes as they come, watched on the side; captures
     // are durable before the client has the last byte.
@@ -219,7 +227,14 @@ class RequestHandler {
       }
       const { placements } = recalled;
       const plan = makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
-      const rereads = this.#shortener.rereads(reading, shortening, plan);
+      const rereads = (): Rereads | undefined => {
+        try {
+          return this.#shortener.rereads(reading, shortening, plan);
+        } catch {
+          // The request is on its way by then: a count must not end it.
+          return undefined;
+        }
+      };
       const change = { recalled, plan, rereads, cacheMarks };
       if (request.body === undefined || plan.edits.length === 0) return change;
       return { ...change, body: applyEdits(request.body, plan.edits) };
@@ -320,7 +335,8 @@ interface ChangeCall {
 interface Change {
   readonly recalled: Recalled;
   readonly plan: Plan;
-  readonly rereads?: Rereads | undefined;
+  /** Only the request log wants them, so they are counted once the request is on its way. */
+  readonly rereads?: () => Rereads | undefined;
   /** Lifetimes for the client's own cache marks; none unless the setting asks for it. */
   readonly cacheMarks?: readonly Edit[];
   /** Undefined when the client's own bytes are sent. */

@@ -70,12 +70,12 @@ export class OutputKeeper {
   /** Keeps at most `limit` outputs that the memory was never given, the oldest first. Never rejects. */
   async keep(reading: Reading, outputs: readonly ToolOutput[], limit: number): Promise<void> {
     const { place } = reading;
-    const fresh = new Map(
-      outputs
-        .filter((output) => isElidable(output) && !this.#isKnown(place, output))
-        .map((output) => [output.digest, output]),
-    );
-    const chosen = [...fresh.values()].slice(0, limit);
+    const fresh = new Map<string, ToolOutput>();
+    for (const output of outputs) {
+      if (fresh.size === limit) break;
+      if (isElidable(output) && !this.#isKnown(place, output)) fresh.set(output.digest, output);
+    }
+    const chosen = [...fresh.values()];
     for (const { digest } of chosen) this.#underway.add(textKeyOf(place, digest));
     for (const output of chosen) {
       // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.

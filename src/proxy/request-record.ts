@@ -72,10 +72,13 @@ export class RequestRecord {
     this.#mark('recall');
   }
 
-  planned(plan: Plan, rereads: Rereads | undefined): void {
+  planned(plan: Plan): void {
     this.#plan = plan;
-    this.#rereads = rereads;
     this.#mark('plan');
+  }
+
+  reread(rereads: Rereads | undefined): void {
+    this.#rereads = rereads;
   }
 
   /** The provider would not take the changed request: what was forwarded is the client's own. */

@@ -16,6 +16,7 @@ import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
+import { newestPrompt } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
 import type { Plan, Shortening } from '../core/plan/plan.ts';
 import type { CachePrices } from '../core/dialects/descriptor.ts';
@@ -60,6 +61,9 @@ const EXCHANGES_TO_OMIT = 2;
 type Batches = readonly LeftOut[];
 const NO_BATCHES: Batches = [];
 
+/** So long the ledger itself believes that there is no entry: another process may write one. */
+const UNREFUSED_MS = 60_000;
+
 export interface ShorteningCall {
   readonly reading: Reading;
   readonly modes: Modes;
@@ -99,6 +103,8 @@ export class Shortener {
   readonly #read = new ReadItems();
   readonly #slices: Slices;
   readonly #batches: BatchLookup;
+  /** Counts the refusals that this process has recorded: they hold for forks too. */
+  #refusals = 0;
 
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
@@ -146,7 +152,7 @@ export class Shortener {
     const elision = kindOf(modes);
     const isReal = elision === 'real';
     const elisionPlace = { view, owner: place, elision };
-    const refusals = refusalAddresses(view, place, 'shortening');
+    const refusals = this.#isUnrefused(reading) ? [] : refusalAddresses(view, place, 'shortening');
     const mark = elisionMark(elisionPlace);
     const measures = isHalfFull(windowOf(reading)) ? measureAddresses(view, place) : [];
     const asked = [...refusals, ...(mark === undefined ? [] : [mark]), ...measures];
@@ -154,6 +160,7 @@ export class Shortener {
     if (isReal && isRefused(refusals, found, this.#dependencies.clock.now())) {
       return { outcome: 'provider_refused' };
     }
+    if (found.missing === undefined && refusals.length > 0) this.#noteUnrefused(reading);
     if (isReal && call.verdict === 'send_all') {
       return { outcome: 'not_worth_it' };
     }
@@ -177,6 +184,22 @@ export class Shortener {
     return hasBatches
       ? this.#wantAgain(call, { ...elisionPlace, key }, fill)
       : this.#want(call, NO_BATCHES, fill);
+  }
+
+  /** A request of the same prompt has asked the ledger, which had no refusal of any prompt so far. */
+  #isUnrefused({ view, state: { unrefused } }: Reading): boolean {
+    return (
+      unrefused !== undefined &&
+      unrefused.recorded === this.#refusals &&
+      unrefused.until > this.#dependencies.clock.monotonic() &&
+      unrefused.prompt === newestPrompt(view)?.fingerprint
+    );
+  }
+
+  #noteUnrefused({ view, state }: Reading): void {
+    const prompt = newestPrompt(view)?.fingerprint;
+    const until = this.#dependencies.clock.monotonic() + UNREFUSED_MS;
+    if (prompt !== undefined) state.unrefused = { prompt, recorded: this.#refusals, until };
   }
 
   /** The candidates of a conversation that has batches. */
@@ -261,6 +284,7 @@ export class Shortener {
   /** The provider refused the shortened request: this conversation is not shortened for an hour. */
   async refused({ view, place }: Reading): Promise<void> {
     const addresses = refusalAddresses(view, place, 'shortening');
+    this.#refusals += 1;
     await this.#dependencies.ledger.record(
       refusalEntries(addresses, this.#dependencies.clock.now()),
     );

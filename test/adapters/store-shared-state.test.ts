@@ -200,9 +200,12 @@ test('the ledger asks its table about no key that is certainly not in it, and ab
   ]);
   // Another process writes: nothing is certainly absent until that was read.
   const other = open(folder);
-  await other.ledger.record([blockEntry('later')]);
+  await other.ledger.record(['later', 'last'].map((name) => blockEntry(name)));
   await other.ledger.close();
   expect(await foundBlocks(store.ledger, ['later'])).toEqual(['block of later']);
+  // The store has seen the commit now, and has not read all keys again.
+  await settledVersion(store);
+  expect(await foundBlocks(store.ledger, ['last'])).toEqual(['block of last']);
 });
 
 test('a filter has every key that was added, and hardly any other', () => {

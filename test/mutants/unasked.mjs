@@ -10,13 +10,6 @@ const SHARED = 'test/adapters/store-shared-state.test.ts';
 
 export const UNASKED = [
   {
-    name: 'a deletion of its own leaves earlier proofs standing',
-    file: 'src/adapters/store/database.ts',
-    from: '    if (changes > 0 && TAKES_TEXTS.test(sql)) this.#deletions += 1;\n',
-    to: '',
-    test: SHARED,
-  },
-  {
     name: 'a commit of another process leaves earlier proofs standing',
     file: SHARED_STATE,
     from: 'const isSame = this.#seen.equals(this.#published);',
@@ -31,23 +24,9 @@ export const UNASKED = [
     test: SHARED,
   },
   {
-    name: 'a file in place of the open one leaves earlier proofs standing',
-    file: SHARED_STATE,
-    from: 'writeIdentity(stat, into, 0);',
-    to: 'void stat;',
-    test: SHARED,
-  },
-  {
     name: 'a log in place of the open one leaves earlier proofs standing',
     file: SHARED_STATE,
     from: 'if (log !== undefined) writeIdentity(log, into, CHANGED_AT + 8 + place * 16);',
-    to: '',
-    test: SHARED,
-  },
-  {
-    name: 'a log that is gone leaves earlier proofs standing',
-    file: SHARED_STATE,
-    from: 'if (log === undefined && index !== -1) return false;',
     to: '',
     test: SHARED,
   },
@@ -63,13 +42,6 @@ export const UNASKED = [
     file: SHARED_STATE,
     from: ' || !isSettled(this.#seen)',
     to: '',
-    test: SHARED,
-  },
-  {
-    name: 'a closed store leaves earlier proofs standing',
-    file: 'src/adapters/store/store.ts',
-    from: '    this.#opened = undefined;\n    this.#publisher?.withdraw();\n',
-    to: '    this.#opened = undefined;\n',
     test: SHARED,
   },
   {
@@ -155,5 +127,20 @@ export const UNASKED = [
     from: 'settled.readOn(items, items.length - UNSETTLED_ITEMS, toolsOf);',
     to: 'settled.readOn(items, items.length, toolsOf);',
     test: LISTED,
+  },
+  {
+    name: 'a refusal of the own process is not looked for',
+    file: 'src/proxy/shortener.ts',
+    from: '      unrefused.recorded === this.#refusals &&\n',
+    to: '',
+    test: 'test/proxy/shortening.test.ts',
+    only: 'a refused shortened request',
+  },
+  {
+    name: 'a refusal that another process saw is never looked for',
+    file: 'src/proxy/shortener.ts',
+    from: '      unrefused.until > this.#dependencies.clock.monotonic() &&\n',
+    to: '',
+    test: 'test/proxy/unrefused.test.ts',
   },
 ];

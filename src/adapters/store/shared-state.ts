@@ -166,7 +166,6 @@ function readFiles({ path, database, index }: OpenFiles, into: Buffer): boolean 
     into.writeBigInt64LE(stat.ctimeNs, CHANGED_AT);
     for (const [place, suffix] of LOG_SUFFIXES.entries()) {
       const log = index === -1 ? undefined : statSync(path + suffix, STAT_OPTIONS);
-      if (log === undefined && index !== -1) return false;
       if (log !== undefined) writeIdentity(log, into, CHANGED_AT + 8 + place * 16);
     }
     if (index !== -1 && readSync(index, into, STAT_BYTES, INDEX_BYTES, 0) !== INDEX_BYTES) {

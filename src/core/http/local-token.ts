@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 
 /**
  * The places in which a client presents the local token. A client that sends a login of its own has
@@ -45,5 +45,5 @@ export function isOneOf(presented: readonly string[], digests: readonly Buffer[]
 }
 
 export function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token, 'latin1').digest();
+  return hash('sha256', Buffer.from(token, 'latin1'), 'buffer');
 }

@@ -1,0 +1,61 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { LedgerEntry } from '../../src/core/ledger/entries.ts';
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import type { Ledger } from '../../src/ports/ledger.ts';
+import { openProxyStage } from '../support/proxy-stage.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
+
+/** A ledger into which another process writes that the provider refused a conversation. */
+class SharedLedger {
+  isRefused = false;
+  asked = 0;
+
+  wrap(ledger: Ledger): Ledger {
+    return {
+      generation: () => ledger.generation(),
+      record: (entries) => ledger.record(entries),
+      find: async (addresses, withinMs) => {
+        const found = await ledger.find(addresses, withinMs);
+        const refusals = addresses.flatMap((address): LedgerEntry[] => {
+          const isOne = address.kind === 'refusal' || address.kind === 'refusal-at';
+          return isOne && address.change === 'shortening' ? [{ ...address, at: Date.now() }] : [];
+        });
+        this.asked += refusals.length;
+        const known = addresses.flatMap((address) => found.get(address) ?? []);
+        return new FoundEntries(this.isRefused ? [...known, ...refusals] : known, found.missing);
+      },
+    };
+  }
+}
+
+const rounds = (count: number): Round[] =>
+  Array.from({ length: count }, (_, at) => ({
+    id: `call_${at}`,
+    tool: 'Bash',
+    args: { command: `step ${at}` },
+    output: longOutput(`r${at}`, 900),
+  }));
+
+test('the ledger is asked for refusals once a prompt and minute, and what another process wrote counts then', async () => {
+  const shared = new SharedLedger();
+  const stage = await openProxyStage({
+    folder: tempFolder(),
+    wrapLedger: (ledger) => shared.wrap(ledger),
+  });
+  onTestFinished(() => stage.stop());
+  const state = async (count: number): Promise<string | undefined> => {
+    await stage.send('anthropic_messages', sessionBody('anthropic_messages', rounds(count)));
+    await stage.settled();
+    return stage.rows.at(-1)?.continuityState;
+  };
+  // oxlint-disable-next-line no-await-in-loop -- A client waits for each answer.
+  for (let count = 10; count < 14; count += 1) await state(count);
+  const { asked } = shared;
+  expect(asked).toBeGreaterThan(0);
+  expect(await state(14)).toBe('elided_tool_output');
+  expect(shared.asked).toBe(asked);
+  shared.isRefused = true;
+  stage.setClockAhead(61_000);
+  expect(await state(15)).toBe('bypassed_provider_refused');
+});
