@@ -25,6 +25,7 @@ const USAGE = `npm run bench:profile -- [options]
   --events N         of each streamed answer
   --pause MS         between two requests
   --cpu              only CPU a request, beside the bare relay: a profile costs time itself
+  --bin FILE         with --cpu: another build
   --rounds N         with --cpu: the lowest of so many, 3 unless told
   --node "FLAGS"     for the Node that runs the product
   --lines N          of each table
@@ -40,6 +41,7 @@ const { values: options } = parseArgs({
     events: { type: 'string' },
     pause: { type: 'string', default: '0' },
     node: { type: 'string', default: '' },
+    bin: { type: 'string', default: join(root, 'bin', 'svc.js') },
     cpu: { type: 'boolean', default: false },
     lines: { type: 'string', default: '32' },
     keep: { type: 'boolean', default: false },
@@ -85,7 +87,7 @@ async function end(bench, provider) {
 async function prepare(provider) {
   const place = async () => ({ port: await findFreePort(), providerUrl: provider.url, folder });
   const bare = await bareTarget(await place());
-  const bin = options.cpu ? join(root, 'bin', 'svc.js') : buildWithMaps();
+  const bin = options.cpu ? options.bin : buildWithMaps();
   const svc = svcTarget({ ...(await place()), bin });
   const flags = options.node.split(' ').filter(Boolean);
   svc.args = [...flags, ...svc.args];

@@ -12,6 +12,7 @@ import { drawTable } from './lib/statistics.mjs';
 import { bareTarget, directTarget, svcTarget } from './lib/targets.mjs';
 import { abort } from './suites/abort.mjs';
 import { commands } from './suites/commands.mjs';
+import { curve } from './suites/curve.mjs';
 import { fidelity } from './suites/fidelity.mjs';
 import { grow } from './suites/grow.mjs';
 import { ask, latency } from './suites/latency.mjs';
@@ -21,7 +22,20 @@ import { sse } from './suites/sse.mjs';
 import { stall } from './suites/stall.mjs';
 import { startup } from './suites/startup.mjs';
 
-const SUITES = { latency, ask, grow, sse, pace, memory, startup, commands, abort, fidelity, stall };
+const SUITES = {
+  latency,
+  ask,
+  grow,
+  curve,
+  sse,
+  pace,
+  memory,
+  startup,
+  commands,
+  abort,
+  fidelity,
+  stall,
+};
 
 const USAGE = `npm run bench -- [options]
   --suite a,b     only these of ${Object.keys(SUITES).join(', ')}
