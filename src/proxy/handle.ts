@@ -166,7 +166,7 @@ class RequestHandler {
     });
     // After this line nothing delays the request; before the answer's first byte little may delay that.
     held.releaseAfter(SWIFT_ANSWER_MS);
-    record.reread(change.rereads?.());
+    record.reread(change.rereads);
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
@@ -227,14 +227,7 @@ class RequestHandler {
       }
       const { placements } = recalled;
       const plan = makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
-      const rereads = (): Rereads | undefined => {
-        try {
-          return this.#shortener.rereads(reading, shortening, plan);
-        } catch {
-          // The request is on its way by then: a count must not end it.
-          return undefined;
-        }
-      };
+      const rereads = () => this.#shortener.rereads(reading, shortening, plan);
       const change = { recalled, plan, rereads, cacheMarks };
       if (request.body === undefined || plan.edits.length === 0) return change;
       return { ...change, body: applyEdits(request.body, plan.edits) };

@@ -77,8 +77,13 @@ export class RequestRecord {
     this.#mark('plan');
   }
 
-  reread(rereads: Rereads | undefined): void {
-    this.#rereads = rereads;
+  /** Never throws: the request is on its way, and a count must not end it. */
+  reread(count: (() => Rereads | undefined) | undefined): void {
+    try {
+      this.#rereads = count?.();
+    } catch {
+      // The row has no such count then.
+    }
   }
 
   /** The provider would not take the changed request: what was forwarded is the client's own. */
