@@ -26,6 +26,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { Handler } from '../proxy/client-request.ts';
+import { type ListenerBounds, serverOptions, serveWith } from '../http/bounded-server.ts';
 import { Connections, dropBody, endRaw } from '../http/connections.ts';
 import { listenAt } from '../http/listen.ts';
 import { describeFault } from '../http/faults.ts';
@@ -98,11 +99,13 @@ const TIMES = {
   acceptReport: 60_000,
 } as const;
 
-/** Clients need at least this (Codex sends its state in headers); Node's default is 16 KiB. */
-const HEADER_BYTES_MAX = 64 << 10;
-
-/** Twice the 1,000 open streams that one process is meant to carry. */
-const CONNECTIONS_MAX = 2_048;
+const BOUNDS: ListenerBounds = {
+  times: TIMES,
+  /** Clients need at least this (Codex sends its state in headers); Node's default is 16 KiB. */
+  headerBytesMax: 64 << 10,
+  /** Twice the 1,000 open streams that one process is meant to carry. */
+  connectionsMax: 2_048,
+};
 
 const LOOPBACK = ['127.0.0.1', '::1'];
 
@@ -142,28 +145,13 @@ class Listener implements LocalServer {
   }
 
   #createServer(): Server {
-    const server = createServer({
-      maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: TIMES.head,
-      requestTimeout: TIMES.request,
-      keepAliveTimeout: TIMES.keepAlive,
-      connectionsCheckingInterval: TIMES.check,
-      // The gate answers these in the client's shape.
-      requireHostHeader: false,
-      insecureHTTPParser: false,
-      // A token must not wait for the acknowledgement of the one before it.
-      noDelay: true,
-    });
-    // Node's default of some 2,000 drops what is over it without a word; the gate counts instead.
-    server.maxHeadersCount = 0;
-    server.maxConnections = CONNECTIONS_MAX;
+    const server = createServer(serverOptions(BOUNDS));
     server.on('connection', (socket: Socket) => this.#connections.add(socket));
-    const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
-      this.#serve(incoming, outgoing);
-    server.on('request', serve);
-    // Without these two Node asks for the body, or refuses, before the gate was asked.
-    server.on('checkContinue', serve);
-    server.on('checkExpectation', serve);
+    serveWith(server, {
+      bounds: BOUNDS,
+      connections: this.#connections,
+      serve: (incoming, outgoing) => this.#serve(incoming, outgoing),
+    });
     server.on('upgrade', (incoming, socket) => this.#refuseUpgrade(incoming, socket));
     server.on('connect', (incoming, socket) => this.#refuseConnect(incoming, socket));
     server.on('clientError', (error, socket) => this.#answerBroken(error, socket));
@@ -178,10 +166,6 @@ class Listener implements LocalServer {
       id: this.#options.newId(),
       startedAt: this.#options.clock.monotonic(),
     };
-    this.#connections.open(incoming.socket, outgoing);
-    // When the client can take no more of an answer, it ends here; the error must not end the
-    // process.
-    outgoing.on('error', () => outgoing.destroy());
     this.#answer(call).catch((error: unknown) => this.#fail(call, error));
   }
 

@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { isOwnMachine } from '../core/settings/own-machine.ts';
+import { type ListenerBounds, serverOptions, serveWith } from '../http/bounded-server.ts';
 import { Connections, endRaw } from '../http/connections.ts';
 import { listenAt } from '../http/listen.ts';
 import { erase } from './operations/purges.ts';
@@ -49,10 +50,13 @@ const TIMES = {
   check: 1000,
 } as const;
 
-/** The contract's own headers take 500 bytes. */
-const HEADER_BYTES_MAX = 16 << 10;
-/** One or two for each machine of a large team. */
-const CONNECTIONS_MAX = 4096;
+const BOUNDS: ListenerBounds = {
+  times: TIMES,
+  /** The contract's own headers take 500 bytes. */
+  headerBytesMax: 16 << 10,
+  /** One or two for each machine of a large team. */
+  connectionsMax: 4096,
+};
 const TLS_VERSION_MIN = 'TLSv1.2';
 
 export function createMemoryService(options: MemoryServiceOptions): MemoryService {
@@ -110,16 +114,7 @@ class Listener implements MemoryService {
 
   #createServer(): Server | TlsServer {
     const { tls } = this.#options;
-    const limits = {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: TIMES.head,
-      requestTimeout: TIMES.request,
-      keepAliveTimeout: TIMES.keepAlive,
-      connectionsCheckingInterval: TIMES.check,
-      requireHostHeader: false,
-      insecureHTTPParser: false,
-      noDelay: true,
-    };
+    const limits = serverOptions(BOUNDS);
     const server =
       tls === undefined
         ? createServer(limits)
@@ -129,22 +124,13 @@ class Listener implements MemoryService {
             minVersion: TLS_VERSION_MIN,
             handshakeTimeout: TIMES.handshake,
           });
-    // Node's default drops what is over it without a word; the gate counts instead.
-    server.maxHeadersCount = 0;
-    server.maxConnections = CONNECTIONS_MAX;
     server.timeout = TIMES.silence;
     this.#watchSockets(server, tls !== undefined);
-    const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-      this.#connections.open(incoming.socket, outgoing);
-      // When the client can take no more of an answer, it ends here.
-      outgoing.on('error', () => outgoing.destroy());
-      // It answers, whatever happens.
-      void this.#calls.serve(incoming, outgoing);
-    };
-    server.on('request', serve);
-    // Without these two Node asks for the body, or refuses, before the key was looked at.
-    server.on('checkContinue', serve);
-    server.on('checkExpectation', serve);
+    serveWith(server, {
+      bounds: BOUNDS,
+      connections: this.#connections,
+      serve: (incoming, outgoing) => void this.#calls.serve(incoming, outgoing),
+    });
     server.on('upgrade', (_incoming, socket) => refuse(socket, '400 Bad Request'));
     server.on('connect', (_incoming, socket) => refuse(socket, '405 Method Not Allowed'));
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
