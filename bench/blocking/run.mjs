@@ -2,16 +2,16 @@
  * `npm run bench:blocking`: the longest time for which one request holds up all others, for bodies that
  * are made to do so, and the memory that many large bodies take at once. Needs `npm run build`.
  */
-import { fork, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fork } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import * as zlib from 'node:zlib';
+import { messageWith, postMessages, startSvc } from '../lib/svc-process.mjs';
 import { BODIES } from './bodies.mjs';
 
 const root = join(import.meta.dirname, '..', '..');
-const TOKEN = 'svc_local_blockingblockingblockingblockingblockingblo';
 const MODES = {
   'memory on': {},
   'memory off': { 'x-svc-memory-mode': 'off' },
@@ -53,7 +53,7 @@ async function measureBlocking(folder, providerPort) {
     if (!name.includes(options.only)) continue;
     const body = makeBody();
     for (const mode of options.modes.split(',')) {
-      const svc = await startSvc(folder, providerPort);
+      const svc = await startProbed(folder, providerPort);
       // The first request of a process compiles what it needs; that is measured by another bench.
       for (let at = 0; at < 3; at += 1) await send(svc.port, Buffer.from(WARM), MODES[mode]);
       await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -97,7 +97,7 @@ async function measureMemory(folder, providerPort) {
   for (const encoding of options.encodings.split(',')) {
     const encoded = encode(plain, encoding);
     if (encoded === undefined) continue;
-    const svc = await startSvc(folder, providerPort);
+    const svc = await startProbed(folder, providerPort);
     await send(svc.port, Buffer.from(WARM), {});
     const before = svc.residentMb();
     let peak = 0;
@@ -156,104 +156,33 @@ function encodeZstd(plain) {
   return Buffer.concat([...pieces, block(tail.length, 0, true), tail]);
 }
 
-async function startSvc(folder, providerPort) {
-  const home = mkdtempSync(join(folder, 'home-'));
-  const config = {
-    version: 1,
-    proxy: { host: '127.0.0.1', port: 0 },
-    memory: { kind: 'embedded' },
-    upstreams: [
-      {
-        name: 'anthropic',
-        apiStyle: 'anthropic_messages',
-        baseUrl: `http://127.0.0.1:${providerPort}`,
-        providerKey: 'none',
-        auth: 'x-api-key',
-        headers: {},
-        query: {},
-        allowPrivate: true,
-      },
-    ],
-    localToken: TOKEN,
-  };
-  mkdirSync(join(home, 'config'), { mode: 0o700 });
-  writeFileSync(join(home, 'config', 'config.json'), JSON.stringify(config), { mode: 0o600 });
-  const child = spawn(
-    process.execPath,
-    [
-      '--require',
-      join(import.meta.dirname, 'probe.cjs'),
-      options.bin,
-      'start',
-      '--port',
-      '0',
-      '--json',
-    ],
-    {
-      env: {
-        PATH: process.env.PATH,
-        HOME: home,
-        SVC_CONFIG_HOME: join(home, 'config'),
-        SVC_DATA_HOME: join(home, 'data'),
-        XDG_CACHE_HOME: join(home, 'cache'),
-      },
-      stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
-    },
-  );
-  const { url } = JSON.parse(await new Promise((resolve) => child.stdout.once('data', resolve)));
-  return {
-    port: Number(new URL(url).port),
-    residentMb: () =>
-      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
-    longestMs: () =>
-      new Promise((resolve) => {
-        child.once('message', ({ longestMs }) => resolve(longestMs));
-        child.send('longest');
-      }),
-    stop: () =>
-      new Promise((resolve) => {
-        child.once('exit', resolve);
-        child.kill('SIGKILL');
-      }),
-  };
+async function startProbed(folder, providerPort) {
+  const svc = await startSvc(mkdtempSync(join(folder, 'home-')), providerPort, {
+    node: ['--require', join(import.meta.dirname, 'probe.cjs')],
+    bin: options.bin,
+    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
+  });
+  const longestMs = () =>
+    new Promise((resolve) => {
+      svc.child.once('message', (message) => resolve(message.longestMs));
+      svc.child.send('longest');
+    });
+  return { ...svc, longestMs };
 }
 
-function send(port, body, headers) {
-  return new Promise((resolve) => {
-    const request = http.request({
-      port,
-      host: '127.0.0.1',
-      method: 'POST',
-      path: '/v1/messages',
-      headers: {
-        authorization: `Bearer ${TOKEN}`,
-        'anthropic-version': '2023-06-01',
-        'content-type': 'application/json',
-        'content-length': body.length,
-        ...headers,
-      },
-    });
-    request.on('response', (answer) => {
-      answer.resume();
-      const states = ['continuity', 'memory'].map((it) => answer.headers[`x-svc-${it}-state`]);
-      const state = states.join(' ');
-      answer.on('close', () => resolve({ status: answer.statusCode, state }));
-    });
-    request.on('error', (error) => resolve({ status: error.code, state: '' }));
-    request.end(body);
-  });
+async function send(port, body, headers) {
+  try {
+    const { status, headers: told } = await postMessages({ port }, body, headers);
+    const state = ['continuity', 'memory'].map((it) => told[`x-svc-${it}-state`]).join(' ');
+    return { status, state };
+  } catch (error) {
+    return { status: error.code, state: '' };
+  }
 }
 
 /** Takes each body as it comes and answers it. */
 function serveProvider() {
-  const answer = JSON.stringify({
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    content: [{ type: 'text', text: 'Noted.' }],
-    stop_reason: 'end_turn',
-    usage: { input_tokens: 10, output_tokens: 3 },
-  });
+  const answer = messageWith('Noted.');
   const server = http.createServer((incoming, outgoing) => {
     incoming.resume();
     incoming.on('end', () => {

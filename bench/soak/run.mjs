@@ -3,16 +3,15 @@
  * resident memory and open descriptors as it goes, and exits 1 when memory grows on or descriptors leak.
  * Linux only: both are read from /proc.
  */
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { messageWith, postMessages, startSvc } from '../lib/svc-process.mjs';
 import { descriptorProblem, memoryProblem } from './rules.mjs';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const TOKEN = 'svc_local_soaksoaksoaksoaksoaksoaksoaksoaksoaksoaksoa';
 /** Clients at once, as a person has a few agents. */
 const CLIENTS = 4;
 /** Lines of the curve. */
@@ -35,7 +34,7 @@ async function run() {
   mkdirSync(join(ROOT, '.bench'), { recursive: true });
   const folder = mkdtempSync(join(ROOT, '.bench', 'soak-'));
   const provider = await startProvider();
-  const svc = await startSvc(folder, provider.address().port);
+  const svc = await startSvc(folder, provider.address().port, { proxy: { inputBudget: 1_000 } });
   try {
     const problems = await soak(svc);
     for (const problem of problems) process.stdout.write(`FAILED: ${problem}\n`);
@@ -54,7 +53,7 @@ async function soak(svc) {
   await sleep(IDLE_MS);
   const before = svc.descriptors();
   process.stdout.write(
-    `${requests} requests over ${conversations} conversations; idle: ${svc.residentMb()} MB, ${before} descriptors\n` +
+    `${requests} requests over ${conversations} conversations; idle: ${Math.round(svc.residentMb())} MB, ${before} descriptors\n` +
       'requests      MB  descriptors\n',
   );
   const curve = [];
@@ -63,7 +62,7 @@ async function soak(svc) {
     const count = Math.min(part, requests - done);
     await sendAll(svc, { from: done / perConversation, count });
     done += count;
-    const sample = { done, mb: svc.residentMb(), descriptors: svc.descriptors() };
+    const sample = { done, mb: Math.round(svc.residentMb()), descriptors: svc.descriptors() };
     curve.push(sample);
     process.stdout.write(
       `${String(sample.done).padStart(8)}${String(sample.mb).padStart(8)}${String(sample.descriptors).padStart(13)}\n`,
@@ -71,7 +70,7 @@ async function soak(svc) {
   }
   await sleep(IDLE_MS);
   const after = svc.descriptors();
-  process.stdout.write(`idle again: ${svc.residentMb()} MB, ${after} descriptors\n`);
+  process.stdout.write(`idle again: ${Math.round(svc.residentMb())} MB, ${after} descriptors\n`);
   return [memoryProblem(curve.map(({ mb }) => mb)), descriptorProblem(before, after)].filter(
     (problem) => problem !== undefined,
   );
@@ -88,7 +87,7 @@ async function sendAll(svc, { from, count }) {
       next += 1;
       for (let step = 0; step < perConversation && left > 0; step += 1) {
         left -= 1;
-        await send(svc.port, agent, { conversation, body: bodyOf(conversation, step) });
+        await send(svc, agent, { conversation, body: bodyOf(conversation, step) });
       }
     }
   };
@@ -120,31 +119,10 @@ function bodyOf(conversation, steps) {
   return JSON.stringify({ model: 'soak', max_tokens: 64, tools, messages });
 }
 
-function send(port, agent, { conversation, body }) {
-  return new Promise((resolve, reject) => {
-    const request = http.request({
-      agent,
-      port,
-      host: '127.0.0.1',
-      method: 'POST',
-      path: '/v1/messages',
-      headers: {
-        authorization: `Bearer ${TOKEN}`,
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        'session-id': `soak-${conversation}`,
-      },
-    });
-    request.on('response', (answer) => {
-      answer.resume();
-      answer.on('end', () => {
-        if (answer.statusCode === 200) resolve();
-        else reject(new Error(`svc answered ${answer.statusCode}`));
-      });
-    });
-    request.on('error', reject);
-    request.end(body);
-  });
+async function send(svc, agent, { conversation, body }) {
+  const headers = { 'session-id': `soak-${conversation}` };
+  const { status } = await postMessages({ port: svc.port, agent }, body, headers);
+  if (status !== 200) throw new Error(`svc answered ${status}`);
 }
 
 async function startProvider() {
@@ -155,67 +133,11 @@ async function startProvider() {
       count += 1;
       const text = `The service listens on port ${count}, since build ${count * 7}.`;
       outgoing.writeHead(200, { 'content-type': 'application/json' });
-      outgoing.end(
-        JSON.stringify({
-          id: `msg_${count}`,
-          type: 'message',
-          role: 'assistant',
-          content: [{ type: 'text', text }],
-          stop_reason: 'end_turn',
-          usage: { input_tokens: 10, output_tokens: 3 },
-        }),
-      );
+      outgoing.end(messageWith(text, `msg_${count}`));
     });
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return server;
-}
-
-async function startSvc(home, providerPort) {
-  const config = {
-    version: 1,
-    proxy: { inputBudget: 1_000 },
-    upstreams: [
-      {
-        name: 'anthropic',
-        apiStyle: 'anthropic_messages',
-        baseUrl: `http://127.0.0.1:${providerPort}`,
-        providerKey: 'none',
-        auth: 'x-api-key',
-        allowPrivate: true,
-      },
-    ],
-    localToken: TOKEN,
-  };
-  mkdirSync(join(home, 'config'), { mode: 0o700 });
-  writeFileSync(join(home, 'config', 'config.json'), JSON.stringify(config), { mode: 0o600 });
-  const child = spawn(
-    process.execPath,
-    [join(ROOT, 'bin', 'svc.js'), 'start', '--port', '0', '--json'],
-    {
-      env: {
-        PATH: process.env.PATH,
-        HOME: home,
-        SVC_CONFIG_HOME: join(home, 'config'),
-        SVC_DATA_HOME: join(home, 'data'),
-        XDG_CACHE_HOME: join(home, 'cache'),
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  const gone = new Promise((resolve) => child.once('exit', resolve));
-  const { url } = JSON.parse(await new Promise((resolve) => child.stdout.once('data', resolve)));
-  const proc = `/proc/${child.pid}`;
-  return {
-    port: Number(new URL(url).port),
-    residentMb: () =>
-      Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`${proc}/status`, 'utf8'))[1]) / 1024),
-    descriptors: () => readdirSync(`${proc}/fd`).length,
-    stop: async () => {
-      child.kill('SIGKILL');
-      await gone;
-    },
-  };
 }
 
 await run();
