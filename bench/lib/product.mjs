@@ -1,6 +1,6 @@
 /**
  * The product's own modules, built from src as they are now. Node 20 reads no TypeScript, and the
- * store's worker has to lie beside the module that starts it, so they are built into one folder.
+ * store's worker has to lie where the module looks that starts it, so they are built into one folder.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,27 +11,38 @@ const root = join(import.meta.dirname, '..', '..');
 /** `entries`: modules by name, as paths from the repository's root. */
 export async function buildProduct(entries) {
   const outDir = join(root, '.bench', `product-${process.pid}`);
-  await build({
+  const isWorker = ([name]) => name.endsWith('-worker');
+  const workers = Object.entries(entries).filter(isWorker);
+  const imported = Object.entries(entries).filter((entry) => !isWorker(entry));
+  const shared = {
     config: false,
     silent: true,
-    clean: true,
-    entry: Object.fromEntries(
-      Object.entries(entries).map(([name, path]) => [name, join(root, path)]),
-    ),
     outDir,
-    format: 'esm',
     platform: 'node',
     target: 'node20',
+    noExternal: [/^(?!@photostructure\/sqlite|node:)/],
+    external: ['@photostructure/sqlite', 'node:sqlite'],
+  };
+  await build({
+    ...shared,
+    clean: true,
+    entry: Object.fromEntries(imported.map(([name, path]) => [name, join(root, path)])),
+    format: 'esm',
     splitting: true,
     // Where the test helpers look for the recordings.
     define: { 'import.meta.dirname': JSON.stringify(join(root, 'test', 'support')) },
-    noExternal: [/^(?!@photostructure\/sqlite|node:)/],
-    external: ['@photostructure/sqlite', 'node:sqlite'],
   });
-  const modules = {};
-  for (const name of Object.keys(entries)) {
-    if (!name.endsWith('-worker')) modules[name] = await import(join(outDir, `${name}.js`));
+  if (workers.length > 0) {
+    await build({
+      ...shared,
+      entry: Object.fromEntries(workers.map(([name, path]) => [`quick/${name}`, join(root, path)])),
+      format: 'cjs',
+      // For import.meta.url.
+      shims: true,
+    });
   }
+  const modules = {};
+  for (const [name] of imported) modules[name] = await import(join(outDir, `${name}.js`));
   return { modules, remove: () => rmSync(outDir, { recursive: true, force: true }) };
 }
 

@@ -1,23 +1,23 @@
 import { join } from 'node:path';
-import { build } from 'tsup';
+import { build, type Options } from 'tsup';
 
-/** Bundles a TypeScript file of test/support, with the store's worker beside it; its path. */
+/** Bundles a TypeScript file of test/support, with the store's worker where it looks for it; its path. */
 export async function buildChild(name: string): Promise<string> {
   const root = join(import.meta.dirname, '..', '..');
   // Inside the package: the native driver is found through node_modules.
   const outDir = join(root, 'node_modules', '.cache', `svc-${name}-${process.pid}`);
-  await build({
+  const shared = {
     config: false,
     silent: true,
-    entry: {
-      [name]: join(root, 'test', 'support', `${name}.ts`),
-      'store-worker': join(root, 'src', 'adapters', 'store', 'worker.ts'),
-    },
     outDir,
-    format: 'esm',
     platform: 'node',
     target: 'node20',
     external: ['@photostructure/sqlite'],
-  });
+  } satisfies Options;
+  const entry = { [name]: join(root, 'test', 'support', `${name}.ts`) };
+  await build({ ...shared, entry, format: 'esm' });
+  const worker = join(root, 'src', 'adapters', 'store', 'worker.ts');
+  // With shims for import.meta.url.
+  await build({ ...shared, entry: { 'quick/store-worker': worker }, format: 'cjs', shims: true });
   return join(outDir, `${name}.js`);
 }
