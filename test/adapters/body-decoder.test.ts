@@ -183,6 +183,20 @@ describe('the worker', () => {
     expect((await decoder.decode(bomb(1), 'zstd', limits)).length).toBe(128 << 10);
   });
 
+  test('R38: is not given a body whose client went while it started', async () => {
+    const starting = createBodyDecoder({ useNativeZstd: false });
+    const client = new AbortController();
+    const decoding = starting.decode(bomb(512), 'zstd', { ...limits, signal: client.signal });
+    client.abort(new Error('gone'));
+    await expect(decoding).rejects.toThrow('gone');
+    const next = new AbortController();
+    await starting.close();
+    const later = starting.decode(bomb(512), 'zstd', { ...limits, signal: next.signal });
+    setImmediate(() => next.abort(new Error('gone')));
+    await expect(later).rejects.toThrow('gone');
+    await starting.close();
+  });
+
   test('R11: takes many bodies at once and answers each with its own', async () => {
     decoder.warm();
     const all = await Promise.all(

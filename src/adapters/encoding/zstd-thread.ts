@@ -36,6 +36,8 @@ export class ZstdThread {
     limits.signal?.throwIfAborted();
     const running = this.#use();
     await running.online;
+    // A start takes some 50 ms. An abort in that time has no listener yet.
+    limits.signal?.throwIfAborted();
     const result = await askWorker(running.worker, encoded, limits);
     if (result === 'late') {
       await this.#drop(running);
