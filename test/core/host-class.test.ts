@@ -1,10 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { classOf, mayResolve } from '../../src/adapters/network/addresses.ts';
 import { parseBaseUrl } from '../../src/core/settings/config-upstreams.ts';
 import { classOfHost } from '../../src/core/settings/host-class.ts';
+import { hostile } from '../support/hostile.ts';
 
 const isTaken = (url: string, allowPrivate = false): boolean =>
   'url' in parseBaseUrl(url, allowPrivate);
@@ -111,13 +110,10 @@ describe('R45: a base URL that can only be refused when dialled is refused when 
   });
 });
 
-const SSRF = join(import.meta.dirname, '../../../shared/data/hostile/ssrf-urls.json');
-const reason = existsSync(SSRF)
-  ? ''
-  : ': SKIPPED, ../shared/data/hostile/ssrf-urls.json is not there';
+const SSRF = hostile('ssrf-urls.json');
 
-test.skipIf(reason !== '')(`R45: a public list of hostile URLs${reason}`, () => {
-  const urls = JSON.parse(readFileSync(SSRF, 'utf8')) as string[];
+test.skipIf(SSRF.isMissing)(`R45: a public list of hostile URLs${SSRF.note}`, () => {
+  const urls = SSRF.read() as string[];
   let refused = 0;
   for (const url of urls) {
     for (const allowPrivate of [false, true]) {
