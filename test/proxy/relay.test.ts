@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { Agent, request as httpRequest, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { recordingWatcher, startRelaying, TERMINAL } from '../support/relaying.ts';
@@ -272,5 +272,36 @@ test.each(['data', 'isTerminal', 'beforeLast'] as const)(
     expect((await ask(port)).body.toString()).toBe(`event: a\n\n${TERMINAL}`);
     expect(ends).toEqual(['complete']);
     expect(calls).toBe(1);
+  },
+);
+
+test.each([204, 304])(
+  'an answer %i that states a length does not break the next request of its socket',
+  async (status) => {
+    const provider = await startProvider(({ line, socket }) => {
+      const isFirst = line.includes('first');
+      if (isFirst) socket.write(head(`${status} Nothing`, 'Content-Length: 10', 'ETag: "x"'));
+      else socket.write(head('200 OK', 'Content-Length: 4') + 'good');
+    });
+    const { port, ends } = await startRelaying(provider.url);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const get = (path: string): Promise<{ status: number; body: string; isReused: boolean }> =>
+      new Promise((resolve, reject) => {
+        const request = httpRequest({ agent, port, host: '127.0.0.1', path }, (answer) => {
+          let body = '';
+          answer.on('data', (bytes: Buffer) => {
+            body += bytes.toString();
+          });
+          answer.on('end', () =>
+            resolve({ status: answer.statusCode ?? 0, body, isReused: request.reusedSocket }),
+          );
+        });
+        request.on('error', reject);
+        request.end();
+      });
+    expect(await get('/v1/first')).toEqual({ status, body: '', isReused: false });
+    expect(await get('/v1/second')).toEqual({ status: 200, body: 'good', isReused: true });
+    expect(ends).toEqual(['complete', 'complete']);
+    agent.destroy();
   },
 );

@@ -1,5 +1,6 @@
 import { Pool, type Dispatcher } from 'undici';
 import { ProxyError } from '../../core/errors.ts';
+import { BODYLESS } from '../../core/http/header-rules.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import {
   joinTarget,
@@ -199,6 +200,8 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     if (status < 200) return;
     this.#status = status;
     this.#headers = textOf(controller.rawHeaders);
+    // undici waits for the body whose length a 204 or 304 states, and breaks the connection without it.
+    if (BODYLESS.has(status)) this.#state = 'ended';
     this.#settle.resolve(this);
   }
 

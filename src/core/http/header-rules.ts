@@ -264,7 +264,7 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
 }
 
 /** An answer of these has no body: a client that believes its length takes the next answer for it. */
-const BODYLESS: ReadonlySet<number> = new Set([204, 304]);
+export const BODYLESS: ReadonlySet<number> = new Set([204, 304]);
 
 /** The provider's headers as the client may see them: request ids, limits and retry hints stay. */
 export function answerHeaders(provider: RawHeaders, status = 200): string[] {
