@@ -182,8 +182,12 @@ class RequestHandler {
         this.#shortener.measured(reading, plan, said.usage);
         this.#longCaches.measured(reading, said.usage);
       }
-      if (reading === undefined || !modes.writes) return;
-      this.#keeper.keepAnswer(reading, said, placements);
+      if (reading === undefined) return;
+      // Without this entry a fork may get another block, and nothing worse happens.
+      if (said.isComplete) {
+        this.#recaller.answered(reading, said, placements).catch(() => undefined);
+      }
+      if (modes.writes) this.#keeper.keepAnswer(reading, said, placements);
     });
     const end = await relay({
       answer,

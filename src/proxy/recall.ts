@@ -6,6 +6,7 @@ import { type Exchange, groupExchanges } from '../core/conversation/exchanges.ts
 import { type BlockFact, keyOf } from '../core/ledger/entries.ts';
 import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
+  answerPin,
   blockAddresses,
   entriesFor,
   type HumanItem,
@@ -17,6 +18,9 @@ import {
   unansweredItem,
 } from '../core/recall/injections.ts';
 import type { LedgerMiss } from '../core/ledger/found-entries.ts';
+import type { Answer } from '../core/dialects/answer.ts';
+import { chainFingerprint, digestTextAnswer } from '../core/conversation/fingerprint.ts';
+import { itemFormsOf } from '../core/request/request-view.ts';
 import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
 import type { Item } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
@@ -49,6 +53,9 @@ const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
 // Fence included: four earlier sessions.
 const BRIEF_TOKENS_MAX = 125;
+
+// The entry was just recorded or used, so no table is asked.
+const PIN_MS = 1_000;
 
 const NOTHING: readonly Placement[] = [];
 
@@ -166,6 +173,26 @@ export class Recaller {
       form,
       dropsEarlier: room.dropsEarlier,
     });
+  }
+
+  /**
+   * Makes the block of the newest prompt findable by this answer. To be called before the client has the
+   * answer's last byte: its next request may be another conversation that goes on from here.
+   */
+  async answered(
+    { view, place }: Reading,
+    { text, callsTools }: Answer,
+    placements: readonly Placement[],
+  ): Promise<void> {
+    const last = view.items.at(-1);
+    const prompt = humanItems(view, place).at(-1);
+    if (callsTools || text === '' || last === undefined || prompt?.item !== last) return;
+    const digest = digestTextAnswer(text, itemFormsOf(view.dialect));
+    const answer = chainFingerprint(last.fingerprint, digest);
+    const placed = placements.find(({ item }) => item === last)?.block ?? '';
+    const found = await this.#dependencies.ledger.find([prompt.own], PIN_MS);
+    const pin = answerPin(prompt, found, { answer, placed });
+    if (pin !== undefined) await this.#dependencies.ledger.record([pin]);
   }
 
   /** The provider refused the changed request: this conversation is left alone for an hour. */

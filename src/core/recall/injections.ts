@@ -240,6 +240,24 @@ function pinsOf(
   ];
 }
 
+/**
+ * The entry that makes the block of a prompt findable by its answer, before a request brings that answer.
+ * A client may go on under another name at once, from a conversation that begins like others. `placed`:
+ * the block that the request carried. Undefined when the ledger says something else.
+ */
+export function answerPin(
+  { own }: HumanItem,
+  found: FoundEntries,
+  { answer, placed }: { readonly answer: string; readonly placed: string },
+): BlockEntry | undefined {
+  const entry = found.get(own);
+  if (entry === undefined || entry.block !== placed) return undefined;
+  const { block, form, dropsEarlier, at } = entry;
+  const { tenant, space, fingerprint } = own;
+  const address = { kind: 'answered-block', tenant, space, fingerprint, answer } as const;
+  return { ...address, block, form, dropsEarlier, at };
+}
+
 /** How many tokens a new block may take, and whether the older ones make way for it. */
 export interface Room {
   readonly tokensMax: number;
