@@ -89,7 +89,23 @@ function isSameBut(client: unknown, forwarded: unknown, stubs: Stub[]): boolean 
   if (!isRecord(client) || !isRecord(forwarded)) return client === forwarded;
   const names = Object.keys(client);
   if (names.join() !== Object.keys(forwarded).join()) return false;
-  return names.every((name) => isSameBut(client[name], forwarded[name], stubs));
+  return names.every(
+    (name) =>
+      isSameBut(client[name], forwarded[name], stubs) ||
+      (name === 'content' && isWrapped(client[name], forwarded[name])),
+  );
+}
+
+/**
+ * A block that another client's list carried as a part goes back as a part, so that the provider's cache
+ * holds. The string of this client is then the part in front of it.
+ */
+function isWrapped(client: unknown, forwarded: unknown): boolean {
+  if (typeof client !== 'string' || !Array.isArray(forwarded)) return false;
+  const parts: readonly unknown[] = forwarded;
+  const [own, ...added] = parts;
+  const isOwn = isRecord(own) && Object.keys(own).join() === 'type,text' && own['text'] === client;
+  return isOwn && added.length > 0 && added.every(isAdded);
 }
 
 function isAdded(part: unknown): boolean {
