@@ -121,4 +121,4 @@ test('flags that stand alone in the pages for users belong to svc or to a progra
   expect(names.filter((name) => !own.has(name) && !others.has(name))).toEqual([]);
 });
 
-const OTHERS: readonly string[] = ['--auth-type', '--data', '--extension'];
+const OTHERS: readonly string[] = ['--auth-type', '--config', '--data', '--extension'];

@@ -180,6 +180,51 @@ test.each(WRITTEN)(
   },
 );
 
+test('Continue’s file is made where there is none, goes with --undo and uninstall, and a person’s own is not edited', async () => {
+  const at = await stage(['anthropic_messages']);
+  const path = join(at.home, '.continue/config.yaml');
+  const write = ['print-config', 'continue', '--model', 'm-1', '--write'];
+  expect(await at.svc('print-config', 'continue', '--write')).toMatchObject({ code: 1 });
+  for (const end of [
+    ['print-config', 'continue', '--undo'],
+    ['uninstall', '--yes'],
+  ]) {
+    expect((await at.svc(...write)).code).toBe(0);
+    const text = readFileSync(path, 'utf8');
+    expect(text).toContain(`${at.url}/t/svc_path_`);
+    expect(text).not.toContain(LOCAL_TOKEN);
+    // The client needs no --config then.
+    expect((await told(at, 'continue')).args).toEqual([]);
+    expect((await at.svc(...end)).code).toBe(0);
+    expect(existsSync(dirname(path))).toBe(false);
+  }
+});
+
+test('a YAML file of a person’s own is left as it is, and the hint says what to do', async () => {
+  const at = await stage(['anthropic_messages']);
+  const path = join(at.home, '.continue/config.yaml');
+  mkdirSync(dirname(path));
+  const own = 'name: mine # my models\nmodels: []\n';
+  writeFileSync(path, own);
+  const refused = await at.svc('print-config', 'continue', '--model', 'm-1', '--write');
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('does not edit')]);
+  expect(refused.stderr).toContain('svc print-config continue');
+  expect(readFileSync(path, 'utf8')).toBe(own);
+});
+
+test.each(['copilot', 'cline'])('%s has no --write, and svc says why', async (name) => {
+  const at = await stage([...BOTH, 'openai_chat_completions']);
+  for (const flag of ['--write', '--undo']) {
+    const refused = await at.svc('print-config', name, '--model', 'm', flag);
+    expect([refused.code, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toMatch(/svc changes no file of .*\. (?:Copilot|Cline) /);
+  }
+  expect((await at.svc('print-config', name, '--model', 'm')).stderr).toContain(
+    'There is no --write',
+  );
+  expect((await at.svc('print-config', name, '--help')).stdout).toContain('There is no --write');
+});
+
 test('what stands beside svc’s own keys stays when they are taken out, and nothing empty is left', async () => {
   const at = await stage(BOTH);
   const path = join(at.home, '.pi/agent/models.json');
@@ -193,7 +238,7 @@ test('what stands beside svc’s own keys stays when they are taken out, and not
   });
 });
 
-test('print-config opencode prints no token; copilot has no file to write', async () => {
+test('print-config opencode prints no token', async () => {
   const at = await stage(BOTH);
   const printed = await at.svc('print-config', 'opencode');
   expect(printed.stdout).not.toContain(LOCAL_TOKEN);
@@ -201,7 +246,6 @@ test('print-config opencode prints no token; copilot has no file to write', asyn
     'provider.anthropic.options.baseURL',
     `${at.url}/v1`,
   );
-  expect((await at.svc('print-config', 'copilot', '--write')).code).toBe(2);
 });
 
 test('a model is found in the forms in which clients take it', () => {

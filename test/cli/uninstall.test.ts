@@ -113,6 +113,26 @@ test('a client file that was changed by hand stays, and so does the copy from be
   expect(lstatSync(join(person.home, '.claude/settings.json')).isFile()).toBe(true);
 });
 
+test('client files behind links get their bytes back, whatever they are called there', async () => {
+  const person = personsHome();
+  const dotfiles = join(person.home, 'dotfiles');
+  mkdirSync(dotfiles);
+  for (const [link, name] of [
+    ['.codex/config.toml', 'codex-settings'],
+    ['.claude/settings.json', 'claude-settings'],
+  ] as const) {
+    const path = join(person.home, link);
+    writeFileSync(join(dotfiles, name), readFileSync(path));
+    rmSync(path);
+    symlinkSync(join(dotfiles, name), path);
+  }
+  const before = treeOf(person.home);
+  await useSvc(person);
+  expect(treeOf(person.home)).not.toEqual(before);
+  expect(await person.run('uninstall')).toMatchObject({ code: 0 });
+  expect(treeOf(person.home)).toEqual(before);
+});
+
 test('a folder behind a link is not touched', async () => {
   const person = personsHome();
   const elsewhere = join(person.home, 'elsewhere');

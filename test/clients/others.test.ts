@@ -23,7 +23,11 @@ interface Case {
   readonly isLarge: boolean;
   readonly args: (prompt: string) => readonly string[];
   /** Its file, and what a person has there; undefined where svc changes none. */
-  readonly file?: { readonly path: string; readonly text: string };
+  readonly file?: { readonly path: string; readonly text?: string };
+  /** Where the client needs other words without `svc run`. */
+  readonly plainArgs?: (prompt: string) => readonly string[];
+  /** For a client whose settings name one. */
+  readonly model?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -85,6 +89,9 @@ const CASES: readonly Case[] = [
     package: 'continue',
     isLarge: true,
     args: (prompt) => ['--config', 'svc.yaml', '-p', prompt],
+    file: { path: '.continue/config.yaml' },
+    plainArgs: (prompt) => ['-p', prompt],
+    model: 'claude-sonnet-4-5',
   },
 ];
 
@@ -164,17 +171,21 @@ describe.each(CASES)('$name', (it) => {
     const stage = await openStage();
     onTestFinished(() => endLeftOvers(stage));
     const path = join(stage.home, file.path);
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, file.text);
-    await expectDone(run(stage, ['svc', 'print-config', it.name, '--write']));
+    if (file.text !== undefined) {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, file.text);
+    }
+    const model = it.model === undefined ? [] : ['--model', it.model];
+    await expectDone(run(stage, ['svc', 'print-config', it.name, '--write', ...model]));
     expect(readFileSync(path, 'utf8')).not.toContain(stage.svc.token);
-    const args = it.args('Say this. [[final=through the proxy]]');
+    const args = (it.plainArgs ?? it.args)('Say this. [[final=through the proxy]]');
     const said = await run(stage, [it.program, ...args]);
     expect(said, said.stderr).toMatchObject({ status: 0 });
     expect(said.stdout).toContain('through the proxy');
     expectKeysInPlace(stage);
     // opencode and Qwen Code write their own files anew: what they added stays, and so does the person's.
     await expectDone(run(stage, ['svc', 'print-config', it.name, '--undo']));
+    if (file.text === undefined) return expect(existsSync(path)).toBe(false);
     const after = readFileSync(path, 'utf8');
     expect(after).not.toContain('127.0.0.1');
     expect(parseJsonText(after)).toMatchObject(parseJsonText(file.text) as object);

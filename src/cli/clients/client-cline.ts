@@ -7,7 +7,7 @@ import type { OtherClient } from './other-client.ts';
 /**
  * Cline's command line takes a base URL from its own file alone, and only for Chat Completions. So
  * `svc run cline` needs the command once that
- * `svc print-config cline` prints. svc does not edit that file: the client changes its time at every start.
+ * `svc print-config cline` prints.
  */
 export const clineClient: OtherClient = {
   name: 'cline',
@@ -15,6 +15,8 @@ export const clineClient: OtherClient = {
   program: 'cline',
   install: 'npm install -g cline',
   dialects: ['openai_chat_completions'],
+  needsModel: ['openai_chat_completions'],
+  file: 'Cline writes its own file anew at every start, so svc could not give its bytes back.',
   launch({ url, environment }) {
     const text = readClientFile(environment, { variable: '', name: FOLDER }, FILE);
     if (!text.includes(`${url}/`)) {

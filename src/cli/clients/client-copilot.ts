@@ -10,6 +10,7 @@ export const copilotClient: OtherClient = {
   program: 'copilot',
   install: 'npm install -g @github/copilot',
   dialects: ['anthropic_messages', 'openai_responses', 'openai_chat_completions'],
+  file: 'Copilot CLI takes a provider from environment variables alone.',
   launch({ url, localToken, spoken, model, environment }) {
     if (model === undefined && !environment['COPILOT_MODEL']) {
       throw new CliError(

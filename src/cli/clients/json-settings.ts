@@ -19,6 +19,8 @@ export interface JsonTarget {
   readonly settings: readonly JsonSetting[];
   /** The client that refuses a file with comments or trailing commas as a whole. */
   readonly refusesComments?: string;
+  /** The remedy for a file that is right and no JSON: YAML can be either. */
+  readonly otherForm?: string;
 }
 
 export function jsonSettings(target: JsonTarget): ClientFileForm {
@@ -36,7 +38,7 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
 }
 
 function apply(
-  { path, command, settings, refusesComments }: JsonTarget,
+  { path, command, settings, refusesComments, otherForm }: JsonTarget,
   text: string,
 ): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> } {
   const before = text.trim() === '' ? {} : parseJsonText(text);
@@ -48,6 +50,9 @@ function apply(
     );
   }
   if (!isRecord(before)) {
+    if (otherForm !== undefined) {
+      throw new CliError(`${path} is there already, in a form that svc does not edit.`, otherForm);
+    }
     throw new CliError(`${path} is not a valid JSON object.`, 'Correct it first, then try again.');
   }
   const wrong = settings.flatMap((setting) => foldersOf(setting)).find(isTaken(before));

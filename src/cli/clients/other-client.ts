@@ -20,8 +20,8 @@ export interface OtherClient {
   print(facts: ClientFacts): Printed;
   /** In these dialects its settings name a model, which the person must give. */
   readonly needsModel?: readonly Dialect[];
-  /** For `--write`; a client without it keeps no settings that svc could change. */
-  readonly file?: OtherFile;
+  /** For `--write`: its own file, or a sentence that says why svc changes none. */
+  readonly file: OtherFile | string;
 }
 
 export interface ClientFacts {
@@ -58,6 +58,8 @@ export interface Printed {
 
 export interface OtherFile {
   path(environment: Environment): string;
+  /** The remedy where a person has the file in a form that svc does not edit. */
+  readonly otherForm?: string;
   settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
   /** The client runs the token command, which starts the proxy where none runs. */
   readonly asksToken: boolean;

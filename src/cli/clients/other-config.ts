@@ -8,7 +8,7 @@ import { undoClientFile, writeClientFile } from './client-file.ts';
 import { addressOf } from './client-variables.ts';
 import { jsonSettings, type JsonSetting } from './json-settings.ts';
 import { spokenBy, withPathToken } from './launch-other.ts';
-import type { ClientFacts, OtherClient } from './other-client.ts';
+import type { ClientFacts, OtherClient, OtherFile } from './other-client.ts';
 import { noteFor, noteProxy } from './print-config.ts';
 import { commandLine, tokenCommand } from './token-command.ts';
 import { noteUndone, noteWritten, warnOfNpx } from './write-config.ts';
@@ -37,6 +37,7 @@ export async function configureOther(
   terminal.out(text);
   const note = noteFor(options, terminal);
   for (const line of notes) note(line);
+  if (typeof client.file === 'string') note(`There is no --write: ${client.file}`);
   noteProxy(environment, note);
 }
 
@@ -64,7 +65,7 @@ export async function writeOther(
 ): Promise<boolean> {
   const { environment } = context;
   const { file, title } = client;
-  if (file === undefined) throw hasNoFile(client);
+  if (typeof file === 'string') throw hasNoFile(client, file);
   const facts = await factsOf(client, options, context);
   const command = tokenCommand(environment, script);
   const form = formOf(client, environment, (own) =>
@@ -93,17 +94,22 @@ async function undo(client: OtherClient, options: OtherOptions, context: Command
 function formOf(
   client: OtherClient,
   environment: Environment,
-  settingsOf: (file: NonNullable<OtherClient['file']>) => readonly JsonSetting[],
+  settingsOf: (file: OtherFile) => readonly JsonSetting[],
 ) {
   const { file, name } = client;
-  if (file === undefined) throw hasNoFile(client);
-  const command = `svc print-config ${name}`;
-  return jsonSettings({ path: file.path(environment), command, settings: settingsOf(file) });
+  if (typeof file === 'string') throw hasNoFile(client, file);
+  const { otherForm } = file;
+  return jsonSettings({
+    path: file.path(environment),
+    command: `svc print-config ${name}`,
+    settings: settingsOf(file),
+    ...(otherForm !== undefined && { otherForm }),
+  });
 }
 
-function hasNoFile({ name, title }: OtherClient): CliError {
+function hasNoFile({ name, title }: OtherClient, why: string): CliError {
   return new CliError(
-    `svc changes no file of ${title}.`,
+    `svc changes no file of ${title}. ${why}`,
     `Start it with svc run ${name}, or see: svc print-config ${name}`,
     2,
   );

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { OtherOptions } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { CommandContext } from '../context.ts';
@@ -15,10 +15,14 @@ export function addOtherClients(program: Command, context: CommandContext): void
       .description(`Settings for ${title}`)
       .option('--model <name>', 'the model, where the client must be told it')
       .option('-q, --quiet', 'explain nothing');
-    if (file !== undefined) {
+    if (typeof file !== 'string') {
       sub
         .option('--write', "change the client's own file instead of printing")
         .option('--undo', 'take out what --write put in');
+    } else {
+      // Answered with the reason.
+      sub.addOption(new Option('--write').hideHelp()).addOption(new Option('--undo').hideHelp());
+      sub.addHelpText('after', `\nThere is no --write. ${file}`);
     }
     sub.action(async (options: OtherOptions) => {
       isWriting(options);

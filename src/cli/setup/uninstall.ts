@@ -135,11 +135,11 @@ async function changedClientFiles(
   const records = (await new UndoRecords(data).all()).map(parseClientRecord);
   return records.flatMap((record) => {
     if (record === undefined) return [];
-    const { path } = record;
-    // Every client but Codex keeps its settings in JSON.
-    const isJson = /\.jsonc?$/.test(path);
-    if (isJson) return [jsonSettings({ path, command: 'svc print-config', settings: [] })];
-    return [codexFile({ ...environment, CODEX_HOME: dirname(path) }, providerBlock([]))];
+    // Its name says nothing: the path is that of the file itself, behind all links.
+    const { path, changes } = record;
+    const isToml = changes.some(({ toml }) => toml !== undefined);
+    if (isToml) return [{ ...codexFile(environment, providerBlock([])), path }];
+    return [jsonSettings({ path, command: 'svc print-config', settings: [] })];
   });
 }
 

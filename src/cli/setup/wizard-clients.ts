@@ -41,7 +41,7 @@ const CLIENTS: readonly WirableClient[] = [
     hasLogin: true,
     write: (context, script) => writeCodexConfig({}, context, { script }),
   },
-  ...OTHER_CLIENTS.filter(({ file }) => file !== undefined).map((client): WirableClient => ({
+  ...OTHER_CLIENTS.filter(({ file }) => typeof file !== 'string').map((client): WirableClient => ({
     ...client,
     // The wizard asks for no model: a client that must be told one is left to `svc print-config`.
     dialects: client.dialects.filter((one) => client.needsModel?.includes(one) !== true),
