@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { EXIT_CODES } from '../src/cli/program/program.ts';
-import { commandTree, type KnownCommand } from './support/command-tree.ts';
+import { EXIT_CODES } from '../../src/cli/program/program.ts';
+import { commandTree, type KnownCommand } from '../support/command-tree.ts';
 
 /** The pages name commands and flags that exist, and docs/commands.md names all of them. */
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '..', '..');
 const docs = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
 const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...docs.map((it) => `docs/${it}`)];
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -39,7 +39,7 @@ ${EXIT_CODES} \`svc run\` ends with the exit code of its client.
 `;
 }
 
-// After a change of the commands: npx vitest run --project unit test/docs-commands.test.ts -u
+// After a change of the commands: npx vitest run --project unit test/spec/commands-page.test.ts -u
 test('docs/commands.md has every command with its flags, and the exit codes', async () => {
   await expect(commandsPage()).toMatchFileSnapshot(join(root, 'docs/commands.md'));
 });
