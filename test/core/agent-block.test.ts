@@ -71,6 +71,16 @@ test('four sessions fit into a brief, and a brief alone tells no exchange', () =
   ).toBe(true);
 });
 
+test('where room lacks, the likeliest sessions are listed, the newest of them first', () => {
+  const narrow = { ...limits, briefTokensMax: 75 };
+  const { text } = writeAgentBlock({ standing: [], exchanges: [], sessions }, narrow);
+  expect(text.split('\n').slice(2, -1)).toEqual([
+    '- 2026-05-03: Share folders',
+    '- 2026-05-02: Pin undici 7',
+    '- 2026-05-01: Move the parser to streams',
+  ]);
+});
+
 test('what an earlier block of the request told is not told again', () => {
   const exchanges = [exchange('m_aaaaaaaa', 'one'), exchange('m_bbbbbbbb', 'two')];
   const told = writeAgentBlock(

@@ -50,6 +50,25 @@ test('a statement of the person that fits best is quoted whole, a long question 
   expect(first?.text.endsWith('…')).toBe(true);
 });
 
+test('a long sentence of the conclusion is quoted, cut to the tokens that are left', () => {
+  const cause = `Pushed. The root cause: ${'the stream decoder drops its tail whenever '.repeat(4)}it closes.`;
+  const quotes = quoteExchange(
+    { asked: 'yes', answered: `All tests pass.\n\n${cause}` },
+    valuesOf('stream decoder tail'),
+    30,
+  );
+  expect(quotes.map(({ text }) => text).join()).toContain('The root cause: the stream decoder');
+  expect(estimateTextTokens(quotes.map(({ text }) => text).join('\n'))).toBeLessThanOrEqual(30);
+});
+
+test('of two lines that fit alike, the one at the end of the answer is quoted', () => {
+  const said = 'The stream decoder has two users.';
+  const concluded = 'The stream decoder has one user.';
+  const told = [said, ...Array.from({ length: 9 }, () => 'Nothing else.'), concluded].join('\n\n');
+  const quotes = quoteExchange({ asked: 'yes', answered: told }, valuesOf('stream decoder'), 12);
+  expect(quotes).toEqual([{ role: 'assistant', text: concluded }]);
+});
+
 test('a request of one word leaves the conclusion its place', () => {
   const quotes = quoteExchange({ asked: 'yes', answered }, valuesOf('stream chunk'), 40);
   expect(quotes.map(({ role }) => role)).toEqual(['assistant']);

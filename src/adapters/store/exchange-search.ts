@@ -1,5 +1,5 @@
 import { shortReference } from '../../core/memory/reference.ts';
-import { quoteExchange } from '../../core/recall/conclusions.ts';
+import { quoteExchange, type TermValues } from '../../core/recall/conclusions.ts';
 import {
   type ExchangeTerm,
   type RankedExchange,
@@ -9,7 +9,7 @@ import { isReply, ownWordsOf } from '../../core/recall/own-words.ts';
 import { SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
 import { inverseFrequency } from '../../core/recall/term-value.ts';
 import { withoutSuperseded } from '../../core/recall/superseded.ts';
-import { termsOf } from '../../core/recall/terms.ts';
+import { readTerms, termsOf } from '../../core/recall/terms.ts';
 import type {
   AgentFacts,
   RecallAnswer,
@@ -32,7 +32,8 @@ const PASSAGES_MAX = 64;
 /** Words of the prompt that distinguish sessions. */
 const RAREST_MAX = 20;
 /** Tokens for the best exchange and for those after it: half of the time the best one is it. */
-const QUOTE_TOKENS = [75, 60, 45, 40, 35];
+const QUOTE_TOKENS = [70, 55, 45, 40, 30];
+const LINE_AROUND_WEIGHT = 0.35;
 
 export interface AgentQuestion extends RecallQuestion {
   readonly agent: AgentFacts;
@@ -68,7 +69,12 @@ export class ExchangeSearch {
       .filter(({ records }) => !records.some((record) => excluded.has(record)));
     const candidates = withoutCopies(read);
     const sizes = sizesOf(spaces, candidates);
-    const { ranked, signal } = rankExchanges({ terms, now: question.now, ...sizes }, candidates);
+    const { branch } = question.agent;
+    const { ranked, signal } = rankExchanges(
+      { terms, words: readTerms(own).words, branch, now: question.now, ...sizes },
+      candidates,
+      this.#reader.vocabulary,
+    );
     const project = spacesOfProject(question, spaces);
     const isHeard = this.#isHeard({ question, own, signal, project });
     const quoted = isHeard ? this.#quote(ranked, terms) : [];
@@ -80,11 +86,10 @@ export class ExchangeSearch {
             agent: question.agent,
             now: question.now,
             terms: rarest(terms),
-            ranked: ranked.map(({ exchange }) => exchange),
-            quoted: new Set(quoted.map(({ conversation }) => conversation)),
+            ranked,
             excluded,
           });
-    return { exchanges: quoted.map(({ found }) => found), sessions };
+    return { exchanges: quoted, sessions };
   }
 
   #isHeard(asked: {
@@ -108,40 +113,32 @@ export class ExchangeSearch {
   #quote(
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
-  ): { readonly conversation: number; readonly found: LocatedExchange }[] {
-    const values = valuesOf(terms);
-    return this.#best(ranked).flatMap(({ texts, conversation }, place) => {
+  ): LocatedExchange[] {
+    const values = lineValues(terms);
+    return this.#best(ranked).flatMap((texts, place) => {
       const { ref, space, client, at, isUnverified, provenance } = texts;
       const quotes = quoteExchange(texts, values, QUOTE_TOKENS[place] ?? 0).map((quote) =>
         isUnverified && quote.role === 'user' ? { ...quote, source: 'unverified' as const } : quote,
       );
       if (quotes.length === 0) return [];
       const found = { ref: shortReference(ref), space, client, at, quotes };
-      return [{ conversation, found: { ...found, ...(provenance && { provenance }) } }];
+      return [{ ...found, ...(provenance && { provenance }) }];
     });
   }
 
   /** Best first. The newer of two statements on one file wins, and the next one takes the place. */
-  #best(ranked: readonly RankedExchange<Exchange>[]): BestExchange[] {
-    const read = (from: number, to: number): BestExchange[] => {
-      const some = ranked.slice(from, to).map(({ exchange }) => exchange);
-      return this.#reader.texts(some).flatMap((texts, place) => {
-        const conversation = some[place]?.conversation ?? 0;
-        return texts === undefined ? [] : [{ texts, conversation }];
-      });
-    };
+  #best(ranked: readonly RankedExchange<Exchange>[]): ExchangeTexts[] {
+    const read = (from: number, to: number): ExchangeTexts[] =>
+      this.#reader
+        .texts(ranked.slice(from, to).map(({ exchange }) => exchange))
+        .flatMap((texts) => texts ?? []);
     const most = QUOTE_TOKENS.length;
     const first = read(0, most);
-    const newest = withoutSuperseded(first, ({ texts }) => texts);
+    const newest = withoutSuperseded(first, (texts) => texts);
     const dropped = first.length - newest.length;
     if (dropped === 0) return first;
-    return withoutSuperseded([...newest, ...read(most, most + dropped)], ({ texts }) => texts);
+    return withoutSuperseded([...newest, ...read(most, most + dropped)], (texts) => texts);
   }
-}
-
-interface BestExchange {
-  readonly texts: ExchangeTexts;
-  readonly conversation: number;
 }
 
 /** Its own space, then those that it had before; some may hold nothing yet. */
@@ -155,8 +152,7 @@ function spacesOfProject(
 /** A conversation that goes on while its project gets another space is kept in both. */
 function withoutCopies(exchanges: readonly Exchange[]): Exchange[] {
   const seen = new Set<string>();
-  return exchanges.filter(({ asked, answered }) => {
-    const words = [...asked, '', ...answered].join(' ');
+  return exchanges.filter(({ words }) => {
     if (seen.has(words)) return false;
     seen.add(words);
     return true;
@@ -172,8 +168,11 @@ function rarest(terms: readonly ExchangeTerm[]): string[] {
     .map(({ term }) => term);
 }
 
-function valuesOf(terms: readonly ExchangeTerm[]): ReadonlyMap<string, number> {
-  return new Map(terms.filter(({ isOwn }) => isOwn).map(({ term, value }) => [term, value]));
+/** The gain of a line by each word. Words around the prompt say which of several lines is meant. */
+function lineValues(terms: readonly ExchangeTerm[]): TermValues {
+  return new Map(
+    terms.map(({ term, value, isOwn }) => [term, isOwn ? value : LINE_AROUND_WEIGHT * value]),
+  );
 }
 
 function weigh(

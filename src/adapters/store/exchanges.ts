@@ -1,4 +1,5 @@
 import type { RememberedExchange } from '../../core/recall/exchange-ranking.ts';
+import { Vocabulary } from '../../core/recall/vocabulary.ts';
 import type { RecalledProvenance, SpeakerRole } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { filesFrom } from './provenance.ts';
@@ -16,6 +17,8 @@ export interface Exchange extends RememberedExchange {
   readonly number: number;
   /** Ids of its records. */
   readonly records: readonly number[];
+  /** Equal for exchanges of the same words. */
+  readonly words: string;
 }
 
 export interface ExchangeTexts {
@@ -32,7 +35,7 @@ export interface ExchangeTexts {
   readonly provenance: RecalledProvenance | undefined;
 }
 
-/** Exchanges that are remembered: some 10 kB each. A project's prompts find the same ones again. */
+/** Exchanges that are remembered: some 4 kB each. A project's prompts find the same ones again. */
 const REMEMBERED_MAX = 512;
 
 export class ExchangeReader {
@@ -40,9 +43,15 @@ export class ExchangeReader {
   #generation = '';
   /** By conversation and number; only those that have their answer, since nothing is added to them. */
   readonly #known = new Map<string, Exchange>();
+  #vocabulary = new Vocabulary();
 
   constructor(database: Database) {
     this.#database = database;
+  }
+
+  /** Numbers the words of the exchanges that were read last. */
+  get vocabulary(): Vocabulary {
+    return this.#vocabulary;
   }
 
   /** The exchanges of these passages, at most `most` of them, in the passages' order. */
@@ -59,7 +68,7 @@ export class ExchangeReader {
         ),
       );
       for (const row of rows) {
-        const one = exchangeOf(row);
+        const one = exchangeOf(row, this.#vocabulary);
         read.set(keyOf(row), one);
         if (one.asked.length > 0 && one.answered.length > 0) this.#known.set(keyOf(row), one);
       }
@@ -72,6 +81,7 @@ export class ExchangeReader {
     if (generation === this.#generation && this.#known.size <= REMEMBERED_MAX) return;
     this.#generation = generation;
     this.#known.clear();
+    this.#vocabulary = new Vocabulary();
   }
 
   /** By the exchange's place in `exchanges`; one whose records are gone has no texts. */
@@ -92,6 +102,7 @@ interface PlaceRow {
 
 interface ExchangeRow extends Omit<PlaceRow, 'record'> {
   readonly at: number;
+  readonly branch: string | null;
   readonly lines: string;
 }
 
@@ -125,7 +136,8 @@ const LATE = `${BEGIN} + ${(POSITIONS_PER_EXCHANGE / 4) * 3}`;
 const END = `${BEGIN} + ${POSITIONS_PER_EXCHANGE}`;
 
 const EXCHANGES = `SELECT c.conversation, c.exchange,
-    (SELECT max(r.at) FROM records r WHERE r.id = c.record) AS at,
+    (SELECT r.at FROM records r WHERE r.id = c.record) AS at,
+    (SELECT r.branch FROM records r WHERE r.id = c.record) AS branch,
     (SELECT group_concat(line, char(10)) FROM (SELECT * FROM (${LINES(BEGIN, MIDDLE)})
       UNION ALL SELECT * FROM (${LINES(MIDDLE, LATE)})
       UNION ALL SELECT * FROM (${LINES(LATE, END)}))) AS lines
@@ -146,9 +158,12 @@ function keyOf({ conversation, exchange }: Omit<PlaceRow, 'record'>): string {
   return `${conversation} ${exchange}`;
 }
 
-function exchangeOf({ conversation, exchange, at, lines }: ExchangeRow): Exchange {
-  const asked: string[] = [];
-  const answered: string[] = [];
+function exchangeOf(
+  { conversation, exchange, at, branch, lines }: ExchangeRow,
+  vocabulary: Vocabulary,
+): Exchange {
+  const asked: number[] = [];
+  const answered: number[] = [];
   const records = new Set<number>();
   let answerChars = 0;
   for (const line of lines.split('\n')) {
@@ -157,17 +172,26 @@ function exchangeOf({ conversation, exchange, at, lines }: ExchangeRow): Exchang
     if (speaker === 'answer') answerChars += Number(chars);
     // An unverified request weighs no more than an answer, and concludes nothing.
     const list = speaker === 'person' ? asked : answered;
-    for (const term of terms) if (term !== '') list.push(term);
+    for (const term of terms) if (term !== '') list.push(vocabulary.numberOf(term));
   }
   return {
     conversation,
     number: exchange,
     at,
-    asked,
-    answered,
+    branch: branch ?? '',
+    asked: Uint32Array.from(asked),
+    answered: Uint32Array.from(answered),
     answerChars,
     records: [...records],
+    words: [asked.length, hashOf(asked), answered.length, hashOf(answered)].join(' '),
   };
+}
+
+/** FNV-1a over numbers. */
+function hashOf(numbers: readonly number[]): number {
+  let hash = 0x811c9dc5;
+  for (const number of numbers) hash = Math.imul(hash ^ number, 0x01000193);
+  return hash >>> 0;
 }
 
 function textsOf(rows: readonly TextRow[]): ExchangeTexts | undefined {

@@ -1,4 +1,5 @@
 import type { TermValues } from '../../core/recall/conclusions.ts';
+import type { RankedExchange } from '../../core/recall/exchange-ranking.ts';
 import {
   type EarlierSession,
   likeliestSessions,
@@ -46,9 +47,7 @@ export interface SessionQuestion {
   /** The prompt's own words. */
   readonly terms: readonly string[];
   /** Best first. */
-  readonly ranked: readonly Exchange[];
-  /** Conversations that the block quotes anyway. */
-  readonly quoted: ReadonlySet<number>;
+  readonly ranked: readonly RankedExchange<Exchange>[];
   /** Ids of records of which nothing may be told. */
   readonly excluded: ReadonlySet<number>;
 }
@@ -67,14 +66,13 @@ export class SessionSearch {
 
   /** Best first. */
   recall(question: SessionQuestion): RecalledSession[] {
-    const { agent, now, quoted, spaces } = question;
-    const rows = this.#newest(spaces).filter(
-      ({ conversation, key }) => key !== agent.conversation && !quoted.has(conversation),
-    );
+    const { agent, now, spaces } = question;
+    const rows = this.#newest(spaces).filter(({ key }) => key !== agent.conversation);
     const holders = this.#holders(spaces, question.terms);
     const values = new Map(
       [...holders].map(([term, found]) => [term, valueIn(rows.length, found.size)]),
     );
+    const fits = fitsOf(question.ranked);
     const sessions = rows.map(({ conversation, at, branches }): Found => {
       let sharedWords = 0;
       for (const [term, found] of holders) {
@@ -82,7 +80,7 @@ export class SessionSearch {
       }
       const isSameBranch =
         !COMMON_BRANCHES.has(agent.branch) && branches.split(',').includes(agent.branch);
-      return { conversation, at, isSameBranch, sharedWords };
+      return { conversation, at, isSameBranch, sharedWords, fit: fits.get(conversation) ?? 0 };
     });
     return likeliestSessions(sessions, now).flatMap(({ conversation, at }) => {
       const title = this.#titleOf(conversation, question, values);
@@ -132,7 +130,10 @@ export class SessionSearch {
     const opening = this.#reader
       .ofPassages(ids, OPENING_MAX)
       .filter(({ records }) => !records.some((record) => excluded.has(record)));
-    const like = ranked.filter((one) => one.conversation === conversation).slice(0, LIKE_MAX);
+    const like = ranked
+      .map(({ exchange }) => exchange)
+      .filter((one) => one.conversation === conversation)
+      .slice(0, LIKE_MAX);
     const texts = this.#reader.texts([...like, ...opening]).flatMap((one) => one ?? []);
     // A title is the person's request: unverified words give none.
     return titleOf(
@@ -140,6 +141,17 @@ export class SessionSearch {
       values,
     );
   }
+}
+
+/** By conversation: the score of its best exchange as a share of the best of all. */
+function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number, number> {
+  const most = ranked[0]?.score ?? 0;
+  const fits = new Map<number, number>();
+  for (const { exchange, score } of most > 0 ? ranked : []) {
+    const { conversation } = exchange;
+    if (!fits.has(conversation)) fits.set(conversation, Math.max(0, score / most));
+  }
+  return fits;
 }
 
 /** How telling it is that a session holds a word, by how many do. */

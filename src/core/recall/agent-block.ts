@@ -12,7 +12,14 @@ export interface AgentMemories {
   readonly standing: readonly string[];
   /** Best first. */
   readonly exchanges: readonly AgentExchange[];
-  readonly sessions: readonly { readonly at: number; readonly title: string }[];
+  /** The likeliest to matter first. */
+  readonly sessions: readonly AgentSession[];
+}
+
+interface AgentSession {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly title: string;
 }
 
 export interface AgentExchange {
@@ -95,20 +102,26 @@ interface BriefGiven {
 function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): string[] {
   const most = Math.min(limits.tokensMax, limits.briefTokensMax);
   const kept: string[] = [];
-  const add = (lines: readonly string[]): boolean => {
-    if (estimateTextTokens(written([...kept, ...lines], [])) > most) return false;
-    kept.push(...lines);
-    return true;
-  };
   for (const text of memories.standing) {
     const line = lineOf({ role: 'user', text });
-    if (!earlier.some((block) => block.includes(line))) add([line]);
+    if (earlier.some((block) => block.includes(line))) continue;
+    if (estimateTextTokens(written([...kept, line], [])) <= most) kept.push(line);
   }
-  let heading = [SESSIONS_LINE];
-  for (const { at, title } of memories.sessions.toSorted((a, b) => b.at - a.at)) {
-    if (add([...heading, `- ${dayOf(at)}: ${quoteOf(title)}`])) heading = [];
+  const listed: AgentSession[] = [];
+  for (const session of memories.sessions) {
+    const lines = sessionLines([...listed, session]);
+    if (estimateTextTokens(written([...kept, ...lines], [])) <= most) listed.push(session);
   }
-  return kept;
+  return [...kept, ...sessionLines(listed)];
+}
+
+/** The newest first. */
+function sessionLines(sessions: readonly AgentSession[]): string[] {
+  if (sessions.length === 0) return [];
+  const lines = sessions
+    .toSorted((a, b) => b.at - a.at)
+    .map(({ at, title }) => `- ${dayOf(at)}: ${quoteOf(title)}`);
+  return [SESSIONS_LINE, ...lines];
 }
 
 function written(brief: readonly string[], lines: readonly string[]): string {

@@ -26,6 +26,8 @@ const TOKEN_CHARS_MAX = 12;
 const REQUEST_TOKENS_MAX = 13;
 /** Under so many tokens a line says nothing, whatever room is left. */
 const ROOM_MIN = 8;
+/** The line end and the mark of the assistant before a line. */
+const MARK_TOKENS = 3;
 
 const ON_THE_WAY =
   /\b(?:let me (?!know)|i['’]ll (?:now|first|start|also|check|look|add|update|run|fix)|now i (?:need|will)|i need to (?:check|look|see|find|update|fix))/i;
@@ -46,7 +48,8 @@ const VALUE = {
   heading: -1.5,
   specific: 0.5,
   code: -1.5,
-  position: -0.03,
+  // For each line from it to the end: the end of an answer is its conclusion.
+  beforeEnd: -0.02,
 };
 
 /** At most `tokensMax` tokens of the request and the conclusion; empty when nothing is worth it. */
@@ -122,19 +125,16 @@ export function plainLine(line: string): string {
     .trim();
 }
 
-interface Line {
-  readonly text: string;
-  readonly at: number;
-  readonly score: number;
-  readonly tokens: number;
-}
-
 /** Runs of lines that follow each other, in their order. */
 function linesFor(lines: readonly string[], values: TermValues, tokensMax: number): string[] {
   const ranked = lines
-    .map((line, at) => lineOf(beginningOf(line, tokensMax), at, values))
+    .map((line, at) => {
+      const text = beginningOf(line, tokensMax - MARK_TOKENS);
+      const score = scoreOf(text, values) + VALUE.beforeEnd * (lines.length - at);
+      return { text, at, score, tokens: estimateTextTokens(text) + MARK_TOKENS };
+    })
     .toSorted((a, b) => b.score - a.score);
-  const kept: Line[] = [];
+  const kept: typeof ranked = [];
   let left = tokensMax;
   for (const line of ranked) {
     if (left < ROOM_MIN || line.score < 0) break;
@@ -173,14 +173,14 @@ function beginningOf(line: string, tokensMax: number): string {
 const BEGINNING_CHARS_MIN = 40;
 const SENTENCE_END = /(?<=[.?!])\s+/;
 
-function lineOf(text: string, at: number, values: TermValues): Line {
-  let score = VALUE.position * at + matchOf(text, values);
+function scoreOf(text: string, values: TermValues): number {
+  let score = matchOf(text, values);
   if (CONCLUDES.test(text)) score += VALUE.concludes;
   if (ANNOUNCES.test(text)) score += VALUE.announces;
   if (isHeading(text)) score += VALUE.heading;
   if (SPECIFIC.test(text)) score += VALUE.specific;
   if (CODE.test(text)) score += VALUE.code;
-  return { text, at, score, tokens: estimateTextTokens(text) + 3 };
+  return score;
 }
 
 function isHeading(line: string): boolean {

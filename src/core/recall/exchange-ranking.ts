@@ -1,3 +1,5 @@
+import type { Vocabulary } from './vocabulary.ts';
+
 /**
  * Finds the earlier exchanges that help an agent with a prompt, best first, and how much the prompt
  * shares with them. The unit is the whole exchange: the needed fact is in an answer's conclusion,
@@ -5,13 +7,15 @@
  */
 
 export interface RememberedExchange {
-  /** Terms of what the person asked and of what the assistant answered; either may be empty. */
-  readonly asked: readonly string[];
-  readonly answered: readonly string[];
+  /** Numbers of the words that the person asked and the assistant answered; either may be empty. */
+  readonly asked: Uint32Array;
+  readonly answered: Uint32Array;
   /** UTF-16 units of the answer. */
   readonly answerChars: number;
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** '' when unknown. */
+  readonly branch: string;
 }
 
 export interface ExchangeTerm {
@@ -23,7 +27,12 @@ export interface ExchangeTerm {
 }
 
 export interface ExchangeQuestion {
+  /** Distinct, at most TERMS_MAX. */
   readonly terms: readonly ExchangeTerm[];
+  /** The words of the prompt in their order. */
+  readonly words: readonly string[];
+  /** The branch of the work; '' when unknown. */
+  readonly branch: string;
   readonly now: number;
   /** Exchanges in the memory, about. */
   readonly exchanges: number;
@@ -37,38 +46,51 @@ export interface RankedExchange<Kind> {
   readonly score: number;
 }
 
+/** Places of terms are bytes, and 0 stands for none. */
+export const TERMS_MAX = 255;
+
 /** BM25's usual constants: exchanges are long and uneven, unlike passages. */
 const K1 = 1.2;
 const B = 0.75;
 /** A word of the request counts as said twice: the request says what the exchange was about. */
 const ASKED_TIMES = 2;
 /** A word of the previous answer or of the last prompts, beside 1 for the prompt's own words. */
-const AROUND_WEIGHT = 0.35;
+const AROUND_WEIGHT = 0.5;
 /** How much the score by own words and surroundings counts, beside the one by own words alone. */
 const WIDE_SHARE = 2;
-/** The newer of equally good ones: it is likelier to be still true. */
-const NEW_SHARE = 0.3;
+/** The newer of two equally good ones is likelier to be still true, and to be part of this work. */
+const NEW_SHARE = 0.6;
 /** A short answer concludes nothing. */
 const SHORT_ANSWER_CHARS = 150;
 const SHORT_ANSWER_PENALTY = 0.3;
 /** The signal is the mean of the best few: one lucky match is no subject. */
 const SIGNAL_OF = 3;
+/**
+ * The signal of a prompt whose best exchanges were on other branches, and what each one on its own
+ * branch adds: words that are shared by chance are shared with any branch.
+ */
+const SIGNAL_ELSEWHERE = 0.75;
+const SIGNAL_ON_BRANCH = 0.15;
+const BRANCHES_OF = 5;
 const DAY_MS = 86_400_000;
 
+/** `vocabulary`: the one that numbered the words of the exchanges. */
 export function rankExchanges<Kind extends RememberedExchange>(
   question: ExchangeQuestion,
   exchanges: readonly Kind[],
+  vocabulary: Vocabulary,
 ): { readonly ranked: readonly RankedExchange<Kind>[]; readonly signal: number } {
-  const scores = exchanges.map((exchange) => scoresOf(question, exchange));
-  const ownMost = Math.max(1e-9, ...scores.map(({ own }) => own));
-  const wideMost = Math.max(1e-9, ...scores.map(({ wide }) => wide));
+  const scorer = new Scorer(question, vocabulary);
+  const scores = exchanges.map((exchange) => scorer.score(exchange));
+  const ownMost = Math.max(1e-9, ...scores.map(({ own, phrases }) => own + phrases));
+  const wideMost = Math.max(1e-9, ...scores.map(({ wide, phrases }) => wide + phrases));
   const ranked = exchanges
     .map((exchange, place) => {
-      const { own = 0, wide = 0 } = scores[place] ?? {};
+      const { own = 0, wide = 0, phrases = 0 } = scores[place] ?? {};
       const days = Math.max(0, question.now - exchange.at) / DAY_MS;
       const score =
-        own / ownMost +
-        (WIDE_SHARE * wide) / wideMost +
+        (own + phrases) / ownMost +
+        (WIDE_SHARE * (wide + phrases)) / wideMost +
         NEW_SHARE / (1 + days) -
         (exchange.answerChars < SHORT_ANSWER_CHARS ? SHORT_ANSWER_PENALTY : 0);
       return { exchange, score };
@@ -78,36 +100,102 @@ export function rankExchanges<Kind extends RememberedExchange>(
     .map(({ own }) => own)
     .toSorted((a, b) => b - a)
     .slice(0, SIGNAL_OF);
-  const sum = best.reduce((total, own) => total + own, 0);
-  return { ranked, signal: sum / SIGNAL_OF / Math.log(2 + question.exchanges) };
+  const shared = best.reduce((total, own) => total + own, 0) / SIGNAL_OF;
+  const onBranch = ranked
+    .slice(0, BRANCHES_OF)
+    .filter(({ exchange: { branch } }) => branch !== '' && branch === question.branch).length;
+  const signal = (shared * (SIGNAL_ELSEWHERE + SIGNAL_ON_BRANCH * onBranch)) / scaleOf(question);
+  return { ranked, signal };
 }
 
-/** `own`: by the prompt's words, in the exchange and once more in its request alone. */
-function scoresOf(
-  question: ExchangeQuestion,
-  { asked, answered }: RememberedExchange,
-): { readonly own: number; readonly wide: number } {
-  const inAsked = countsOf(asked);
-  const inAnswer = countsOf(answered);
-  const length = ASKED_TIMES * asked.length + answered.length;
-  const norm = normOf(length, question.averageTerms);
-  const askedNorm = normOf(asked.length, question.averageAsked);
-  let whole = 0;
-  let request = 0;
-  let around = 0;
-  for (const { term, value, isOwn } of question.terms) {
-    const said = inAsked.get(term) ?? 0;
-    const count = ASKED_TIMES * said + (inAnswer.get(term) ?? 0);
-    if (count === 0) continue;
-    const gain = value * saturate(count, norm);
-    if (!isOwn) {
-      around += AROUND_WEIGHT * gain;
-      continue;
-    }
-    whole += gain;
-    request += value * saturate(said, askedNorm);
+/** A larger memory has rarer words, and more matches by chance. */
+function scaleOf({ exchanges }: ExchangeQuestion): number {
+  return Math.log(2 + exchanges);
+}
+
+interface Scores {
+  /** By the prompt's words, in the exchange and once more in its request alone. */
+  readonly own: number;
+  /** By the words of the prompt and around it, in the whole exchange. */
+  readonly wide: number;
+  /** For words that stand side by side in the prompt and in the exchange. */
+  readonly phrases: number;
+}
+
+class Scorer {
+  readonly #question: ExchangeQuestion;
+  /** By a word's number: the place of the term, from 1 on, or 0. */
+  readonly #places: Uint8Array;
+  /** Value of a phrase, by the places of its two terms. */
+  readonly #phrases = new Map<number, number>();
+  readonly #said: Uint32Array;
+  readonly #answered: Uint32Array;
+
+  constructor(question: ExchangeQuestion, vocabulary: Vocabulary) {
+    this.#question = question;
+    const numbers = question.terms.map(({ term }) => vocabulary.numberOf(term));
+    this.#places = new Uint8Array(vocabulary.size);
+    for (const [index, number] of numbers.entries()) this.#places[number] = index + 1;
+    this.#said = new Uint32Array(question.terms.length);
+    this.#answered = new Uint32Array(question.terms.length);
+    this.#readPhrases(vocabulary);
   }
-  return { own: whole + request, wide: whole + around };
+
+  score({ asked, answered }: RememberedExchange): Scores {
+    const { terms, averageTerms, averageAsked } = this.#question;
+    const found = new Set<number>();
+    this.#count(asked, this.#said, found);
+    this.#count(answered, this.#answered, found);
+    const norm = normOf(ASKED_TIMES * asked.length + answered.length, averageTerms);
+    const askedNorm = normOf(asked.length, averageAsked);
+    let whole = 0;
+    let request = 0;
+    let around = 0;
+    for (const [place, { value, isOwn }] of terms.entries()) {
+      const said = this.#said[place] ?? 0;
+      const count = ASKED_TIMES * said + (this.#answered[place] ?? 0);
+      if (count === 0) continue;
+      const gain = value * saturate(count, norm);
+      if (isOwn) whole += gain;
+      else around += AROUND_WEIGHT * gain;
+      if (isOwn) request += value * saturate(said, askedNorm);
+    }
+    let phrases = 0;
+    for (const phrase of found) phrases += this.#phrases.get(phrase) ?? 0;
+    return { own: whole + request, wide: whole + around, phrases };
+  }
+
+  #readPhrases(vocabulary: Vocabulary): void {
+    const { terms, words } = this.#question;
+    let last = 0;
+    for (const word of words) {
+      const place = this.#places[vocabulary.numberOf(word)] ?? 0;
+      const [first, second] = [terms[last - 1], terms[place - 1]];
+      if (last !== place && first?.isOwn === true && second?.isOwn === true) {
+        this.#phrases.set(phraseOf(last, place), (first.value + second.value) / 2);
+      }
+      last = place;
+    }
+  }
+
+  /** `found`: gets the phrases. */
+  #count(words: Uint32Array, counts: Uint32Array, found: Set<number>): void {
+    counts.fill(0);
+    let last = 0;
+    for (const word of words) {
+      const place = this.#places[word] ?? 0;
+      if (place !== 0) {
+        counts[place - 1] = (counts[place - 1] ?? 0) + 1;
+        const phrase = last === 0 ? 0 : phraseOf(last, place);
+        if (this.#phrases.has(phrase)) found.add(phrase);
+      }
+      last = place;
+    }
+  }
+}
+
+function phraseOf(first: number, second: number): number {
+  return first * (TERMS_MAX + 1) + second;
 }
 
 function normOf(length: number, average: number): number {
@@ -116,10 +204,4 @@ function normOf(length: number, average: number): number {
 
 function saturate(count: number, norm: number): number {
   return (count * (K1 + 1)) / (count + norm);
-}
-
-function countsOf(terms: readonly string[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1);
-  return counts;
 }

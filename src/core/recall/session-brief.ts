@@ -15,8 +15,8 @@ import { termsOf } from './terms.ts';
 
 /** As many as fit into the brief. */
 export const SESSIONS_MAX = 4;
-/** Date, dash and title of one of them. */
-const TITLE_TOKENS_MAX = 14;
+/** With a date and a dash before each, four of them fill the brief. */
+const TITLE_TOKENS_MAX = 12;
 
 export interface EarlierSession {
   /** When it was worked on last, in milliseconds since 1970. */
@@ -24,12 +24,14 @@ export interface EarlierSession {
   readonly isSameBranch: boolean;
   /** Sum of the inverse frequencies of the prompt's words that were found in it. */
   readonly sharedWords: number;
+  /** How well the best of its exchanges fits the prompt, from 0 to 1 for the best of all. */
+  readonly fit: number;
 }
 
-const SCORE = { branch: 3, wordsShare: 0.25, wordsMost: 6, newest: 4 };
+const SCORE = { branch: 3, wordsShare: 0.25, wordsMost: 6, newest: 4, fit: 2 };
 const DAY_MS = 86_400_000;
 
-/** Branch first, then shared rare words, then how new. */
+/** By branch, shared rare words, the fit of the best exchange, and how new they are. */
 export function likeliestSessions<Kind extends EarlierSession>(
   sessions: readonly Kind[],
   now: number,
@@ -41,10 +43,10 @@ export function likeliestSessions<Kind extends EarlierSession>(
     .map(({ session }) => session);
 }
 
-function scoreOf({ at, isSameBranch, sharedWords }: EarlierSession, now: number): number {
+function scoreOf({ at, isSameBranch, sharedWords, fit }: EarlierSession, now: number): number {
   const days = Math.max(0, now - at) / DAY_MS;
   const words = Math.min(SCORE.wordsMost, sharedWords * SCORE.wordsShare);
-  return (isSameBranch ? SCORE.branch : 0) + words + SCORE.newest / (1 + days);
+  return (isSameBranch ? SCORE.branch : 0) + words + SCORE.fit * fit + SCORE.newest / (1 + days);
 }
 
 /**

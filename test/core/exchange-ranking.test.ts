@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { type ExchangeQuestion, rankExchanges } from '../../src/core/recall/exchange-ranking.ts';
+import { readTerms, termsOf } from '../../src/core/recall/terms.ts';
+import { Vocabulary } from '../../src/core/recall/vocabulary.ts';
+
+const DAY_MS = 86_400_000;
+const now = 100 * DAY_MS;
+
+interface Said {
+  readonly name: string;
+  readonly asked: string;
+  readonly answered: string;
+  readonly days?: number;
+  readonly branch?: string;
+}
+
+function rank(prompt: string, said: readonly Said[], around = '') {
+  const vocabulary = new Vocabulary();
+  const numbers = (text: string) =>
+    Uint32Array.from(termsOf(text).map((term) => vocabulary.numberOf(term)));
+  const exchanges = said.map(({ name, asked, answered, days = 10, branch = '' }) => ({
+    name,
+    asked: numbers(asked),
+    answered: numbers(answered),
+    answerChars: 500,
+    at: now - days * DAY_MS,
+    branch,
+  }));
+  const own = [...new Set(termsOf(prompt))];
+  const beside = [...new Set(termsOf(around))].filter((term) => !own.includes(term));
+  const question: ExchangeQuestion = {
+    terms: [...own, ...beside].map((term) => ({ term, value: 3, isOwn: own.includes(term) })),
+    words: readTerms(prompt).words,
+    branch: 'feat/x',
+    now,
+    exchanges: 100,
+    averageTerms: 10,
+    averageAsked: 4,
+  };
+  const { ranked, signal } = rankExchanges(question, exchanges, vocabulary);
+  return { names: ranked.map(({ exchange }) => exchange.name), signal };
+}
+
+test('words that stand side by side as in the prompt outrank the same words apart', () => {
+  const { names } = rank('does the merge base change', [
+    { name: 'apart', asked: 'base', answered: 'we merge every change whose branch has a base' },
+    { name: 'phrase', asked: 'base', answered: 'every branch has a merge base we change' },
+  ]);
+  expect(names).toEqual(['phrase', 'apart']);
+});
+
+test('of two that fit alike the newer comes first, and the older where it fits much better', () => {
+  const old = { name: 'old', asked: 'decoder', answered: 'the decoder is slow', days: 40 };
+  const fresh = { name: 'new', asked: 'decoder', answered: 'the decoder is slow', days: 0 };
+  expect(rank('decoder slow', [old, fresh]).names).toEqual(['new', 'old']);
+  const other = { name: 'new', asked: 'colours', answered: 'the slow fade of colours', days: 0 };
+  expect(rank('decoder slow', [old, other]).names).toEqual(['old', 'new']);
+});
+
+test('words around the prompt decide between exchanges that share its own words', () => {
+  const tests = [
+    { name: 'parser', asked: 'a test', answered: 'a test of the parser' },
+    { name: 'sharing', asked: 'a test', answered: 'a test of the sharing' },
+  ];
+  expect(rank('one more test', tests, 'The sharing of folders works.').names[0]).toBe('sharing');
+  expect(rank('one more test', tests, 'The parser works.').names[0]).toBe('parser');
+});
+
+test('a prompt whose matches are on its own branch has a higher signal', () => {
+  const on = (branch: string) =>
+    rank('decoder slow', [{ name: 'one', asked: 'decoder', answered: 'slow', branch }]).signal;
+  expect(on('feat/x')).toBeGreaterThan(on('main'));
+  expect(on('')).toBe(on('main'));
+});
+
+test('words without a match give no signal, and an empty memory none', () => {
+  expect(rank('decoder', [{ name: 'one', asked: 'colours', answered: 'fade' }]).signal).toBe(0);
+  expect(rank('decoder', []).signal).toBe(0);
+});
