@@ -15,7 +15,7 @@ import type { Reading } from './read-request.ts';
 /** The next exchange may change the files: a person takes longer to answer. */
 const PACE_MS = 20;
 /** The records reach the store before. */
-const FLUSH_MS = 1_000;
+const FLUSH_MS = 10_000;
 
 type KeeperDependencies = Pick<ProxyDependencies, 'outbox' | 'code'>;
 

@@ -32,9 +32,13 @@ const HASH_CHARS = 22;
 /** Two of the four threads that Node reads files with: a disk that hangs must not take them all. */
 const AT_ONCE = 2;
 /** No request waits for it. */
-const LOOK_MS = 2_000;
-/** A request waits for a slow disk, such as one behind a network, once in this time. */
-const REST_MS = 60_000;
+const LOOK_MS = 5_000;
+/**
+ * After a late answer no request waits for the disk for so long, and twice as long each further time:
+ * a busy machine is soon well again, a disk behind a slow network is not.
+ */
+const REST_MS = 5_000;
+const REST_MS_MAX = 600_000;
 /** Some 200 bytes each. */
 const KNOWN_MAX = 4_096;
 /**
@@ -50,10 +54,12 @@ export class CodeFiles implements Code {
   readonly #known = new Recent<string, FileState>(KNOWN_MAX);
   /** Readings that are later than their deadline. While there is one, the disk is not asked again. */
   #late = 0;
-  readonly #restMs: number;
+  readonly #firstRestMs: number;
+  #restMs: number;
   #restsUntil = -Infinity;
 
   constructor({ restMs = REST_MS }: { readonly restMs?: number } = {}) {
+    this.#firstRestMs = restMs;
     this.#restMs = restMs;
   }
 
@@ -99,8 +105,13 @@ export class CodeFiles implements Code {
       await Promise.all(Array.from({ length: AT_ONCE }, work));
       return true;
     });
-    if (isInTime !== true) this.#restsUntil = performance.now() + this.#restMs;
+    this.#rest(isInTime === true);
     return [...verdicts];
+  }
+
+  #rest(isInTime: boolean): void {
+    if (!isInTime) this.#restsUntil = performance.now() + this.#restMs;
+    this.#restMs = isInTime ? this.#firstRestMs : Math.min(REST_MS_MAX, 2 * this.#restMs);
   }
 
   /** A hash is needed only for a file of the same size that was written or replaced since. */
