@@ -17,6 +17,13 @@ test.each(PAGES)('every link of %s leads to a file', (page) => {
   expect(missing).toEqual([]);
 });
 
+test('no page sends a reader to the repository address of package.json, which is not public yet', () => {
+  const { homepage } = JSON.parse(read('package.json')) as { homepage: string };
+  const address = homepage.replace(/#.*/, '');
+  expect(address).toMatch(/^https:\/\/\S+\/\S+$/);
+  expect(PAGES.filter((page) => read(page).includes(address))).toEqual([]);
+});
+
 test('every page of docs is linked from another page', () => {
   const all = PAGES.map(read).join('\n');
   const alone = docs.filter((name) => !all.includes(`${name})`));

@@ -48,7 +48,8 @@ function addSetup(program: Command, context: CommandContext, finish: Finish): vo
     .addHelpText(
       'after',
       `
-On a terminal and without options it asks, tries the key, and writes at the end. Providers come from
+On a terminal and without options it asks, tries the key, offers the clients that are installed and their earlier
+sessions, and does all of it at the end. Providers come from
 a public catalog (models.dev), kept for a day; without a network from the list in this package.
 SVC_CATALOG_URL=off asks nobody.
 
