@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url';
+import { findWaiting } from '../adapters/journals/waiting-captures.ts';
+import { runDoctor } from '../adapters/processes/doctor-run.ts';
 import type { EmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
 import { ownSecretsOf } from '../core/settings/own-secrets.ts';
@@ -7,13 +9,15 @@ import { VERSION } from '../core/version.ts';
 import { EventStreams } from '../local/ui/event-streams.ts';
 import { LiveRequests } from '../local/ui/live-requests.ts';
 import { memoryRoutes, type SpaceChange } from '../local/ui/memory-calls.ts';
+import { healthRoutes } from '../local/ui/health-calls.ts';
+import { savingsRoutes } from '../local/ui/savings-calls.ts';
 import { requestRoutes } from '../local/ui/request-calls.ts';
 import { requestPageRoutes } from '../local/ui/request-page.ts';
 import { UiRefusal } from '../local/ui/ui-routes.ts';
 import { createUiServer } from '../local/ui/ui-server.ts';
 import type { UiDoor } from '../local/ui-door.ts';
 import type { Memory } from '../ports/memory.ts';
-import type { About } from '../ports/ui-api.ts';
+import type { About, HealthAnswer, HealthCheck, StoreAnswer } from '../ports/ui-api.ts';
 import type { LiveSettings } from '../proxy/dependencies.ts';
 import type { InFlight } from '../proxy/in-flight.ts';
 import type { KeptRequests } from '../proxy/kept-requests.ts';
@@ -62,9 +66,47 @@ export function openUi(parts: UiParts): UiDoor {
         settings: () => parts.live().proxy,
         moveSpace: (change) => moveInStore(change, parts),
       }),
+      ...savingsRoutes(requestLog, () => Date.now()),
+      ...healthRoutes({ check: (isLive) => checkHealth(isLive), store: () => storeFacts(parts) }),
       ...requestPageRoutes({ requestLog, memory, ledger, kept }),
     ],
   });
+}
+
+/** Doctor asks providers whether they take their keys, each within some seconds. */
+const CHECK_MS = 45_000;
+const LIVE_MS = 140_000;
+
+async function checkHealth(isLive: boolean): Promise<HealthAnswer> {
+  const checks = await runDoctor({
+    script: process.argv[1] ?? '',
+    args: isLive ? ['--live', '--yes'] : [],
+    environment: process.env,
+    deadlineMs: isLive ? LIVE_MS : CHECK_MS,
+  });
+  if (checks !== undefined) return { at: Date.now(), checks: checks.map(withoutKeys) };
+  throw new UiRefusal(503, 'late', 'The checks did not end in time. In a terminal: svc doctor');
+}
+
+/** In a terminal doctor shows the end of a key, so that a person can tell keys apart: no page gets that. */
+function withoutKeys(check: HealthCheck): HealthCheck {
+  return { ...check, found: check.found.replaceAll(/key: …\S+/g, 'a key is set') };
+}
+
+async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<StoreAnswer> {
+  const { records, spaces, passages, bytes, driver, sqliteVersion } = await store.health();
+  const waiting = findWaiting(dataFolder).reduce((sum, one) => sum + one.records, 0);
+  return {
+    memories: records,
+    projects: spaces,
+    passages,
+    bytes,
+    engine: `SQLite ${sqliteVersion}, ${driver}`,
+    waiting,
+    service: settings.memory.kind === 'hosted' ? new URL(settings.memory.baseUrl).host : '',
+    svc: VERSION,
+    node: process.versions.node,
+  };
 }
 
 /** As `svc memory spaces` does it; its errors are written for a person. */

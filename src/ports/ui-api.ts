@@ -1,5 +1,5 @@
 import type { DeskPage, DeskRecord, RecallLook, Shelf, ShelfDay, Sighting } from './memory-desk.ts';
-import type { RequestRow } from './request-log.ts';
+import type { RequestRow, RequestSum } from './request-log.ts';
 
 /** The messages between the page's server and the page. Everything here crosses as JSON. */
 
@@ -101,6 +101,43 @@ export interface ForgotAnswer {
   /** The name by which it can be undone; null where it cannot. */
   readonly undo: string | null;
   readonly undoMs: number;
+}
+
+export interface SavingsAnswer {
+  /** Milliseconds since 1970: the beginning of the first day. */
+  readonly since: number;
+  readonly sums: readonly SavingsSum[];
+}
+
+export interface SavingsSum extends RequestSum {
+  /** US dollars by list prices; null where they are not known, or a login paid. */
+  readonly money: { readonly paid: number; readonly direct: number } | null;
+}
+
+export interface HealthCheck {
+  readonly level: 'ok' | 'warning' | 'problem';
+  readonly subject: string;
+  readonly found: string;
+  readonly fix?: string;
+}
+
+export interface HealthAnswer {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly checks: readonly HealthCheck[];
+}
+
+export interface StoreAnswer {
+  readonly memories: number;
+  readonly projects: number;
+  readonly passages: number;
+  readonly bytes: number;
+  readonly engine: string;
+  /** Records that wait for the memory. */
+  readonly waiting: number;
+  readonly service: string;
+  readonly svc: string;
+  readonly node: string;
 }
 
 export interface RowsAnswer {

@@ -8,6 +8,8 @@ import { Busy } from './parts/states.tsx';
 import { RequestsView } from './views/requests.tsx';
 import { RequestView } from './views/request.tsx';
 import { MemoryView } from './views/memory.tsx';
+import { HealthView } from './views/health.tsx';
+import { SavingsView } from './views/savings.tsx';
 import { NowView } from './views/now.tsx';
 
 /** The frame around every view, and the states in which there is no view. */
@@ -48,9 +50,11 @@ function View({ view }: { readonly view: ViewName }) {
       return <RequestsView />;
     case 'memory':
       return <MemoryView />;
-    case 'now':
     case 'savings':
+      return <SavingsView />;
     case 'health':
+      return <HealthView />;
+    case 'now':
       return <NowView />;
   }
 }

@@ -25,6 +25,15 @@ export function percent(share: number | undefined): string {
   return share === undefined || !Number.isFinite(share) ? '–' : `${Math.round(share * 100)} %`;
 }
 
+export function bytes(value: number): string {
+  if (value < 1_000_000) return `${Math.max(1, Math.round(value / 1000))} kB`;
+  return `${(value / 1_000_000).toFixed(1)} MB`;
+}
+
+export function dollars(value: number): string {
+  return `$${value.toFixed(2)}`;
+}
+
 export function milliseconds(value: number): string {
   return value < 10_000 ? `${withTenth(value)} ms` : `${(value / 1000).toFixed(1)} s`;
 }
@@ -50,6 +59,7 @@ const SECONDS = new Intl.DateTimeFormat('en-GB', {
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 const YEAR = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
 const LONG = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
+const NARROW = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
 
 export function clock(at: number): string {
   return CLOCK.format(at);
@@ -70,10 +80,25 @@ export function longDay(at: number): string {
   return LONG.format(at).replace(',', '');
 }
 
+/** Thu 19 */
+export function narrowDay(at: number): string {
+  return NARROW.format(at).replace(',', '');
+}
+
 /** 14:32 today, else the day with the time. */
 export function moment(at: number): string {
   const isToday = new Date(at).toDateString() === new Date().toDateString();
   return isToday ? `Today ${clock(at)}` : `${day(at)} ${clock(at)}`;
+}
+
+/** 2026-11-20, in local time, as the sums of the request log have it. */
+export function dayKey(at: number): string {
+  const date = new Date(at);
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
 }
 
 /** Midnight at the beginning of that day, in local time. */

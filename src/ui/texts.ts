@@ -138,7 +138,7 @@ export const TEXTS = {
       degraded: 'Memory did not help once',
       failed: 'An answer failed',
     },
-    openRequest: (time: string) => `Request at ${time}`,
+    request: 'Request at',
     share: signedPercent,
   },
   request: {
@@ -418,5 +418,108 @@ export const TEXTS = {
       moved: 'Moved.',
       renamed: 'Done: the memories are there now.',
     },
+  },
+  savings: {
+    days: 'Days',
+    scopes: [
+      [1, 'Today'],
+      [7, '7 days'],
+      [14, '14 days'],
+      [30, '30 days'],
+      [90, '90 days'],
+    ] as readonly (readonly [number, string])[],
+    everything: 'All projects, all clients, all models',
+    when: (days: number) => (days === 1 ? 'Today' : `In the last ${days} days`),
+    less: (when: string, share: number) =>
+      `${when} your input cost ${percent(share)} less than direct.`,
+    more: (when: string, share: number) =>
+      `${when} your input cost ${percent(share)} more than direct.`,
+    same: (when: string) => `${when} your input cost the same as direct.`,
+    none: (when: string) => `${when} no request told what it cost.`,
+    noneText: 'A price needs the provider’s own counts. Requests that svc only relays have none.',
+    lead: (paid: string, direct: string, requests: number) =>
+      `That of ${paid} input tokens at full price instead of about ${direct}, over ${count(requests, 'request')}.`,
+    money: (paid: string, direct: string) =>
+      `At the list prices of your models, about ${paid} instead of ${direct}.`,
+    unpriced: (requests: number) =>
+      `${count(requests, 'request')} to models without a list price, or by a login, are not in the dollars.`,
+    output: 'Output costs the same both ways.',
+    byDay: 'By day',
+    keyPaid: 'with svc',
+    keyKept: 'kept: direct is the whole bar',
+    keyOver: 'dearer than direct',
+    chart: 'Chart by day, which may be wider than the screen',
+    bar: (day: Readonly<Record<'share' | 'date' | 'paid' | 'direct' | 'change', string>>) =>
+      `${day.share}, ${day.date}: ${day.paid} with svc, ${day.direct} direct, ${day.change}`,
+    kept: (value: string) => `${value} kept`,
+    dearer: (value: string) => `${value} dearer`,
+    table: 'The same numbers in a table',
+    heads: ['Day', 'Requests', 'With svc', 'Direct', 'Difference'],
+    together: 'Together',
+    by: { space: 'By project', model: 'By model', client: 'By client' },
+    rankedHeads: ['Name', 'Share', 'With svc', 'Difference'],
+    noName: '(none)',
+    counted: 'What is counted in',
+    countedHeads: ['Estimates of svc, and the provider’s counts', 'Tokens'],
+    leftOut: 'Left out of requests, each time it was not sent',
+    added: 'Memories added',
+    cacheRead: 'Read from the provider’s cache',
+    cacheWritten: 'Written to the provider’s cache',
+    fresh: 'New, at full price',
+    again: (outputs: number, files: number) =>
+      `Left-out text that a model read again: ${count(outputs, 'output')}, ${count(files, 'file')}. Price of those requests, direct`,
+    used: (prompts: number, usedOnes: number) =>
+      `Of ${count(prompts, 'prompt')} that got memories, the model used those of ${whole(usedOnes)}, as far as svc can see.`,
+    card: 'A card to share',
+    cardSays: 'says what it measures',
+    cardText: (better: boolean) => `${better ? 'less' : 'more'} for input than without svc`,
+    cardScope: (days: number, date: string, requests: number) =>
+      `${count(days, 'day')} to ${date}, ${count(requests, 'request')}, by the providers’ own counts.`,
+    cardModel: 'Direct is a model. Rereads and cache writes are counted in.',
+    cardLabel: (share: string, days: number, requests: number) =>
+      `${share} for input, ${count(days, 'day')}, ${count(requests, 'request')}`,
+    saveSvg: 'Save as SVG',
+    savePng: 'Save as PNG',
+    how: 'How to read this',
+    howText: [
+      'A price is in input tokens at full price. What comes from the provider’s cache counts a tenth. What is written to it counts 1.25, or 2 for an hour.',
+      'Direct cannot be seen, so it is a model: the cache works for it as it did here, and no batch made it write the prompt anew.',
+      'Every number opens the requests behind it.',
+    ],
+  },
+  health: {
+    fine: (checks: number) => `All ${count(checks, 'check')} are fine.`,
+    look: (bad: number, rest: number) =>
+      `${bad === 1 ? 'One thing' : `${whole(bad)} things`} to look at. The other ${count(rest, 'check')} ${rest === 1 ? 'is' : 'are'} fine.`,
+    looked: (time: string) =>
+      `Looked at ${time}. Looking again costs nothing and sends no model request.`,
+    looking: 'Looking … this takes some seconds.',
+    checks: 'Checks',
+    again: 'Look again',
+    levels: { ok: 'ok', warning: 'look at it', problem: 'broken' },
+    moreOk: (checks: number) =>
+      `Show ${count(checks, 'check')} more that ${checks === 1 ? 'is' : 'are'} ok`,
+    store: 'Store',
+    memories: 'Memories',
+    projects: 'Projects',
+    passages: 'Passages in the index',
+    size: 'Size on disk',
+    engine: 'Engine',
+    service: 'Memory service',
+    inUse: 'In use',
+    local: 'none, memory is on this machine',
+    outbox: 'Outbox',
+    empty: 'empty',
+    waiting: (records: number) => `${count(records, 'record')} on the way`,
+    svc: 'svc',
+    node: 'Node',
+    live: 'Live check',
+    liveText:
+      'Sends two small requests to each provider and shows what its cache did. Nothing of it is remembered.',
+    liveButton: 'Run: costs about 10,000 input tokens',
+    page: 'This page',
+    pageText:
+      'It closes by itself after an hour without use, and after 12 hours in any case. The cookie is good for this page only, never for a model.',
+    close: 'Close it now',
   },
 };

@@ -27,25 +27,30 @@ export async function openSession(code: string): Promise<void> {
   ({ secret } = answer);
 }
 
-export function get<T>(name: string, query: Query = {}): Promise<T> {
+export function get<T>(name: string, query: Query = {}, withinMs = CALL_MS): Promise<T> {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
     if (value !== undefined && value !== '') words.set(key, String(value));
   }
   const asked = words.toString();
-  return send<T>(asked === '' ? name : `${name}?${asked}`, {});
+  return send<T>(asked === '' ? name : `${name}?${asked}`, { withinMs });
 }
 
-export function post<T>(name: string, body: object = {}): Promise<T> {
-  return send<T>(name, { body });
+export function post<T>(name: string, body: object = {}, withinMs = CALL_MS): Promise<T> {
+  return send<T>(name, { body, withinMs });
 }
 
-async function send<T>(path: string, { body }: { readonly body?: object }): Promise<T> {
+interface Call {
+  readonly body?: object;
+  readonly withinMs?: number;
+}
+
+async function send<T>(path: string, { body, withinMs = CALL_MS }: Call): Promise<T> {
   const answer = await fetch(ROOT + path, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     headers: headersFor(body !== undefined),
     cache: 'no-store',
-    signal: AbortSignal.timeout(CALL_MS),
+    signal: AbortSignal.timeout(withinMs),
   }).catch((error: unknown) => {
     const isLate = error instanceof DOMException && error.name === 'TimeoutError';
     throw new ApiError(isLate ? 'late' : 'unreachable', '');

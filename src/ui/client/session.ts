@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { About, NewsEvent } from '../../ports/ui-api.ts';
-import { ApiError, get, listen, openSession } from './api.ts';
+import { ApiError, get, listen, openSession, post } from './api.ts';
 
 /** Whether this page may ask, and whether the proxy still answers. */
 
@@ -38,6 +38,11 @@ export async function startSession(): Promise<void> {
     const isRefused = error instanceof ApiError && error.code === 'no_session';
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };
   }
+}
+
+export async function closeSession(): Promise<void> {
+  await post('close').catch(() => undefined);
+  page.value = { name: 'closed', why: 'byHand' };
 }
 
 /** Shows every failed call where it belongs, and a session that has ended for the whole page. */

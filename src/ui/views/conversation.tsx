@@ -81,7 +81,8 @@ export function RequestTable(props: {
         {rows.map((row) => (
           <tr key={row.id}>
             <td class="quiet lead-cell">
-              <a href={requestHref(row)} aria-label={TEXTS.now.openRequest(clockSeconds(row.at))}>
+              <a href={requestHref(row)}>
+                <span class="for-readers">{TEXTS.now.request}</span>{' '}
                 {isLong ? moment(row.at) : clockSeconds(row.at)}
               </a>
             </td>

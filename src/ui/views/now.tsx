@@ -4,11 +4,12 @@ import type { NowAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
 import { get, post } from '../client/api.ts';
 import { about, lastEventAt, onNews } from '../client/session.ts';
 import { useLoad } from '../client/use-load.ts';
-import { clock, percent, short, signedPercent, span } from '../format.ts';
+import { clock, percent, short, span } from '../format.ts';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts.ts';
 import { type Conversation, conversationsOf } from './activity.ts';
 import { ConversationDetails } from './conversation.tsx';
+import { Cost } from './cost.tsx';
 import { sizeText } from './request-words.ts';
 
 /** Now: requests in flight, and the conversations of the last hour. */
@@ -148,13 +149,6 @@ function Talk(props: {
       {isOpen && <ConversationDetails of={one} />}
     </details>
   );
-}
-
-/** A share of direct's price, in words of colour: cheaper, the same, dearer. */
-export function Cost({ share }: { readonly share: number | undefined }) {
-  const rounded = Math.round((share ?? 0) * 100);
-  const kind = rounded <= -2 ? 'good' : rounded >= 3 ? 'dearer' : 'quiet';
-  return <span class={kind}>{signedPercent(share)}</span>;
 }
 
 function Badge({ of: { verdict, isDegraded, hasFailed } }: { readonly of: Conversation }) {

@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+
+/**
+ * Runs `svc doctor` as a process of its own: its code and its memory are not the proxy's, and it may
+ * take its time.
+ */
+export interface DoctorCheck {
+  readonly level: 'ok' | 'warning' | 'problem';
+  readonly subject: string;
+  readonly found: string;
+  readonly fix?: string;
+}
+
+export interface DoctorRun {
+  /** The script of this very program. */
+  readonly script: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly deadlineMs: number;
+}
+
+const OUTPUT_BYTES_MAX = 1 << 20;
+const LEVELS = ['ok', 'warning', 'problem'] as const;
+
+/** Undefined where it did not report in time. */
+export function runDoctor(run: DoctorRun): Promise<readonly DoctorCheck[] | undefined> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [run.script, 'doctor', '--json', ...run.args],
+      {
+        env: { ...run.environment },
+        timeout: run.deadlineMs,
+        maxBuffer: OUTPUT_BYTES_MAX,
+        windowsHide: true,
+      },
+      // Its exit code is 1 where a check found something.
+      (_error, stdout) => resolve(checksIn(stdout)),
+    );
+  });
+}
+
+function checksIn(text: string): readonly DoctorCheck[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const checks: unknown = isRecord(value) ? value['checks'] : undefined;
+    return Array.isArray(checks) ? checks.filter(isCheck) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isCheck(value: unknown): value is DoctorCheck {
+  return (
+    isRecord(value) &&
+    LEVELS.some((level) => level === value['level']) &&
+    typeof value['subject'] === 'string' &&
+    typeof value['found'] === 'string'
+  );
+}

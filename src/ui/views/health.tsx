@@ -1,0 +1,199 @@
+import { useState } from 'preact/hooks';
+import type { HealthAnswer, HealthCheck, StoreAnswer } from '../../ports/ui-api.ts';
+import { get, post } from '../client/api.ts';
+import { closeSession } from '../client/session.ts';
+import { useLoad } from '../client/use-load.ts';
+import { bytes, clockSeconds, whole } from '../format.ts';
+import { NoticeLine } from '../parts/notice.tsx';
+import { Shown } from '../parts/states.tsx';
+import { TEXTS } from '../texts.ts';
+import { act } from './memory-acts.ts';
+
+/** Health: doctor's checks, trouble first, each with the command that mends it. */
+
+const { health: WORDS } = TEXTS;
+const OK_SHOWN = 9;
+/** Doctor asks providers and reads the whole store. */
+const CHECK_MS = 60_000;
+
+export function HealthView() {
+  const [version, setVersion] = useState(0);
+  const checked = useLoad(`health ${version}`, () => get<HealthAnswer>('health', {}, CHECK_MS));
+  const store = useLoad('store', () => get<StoreAnswer>('store'));
+  return (
+    <>
+      {checked.state === 'loading' ? (
+        <h1 aria-busy="true">{WORDS.looking}</h1>
+      ) : (
+        <Shown of={checked}>
+          {(answer) => <Checks answer={answer} again={() => setVersion((one) => one + 1)} />}
+        </Shown>
+      )}
+      <div class="columns">
+        <Shown of={store}>{(facts) => <StoreFacts facts={facts} />}</Shown>
+        <LiveCheck />
+        <ThisPage />
+      </div>
+      <NoticeLine />
+    </>
+  );
+}
+
+const ORDER = ['problem', 'warning', 'ok'] as const;
+
+function Checks(props: { readonly answer: HealthAnswer; readonly again: () => void }) {
+  const { checks, at } = props.answer;
+  const [isAll, setAll] = useState(false);
+  const bad = checks.filter(({ level }) => level !== 'ok').length;
+  const sorted = checks.toSorted(
+    (one, other) => ORDER.indexOf(one.level) - ORDER.indexOf(other.level),
+  );
+  const shown = isAll ? sorted : sorted.slice(0, bad + OK_SHOWN);
+  return (
+    <>
+      <h1>{bad === 0 ? WORDS.fine(checks.length) : WORDS.look(bad, checks.length - bad)}</h1>
+      <p class="lead">{WORDS.looked(clockSeconds(at))}</p>
+      <section aria-labelledby="checks">
+        <div class="head">
+          <h2 id="checks">{WORDS.checks}</h2>
+          <button type="button" onClick={props.again}>
+            {WORDS.again}
+          </button>
+        </div>
+        <CheckList checks={shown} />
+        {shown.length < sorted.length && (
+          <p class="small lead">
+            <button type="button" onClick={() => setAll(true)}>
+              {WORDS.moreOk(sorted.length - shown.length)}
+            </button>
+          </p>
+        )}
+      </section>
+    </>
+  );
+}
+
+const DOTS = { ok: 'dot ok', warning: 'dot warn', problem: 'dot bad' } as const;
+const STATES = { ok: '', warning: 'state warn', problem: 'state bad' } as const;
+
+function CheckList({ checks }: { readonly checks: readonly HealthCheck[] }) {
+  return (
+    <ul class="checks">
+      {checks.map(({ level, subject, found, fix }) => (
+        <li key={subject + found}>
+          <span class={DOTS[level]} />
+          <span class={level === 'ok' ? 'quiet level' : 'level'}>
+            <span class={STATES[level]}>{WORDS.levels[level]}</span>
+          </span>
+          <span class="subject">{subject}</span>
+          <span class={level === 'ok' ? 'found quiet' : 'found'}>{found}</span>
+          {fix !== undefined && <Mend fix={fix} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Mend({ fix }: { readonly fix: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const [, command] = /(svc [a-z][^,.;:]*)/.exec(fix) ?? [];
+  return (
+    <span class="mend">
+      <code class="command">{fix}</code>
+      {command !== undefined && (
+        <button
+          type="button"
+          onClick={() => void navigator.clipboard.writeText(command).then(() => setCopied(true))}
+        >
+          {isCopied ? TEXTS.states.copied : TEXTS.states.copy}
+        </button>
+      )}
+    </span>
+  );
+}
+
+function StoreFacts({ facts }: { readonly facts: StoreAnswer }) {
+  const rows = [
+    [WORDS.memories, whole(facts.memories)],
+    [WORDS.projects, whole(facts.projects)],
+    [WORDS.passages, whole(facts.passages)],
+    [WORDS.size, bytes(facts.bytes)],
+    [WORDS.engine, facts.engine],
+  ] as const;
+  const service = [
+    [WORDS.inUse, facts.service === '' ? WORDS.local : facts.service],
+    [WORDS.outbox, facts.waiting === 0 ? WORDS.empty : WORDS.waiting(facts.waiting)],
+    [WORDS.svc, facts.svc],
+    [WORDS.node, facts.node],
+  ] as const;
+  return (
+    <>
+      <Facts id="store" title={WORDS.store} rows={rows} />
+      <Facts id="service" title={WORDS.service} rows={service} />
+    </>
+  );
+}
+
+function Facts(props: {
+  readonly id: string;
+  readonly title: string;
+  readonly rows: readonly (readonly [string, string])[];
+}) {
+  return (
+    <section aria-labelledby={props.id}>
+      <h2 id={props.id}>{props.title}</h2>
+      <table>
+        <tbody>
+          {props.rows.map(([name, value]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class="n">{value}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const LIVE_MS = 150_000;
+
+function LiveCheck() {
+  const [isRunning, setRunning] = useState(false);
+  const [checks, setChecks] = useState<readonly HealthCheck[]>([]);
+  const run = async (): Promise<void> => {
+    setRunning(true);
+    await act(async () => {
+      const answer = await post<HealthAnswer>('live', {}, LIVE_MS);
+      setChecks(answer.checks);
+      return undefined;
+    });
+    setRunning(false);
+  };
+  return (
+    <section aria-labelledby="live">
+      <h2 id="live">{WORDS.live}</h2>
+      <p class="lead">{WORDS.liveText}</p>
+      <div class="buttons lead">
+        <button type="button" disabled={isRunning} onClick={() => void run()}>
+          {isRunning ? TEXTS.states.loading : WORDS.liveButton}
+        </button>
+      </div>
+      {checks.length > 0 && <CheckList checks={checks} />}
+    </section>
+  );
+}
+
+function ThisPage() {
+  return (
+    <section aria-labelledby="page">
+      <h2 id="page">{WORDS.page}</h2>
+      <p class="lead">{WORDS.pageText}</p>
+      <div class="buttons lead">
+        <button type="button" onClick={() => void closeSession()}>
+          {WORDS.close}
+        </button>
+      </div>
+    </section>
+  );
+}

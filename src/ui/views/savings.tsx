@@ -1,0 +1,362 @@
+import type { SavingsAnswer, SavingsSum } from '../../ports/ui-api.ts';
+import { ShareCard } from '../charts/card.tsx';
+import { DaysChart } from '../charts/days.tsx';
+import { Strip, Swatch } from '../charts/strip.tsx';
+import { get } from '../client/api.ts';
+import { hrefOf, route } from '../client/router.ts';
+import { useLoad } from '../client/use-load.ts';
+import {
+  atOfDay,
+  day,
+  dayKey,
+  dollars,
+  longDay,
+  narrowDay,
+  percent,
+  short,
+  signedPercent,
+  whole,
+} from '../format.ts';
+import { Shown } from '../parts/states.tsx';
+import { TEXTS } from '../texts.ts';
+import { Cost } from './cost.tsx';
+import { added, daysOf, groupedBy, moneyOf, shareOf, type Total, totalOf } from './savings-sums.ts';
+
+/** Savings: one headline with one scope, and the numbers behind it. */
+
+const { savings: WORDS } = TEXTS;
+const DAYS_DEFAULT = 14;
+
+export function SavingsView() {
+  const days = Number(route.value.query.get('days') ?? DAYS_DEFAULT) || DAYS_DEFAULT;
+  const loaded = useLoad(`savings ${days}`, () => get<SavingsAnswer>('savings', { days }));
+  return (
+    <>
+      <div class="scope">
+        <div class="choice" role="group" aria-label={WORDS.days}>
+          {WORDS.scopes.map(([number, name]) => (
+            <a
+              key={number}
+              href={hrefOf('savings', { days: number })}
+              {...(number === days ? { 'aria-current': 'true' as const } : {})}
+            >
+              {name}
+            </a>
+          ))}
+        </div>
+        <span class="small quiet">{WORDS.everything}</span>
+      </div>
+      <Shown of={loaded}>{(answer) => <Sums answer={answer} days={days} />}</Shown>
+    </>
+  );
+}
+
+interface ScopeProps {
+  readonly answer: SavingsAnswer;
+  readonly days: number;
+}
+
+function Sums({ answer, days }: ScopeProps) {
+  const { sums, since } = answer;
+  const total = totalOf('', sums);
+  const when = WORDS.when(days);
+  if (total.direct === 0) {
+    return (
+      <>
+        <h1 class="hero">{WORDS.none(when)}</h1>
+        <p class="lead">{WORDS.noneText}</p>
+      </>
+    );
+  }
+  const first = dayKey(since);
+  return (
+    <>
+      <h1 class="hero">{headline(total, when)}</h1>
+      <Lead total={total} sums={sums} />
+      <ByDay answer={answer} days={days} />
+      <div class="columns">
+        <Ranked sums={sums} by="space" first={first} />
+        <Ranked sums={sums} by="model" first={first} />
+        <Ranked sums={sums} by="client" first={first} />
+        <Counted sums={sums} />
+      </div>
+      <div class="columns">
+        <Card total={total} days={days} />
+        <section aria-labelledby="how">
+          <h2 id="how">{WORDS.how}</h2>
+          {WORDS.howText.map((text) => (
+            <p key={text} class="lead">
+              {text}
+            </p>
+          ))}
+        </section>
+      </div>
+    </>
+  );
+}
+
+function headline(total: Total, when: string): string {
+  const share = shareOf(total) ?? 0;
+  const rounded = Math.round(share * 100);
+  if (rounded === 0) return WORDS.same(when);
+  return rounded < 0 ? WORDS.less(when, -share) : WORDS.more(when, share);
+}
+
+function Lead({ total, sums }: { readonly total: Total; readonly sums: readonly SavingsSum[] }) {
+  const money = moneyOf(sums);
+  return (
+    <p class="lead">
+      {WORDS.lead(short(total.paid), short(total.direct), total.requests)}{' '}
+      {money.direct > 0 && WORDS.money(dollars(money.paid), dollars(money.direct))}{' '}
+      {money.direct > 0 && money.unpriced > 0 && WORDS.unpriced(money.unpriced)} {WORDS.output}
+    </p>
+  );
+}
+
+function changeText({ paid, direct }: Pick<Total, 'paid' | 'direct'>): string {
+  return paid <= direct ? WORDS.kept(short(direct - paid)) : WORDS.dearer(short(paid - direct));
+}
+
+function ByDay({ answer: { sums, since }, days }: ScopeProps) {
+  const totals = daysOf(sums, { since, days });
+  const bars = totals.map((total) => {
+    const at = atOfDay(total.name);
+    const say = signedPercent(shareOf(total));
+    return {
+      key: total.name,
+      paid: total.paid,
+      direct: total.direct,
+      href: hrefOf('requests', { first: total.name }),
+      name: narrowDay(at),
+      say,
+      label: WORDS.bar({
+        share: say,
+        date: longDay(at),
+        paid: short(total.paid),
+        direct: short(total.direct),
+        change: changeText(total),
+      }),
+    };
+  });
+  return (
+    <section aria-labelledby="byday">
+      <div class="head">
+        <h2 id="byday">{WORDS.byDay}</h2>
+        <ul class="key">
+          <li>
+            <Swatch fill="f-paid" />
+            {WORDS.keyPaid}
+          </li>
+          <li>
+            <Swatch fill="f-kept" />
+            {WORDS.keyKept}
+          </li>
+          <li>
+            <Swatch fill="f-warn" />
+            {WORDS.keyOver}
+          </li>
+        </ul>
+      </div>
+      <div class="wide chart-room" tabIndex={0} role="group" aria-label={WORDS.chart}>
+        <DaysChart bars={bars} labelledBy="byday" write={short} />
+      </div>
+      <details class="twin">
+        <summary>{WORDS.table}</summary>
+        <DayTable totals={totals.filter(({ requests }) => requests > 0)} />
+      </details>
+    </section>
+  );
+}
+
+function DayTable({ totals }: { readonly totals: readonly Total[] }) {
+  const [name, requests, paid, direct, difference] = WORDS.heads;
+  const all = totals.reduce(
+    (sum, one) => ({
+      name: '',
+      requests: sum.requests + one.requests,
+      paid: sum.paid + one.paid,
+      direct: sum.direct + one.direct,
+    }),
+    { name: '', requests: 0, paid: 0, direct: 0 },
+  );
+  const cells = (total: Total) => (
+    <>
+      <td class="n" data-label={requests}>
+        {whole(total.requests)}
+      </td>
+      <td class="n" data-label={paid}>
+        {whole(total.paid)}
+      </td>
+      <td class="n" data-label={direct}>
+        {whole(total.direct)}
+      </td>
+      <td class="n" data-label={difference}>
+        <Cost share={shareOf(total)} />
+      </td>
+    </>
+  );
+  return (
+    <table class="stack">
+      <thead>
+        <tr>
+          {WORDS.heads.map((head) => (
+            <th key={head} scope="col" class={head === name ? '' : 'n'}>
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {totals.toReversed().map((total) => (
+          <tr key={total.name}>
+            <th scope="row" class="lead-cell">
+              <a href={hrefOf('requests', { first: total.name })}>{longDay(atOfDay(total.name))}</a>
+            </th>
+            {cells(total)}
+          </tr>
+        ))}
+      </tbody>
+      <tfoot>
+        <tr>
+          <th scope="row">{WORDS.together}</th>
+          {cells(all)}
+        </tr>
+      </tfoot>
+    </table>
+  );
+}
+
+const RANKED_MAX = 8;
+
+interface RankedProps {
+  readonly sums: readonly SavingsSum[];
+  readonly by: 'space' | 'model' | 'client';
+  /** The first day of the scope. */
+  readonly first: string;
+}
+
+function Ranked({ sums, by, first }: RankedProps) {
+  const totals = groupedBy(sums, (sum) => sum[by]).slice(0, RANKED_MAX);
+  const most = Math.max(1, ...totals.map(({ paid, direct }) => Math.max(paid, direct)));
+  const [name, share, paid, difference] = WORDS.rankedHeads;
+  const last = dayKey(Date.now());
+  return (
+    <section aria-labelledby={`by-${by}`}>
+      <h2 id={`by-${by}`}>{WORDS.by[by]}</h2>
+      <table class="ranked">
+        <thead>
+          <tr>
+            <th scope="col">{name}</th>
+            <th scope="col">
+              <span class="for-readers">{share}</span>
+            </th>
+            <th scope="col" class="n">
+              {paid}
+            </th>
+            <th scope="col" class="n">
+              {difference}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {totals.map((total) => (
+            <tr key={total.name}>
+              <th scope="row" class="cut">
+                {total.name === '' ? (
+                  WORDS.noName
+                ) : (
+                  <a href={hrefOf('requests', { [by]: total.name, first, last })}>{total.name}</a>
+                )}
+              </th>
+              <td>
+                <Strip
+                  of={most}
+                  parts={[
+                    { size: Math.min(total.paid, total.direct), fill: 'f-paid' },
+                    { size: total.direct - total.paid, fill: 'f-added' },
+                    { size: total.paid - total.direct, fill: 'f-warn' },
+                  ]}
+                />
+              </td>
+              <td class="n">{short(total.paid)}</td>
+              <td class="n">
+                <Cost share={shareOf(total)} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
+  const [what, tokens] = WORDS.countedHeads;
+  const outputs = added(sums, ({ rereads }) => rereads.outputs);
+  const files = added(sums, ({ rereads }) => rereads.files);
+  const rows: readonly (readonly [string, number])[] = [
+    [WORDS.fresh, added(sums, ({ usage }) => usage.input)],
+    [WORDS.cacheRead, added(sums, ({ usage }) => usage.cacheRead)],
+    [WORDS.cacheWritten, added(sums, ({ usage }) => usage.cacheWrite)],
+    [WORDS.leftOut, added(sums, ({ elidedTokens }) => elidedTokens)],
+    [WORDS.added, added(sums, ({ recalledTokens }) => recalledTokens)],
+    [WORDS.again(outputs, files), added(sums, ({ againPrice }) => againPrice)],
+  ];
+  const prompts = added(sums, (sum) => sum.prompts);
+  return (
+    <section aria-labelledby="counted">
+      <h2 id="counted">{WORDS.counted}</h2>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{what}</th>
+            <th scope="col" class="n">
+              {tokens}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([name, value]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class="n">{short(value)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {prompts > 0 && (
+        <p class="small quiet lead">
+          {WORDS.used(
+            prompts,
+            added(sums, ({ promptsUsed }) => promptsUsed),
+          )}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Card({ total, days }: { readonly total: Total; readonly days: number }) {
+  const share = shareOf(total) ?? 0;
+  const figure = percent(Math.abs(share));
+  const today = day(Date.now());
+  return (
+    <section aria-labelledby="share">
+      <div class="head">
+        <h2 id="share">{WORDS.card}</h2>
+        <p>{WORDS.cardSays}</p>
+      </div>
+      <ShareCard
+        paidShare={total.paid / Math.max(1, total.direct)}
+        texts={{
+          figure,
+          text: WORDS.cardText(share <= 0),
+          lines: [WORDS.cardScope(days, today, total.requests), WORDS.cardModel],
+          label: WORDS.cardLabel(signedPercent(share), days, total.requests),
+          saveSvg: WORDS.saveSvg,
+          savePng: WORDS.savePng,
+        }}
+      />
+    </section>
+  );
+}

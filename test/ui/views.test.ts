@@ -1,0 +1,172 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  axeViolations,
+  launchBrowser,
+  missingChromium,
+  openUi,
+  type PageLook,
+} from '../support/browser.ts';
+import { runCli } from '../support/cli.ts';
+import { longOutput, type Round } from '../support/tool-session.ts';
+import { type PageStage, startPageStage } from '../support/ui-stage.ts';
+
+/**
+ * Every view in both themes, at 360 px and at 200 % zoom: axe-core finds nothing, nothing scrolls
+ * sideways, and no policy is broken. `npm run ui:shots` keeps the pictures.
+ */
+
+const missing = missingChromium();
+const SHOTS = process.env['SVC_UI_SHOTS'];
+const QUESTION = 'Where do the tide checks of the harbour planner go?';
+const FACTS = [
+  'Tide checks go into the planner, not into the API: use the table of the harbour, never the forecast.',
+  'The margin of the berth plan is 1.2 m now, not 0.8. The harbour office changed it.',
+  'Always run npm run check:plan before you say that a change of the plan is done.',
+  'The tide table is read once at start and kept for a day.',
+];
+
+const VIEWS: readonly (readonly [name: string, hash: string, ready: string])[] = [
+  ['now', '#/now', '.talk'],
+  ['request', '#/request?id=ID', '.diff'],
+  ['memory', `#/memory?space=tidewater&q=${encodeURIComponent(QUESTION)}`, '.hit'],
+  ['savings', '#/savings?days=14', '.chart'],
+  ['requests', '#/requests?client=claude-code', 'tbody tr'],
+  ['health', '#/health', '.checks li'],
+];
+
+const LOOKS: readonly (readonly [name: string, look: PageLook])[] = [
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['360-dark', { colorScheme: 'dark', viewport: { width: 360, height: 780 } }],
+  ['zoomed', { colorScheme: 'light', viewport: { width: 640, height: 450 } }],
+];
+
+function rounds(count: number): readonly Round[] {
+  return Array.from({ length: count }, (_, at) => ({
+    id: `call_${at}`,
+    tool: 'Bash',
+    args: { command: `npm test part ${at}` },
+    output: longOutput(`part${at}`, 1500),
+  }));
+}
+
+/** A proxy through which a day of work went. Resolves to the id of a changed request. */
+async function dayOfWork(): Promise<{ readonly stage: PageStage; readonly id: string }> {
+  const stage = await startPageStage({ proxy: { inputBudget: 1000, elisionKeepRounds: 2 } });
+  for (const text of FACTS) {
+    await runCli(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
+  }
+  const other = 'The folding step drops the last sheet: count them first.';
+  await stage.say({ session: 'mill', prompt: other, space: 'paper-mill' });
+  const { session } = await stage.sayRecalled(QUESTION);
+  let headers = await stage.say({ session, prompt: QUESTION, rounds: rounds(8) });
+  await expect
+    .poll(async () => {
+      headers = await stage.say({ session, prompt: QUESTION, rounds: rounds(12) });
+      return headers.get('x-svc-continuity-state');
+    })
+    .toBe('elided_tool_output');
+  return { stage, id: headers.get('x-svc-request-id') ?? '' };
+}
+
+async function show(page: Page, hash: string, ready: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  await page.locator(ready).first().waitFor({ timeout: 60_000 });
+}
+
+async function keepShot(page: Page, name: string): Promise<void> {
+  if (SHOTS === undefined) return;
+  mkdirSync(SHOTS, { recursive: true });
+  await page.screenshot({ path: join(SHOTS, `${name}.png`), fullPage: true });
+}
+
+describe.skipIf(missing !== undefined)('every view', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test(
+    'is usable in both themes, on a narrow screen and enlarged',
+    { timeout: 240_000 },
+    async () => {
+      const { stage, id } = await dayOfWork();
+      const wrong: string[] = [];
+      for (const [lookName, look] of LOOKS) {
+        const { page, faults } = await openUi(browser, { home: stage.home, look });
+        for (const [name, hash, ready] of VIEWS) {
+          await show(page, hash.replace('ID', id), ready);
+          for (const line of await axeViolations(page)) wrong.push(`${name} ${lookName}: ${line}`);
+          const isWide = await page.evaluate(
+            'document.documentElement.scrollWidth > document.documentElement.clientWidth',
+          );
+          if (isWide === true) wrong.push(`${name} ${lookName}: scrolls sideways`);
+          await keepShot(page, `${name}-${lookName}`);
+        }
+        wrong.push(...faults);
+      }
+      expect(wrong).toEqual([]);
+    },
+  );
+
+  test('is reached and left by the keyboard alone', async () => {
+    const stage = await startPageStage();
+    await stage.say({ session: 's1', prompt: FACTS[0] ?? '' });
+    const { page } = await openUi(browser, { home: stage.home });
+    await page.locator('.talk').waitFor();
+    const focused = (): Promise<unknown> =>
+      page.evaluate('document.activeElement.textContent.trim().slice(0, 40)');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Skip to content');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.id')).toBe('main');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.locator('.inside table a').first().waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.locator('.diff').waitFor();
+    await page.locator('.views a').nth(1).focus();
+    await page.keyboard.press('Enter');
+    await page.locator('#q').waitFor();
+  });
+
+  test('savings say the same as svc stats, and their bars open the requests behind them', async () => {
+    const stage = await startPageStage();
+    for (const session of ['a', 'b']) await stage.say({ session, prompt: FACTS[0] ?? '' });
+    const { page } = await openUi(browser, { home: stage.home });
+    await show(page, '#/savings?days=7', '.chart');
+    const { stdout } = await runCli(['stats', '--days', '7', '--json'], { home: stage.home });
+    const { total } = JSON.parse(stdout) as {
+      total: { requests: number; price: { paid: number; direct: number } };
+    };
+    await page.locator('.twin summary').click();
+    const cells = await page.locator('.twin tfoot td').allInnerTexts();
+    const numbers = cells.slice(0, 3).map((cell) => Number(cell.replaceAll(/[^\d]/g, '')));
+    expect(numbers).toEqual([
+      total.requests,
+      Math.round(total.price.paid),
+      Math.round(total.price.direct),
+    ]);
+    await page.locator('.chart a').first().focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(2);
+  });
+
+  test('health shows doctor’s checks with their mends, and its close button ends the page', async () => {
+    const stage = await startPageStage();
+    const { page } = await openUi(browser, { home: stage.home });
+    await show(page, '#/health', '.checks li');
+    const { stdout } = await runCli(['doctor', '--json'], { home: stage.home });
+    const { checks } = JSON.parse(stdout) as { checks: readonly { level: string }[] };
+    const bad = checks.filter(({ level }) => level !== 'ok').length;
+    expect(await page.locator('.checks .warn, .checks .bad').count()).toBeGreaterThanOrEqual(bad);
+    expect(await page.content()).not.toMatch(/CANARY|77aa/);
+    await page.locator('button', { hasText: 'Close it now' }).click();
+    await expect.poll(() => page.locator('h1').innerText()).toBe('This page is closed.');
+  });
+});
