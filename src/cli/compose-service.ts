@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../core/settings/config-values.ts';
@@ -55,6 +56,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       store,
       pepper,
       masterKeys,
+      limiter: new ProcessLimiter(systemClock),
       clock: systemClock,
       newRequestId,
       randomBytes,

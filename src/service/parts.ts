@@ -1,3 +1,4 @@
+import type { Limiter } from '../ports/limiter.ts';
 import type { MasterKeys } from '../ports/master-keys.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
@@ -11,6 +12,7 @@ export interface ServiceParts {
   /** 32 random bytes that every key's hash is made with. */
   readonly pepper: Uint8Array;
   readonly masterKeys: MasterKeys;
+  readonly limiter: Limiter;
   readonly clock: Clock;
   /** `req_` and 24 characters. */
   readonly newRequestId: () => string;

@@ -9,7 +9,7 @@ import { readBody } from '../http/body.ts';
 import { MemoryError } from '../ports/memory.ts';
 import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials } from './authenticator.ts';
-import { Buckets } from './buckets.ts';
+import { checkLimits } from './admission.ts';
 import { type Operation, parseBody, type Reply, type ServiceState, SpaceStates } from './call.ts';
 import { admitRoute, runConsole } from './console/console.ts';
 import type { ConsoleReply } from './console/console-call.ts';
@@ -44,9 +44,6 @@ const OPERATIONS: Readonly<Record<ServiceRoute['operation'], Operation>> = {
   getPurge,
 };
 
-/** A twelfth of a minute's calls may come at once: an agent that starts sends some together. */
-const BURST_SHARE = 12;
-
 interface Story {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
@@ -68,7 +65,6 @@ export class CallServer {
   readonly #parts: ServingParts;
   readonly #authenticator: Authenticator;
   readonly #health: HealthCheck;
-  readonly #rates: Buckets | undefined;
   readonly #state: ServiceState;
   #isStopping = false;
 
@@ -77,14 +73,6 @@ export class CallServer {
     this.#parts = parts;
     this.#authenticator = new Authenticator(parts);
     this.#health = new HealthCheck(parts);
-    const { requestsPerMinute } = parts.settings;
-    this.#rates =
-      requestsPerMinute === null
-        ? undefined
-        : new Buckets({
-            perMinute: requestsPerMinute,
-            burst: Math.max(1, Math.ceil(requestsPerMinute / BURST_SHARE)),
-          });
     this.#state = { parts, states: new SpaceStates(), running: new Map() };
   }
 
@@ -163,14 +151,21 @@ export class CallServer {
     const ms = deadlineOf(head.headers);
     const signal = AbortSignal.timeout(ms);
     const credentials = this.#credentialsOf(incoming, head);
-    const { key } = await this.#authenticator.admit(credentials, signal);
+    const { key, tenant } = await this.#authenticator.admit(credentials, signal);
     story.keyId = key.keyId;
     const { route, parameter } = this.#routeOf(head);
     story.operation = route.operation;
     if (route.scope !== undefined && !key.scopes.includes(route.scope)) {
       throw new ServiceFault('SCOPE_DENIED', `The key lacks the scope ${route.scope}.`);
     }
-    this.#checkRate(key.keyId);
+    const { limiter, settings } = this.#parts;
+    await checkLimits(limiter, {
+      tenant: key.tenant,
+      keyId: key.keyId,
+      limits: tenant.limits,
+      requestsPerMinute: settings.requestsPerMinute,
+      usesMemory: route.scope !== undefined,
+    });
     const body = await this.#receive(story, head, route);
     if (body === 'gone' || outgoing.destroyed) return undefined;
     const store = this.#parts.store.of(key.tenant);
@@ -202,13 +197,6 @@ export class CallServer {
     if ('route' in found) return found;
     const { allow } = found;
     throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path has other methods.', { allow });
-  }
-
-  #checkRate(keyId: string): void {
-    const waitMs = this.#rates?.take(keyId, this.#parts.clock.monotonic()) ?? 0;
-    if (waitMs === 0) return;
-    const message = 'The key has used up its calls of this minute.';
-    throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, { afterMs: waitMs });
   }
 
   async #receive(

@@ -110,4 +110,18 @@ export const TENANTS = [
     to: "  if (alg === '' || typeof kid",
     test: 'test/core/service/jws.prop.test.ts',
   },
+  {
+    name: 'a limiter that fails lets the call pass',
+    file: 'src/service/admission.ts',
+    from: '    .catch(() => {\n      throw unavailable();\n    });',
+    to: '    .catch(() => ({ refusedBy: undefined, waitMs: 0 }));',
+    test: 'test/service/limits.test.ts',
+  },
+  {
+    name: 'tenants share one count',
+    file: 'src/core/service/limits.ts',
+    from: '`memory:${tenant}`',
+    to: "tenant === '' ? tenant : 'memory'",
+    test: 'test/service/limits.test.ts',
+  },
 ];

@@ -1,3 +1,4 @@
+import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -275,6 +276,7 @@ test('plain HTTP beyond loopback is for a declared proxy only', async () => {
     store: service.store,
     pepper: service.pepper,
     masterKeys: { find: async () => undefined },
+    limiter: new ProcessLimiter({ monotonic: () => 0 }),
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     newRequestId: () => 'req_0',
     randomBytes: () => new Uint8Array(32),

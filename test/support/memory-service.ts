@@ -14,6 +14,8 @@ import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
 import type { CallRow, ServiceLimits } from '../../src/service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../../src/service/server.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
+import type { Limiter } from '../../src/ports/limiter.ts';
 import type { MasterKeys } from '../../src/ports/master-keys.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
@@ -33,6 +35,7 @@ export interface TestServiceOptions {
   /** The real one otherwise. */
   readonly clock?: Clock;
   readonly masterKeys?: MasterKeys;
+  readonly limiter?: Limiter;
 }
 
 export interface KeyOptions {
@@ -61,6 +64,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   const { tls, limits, port = 0, spaceBytesMax } = options;
   const folder = options.folder ?? tempFolder();
   const pepper = options.pepper ?? randomBytes(32);
+  const clock = options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() };
   const calls: CallRow[] = [];
   const reports: SafeLine[] = [];
   const store = openServiceStore({
@@ -73,8 +77,9 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   const service = createMemoryService({
     store,
     pepper,
+    limiter: options.limiter ?? new ProcessLimiter(clock),
     masterKeys: options.masterKeys ?? { find: async () => undefined },
-    clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
+    clock,
     newRequestId: () => `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
     randomBytes,
     report: (line) => reports.push(line),

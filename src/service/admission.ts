@@ -1,0 +1,55 @@
+import { limitsOfCall, type LimitedCall } from '../core/service/limits.ts';
+import type { LimitAnswer, LimitAsk, Limiter } from '../ports/limiter.ts';
+import { ServiceFault } from './fault.ts';
+
+/**
+ * Lets a call in when its limits allow it. A limiter that fails or is silent blocks the call: nobody
+ * may get more than their plan because a part of the service is broken.
+ */
+
+/** A limiter on the same network answers in a millisecond. */
+const LIMITER_MS = 1000;
+const RETRY_AFTER_MS = 2000;
+
+/** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+export async function checkLimits(limiter: Limiter, call: LimitedCall): Promise<void> {
+  const asks = limitsOfCall(call);
+  // Without a limit nobody is asked, so a broken limiter stops nobody whom it would not limit.
+  if (asks.length === 0) return;
+  const { refusedBy, waitMs } = await askLimiter(limiter, asks);
+  if (refusedBy === undefined) return;
+  const message = `The limit ${refusedBy} is reached.`;
+  throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, { afterMs: waitMs, param: refusedBy });
+}
+
+/** An error gets one more try at once, a silence none: the deadline has passed by then. */
+async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
+  const signal = AbortSignal.timeout(LIMITER_MS);
+  const late = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(unavailable()), { once: true });
+  });
+  late.catch(() => undefined);
+  const ask = (): Promise<LimitAnswer> => Promise.race([attempt(limiter, asks, signal), late]);
+  return ask()
+    .catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      return ask();
+    })
+    .catch(() => {
+      throw unavailable();
+    });
+}
+
+/** A limiter that throws before it returns a promise has failed like any other. */
+async function attempt(
+  limiter: Limiter,
+  asks: readonly LimitAsk[],
+  signal: AbortSignal,
+): Promise<LimitAnswer> {
+  return limiter.take(asks, signal);
+}
+
+function unavailable(): ServiceFault {
+  const message = 'Limits cannot be checked now, so the call is blocked.';
+  return new ServiceFault('RATE_LIMITER_UNAVAILABLE', message, { afterMs: RETRY_AFTER_MS });
+}
