@@ -19,6 +19,8 @@ const COPIED = [
   'tsconfig.json',
   'vitest.config.ts',
   'CHANGELOG.md',
+  // The published contracts, which tests hold answers against.
+  'docs',
 ];
 // A test that hangs on a mutant has noticed it too.
 const TEST_MS = 180_000;
