@@ -10,7 +10,7 @@ import { itemsOf, newPurgeId, objectOf, questionTo } from '../support/service-ob
  */
 
 const TENANTS = ['acme', 'acme-2'] as const;
-const SPACES = ['default', 'project/shop', 'project/shop2'];
+const SPACES = ['default', 'project/shop', 'global'];
 const WORDS = [
   'The deploy code word is marmalade.',
   'The staging port is 6543.',
@@ -151,6 +151,9 @@ async function keep(store: TenantStore, where: string, said: string): Promise<un
 
 const AGENT = { conversation: 'now', branch: '', quietShare: 0, briefTokensMax: 125 } as const;
 
+/** A session that asks for lines and a brief, and that recall never keeps quiet for. */
+const agent = { conversation: 'asks', branch: '', quietShare: 0, briefTokensMax: 500 };
+
 /** Everything that the port tells, without the numbers that a file counts for all of its tenants. */
 async function viewOf(store: TenantStore): Promise<unknown> {
   const everything = itemsOf({ spaces: { globs: undefined } });
@@ -177,6 +180,12 @@ async function viewOf(store: TenantStore): Promise<unknown> {
     store.lookUp(
       { spaces: { globs: undefined }, names: ['m_', ...refs, ...candidates] },
       patience(),
+    ),
+    ...SPACES.map((one) =>
+      store.recall(
+        questionTo({ ...question, space: one, otherSpaces: ['global'], agent }),
+        patience(),
+      ),
     ),
     store.listKeys(),
     store.listAudit({ limit: 99, after: undefined }),
