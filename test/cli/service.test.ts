@@ -303,6 +303,10 @@ test(
     await expect(runService(home)).rejects.toThrow('another one than before');
     expect((await run('vault', 'verify')).code).toBe(1);
     expect((await run('vault', 'status')).code).toBe(1);
+    const doctor = await run('doctor', '--json');
+    expect(JSON.parse(doctor.stdout).checks).toContainEqual(
+      expect.objectContaining({ subject: 'Vault', level: 'problem' }),
+    );
     expect((await runCli(['uninstall', '--yes'], { home })).code).toBe(0);
     expect([existsSync(path), existsSync(join(home, FOLDER))]).toEqual([true, true]);
   },

@@ -8,6 +8,7 @@ import {
   RUN_FILE,
   SETTINGS_FILE,
 } from '../../adapters/service-store/service-files.ts';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import { loadTls } from '../../adapters/network/tls-files.ts';
 import { VERSION } from '../../core/version.ts';
 import type { ServiceSettings } from '../../core/service/settings.ts';
@@ -24,6 +25,8 @@ import {
   serviceSettings,
   withServiceStore,
 } from './service-context.ts';
+import { withConsole } from './console-access.ts';
+import { textOf } from './console-fields.ts';
 import { findService } from './service-status.ts';
 import { isoTime } from '../../core/memory/times.ts';
 
@@ -46,12 +49,12 @@ export async function serviceDoctor(
   context: CommandContext,
 ): Promise<ExitCode> {
   const folder = folderOf(options, context);
-  const checks = await runChecks(folder);
+  const checks = await runChecks(folder, context);
   const facts = { folder, version: VERSION };
   return reportChecks({ checks, facts, isJson: options.json === true }, context.terminal);
 }
 
-async function runChecks(folder: string): Promise<readonly Check[]> {
+async function runChecks(folder: string, context: CommandContext): Promise<readonly Check[]> {
   let settings: ServiceSettings;
   try {
     settings = await serviceSettings(folder);
@@ -62,6 +65,7 @@ async function runChecks(folder: string): Promise<readonly Check[]> {
     { level: 'ok', subject: 'Settings', found: join(folder, SETTINGS_FILE) },
     ...(await checkModes(folder, settings)),
     ...(await checkStore(folder)),
+    await checkVault(folder, context),
     ...(settings.tls === undefined ? [] : [await checkCertificate(settings.tls)]),
     await checkPort(folder, settings),
     ...(await checkDisk(folder)),
@@ -95,6 +99,31 @@ async function checkStore(folder: string): Promise<readonly Check[]> {
     return [{ level: 'ok', subject, found }, checkKeys(keys), checkClock(newestAt)];
   } catch (error) {
     return [failed(subject, error)];
+  }
+}
+
+async function checkVault(folder: string, context: CommandContext): Promise<Check> {
+  const subject = 'Vault';
+  try {
+    const { problem, keys } = await withConsole({ folder }, context, (console) =>
+      console.call({ method: 'GET', path: 'vault' }),
+    );
+    if (typeof problem === 'string') {
+      const fix = 'Put the key back where "vault" in service.json says it is.';
+      return { level: 'problem', subject, found: problem, fix };
+    }
+    const active = (Array.isArray(keys) ? keys.map(asRecord) : []).find(
+      ({ state }) => state === 'active',
+    );
+    if (active !== undefined) {
+      const secrets = count(Number(active['secrets']), 'secret');
+      const found = `${textOf(active['key_id'])} fits, with ${secrets} under it`;
+      return { level: 'ok', subject, found };
+    }
+    const fix = 'svc service vault add, then svc service signing rotate';
+    return { level: 'warning', subject, found: 'no master key, so receipts are not signed', fix };
+  } catch (error) {
+    return failed(subject, error);
   }
 }
 
