@@ -50,7 +50,8 @@ function newRepository(folder: string, origin = ''): string {
 function stage() {
   const base = realpathSync(tempFolder());
   const data = join(base, 'data');
-  const look = (folder: string) => new GitProjects(data).find(folder);
+  // A machine that runs many tests at once may need longer than a first request should wait.
+  const look = (folder: string) => new GitProjects(data, { belowMs: 10_000 }).find(folder);
   const spaceOf = async (folder: string): Promise<string> => (await look(folder)).space;
   return { base, data, look, spaceOf };
 }

@@ -18,6 +18,8 @@ import { findRepository, type Repository } from './repository.ts';
 
 /** A local disk answers in a few; on a network drive the folder is its own project. */
 const FIND_MS = 300;
+/** A local disk lists 256 folders in 10 ms. A slow one may have them at the next look. */
+const BELOW_MS = 100;
 /**
  * The interval after which svc looks again, in the background, at a folder that a client works in.
  */
@@ -35,21 +37,25 @@ interface GitProjectsOptions {
   /** The projects that are found are used and not recorded. */
   readonly isReadOnly?: boolean;
   readonly recheckMs?: number;
+  /** How long the folders below a working tree may take. */
+  readonly belowMs?: number;
 }
 
 export class GitProjects implements Projects {
   readonly #dataFolder: string;
   readonly #isReadOnly: boolean;
   readonly #recheckMs: number;
+  readonly #belowMs: number;
   readonly #cache = new Map<string, Cached>();
 
   constructor(
     dataFolder: string,
-    { isReadOnly = false, recheckMs = RECHECK_MS }: GitProjectsOptions = {},
+    { isReadOnly = false, recheckMs = RECHECK_MS, belowMs = BELOW_MS }: GitProjectsOptions = {},
   ) {
     this.#dataFolder = dataFolder;
     this.#isReadOnly = isReadOnly;
     this.#recheckMs = recheckMs;
+    this.#belowMs = belowMs;
   }
 
   known(folder: string): Project | undefined {
@@ -66,16 +72,15 @@ export class GitProjects implements Projects {
   async find(folder: string): Promise<Project> {
     const alone = { space: folderSpace(folder), olderSpaces: [] };
     if (!isAbsolute(folder) || folder.includes('\0')) return this.#keep(folder, alone, '');
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((done) => {
-      timer = setTimeout(() => done(undefined), FIND_MS);
-    });
-    const found = await Promise.race([this.#resolve(folder).catch(() => undefined), late]);
-    clearTimeout(timer);
+    const found = await within(FIND_MS, this.#resolve(folder));
     // Kept, so that a conversation does not move to another space in its middle.
-    return found === undefined
-      ? this.#keep(folder, alone, '')
-      : this.#keep(folder, found.project, found.stamp);
+    if (found === undefined) return this.#keep(folder, alone, '');
+    const { project, stamp, root } = found;
+    const below = root === undefined ? undefined : await within(this.#belowMs, subfoldersOf(root));
+    // Those that clients stated come first: a memory service takes a few names only.
+    const older = new Set([...project.olderSpaces, ...(below ?? []).map(folderSpace)]);
+    older.delete(project.space);
+    return this.#keep(folder, { ...project, olderSpaces: [...older] }, stamp);
   }
 
   #keep(folder: string, project: Project, stamp: string): Project {
@@ -98,7 +103,8 @@ export class GitProjects implements Projects {
         ? await this.#inRepository(folder, repository, registry)
         : projectIn(stated ?? folderSpace(folder), folder, registry);
     const stamp = await stampOf(repository, this.#dataFolder);
-    return { project: { ...project, ...(await checkedOut(folder, repository)) }, stamp };
+    const whole = { ...project, ...(await checkedOut(folder, repository)) };
+    return { project: whole, stamp, root: stated === undefined ? repository?.root : undefined };
   }
 
   async #inRepository(
@@ -124,10 +130,7 @@ export class GitProjects implements Projects {
       folders: union(before.folders, [...mainFolder(common), root, folder]),
     };
     if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
-    const project = projectIn(after.space, folder, { ...registry, projects: [after] });
-    // Those that clients stated come first: a memory service takes a few names only.
-    const below = (await subfoldersOf(root)).map(folderSpace);
-    return { ...project, olderSpaces: [...new Set([...project.olderSpaces, ...below])] };
+    return projectIn(after.space, folder, { ...registry, projects: [after] });
   }
 
   async #record(before: KnownProject, project: KnownProject): Promise<void> {
@@ -140,6 +143,17 @@ export class GitProjects implements Projects {
       projects: [...projects.filter((one) => !isIt(one)), project],
     })).catch(() => undefined);
   }
+}
+
+/** Undefined when it takes longer, or fails. */
+async function within<Value>(ms: number, work: Promise<Value>): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((done) => {
+    timer = setTimeout(() => done(undefined), ms);
+  });
+  const value = await Promise.race([work.catch(() => undefined), late]);
+  clearTimeout(timer);
+  return value;
 }
 
 /** The project that svc knows and that this repository proves to be. */
