@@ -221,9 +221,11 @@ test('R23: whoever asks the ledger after others gets what they left of the deadl
   const recallMs = 100;
   const given: number[] = [];
   const clock = manualClock();
+  // Nobody waits for what is asked once the request is on its way.
+  let isSent = (): boolean => false;
   const ledger: Ledger = {
     find: async (_, withinMs) => {
-      given.push(withinMs);
+      if (!isSent()) given.push(withinMs);
       clock.goOn(withinMs);
       return new FoundEntries([], 'late');
     },
@@ -235,6 +237,7 @@ test('R23: whoever asks the ledger after others gets what they left of the deadl
     clock,
     settings: { recallMs, inputBudget: 1, compressionMode: 'deterministic' },
   });
+  isSent = () => provider.seen.length > 0;
   // A conversation that this process has not seen: the meter asks too.
   const body = requestWith('anthropic_messages', [
     said('user', 'Hello.'),
