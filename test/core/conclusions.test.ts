@@ -69,6 +69,18 @@ test('of two lines that fit alike, the one at the end of the answer is quoted', 
   expect(quotes).toEqual([{ role: 'assistant', text: concluded }]);
 });
 
+test('a sentence comes before a line of code or of a drawn tree that has the same words', () => {
+  const sentence = 'The metadata of a session is in one file.';
+  const told = [
+    '├── session  # metadata',
+    sentence,
+    'session := metadata',
+    '// session metadata',
+  ].join('\n\n');
+  const quotes = quoteExchange({ asked: 'yes', answered: told }, valuesOf('session metadata'), 16);
+  expect(quotes).toEqual([{ role: 'assistant', text: sentence }]);
+});
+
 test('a request of one word leaves the conclusion its place', () => {
   const quotes = quoteExchange({ asked: 'yes', answered }, valuesOf('stream chunk'), 40);
   expect(quotes.map(({ role }) => role)).toEqual(['assistant']);

@@ -38,9 +38,9 @@ const ANNOUNCES =
 /** Names of files, functions, branches, numbers: what cannot be guessed. */
 const SPECIFIC = /`[^`]+`|\b\w+\.\w{1,4}\b|\b\w+[._/]\w+|[a-z][A-Z]|#\d+|\b\d{2,}\b/;
 
-/** A line of code without its file says little; the agent reads the file. */
+/** A line of code or of a drawn tree says little without its file; the agent reads the file. */
 const CODE =
-  /[{;}]\s*(?:\/\/.*)?$|^[$>]\s|^(?:const|let|var|func|return|import|if|for|git)\b.*[({=]/;
+  /[{;}(]\s*(?:\/\/.*)?$|^[$>]\s|^[├└│┌╭╰]|^\/\/ |\s:=\s|^(?:const|let|var|func|return|import|if|for|git)\b.*[({=]/;
 
 const VALUE = {
   concludes: 1.5,
