@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { type TestContext, beforeEach, describe, expect, test } from 'vitest';
 import { field, listField } from '../support/scripted-provider/loose-json.ts';
-import { clientEnvironment, runClaude } from './support/claude-code.ts';
+import { type ClaudeStart, clientEnvironment, runClaude } from './support/claude-code.ts';
 import { binaryOf, installedClient } from './support/installed-client.ts';
 import {
   changedItem,
@@ -64,6 +64,16 @@ describe('Claude Code', () => {
     expect(stage.tap.exchanges.length).toBe(stage.provider.records.length);
   });
 
+  test('in its simple mode shares the memory of its project with an ordinary session', async () => {
+    const stage = await openStage();
+    const env = { CLAUDE_CODE_SIMPLE: '1' };
+    expect(await runClaude(claude, stage, { prompt: FACT, env })).toMatchObject({ status: 0 });
+    const ordinary = await ask(stage, QUESTION);
+    expect(insertedText(ordinary)).toContain(SECRET_OF_FACT);
+    const simple = await ask(stage, `${QUESTION} Say it again.`, { env });
+    expect(insertedText(simple)).toContain(SECRET_OF_FACT);
+  });
+
   test('R24: is given in a new conversation what an earlier one said, in its newest message alone', async () => {
     const stage = await openStage();
     await runClaude(claude, stage, { prompt: FACT });
@@ -95,7 +105,7 @@ describe('Claude Code', () => {
     expect(isKept(stage, SECRET_OF_FACT)).toBe(false);
     await stage.restartSvc();
     await runClaude(claude, stage, { prompt: FACT });
-    const asked = await ask(stage, QUESTION, headers);
+    const asked = await ask(stage, QUESTION, { headers });
     expectSameBodies([asked]);
     expect(evidence(asked, 'x-svc-memory-mode')).toBe('off');
     expect(evidence(asked, 'x-svc-memory-state')).toBe('off');
@@ -105,7 +115,7 @@ describe('Claude Code', () => {
     const stage = await openStage();
     await runClaude(claude, stage, { prompt: FACT });
     const headers = ['x-svc-memory-mode: read'];
-    const asked = await ask(stage, `${QUESTION} I am called otter-nine.`, headers);
+    const asked = await ask(stage, `${QUESTION} I am called otter-nine.`, { headers });
     expect(insertedText(asked)).toContain(SECRET_OF_FACT);
     expect(evidence(asked, 'x-svc-memory-mode')).toBe('read');
     await stage.svc.stop();
@@ -117,7 +127,7 @@ describe('Claude Code', () => {
     const stage = await openStage();
     const headers = ['x-svc-memory-mode: write'];
     await runClaude(claude, stage, { prompt: FACT, headers });
-    const asked = await ask(stage, QUESTION, headers);
+    const asked = await ask(stage, QUESTION, { headers });
     expectSameBodies([asked]);
     expect(evidence(asked, 'x-svc-memory-state')).toBe('write_only');
     expect(insertedText(await ask(stage, QUESTION))).toContain(SECRET_OF_FACT);
@@ -193,10 +203,10 @@ describe('Claude Code', () => {
 async function ask(
   stage: Stage,
   question: string,
-  headers: readonly string[] = [],
+  { headers = [], env = {} }: Pick<ClaudeStart, 'headers' | 'env'> = {},
 ): Promise<CallPair> {
   const before = stage.provider.records.length;
-  const run = await runClaude(claude, stage, { prompt: question, headers });
+  const run = await runClaude(claude, stage, { prompt: question, headers, env });
   expect(run, run.stderr).toMatchObject({ status: 0 });
   const asked = modelCalls(stage).find(
     ({ record }) => record.n > before && listField(record.json, 'tools').length > 0,
