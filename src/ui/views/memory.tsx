@@ -3,7 +3,7 @@ import type { DeskRecord } from '../../ports/memory-desk.ts';
 import type { MemoriesAnswer, ShelvesAnswer } from '../../ports/ui-api.ts';
 import { get } from '../client/api.ts';
 import { hrefWith, route } from '../client/router.ts';
-import { useLoad } from '../client/use-load.ts';
+import { dropAnswers, useLoad } from '../client/use-load.ts';
 import { atOfDay, day } from '../format.ts';
 import { NoticeLine } from '../parts/notice.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
@@ -20,7 +20,10 @@ const PAGE = 50;
 
 export function MemoryView() {
   const [version, setVersion] = useState(0);
-  const reload = (): void => setVersion((one) => one + 1);
+  const reload = (): void => {
+    dropAnswers();
+    setVersion((one) => one + 1);
+  };
   const shelves = useLoad(`shelves ${version}`, () => get<ShelvesAnswer>('shelves'));
   return (
     <>

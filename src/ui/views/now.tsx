@@ -24,6 +24,7 @@ export function NowView() {
 function Live({ first }: { readonly first: NowAnswer }) {
   const [rows, setRows] = useState(first);
   const now = useTick();
+  useEffect(() => setRows(first), [first]);
   useEffect(
     () =>
       onNews(({ open, finished }) => {

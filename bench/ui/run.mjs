@@ -1,0 +1,247 @@
+// The bars of the page (`npm run bench:ui`): a real Chromium with its CPU slowed four times, in front of
+// a real proxy with 10,000 requests and 20,000 memories. `--requests N --memories N` takes fewer.
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { chromium } from 'playwright-core';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const BIN = join(ROOT, 'bin', 'svc.js');
+const DAY_MS = 86_400_000;
+const SLOWER = 4;
+const IDLE_MS = 10_000;
+const TICKS_PER_SECOND = 100;
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '10000' },
+    memories: { type: 'string', default: '20000' },
+  },
+});
+
+const browserPath = (process.env.PATH ?? '')
+  .split(delimiter)
+  .map((folder) => join(folder, 'chromium'))
+  .find((path) => existsSync(path));
+if (browserPath === undefined) {
+  process.stderr.write('SKIPPED ALOUD: no Chromium on the path: apt-get install chromium\n');
+  process.exit(0);
+}
+
+const home = mkdtempSync(join(tmpdir(), 'svc-bench-ui-'));
+const environment = { PATH: process.env.PATH, HOME: home };
+const results = [];
+let proxy;
+let browser;
+try {
+  results.push(bar('script and style, gzip', sizeOfPage() / 1000, { most: 70, unit: 'kB' }));
+  proxy = await startProxy();
+  fillMemories(Number(values.memories));
+  fillRequests(Number(values.requests));
+  browser = await chromium.launch({
+    executablePath: browserPath,
+    args: ['--no-sandbox', '--disable-gpu'],
+  });
+  await measure(browser, proxy.pid);
+} finally {
+  await browser?.close();
+  proxy?.kill('SIGKILL');
+  rmSync(home, { recursive: true, force: true });
+}
+process.exitCode = results.every((isMet) => isMet) ? 0 : 1;
+
+function bar(name, value, { most, unit }) {
+  const isMet = value <= most;
+  const line = `${isMet ? 'met   ' : 'MISSED'}  ${name.padEnd(34)} ${value.toFixed(1).padStart(8)} ${unit} (at most ${most})`;
+  process.stdout.write(`${line}\n`);
+  return isMet;
+}
+
+function sizeOfPage() {
+  const folder = join(ROOT, 'dist', 'ui');
+  return readdirSync(folder).reduce(
+    (sum, name) => sum + gzipSync(readFileSync(join(folder, name))).length,
+    0,
+  );
+}
+
+async function startProxy() {
+  const folder = join(home, '.config', 'svc');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const upstream = {
+    name: 'none',
+    apiStyle: 'anthropic_messages',
+    baseUrl: 'http://127.0.0.1:9',
+    providerKey: 'bench-key-that-opens-nothing',
+    auth: 'x-api-key',
+    allowPrivate: true,
+  };
+  const localToken = `svc_local_${'bench'.repeat(8)}`;
+  const config = { version: 1, proxy: { port: 0 }, upstreams: [upstream], localToken };
+  writeFileSync(join(folder, 'config.json'), JSON.stringify(config), { mode: 0o600 });
+  const child = spawn(process.execPath, [BIN, 'start', '--json'], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  return child;
+}
+
+function svc(args, input = '') {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [BIN, ...args], {
+    env: environment,
+    input,
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  });
+  if (status !== 0) throw new Error(`svc ${args.join(' ')}: ${stderr}`);
+  return stdout.trim();
+}
+
+/** In the form of `svc memory export`: one real record, and others made after it. */
+function fillMemories(count) {
+  svc([
+    'memory',
+    'add',
+    'The tide checks of the harbour go into the planner.',
+    '--space',
+    'project-0',
+  ]);
+  const [line] = svc(['memory', 'export']).split('\n');
+  const made = JSON.parse(line);
+  const words = [
+    'tide',
+    'berth',
+    'planner',
+    'harbour',
+    'margin',
+    'pilot',
+    'depth',
+    'table',
+    'slot',
+    'crane',
+  ];
+  const lines = Array.from({ length: count }, (_, at) => {
+    const said = Array.from(
+      { length: 20 },
+      (__, word) => words[(at * 7 + word * word) % words.length],
+    );
+    const { digest: _digest, ref: _ref, ...rest } = made;
+    return JSON.stringify({
+      ...rest,
+      text: `Memory ${at}: ${said.join(' ')}.`,
+      space: `project-${at % 8}`,
+      conversation: `session-${at >> 4}`,
+      exchange: at % 16,
+      at: Date.now() - (at % 80) * DAY_MS,
+    });
+  });
+  svc(['memory', 'import'], `${lines.join('\n')}\n`);
+}
+
+function fillRequests(count) {
+  const database = new DatabaseSync(join(home, '.local', 'share', 'svc', 'memory.db'));
+  const insert = database.prepare('INSERT INTO requests (id, at, row) VALUES (?, ?, ?)');
+  database.exec('BEGIN');
+  for (let number = 0; number < count; number += 1) {
+    const row = requestRow(number, count);
+    insert.run(row.id, row.at, JSON.stringify(row));
+  }
+  database.exec('COMMIT');
+  database.close();
+}
+
+function requestRow(number, count) {
+  const isRecent = number > count - 300;
+  return {
+    id: `req_${String(number).padStart(24, '0')}`,
+    at: isRecent ? Date.now() - (count - number) * 5000 : Date.now() - (1 + (number % 80)) * DAY_MS,
+    client: number % 3 === 0 ? 'codex' : 'claude-code',
+    kind: 'main',
+    dialect: 'anthropic_messages',
+    model: 'claude-sonnet-4-5',
+    space: `project-${number % 8}`,
+    conversation: `session-${number >> 5}`,
+    status: 200,
+    end: 'complete',
+    memoryMode: 'read-write',
+    memoryState: number % 4 === 0 ? 'recalled' : 'empty',
+    compressionMode: 'deterministic',
+    continuityState: 'elided_tool_output',
+    originalInputTokens: 60_000 + number,
+    forwardedInputTokens: 40_000 + number,
+    recalledTokens: 100,
+    elidedItems: 20,
+    elidedTokens: 20_000,
+    usage: { input: 400, cacheRead: 39_000, cacheWrite: 900, output: 500 },
+    price: { paid: 5_400, direct: 7_300 },
+    items: [
+      { edit: 'same', count: 4, tokens: 20_000 },
+      {
+        edit: 'stub',
+        count: 1,
+        tokens: 4_000,
+        after: 40,
+        kind: 'tool',
+        tool: 'Bash',
+        refs: ['m_aaaaaaaaaaaaaaaa'],
+      },
+      { edit: 'same', count: 12, tokens: 16_000 },
+    ],
+    ms: { body: 1, read: 2, recall: 8, plan: 1, head: 900, relay: 4000 },
+  };
+}
+
+async function measure(opened, pid) {
+  const context = await opened.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  const devtools = await context.newCDPSession(page);
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOWER });
+  const link = svc(['ui', '--print']);
+  let from = performance.now();
+  await page.goto(link);
+  await page.locator('.talk').first().waitFor();
+  results.push(bar('link to usable page', performance.now() - from, { most: 1000, unit: 'ms' }));
+  const views = [
+    ['memory', 'Memory', '.hit'],
+    ['savings', 'Savings', '.chart a'],
+    ['now', 'Now', '.talk'],
+  ];
+  for (const [name, tab, ready] of views) {
+    const times = [];
+    for (let time = 0; time < 5; time += 1) {
+      await page.locator('.views a', { hasText: 'Health' }).click();
+      await page.locator('#live').waitFor();
+      from = performance.now();
+      await page.locator('.views a', { hasText: tab }).click();
+      await page.locator(ready).first().waitFor();
+      times.push(performance.now() - from);
+    }
+    const median = times.toSorted((a, b) => a - b)[2];
+    results.push(bar(`change to ${name}, median of 5`, median, { most: 150, unit: 'ms' }));
+  }
+  await sleep(3000);
+  const before = ticksOf(pid);
+  await sleep(IDLE_MS);
+  const share = ((ticksOf(pid) - before) / TICKS_PER_SECOND / (IDLE_MS / 1000)) * 100;
+  results.push(bar('CPU of the proxy, page open, idle', share, { most: 1, unit: '%' }));
+}
+
+function ticksOf(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}
