@@ -42,6 +42,14 @@ export const LIMITS = [
     only: 'R38',
   },
   {
+    name: 'a body is decoded whose client went while the worker started',
+    file: 'src/adapters/encoding/zstd-thread.ts',
+    from: '    await running.online;\n    // A start takes some 50 ms. An abort in that time has no listener yet.\n    limits.signal?.throwIfAborted();\n',
+    to: '    await running.online;\n',
+    test: 'test/adapters/body-decoder.test.ts',
+    only: 'went while it started',
+  },
+  {
     name: 'a list of any length is read',
     file: 'src/core/request/request-view.ts',
     from: "    if (all.length === READ_LIMITS.items) return 'too_large';\n",

@@ -64,9 +64,10 @@ function isCaught({ name, file, from, to, test, only }) {
     path,
     source.replace(from, () => to),
   );
-  const { status, stdout } = run(test, only, file.startsWith(BUILT));
+  const { status, stdout, error } = run(test, only, file.startsWith(BUILT));
   writeFileSync(path, source);
-  const failed = failureIn(stdout);
+  const hangs = error?.code === 'ETIMEDOUT' ? 'it did not end in time' : undefined;
+  const failed = failureIn(stdout) ?? hangs;
   const wasCaught = status !== 0 && failed !== undefined;
   process.stdout.write(`${wasCaught ? 'caught  ' : 'SURVIVED'}  ${name}  <-  ${failed ?? ''}\n`);
   return wasCaught;
