@@ -33,6 +33,11 @@ test('memory calls of a tenant are limited over all of its keys; other tenants g
     retry: { action: 'after_delay', after_ms: 5000 },
   });
   expect([refused.status, refused.headers['retry-after']]).toEqual([429, '5']);
+  // Another tenant of the same plan has a count of its own.
+  await ask('POST tenants', { tenant_id: 'globex', plan: 'small' });
+  const body = { name: 'g', scopes: ['read'] };
+  const other = (await ask('POST keys', body, { tenant: 'globex' })).json.secret;
+  expect((await askMemory('memory/items', other)).status).toBe(200);
   // It asks the memory nothing, so it is no memory call.
   expect((await askMemory('whoami', two)).status).toBe(200);
   for (let calls = 0; calls < 5; calls += 1) {
