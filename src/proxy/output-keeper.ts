@@ -77,36 +77,37 @@ export class OutputKeeper {
     }
     const chosen = [...fresh.values()];
     for (const { digest } of chosen) this.#underway.add(textKeyOf(place, digest));
+    const clean: ToolOutput[] = [];
     for (const output of chosen) {
       // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
       // oxlint-disable-next-line no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
-      // oxlint-disable-next-line no-await-in-loop
-      await this.#keepOne(reading, output);
-      this.#underway.delete(textKeyOf(place, output.digest));
+      if (this.#isSecret(output.text)) remember(this.#refused, textKeyOf(place, output.digest));
+      else clean.push(output);
     }
+    await this.#capture(reading, clean);
+    for (const { digest } of chosen) this.#underway.delete(textKeyOf(place, digest));
   }
 
-  async #keepOne({ place, identity, state }: Reading, { digest, text }: ToolOutput): Promise<void> {
-    const key = textKeyOf(place, digest);
-    if (this.#isSecret(text)) {
-      remember(this.#refused, key);
-      return;
-    }
-    const record: MemoryRecord = {
-      ...OUTPUT_PLACE,
-      digest,
-      space: place.space,
-      text,
-      conversation: place.conversation,
-      client: identity.client,
-      at: this.#clock.now(),
-    };
+  /** All in one call: each call is a message to the memory and a sync of its disk. */
+  async #capture(
+    { place, identity, state }: Reading,
+    outputs: readonly ToolOutput[],
+  ): Promise<void> {
+    if (outputs.length === 0) return;
+    const at = this.#clock.now();
+    const records = outputs.map(({ digest, text }): MemoryRecord => {
+      const { space, conversation } = place;
+      return { ...OUTPUT_PLACE, digest, space, text, conversation, client: identity.client, at };
+    });
     try {
-      const [kept] = await this.#memory.capture([record], AbortSignal.timeout(KEEP_MS));
-      const isStored = kept === 'stored' || kept === 'duplicate';
-      remember(isStored ? this.#stored : this.#refused, key);
-      if (isStored) state.storedOutputsIn = this.#generation;
+      const states = await this.#memory.capture(records, AbortSignal.timeout(KEEP_MS));
+      for (const [index, { digest }] of outputs.entries()) {
+        const kept = states[index];
+        const isStored = kept === 'stored' || kept === 'duplicate';
+        remember(isStored ? this.#stored : this.#refused, textKeyOf(place, digest));
+        if (isStored) state.storedOutputsIn = this.#generation;
+      }
     } catch {
       // Tried again at the next request.
     }

@@ -12,9 +12,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
+import { rowOf } from '../../src/adapters/journals/ledger-row.ts';
+import { openDatabase } from '../../src/adapters/store/database.ts';
 import { type Connection, loadDriver } from '../../src/adapters/store/driver.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { KEY_FILTER_BYTES, KeyFilter } from '../../src/adapters/store/key-filter.ts';
+import { LedgerTable } from '../../src/adapters/store/tables.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { blockEntry, foundBlocks } from '../support/ledger-entries.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';
@@ -206,6 +209,27 @@ test('the ledger asks its table about no key that is certainly not in it, and ab
   // The store has seen the commit now, and has not read all keys again.
   await settledVersion(store);
   expect(await foundBlocks(store.ledger, ['last'])).toEqual(['block of last']);
+});
+
+test('a filter that has the keys of the table gets those that are written later', async () => {
+  const folder = join(tempFolder(), 'data');
+  const database = openDatabase({
+    folder,
+    driver: await loadDriver(),
+    now: 1,
+    report: () => undefined,
+  });
+  onTestFinished(() => database.close());
+  const filter = new KeyFilter(new SharedArrayBuffer(KEY_FILTER_BYTES), 0);
+  const ledger = new LedgerTable(database, filter);
+  expect(ledger.isFiltered()).toBe(false);
+  expect(ledger.filterSome()).toBe(false);
+  expect(ledger.isFiltered()).toBe(true);
+  const row = rowOf(blockEntry('own'));
+  expect(filter.mayHave(row.key)).toBe(false);
+  ledger.record([row]);
+  expect(ledger.isFiltered()).toBe(true);
+  expect(filter.mayHave(row.key)).toBe(true);
 });
 
 test('a filter has every key that was added, and hardly any other', () => {

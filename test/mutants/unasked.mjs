@@ -3,7 +3,6 @@
 const STANDING = 'test/proxy/standing-proofs.test.ts';
 const LOOKUP = 'src/proxy/batch-lookup.ts';
 const LOOKUPS = 'test/proxy/batch-lookup.test.ts';
-const READ_ITEMS = 'src/proxy/read-items.ts';
 const LISTED = 'test/proxy/read-items.prop.test.ts';
 const SHARED_STATE = 'src/adapters/store/shared-state.ts';
 const SHARED = 'test/adapters/store-shared-state.test.ts';
@@ -122,10 +121,17 @@ export const UNASKED = [
     test: LOOKUPS,
   },
   {
-    name: 'outputs of another branch of the conversation are listed',
-    file: READ_ITEMS,
-    from: 'settled.readOn(items, items.length - UNSETTLED_ITEMS, toolsOf);',
-    to: 'settled.readOn(items, items.length, toolsOf);',
+    name: 'outputs of the newest items are listed for good',
+    file: 'src/core/shortening/output-list.ts',
+    from: 'copy.#outputs = [...this.#outputs];',
+    to: 'copy.#outputs = this.#outputs;',
+    test: LISTED,
+  },
+  {
+    name: 'what the newest items read again is counted for good',
+    file: 'src/core/shortening/output-list.ts',
+    from: 'copy.#counts = this.#counts.copy();',
+    to: 'copy.#counts = this.#counts;',
     test: LISTED,
   },
   {

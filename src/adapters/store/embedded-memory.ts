@@ -30,7 +30,8 @@ import type { SteadyClient } from './steady-client.ts';
 const BATCHES = {
   countMax: 8,
   sizeMax: 8_192,
-  sizeOf: ({ text }: MemoryRecord) => text.length,
+  // An output is in no index: writing 256 kB of them takes as long as a record of 8 kB.
+  sizeOf: ({ role, text }: MemoryRecord) => (role === 'tool' ? text.length / 32 : text.length),
 } as const;
 /**
  * Between two transactions of one call. A process that waits for the lock looks for it every few
