@@ -4,7 +4,7 @@ import { captureAssistant, captureHuman, closedText } from '../core/memory/captu
 import type { RecordText } from '../core/memory/record.ts';
 import { currentExchange, type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
 import type { AddressOf } from '../core/ledger/entries.ts';
-import { humanItems, type Placement, spokenEntries } from '../core/recall/injections.ts';
+import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
 import type { ConversationState } from './conversation-state.ts';
 import type { ProxyDependencies } from './dependencies.ts';
@@ -114,11 +114,7 @@ export class CaptureKeeper {
       this.noteCut(reading);
       return;
     }
-    const said = closedText(exchange, answer);
-    // Nobody waits for it, and a fork that misses it loses its prefix once.
-    const isOpening = reading.view.items[exchange.start - 1]?.soFar.exchange.isAnswered !== true;
-    if (isOpening) this.#noteAnswer(reading, said).catch(() => undefined);
-    const answered = captureAssistant(said, heard);
+    const answered = captureAssistant(closedText(exchange, answer), heard);
     const records = this.#keep(reading, place, [human, answered]);
     this.#onFinished(reading, { exchange, records: records.toReversed() });
     const id = reading.view.items[exchange.start]?.fingerprint ?? '';
@@ -146,14 +142,6 @@ export class CaptureKeeper {
     const at = this.#dependencies.clock.now();
     // No later step depends on it, so svc does not wait for the write.
     void this.#dependencies.ledger.record([{ ...cutAddress(reading, fingerprint), at }]);
-  }
-
-  /** So that a fork finds the block in front of this answer. */
-  async #noteAnswer({ view, place }: Reading, said: string): Promise<void> {
-    const humans = humanItems(view, place);
-    const asked = humans.flatMap(({ own, shared }) => [own, shared]);
-    const found = await this.#dependencies.ledger.find(asked, LEDGER_MS);
-    await this.#dependencies.ledger.record(spokenEntries(humans, found, said));
   }
 
   /** Undefined when it could not be found out. */

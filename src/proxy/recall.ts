@@ -3,10 +3,10 @@ import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import { questionText } from '../core/memory/captures.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { type Exchange, groupExchanges } from '../core/conversation/exchanges.ts';
+import { isModelWork } from '../core/conversation/so-far.ts';
 import { type BlockFact, keyOf } from '../core/ledger/entries.ts';
 import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
-  answerPin,
   blockAddresses,
   entriesFor,
   type HumanItem,
@@ -15,12 +15,11 @@ import {
   replayBlocks,
   roomForBlock,
   SERVICE_BLOCK_MS,
+  spokenEntries,
   unansweredItem,
 } from '../core/recall/injections.ts';
 import type { LedgerMiss } from '../core/ledger/found-entries.ts';
 import type { Answer } from '../core/dialects/answer.ts';
-import { chainFingerprint, digestTextAnswer } from '../core/conversation/fingerprint.ts';
-import { itemFormsOf } from '../core/request/request-view.ts';
 import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
 import type { Item } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
@@ -176,23 +175,20 @@ export class Recaller {
   }
 
   /**
-   * Makes the block of the newest prompt findable by this answer. To be called before the client has the
-   * answer's last byte: its next request may be another conversation that goes on from here.
+   * Makes the blocks of a conversation's opening findable by its first answer. To be called before the client
+   * has the answer's last byte: its next request may be another conversation that goes on from here.
    */
   async answered(
     { view, place }: Reading,
     { text, callsTools }: Answer,
     placements: readonly Placement[],
   ): Promise<void> {
-    const last = view.items.at(-1);
-    const prompt = humanItems(view, place).at(-1);
-    if (callsTools || text === '' || last === undefined || prompt?.item !== last) return;
-    const digest = digestTextAnswer(text, itemFormsOf(view.dialect));
-    const answer = chainFingerprint(last.fingerprint, digest);
-    const placed = placements.find(({ item }) => item === last)?.block ?? '';
-    const found = await this.#dependencies.ledger.find([prompt.own], PIN_MS);
-    const pin = answerPin(prompt, found, { answer, placed });
-    if (pin !== undefined) await this.#dependencies.ledger.record([pin]);
+    // Behind an answer the same words so far are one conversation. A tool's result brings the call with it.
+    if (callsTools || text.trim() === '' || view.items.some(isModelWork)) return;
+    const humans = humanItems(view, place);
+    const asked = humans.map(({ own }) => own);
+    const found = await this.#dependencies.ledger.find(asked, PIN_MS);
+    await this.#dependencies.ledger.record(spokenEntries(humans, found, { text, placements }));
   }
 
   /** The provider refused the changed request: this conversation is left alone for an hour. */

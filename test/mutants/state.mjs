@@ -8,11 +8,19 @@ const INJECTIONS = 'src/core/recall/injections.ts';
 /** As in list.mjs. */
 export const STATE = [
   {
-    name: 'a fork before the first follow-up gets the block of the conversation that began first',
-    file: 'src/core/recall/injections.ts',
-    from: 'if (used.block === first.block) return [];',
-    to: 'if (used.block !== first.block) return [];',
-    test: 'test/proxy/conversation-identity.test.ts',
+    name: 'a first answer does not lead to its block before a request brings it',
+    file: INJECTIONS,
+    from: 'if (used?.block !== placed) return [];',
+    to: "if (used?.block !== placed || placed !== '') return [];",
+    test: 'test/proxy/forked-after-one-answer.test.ts',
+  },
+  {
+    name: 'an answer that thought does not lead to its block',
+    file: INJECTIONS,
+    from: ': { ...answered, answer: spokenAnswer(openingText(view)) };',
+    to: ': undefined;',
+    test: IDENTITY,
+    only: 'that thought',
   },
   {
     name: 'a fork overwrites the shared block',

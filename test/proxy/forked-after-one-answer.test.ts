@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { DIALECTS } from '../../src/core/conversation/dialect.ts';
-import { answerTo, requestWith, said } from '../support/dialect-wire.ts';
+import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
+import { answerTo, requestWith, said, type WireItem } from '../support/dialect-wire.ts';
+import { manualClock } from '../support/manual-clock.ts';
 import { recordOf } from '../support/records.ts';
 import { startRecordingProvider, startStory } from '../support/story.ts';
 
@@ -9,10 +10,36 @@ import { startRecordingProvider, startStory } from '../support/story.ts';
  * A client that goes on from the second one under a new name, after a single answer, must find its block.
  */
 
+const HOUR_MS = 3_600_000;
 const QUESTION = 'On which port does the staging database of the walrus shop listen?';
 
 function blocksIn(body: Buffer | undefined): string[] {
   return body?.toString().match(/<svc-memory [^]*?<\/svc-memory>/g) ?? [];
+}
+
+async function startForking(dialect: Dialect) {
+  const clock = manualClock();
+  const provider = await startRecordingProvider();
+  const story = await startStory({ provider, clock });
+  const ask = async (items: readonly WireItem[], headers: object): Promise<string | undefined> => {
+    await story.send(dialect, requestWith(dialect, items), { ...headers });
+    return blocksIn(provider.seen.at(-1)?.body)[0];
+  };
+  return {
+    clock,
+    teach: async (text: string): Promise<void> => {
+      const record = recordOf(text, { space: 'default', conversation: text });
+      await story.memory.capture([record], AbortSignal.timeout(30_000));
+    },
+    askAs: (name: object, answer: string) => {
+      provider.reply = (request) => answerTo(request, { text: answer });
+      return ask([said('user', QUESTION)], name);
+    },
+    goOn: (answer: string, name: object) => {
+      const first = [said('user', QUESTION), said('assistant', answer)];
+      return ask([...first, said('user', 'Since when?')], name);
+    },
+  };
 }
 
 const NAMES = [{ 'session-id': 'session-three' }, {}];
@@ -21,18 +48,7 @@ const CASES = DIALECTS.flatMap((dialect) => NAMES.map((fork) => ({ dialect, fork
 test.each(CASES)(
   '$dialect: a fork $fork after one answer keeps its block',
   async ({ dialect, fork }) => {
-    const provider = await startRecordingProvider();
-    const story = await startStory({ provider });
-    const teach = async (text: string): Promise<void> => {
-      const record = recordOf(text, { space: 'default', conversation: text });
-      await story.memory.capture([record], AbortSignal.timeout(30_000));
-    };
-    const opening = requestWith(dialect, [said('user', QUESTION)]);
-    const askAs = async (name: object, answer: string): Promise<string | undefined> => {
-      provider.reply = (request) => answerTo(request, { text: answer });
-      await story.send(dialect, opening, { ...name });
-      return blocksIn(provider.seen.at(-1)?.body)[0];
-    };
+    const { teach, goOn, askAs } = await startForking(dialect);
     await teach('The staging database of the walrus shop listens on port 6431.');
     const others = fork['session-id'] === undefined ? {} : { 'session-id': 'session-one' };
     const first = await askAs(others, 'On port 6431.');
@@ -40,8 +56,23 @@ test.each(CASES)(
     const answer = 'On port 7000, "since" today: \u00e9\u{1f600}\n\\ 1/2.';
     const second = await askAs({ 'session-id': 'session-two' }, answer);
     expect(second).not.toBe(first);
-    const items = [said('user', QUESTION), said('assistant', answer), said('user', 'Since when?')];
-    await story.send(dialect, requestWith(dialect, items), fork);
-    expect(blocksIn(provider.seen.at(-1)?.body)[0]).toBe(second);
+    expect(await goOn(answer, fork)).toBe(second);
+  },
+);
+
+// Only reading is allowed here, so nothing is captured.
+test.each(DIALECTS)(
+  '%s: an hour later the same words without a name leave the first conversation its block',
+  async (dialect) => {
+    const { teach, goOn, askAs, clock } = await startForking(dialect);
+    const reading = { 'x-svc-memory-mode': 'read' };
+    await teach('The staging database of the walrus shop listens on port 6431.');
+    const first = await askAs(reading, 'On port 6431.');
+    clock.goOn(HOUR_MS + 1_000);
+    await teach('The staging database of the walrus shop listens on port 7000 since today.');
+    const second = await askAs(reading, 'On port 7000.');
+    expect(second).not.toBe(first);
+    expect(await goOn('On port 6431.', reading)).toBe(first);
+    expect(await goOn('On port 7000.', reading)).toBe(second);
   },
 );

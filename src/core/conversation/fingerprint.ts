@@ -71,12 +71,6 @@ export function digestTextInput(bytes: Buffer, span: Span): string {
   return hash('sha256', Buffer.concat([TEXT_INPUT_OPEN, text, TEXT_INPUT_CLOSE]), 'base64url');
 }
 
-/** The digest of the message as which clients send a text of the assistant back. */
-export function digestTextAnswer(text: string, forms: ItemForms): string {
-  const bytes = Buffer.from(JSON.stringify({ role: 'assistant', content: text }));
-  return digestItem(bytes, { start: 0, end: bytes.length }, forms);
-}
-
 /** base64url sha256 over all digests so far. `previous` is '' for the first item. */
 export function chainFingerprint(previous: string, digest: string): string {
   return hash('sha256', previous + digest, 'base64url');

@@ -77,28 +77,26 @@ export function blockAddresses(humans: readonly HumanItem[]): readonly LedgerAdd
 }
 
 /** Names an answer by its visible words, as svc sees them when it ends. No fingerprint looks like it. */
-export function spokenAnswer(text: string): string {
+function spokenAnswer(text: string): string {
   return `said-${textDigest('assistant', text.trim())}`;
 }
 
 /**
- * The block in front of an answer that just ended, so that a fork finds it before this conversation goes
- * on. Only where another conversation began alike and got another block: a fork finds the shared one.
+ * The blocks in front of a first answer that just ended, so that a fork finds them before a request brings
+ * that answer. A client may go on under another name at once, from a conversation that begins like others.
+ * `placements`: the blocks that the request carried. A block that the ledger knows otherwise is left out.
  */
 export function spokenEntries(
   humans: readonly HumanItem[],
   found: FoundEntries,
-  text: string,
-): readonly EntryOf<'answered-block'>[] {
-  return humans.flatMap(({ own, shared, isOpening }) => {
-    const [used, first] = [found.get(own), found.get(shared)];
-    if (!isOpening || used === undefined || first === undefined) return [];
-    if (used.block === first.block) return [];
-    const { tenant, space, fingerprint } = shared;
-    const { block, form, dropsEarlier, at } = used;
-    const answer = spokenAnswer(text);
-    const address = { kind: 'answered-block', tenant, space, fingerprint, answer } as const;
-    return [{ ...address, block, form, dropsEarlier, at }];
+  { text, placements }: { readonly text: string; readonly placements: readonly Placement[] },
+): readonly BlockEntry[] {
+  const answer = spokenAnswer(text);
+  return humans.flatMap(({ item, own, shared }) => {
+    const placed = placements.find((placement) => placement.item === item)?.block ?? '';
+    const used = found.get(own);
+    if (used?.block !== placed) return [];
+    return [{ ...shared, kind: 'answered-block', answer, ...factOf(used) }];
   });
 }
 
@@ -231,31 +229,21 @@ function pinsOf(
   entry: BlockEntry,
   { found, isStated }: { readonly found: FoundEntries; readonly isStated: boolean },
 ): readonly BlockEntry[] {
-  const { block, form, dropsEarlier, at } = entry;
-  // As old as what they repeat, so that what was forgotten meanwhile is not said again.
-  const fact = { block, form, dropsEarlier, at };
+  const fact = factOf(entry);
   return [
     ...(isStated && !found.has(own) ? [{ ...own, ...fact }] : []),
     ...(answered === undefined || found.has(answered) ? [] : [{ ...answered, ...fact }]),
   ];
 }
 
-/**
- * The entry that makes the block of a prompt findable by its answer, before a request brings that answer.
- * A client may go on under another name at once, from a conversation that begins like others. `placed`:
- * the block that the request carried. Undefined when the ledger says something else.
- */
-export function answerPin(
-  { own }: HumanItem,
-  found: FoundEntries,
-  { answer, placed }: { readonly answer: string; readonly placed: string },
-): BlockEntry | undefined {
-  const entry = found.get(own);
-  if (entry === undefined || entry.block !== placed) return undefined;
-  const { block, form, dropsEarlier, at } = entry;
-  const { tenant, space, fingerprint } = own;
-  const address = { kind: 'answered-block', tenant, space, fingerprint, answer } as const;
-  return { ...address, block, form, dropsEarlier, at };
+/** As old as what it repeats, so that what was forgotten meanwhile is not said again. */
+function factOf({
+  block,
+  form,
+  dropsEarlier,
+  at,
+}: BlockEntry): BlockFact & { readonly at: number } {
+  return { block, form, dropsEarlier, at };
 }
 
 /** How many tokens a new block may take, and whether the older ones make way for it. */

@@ -11,12 +11,7 @@ import { markedMs } from '../conversation/cache-marks.ts';
 import type { Dialect } from '../conversation/dialect.ts';
 import { findPayload, type Media, mediaIn } from './media.ts';
 import { dialectOf, readItem } from '../dialects/dialects.ts';
-import {
-  chainFingerprint,
-  digestItem,
-  digestTextInput,
-  type ItemForms,
-} from '../conversation/fingerprint.ts';
+import { chainFingerprint, digestItem, digestTextInput } from '../conversation/fingerprint.ts';
 import {
   DEPTH_MAX,
   endsWithout,
@@ -200,7 +195,8 @@ function* readOne(
   const tokens = yield* itemTokens(bytes, span, media);
   return makeItem(traits, {
     span,
-    digest: digestItem(bytes, span, itemFormsOf(place.dialect)),
+    // A dialect whose list may be one string has messages in several forms.
+    digest: digestItem(bytes, span, { hasTypedMessages: dialectOf(place.dialect).takesTextInput }),
     fingerprintBefore: place.last?.fingerprint ?? '',
     tokens,
     soFar: addItem(place.last?.soFar, traits, { index: place.index, tokens, cacheMs }),
@@ -268,11 +264,6 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
     tokens: facts.tokens,
     soFar: facts.soFar,
   };
-}
-
-/** A dialect whose list may be one string has messages in several forms. */
-export function itemFormsOf(dialect: Dialect): ItemForms {
-  return { hasTypedMessages: dialectOf(dialect).takesTextInput };
 }
 
 function* readTextInput(
