@@ -25,6 +25,20 @@ test('a block goes after the last part, a tool result too, and the space after i
   expect(inserted('anthropic_messages', body, 'text')).toBe(expected);
 });
 
+function newForm(text: string): ContentForm | undefined {
+  const view = viewRequest(Buffer.from(text), 'anthropic_messages');
+  const item = view?.items.at(-1);
+  return view === undefined || item === undefined ? undefined : contentForm(view, item);
+}
+
+test('a new block leaves a string a string, and a list gets one part', () => {
+  expect(newForm('{"messages":[{"role":"user","content":"a"}]}')).toBe('text');
+  expect(newForm('{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}')).toBe(
+    'part',
+  );
+});
+
+// The provider caches the parts of a message. A string is one part to it, and a block inside would be none.
 test('a block that was a part stays one when the client turns the list back into a string', () => {
   const list = '{"messages":[{"role":"user","content":[{"type":"text","text":"a\\t"}]}]}';
   const string = '{"messages":[{"role":"user","content":"a\\t"}]}';

@@ -23,6 +23,14 @@ export const STATE = [
     only: 'that thought',
   },
   {
+    name: 'a block that was a part goes into the string that the client sends now',
+    file: 'src/core/plan/item-edits.ts',
+    from: "return insertion.form === 'text'\n",
+    to: 'return insertion.block.length > 0\n',
+    test: 'test/core/item-edits.test.ts',
+    only: 'stays one',
+  },
+  {
     name: 'a fork overwrites the shared block',
     file: 'src/adapters/journals/ledger.ts',
     from: 'return isOnce === true &&',

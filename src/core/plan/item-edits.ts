@@ -2,8 +2,13 @@
  * Says which bytes to insert so that an item carries one more block of text.
  *
  * The item's own bytes are never touched. A block is appended inside its string or added as one
- * more part at the end of its list. Or its string is wrapped into such a list. It is always at the
- * end, because a part before a tool result makes the provider refuse the message.
+ * more part at the end of its list. It is always at the end, because a part before a tool result
+ * makes the provider refuse the message.
+ *
+ * A new block never changes the form: a string stays a string. A block that went out before goes
+ * back in its first form, whichever form the message has now. Claude Code turns a list of one part
+ * into a string when its cache mark leaves it. To the provider that string is the same part, and
+ * block and part must follow each other as in the request that it cached. So the string is wrapped.
  */
 import { Buffer } from 'node:buffer';
 import type { Edit } from './edits.ts';
