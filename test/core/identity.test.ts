@@ -79,6 +79,16 @@ describe('the client of a request', () => {
     expect(identity.client).toBe(client);
   });
 
+  test('pi is named by its system prompt where its User-Agent names only an SDK', () => {
+    const system = 'You are an expert coding assistant operating inside pi, a coding agent harness.';
+    const named = (agent: string) =>
+      ask('openai_chat_completions', ['User-Agent', agent], {
+        messages: [{ role: 'system', content: system }, ...hello],
+      }).identity.client;
+    expect(named('OpenAI/JS 7.55.0')).toBe('pi');
+    expect(named('QwenCode/0.24.4 (linux; x64)')).toBe('qwen');
+  });
+
   test('R43: typed text is trusted only of a client whose own texts svc knows', () => {
     const isKnown = (agent: string, system = '') =>
       ask('openai_chat_completions', ['User-Agent', agent], {

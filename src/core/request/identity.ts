@@ -33,9 +33,10 @@ export function identify(
 ): RequestIdentity {
   const names = firstValues(headers);
   const body = view.shell.value;
-  const client = clientOf(names, body);
+  const named = clientOf(names, body);
+  const client = named === 'unknown' && isPiPrompt(systemHead(view)) ? 'pi' : named;
   const agent = bounded(names.get('x-claude-code-agent-id'));
-  const isKnown = clientFacts(client).isKnown || isPiPrompt(systemHead(view));
+  const { isKnown } = clientFacts(client);
   const kind = kindOf(client, names, view);
   return { client, isKnown, kind, ...sessionOf(dialect, names, body), agent };
 }
