@@ -80,7 +80,8 @@ describe('the client of a request', () => {
   });
 
   test('pi is named by its system prompt where its User-Agent names only an SDK', () => {
-    const system = 'You are an expert coding assistant operating inside pi, a coding agent harness.';
+    const system =
+      'You are an expert coding assistant operating inside pi, a coding agent harness.';
     const named = (agent: string) =>
       ask('openai_chat_completions', ['User-Agent', agent], {
         messages: [{ role: 'system', content: system }, ...hello],
