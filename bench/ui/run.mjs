@@ -25,6 +25,15 @@ const DAY_MS = 86_400_000;
 const SLOWER = 4;
 const IDLE_MS = 10_000;
 const TICKS_PER_SECOND = 100;
+const ROUNDS = 6;
+const SETTLE_MS = 500;
+/** The tab, the sign that its view is there, and that it has come to rest. */
+const VIEWS = [
+  ['Memory', '.hit', '.hit'],
+  ['Savings', '.chart a', '.chart a'],
+  ['Health', '#live', '.checks li'],
+  ['Now', '.talk', '.talk'],
+];
 
 const { values } = parseArgs({
   options: {
@@ -212,33 +221,58 @@ async function measure(opened, pid) {
   const devtools = await context.newCDPSession(page);
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOWER });
   const link = svc(['ui', '--print']);
-  let from = performance.now();
+  await page.addInitScript(timeChanges);
   await page.goto(link);
-  await page.locator('.talk').first().waitFor();
-  results.push(bar('link to usable page', performance.now() - from, { most: 1000, unit: 'ms' }));
-  const views = [
-    ['memory', 'Memory', '.hit'],
-    ['savings', 'Savings', '.chart a'],
-    ['now', 'Now', '.talk'],
-  ];
-  for (const [name, tab, ready] of views) {
-    const times = [];
-    for (let time = 0; time < 5; time += 1) {
-      await page.locator('.views a', { hasText: 'Health' }).click();
-      await page.locator('#live').waitFor();
-      from = performance.now();
+  const usable = await page.evaluate(() => globalThis.shownAt('.talk', 0));
+  results.push(bar('link to usable page', usable, { most: 1000, unit: 'ms' }));
+  const times = new Map(VIEWS.map(([tab]) => [tab, []]));
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [tab, ready, done] of VIEWS) {
       await page.locator('.views a', { hasText: tab }).click();
-      await page.locator(ready).first().waitFor();
-      times.push(performance.now() - from);
+      times.get(tab).push(await page.evaluate((shown) => globalThis.shownAt(shown), ready));
+      // The checks of Health run in a process of their own, and would compete with the next view.
+      await page.locator(done).first().waitFor({ timeout: 60_000 });
+      await sleep(SETTLE_MS);
     }
-    const median = times.toSorted((a, b) => a - b)[2];
-    results.push(bar(`change to ${name}, median of 5`, median, { most: 150, unit: 'ms' }));
+  }
+  for (const [tab, [first, ...again]] of times) {
+    const median = again.toSorted((a, b) => a - b)[again.length >> 1];
+    results.push(bar(`change to ${tab}, first`, first, { most: 150, unit: 'ms' }));
+    results.push(
+      bar(`change to ${tab}, median of ${again.length}`, median, { most: 150, unit: 'ms' }),
+    );
   }
   await sleep(3000);
   const before = ticksOf(pid);
   await sleep(IDLE_MS);
   const share = ((ticksOf(pid) - before) / TICKS_PER_SECOND / (IDLE_MS / 1000)) * 100;
   results.push(bar('CPU of the proxy, page open, idle', share, { most: 1, unit: '%' }));
+}
+
+/**
+ * Runs in the page, because the browser's driver needs longer for a click than the page for a view.
+ * The time runs from the click (or the opening) until the frame with the new view was painted.
+ */
+function timeChanges() {
+  let clickedAt = 0;
+  addEventListener('click', (event) => (clickedAt = event.timeStamp), { capture: true });
+  const paintedAt = {};
+  const look = () => {
+    for (const selector of ['.talk', '.hit', '.chart a', '#live']) {
+      const isThere = document.querySelector(selector) !== null;
+      if (!isThere) delete paintedAt[selector];
+      else if (!(selector in paintedAt)) {
+        paintedAt[selector] = undefined;
+        setTimeout(() => (paintedAt[selector] = performance.now()));
+      }
+    }
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+  globalThis.shownAt = async (selector, from = clickedAt) => {
+    while (!(paintedAt[selector] > from)) await new Promise((done) => setTimeout(done, 20));
+    return paintedAt[selector] - from;
+  };
 }
 
 function ticksOf(pid) {

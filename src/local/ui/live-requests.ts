@@ -9,6 +9,12 @@ const FINISHED_MAX = 100;
 /** An open request's state changes without a word; a page that shows it asks so often. */
 const LOOK_MS = 1000;
 
+/** A row of a list: what became of each item is for the view of one request, and most of its size. */
+export function listed(row: RequestRow): RequestRow {
+  const { items: _, elidedRefs: __, ...rest } = row;
+  return rest;
+}
+
 export class LiveRequests implements EventSource {
   readonly #inFlight: InFlight;
   #finished: RequestRow[] = [];
@@ -19,7 +25,7 @@ export class LiveRequests implements EventSource {
   }
 
   open(): readonly RequestRow[] {
-    return this.#inFlight.rows();
+    return this.#inFlight.rows().map(listed);
   }
 
   news(): object | undefined {
@@ -30,7 +36,7 @@ export class LiveRequests implements EventSource {
 
   watch(notify: () => void): () => void {
     const unwatch = this.#inFlight.watch((row) => {
-      if (row !== undefined) this.#finished = [...this.#finished, row].slice(-FINISHED_MAX);
+      if (row !== undefined) this.#finished = [...this.#finished, listed(row)].slice(-FINISHED_MAX);
       this.#hasNews = true;
       notify();
     });

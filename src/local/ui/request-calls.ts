@@ -2,7 +2,7 @@ import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { Memory } from '../../ports/memory.ts';
 import type { RequestLog } from '../../ports/request-log.ts';
 import type { About, NowAnswer, RowsAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
-import type { LiveRequests } from './live-requests.ts';
+import { listed, type LiveRequests } from './live-requests.ts';
 import {
   type ApiCall,
   type UiRoute,
@@ -43,7 +43,7 @@ export function requestRoutes(parts: RequestCallParts): readonly UiRoute[] {
 async function now({ live, requestLog, now: clock }: RequestCallParts): Promise<NowAnswer> {
   const rows = await requestLog.list({ limit: RECENT_MAX });
   const since = clock() - RECENT_MS;
-  return { open: live.open(), recent: rows.filter(({ at }) => at >= since) };
+  return { open: live.open(), recent: rows.filter(({ at }) => at >= since).map(listed) };
 }
 
 async function conversation(
@@ -52,7 +52,8 @@ async function conversation(
 ): Promise<RowsAnswer> {
   const key = textIn(query, 'id', 1024);
   const limit = numberIn(query, 'limit', { fallback: LIST_MAX, max: LIST_MAX });
-  return { rows: await requestLog.conversation({ conversation: key, limit }) };
+  const rows = await requestLog.conversation({ conversation: key, limit });
+  return { rows: rows.map(listed) };
 }
 
 /** The names of what a list is asked for, each with its longest value. */
@@ -70,7 +71,8 @@ async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): P
   const limit = numberIn(query, 'limit', { fallback: 100, max: LIST_MAX });
   const offset = numberIn(query, 'offset', { fallback: 0, max: OFFSET_MAX });
   const filter = { ...Object.fromEntries(wanted), since, until, limit, offset };
-  return { rows: await requestLog.find(filter) };
+  const rows = await requestLog.find(filter);
+  return { rows: rows.map(listed) };
 }
 
 /** The first prompt of each conversation, as far as the memory holds it. */

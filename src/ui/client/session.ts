@@ -31,13 +31,15 @@ export async function startSession(): Promise<void> {
   }
   try {
     await openSession(code);
-    about.value = await get<About>('about');
-    page.value = { name: 'open' };
-    listen({ onMessage: hear, onState });
   } catch (error) {
     const isRefused = error instanceof ApiError && error.code === 'no_session';
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };
+    return;
   }
+  page.value = { name: 'open' };
+  listen({ onMessage: hear, onState });
+  // The first view does not wait for it.
+  get<About>('about').then((answer) => (about.value = answer), noteFailure);
 }
 
 export async function closeSession(): Promise<void> {

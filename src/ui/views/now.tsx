@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { NowAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
 import { get, post } from '../client/api.ts';
@@ -15,6 +15,7 @@ import { sizeText } from './request-words.ts';
 /** Now: requests in flight, and the conversations of the last hour. */
 
 const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
 
 export function NowView() {
   const loaded = useLoad('now', () => get<NowAnswer>('now'));
@@ -32,8 +33,9 @@ function Live({ first }: { readonly first: NowAnswer }) {
       }),
     [],
   );
-  const recent = rows.recent.filter(({ at }) => at >= now - HOUR_MS);
-  const conversations = conversationsOf(rows.open, recent);
+  const since = Math.floor(now / MINUTE_MS) * MINUTE_MS - HOUR_MS;
+  const recent = useMemo(() => rows.recent.filter(({ at }) => at >= since), [rows, since]);
+  const conversations = useMemo(() => conversationsOf(rows.open, recent), [rows, recent]);
   const ago = lastEventAt.value === undefined ? undefined : now - lastEventAt.value;
   const startedAt = about.value?.startedAt ?? 0;
   return (
