@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { findWaiting } from '../adapters/journals/waiting-captures.ts';
+import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { runDoctor } from '../adapters/processes/doctor-run.ts';
 import type { EmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
@@ -22,6 +23,8 @@ import type { LiveSettings } from '../proxy/dependencies.ts';
 import type { InFlight } from '../proxy/in-flight.ts';
 import type { KeptRequests } from '../proxy/kept-requests.ts';
 import { CliError } from './cli-error.ts';
+import { CodeChecker } from './memory/code-check.ts';
+import { findStale } from './memory/memory-stale.ts';
 import { moveSpace } from './memory/spaces.ts';
 import { Terminal } from './terminal.ts';
 import { systemClock } from './compose-common.ts';
@@ -65,6 +68,7 @@ export function openUi(parts: UiParts): UiDoor {
         now: () => Date.now(),
         settings: () => parts.live().proxy,
         moveSpace: (change) => moveInStore(change, parts),
+        stale: (space) => staleIn(space, parts),
       }),
       ...savingsRoutes(requestLog, () => Date.now()),
       ...healthRoutes({ check: (isLive) => checkHealth(isLive), store: () => storeFacts(parts) }),
@@ -107,6 +111,17 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
     svc: VERSION,
     node: process.versions.node,
   };
+}
+
+/** 5,000 exchanges: a person waits. */
+const STALE_PAGES_MAX = 25;
+
+/** As `svc memory stale` finds them. */
+async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<readonly string[]> {
+  const checker = new CodeChecker(new CodeFiles(), dataFolder);
+  const scope = { space, pagesMax: STALE_PAGES_MAX };
+  const { stale } = await findStale(store.provenance, checker, scope);
+  return stale.map(({ ref }) => ref);
 }
 
 /** As `svc memory spaces` does it; its errors are written for a person. */

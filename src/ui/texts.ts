@@ -314,6 +314,7 @@ export const TEXTS = {
       edited: 'edited',
       by_hand: 'added by hand',
       unverified: 'unverified',
+      stale: 'outgrown by the code',
     },
     session: (key: string) => `Only session ${key.slice(0, 8)}`,
     wholeProject: 'All of its sessions',

@@ -1,7 +1,12 @@
+import { realpathSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { axeViolations, launchBrowser, missingChromium, openUi } from '../support/browser.ts';
-import { runCli } from '../support/cli.ts';
+import { runCli, tempFolder } from '../support/cli.ts';
+import { recordOf } from '../support/records.ts';
 import { type PageStage, startPageStage } from '../support/ui-stage.ts';
 
 /** The memory view against a real store: found as recall finds it, and kept in order. */
@@ -12,6 +17,7 @@ const FACTS = [
   'The margin of the berth plan is 1.2 m now, the harbour office changed it.',
   'Pilots are refused a slot when the depth is below draught plus margin.',
 ];
+const OF_A_FILE = 'The planner reads the table of the harbour in planner.ts alone.';
 const QUESTION = 'Where do the tide checks of the harbour planner go?';
 
 async function stageWithFacts(): Promise<PageStage> {
@@ -24,6 +30,20 @@ async function stageWithFacts(): Promise<PageStage> {
 async function add({ home }: PageStage, text: string, space: string): Promise<void> {
   const { code, stderr } = await runCli(['memory', 'add', text, '--space', space], { home });
   expect([code, stderr]).toEqual([0, expect.any(String)]);
+}
+
+/** As the proxy keeps an answer that was about a file. */
+async function learn({ home }: PageStage, root: string): Promise<void> {
+  const folder = join(home, '.local', 'share', 'svc');
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const record = recordOf(OF_A_FILE, { space: 'tidewater', role: 'assistant' });
+  await store.memory.capture([record], AbortSignal.timeout(30_000));
+  const looked = await new CodeFiles().look({ folder: root, root }, ['planner.ts']);
+  const { space, digest } = record;
+  const files = looked?.files ?? [];
+  expect(files).toHaveLength(1);
+  await store.provenance.keep([{ space, digests: [digest], root, commit: '', files }]);
+  await store.close();
 }
 
 async function openMemory(browser: Browser, stage: PageStage, words = '') {
@@ -124,6 +144,39 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
       prompt: 'Rename the paper format in the print view, please.',
     });
     expect(stage.provider.records.at(-1)?.body.toString()).toContain('Tide checks go into');
+  });
+
+  test('finds the memories that the code has outgrown', async () => {
+    const stage = await stageWithFacts();
+    const root = realpathSync(tempFolder());
+    writeFileSync(join(root, 'planner.ts'), 'as it was');
+    await learn(stage, root);
+    const { page, faults } = await openMemory(browser, stage, '&kind=stale');
+    const found = page.locator('#found');
+    await expect.poll(() => found.innerText()).toBe('0 memories, newest first');
+    writeFileSync(join(root, 'planner.ts'), 'as it became');
+    await page.locator('.filters select').nth(3).selectOption('edited');
+    await page.locator('.filters select').nth(3).selectOption('stale');
+    await expect.poll(() => page.locator('.hit').allInnerTexts()).toHaveLength(1);
+    expect(await page.locator('.hit').innerText()).toContain(OF_A_FILE);
+    expect(faults).toEqual([]);
+  });
+
+  test('a memory that is moved is recalled in its new project alone', async () => {
+    const stage = await stageWithFacts();
+    const { page, faults } = await openMemory(browser, stage);
+    await openRecord(page, 'Tide checks');
+    await page.locator('.record summary', { hasText: 'Move' }).click();
+    await page.locator('.record details select').selectOption('paper-mill');
+    await page.locator('.record button', { hasText: 'Move 1 memory' }).click();
+    await expect.poll(() => page.locator('.happened').innerText()).toContain('Moved.');
+    await expect.poll(() => page.locator('.record .facts').innerText()).toContain('paper-mill');
+    expect(await page.locator('.record blockquote').innerText()).toBe(FACTS[0]);
+    await expect.poll(() => page.locator('.hit').count()).toBe(2);
+    expect(await recalled(stage, 's1')).not.toContain('Tide checks go into the planner');
+    await stage.say({ session: 's2', prompt: QUESTION, space: 'paper-mill' });
+    expect(stage.provider.records.at(-1)?.body.toString()).toContain('Tide checks go into');
+    expect(faults).toEqual([]);
   });
 
   test('search shows what recall weighs, with the line below which it adds nothing', async () => {

@@ -59,7 +59,7 @@ export async function listStale(
   const found = await withStore(context, openStore, async ({ code }) => {
     if (code === undefined) return undefined;
     const checker = new CodeChecker(code.reader, dataFolder(context.environment));
-    return findStale(code.provenance, checker, options.space);
+    return findStale(code.provenance, checker, { space: options.space });
   });
   const { stale, checked, unknown } = found ?? NOTHING;
   const newest = stale.toSorted((a, b) => b.at - a.at).slice(0, limit);
@@ -79,16 +79,23 @@ export async function listStale(
   }
 }
 
-async function findStale(
+interface Scope {
+  readonly space: string | undefined;
+  /** Pages of two hundred exchanges, the oldest first. */
+  readonly pagesMax?: number;
+}
+
+/** Compares the files of each exchange with the folder of its project. */
+export async function findStale(
   provenance: ProvenanceStore,
   checker: CodeChecker,
-  space: string | undefined,
+  { space, pagesMax = PAGES_MAX }: Scope,
 ): Promise<Found> {
   const stale: StaleMemory[] = [];
   let checked = 0;
   let unknown = 0;
   let after = 0;
-  for (let page = 0; page < PAGES_MAX; page += 1) {
+  for (let page = 0; page < pagesMax; page += 1) {
     const filter = { after, limit: PAGE, ...(space !== undefined && { space }) };
     const held = await provenance.list(filter);
     const withFiles = held.filter(({ files }) => files.length > 0);

@@ -36,6 +36,8 @@ export interface MemoryCallParts {
   readonly settings: () => ProxySettings;
   /** Renames a project, or merges it into another one. */
   readonly moveSpace: (change: SpaceChange) => Promise<void>;
+  /** References of the memories of a project that its code has outgrown. */
+  readonly stale: (space: string) => Promise<readonly string[]>;
 }
 
 export interface SpaceChange {
@@ -94,7 +96,7 @@ const ROLES = ['user', 'assistant'] as const;
 const KINDS = ['unverified', 'by_hand', 'edited', 'always', 'never', 'standing'] as const;
 
 async function memories(
-  { desk, memory }: MemoryCallParts,
+  { desk, memory, stale }: MemoryCallParts,
   { query }: ApiCall,
 ): Promise<MemoriesAnswer> {
   const filter = filterOf((name, charsMax) => optionalTextIn(query, name, charsMax));
@@ -107,7 +109,12 @@ async function memories(
     limit: numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX }),
     offset: numberIn(query, 'offset', { fallback: 0, max: OFFSET_MAX }),
   };
-  if (desk !== undefined) return desk.browse(paged);
+  if (desk !== undefined) {
+    // Only the files on the disk tell it: the store cannot.
+    const isStale = query.get('kind') === 'stale';
+    const refs = isStale ? { refs: await stale(textIn(query, 'space', SPACE_CHARS)) } : {};
+    return desk.browse({ ...paged, ...refs });
+  }
   const { kind: _, client: __, ...asked } = paged;
   const records = await memory.list(asked, deadline());
   return { records, total: records.length };
