@@ -11,7 +11,7 @@ import { runConsole } from '../service/console/console.ts';
 import type { ConsoleActor } from '../service/console/console-call.ts';
 import { ServiceFault } from '../service/fault.ts';
 import { CliError } from './cli-error.ts';
-import { systemClock } from './compose-common.ts';
+import { catalogIn, systemClock } from './compose-common.ts';
 import { openStoreOfService } from './compose-service-store.ts';
 import {
   type ConsoleAccess,
@@ -49,7 +49,9 @@ async function openLocal(
   const pepper = await readPepper(folder);
   const store = openStoreOfService(folder);
   const masterKeys = serviceMasterKeys(folder, environment);
-  const parts = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
+  const listCatalog = () => catalogIn(folder, environment);
+  const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
+  const parts = { ...sealing, listCatalog };
   return {
     call: async ({ method, path, query = {}, body = {} }) => {
       const request = { method, path, query: new URLSearchParams(query), tenant, body };

@@ -12,7 +12,7 @@ import type { Memory } from '../ports/memory.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { CallRow } from '../service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../service/server.ts';
-import { newRequestId, reportTo, systemClock } from './compose-common.ts';
+import { catalogIn, newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root of the memory service: where its store meets its listener. */
@@ -56,6 +56,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       store,
       pepper,
       masterKeys,
+      listCatalog: () => catalogIn(folder, environment),
       limiter: new ProcessLimiter(systemClock),
       clock: systemClock,
       newRequestId,

@@ -2,6 +2,7 @@ import type { StoredAdmin } from '../core/service/admins.ts';
 import type { AuditEvent, AuditNote } from '../core/service/audit.ts';
 import type { Rotation, StoredKey } from '../core/service/keys.ts';
 import type { Plan, PlanLimits } from '../core/service/plans.ts';
+import type { TenantProvider } from '../core/service/providers.ts';
 import type { Tenant, TenantStatus } from '../core/service/tenants.ts';
 import type { SealedSecret, VaultChange, VaultStore } from './vault-store.ts';
 
@@ -33,6 +34,8 @@ export interface TenantControl {
   /** A key of this tenant. */
   getKey(keyId: string): Promise<StoredKey | undefined>;
   noteKeyUse(keyId: string, at: number): Promise<void>;
+  /** By id; at most PROVIDERS_MAX. */
+  listProviders(): Promise<readonly TenantProvider[]>;
   /** Newest first; `after` is the number of an event. */
   listAudit(page: Page): Promise<readonly AuditEvent[]>;
   findSecret(secretId: string): Promise<SealedSecret | undefined>;
@@ -59,7 +62,11 @@ export type ChangeOutcome =
   /** The plan allows no more of it. */
   | 'limit'
   /** Something still needs it. */
-  | 'used';
+  | 'used'
+  /** It is at another version than the caller has seen. */
+  | 'changed'
+  /** Another provider has one of its models already. */
+  | 'clash';
 
 export type TenantChange =
   | {
@@ -68,7 +75,16 @@ export type TenantChange =
       readonly key: Omit<StoredKey, 'tenant'>;
     }
   | { readonly what: 'key.rotate'; readonly keyId: string; readonly rotation: Rotation }
-  | { readonly what: 'key.revoke'; readonly keyId: string; readonly at: number };
+  | { readonly what: 'key.revoke'; readonly keyId: string; readonly at: number }
+  | {
+      readonly what: 'provider.put';
+      readonly provider: TenantProvider;
+      /** The version before it; undefined: there is no such provider yet. */
+      readonly ifVersion: number | undefined;
+      /** New ones. The provider's secrets that it does not name any more are destroyed. */
+      readonly secrets: readonly SealedSecret[];
+    }
+  | { readonly what: 'provider.remove'; readonly providerId: string };
 
 export type ServiceChange =
   | VaultChange

@@ -3,6 +3,7 @@ import type { MasterKeys } from '../ports/master-keys.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
+import type { Provider } from '../core/settings/catalog.ts';
 import type { Signer } from './signer.ts';
 import type { Vault } from './vault.ts';
 
@@ -12,6 +13,8 @@ export interface ServiceParts {
   /** 32 random bytes that every key's hash is made with. */
   readonly pepper: Uint8Array;
   readonly masterKeys: MasterKeys;
+  /** The catalog of providers. */
+  readonly listCatalog: () => Promise<readonly Provider[]>;
   readonly limiter: Limiter;
   readonly clock: Clock;
   /** `req_` and 24 characters. */

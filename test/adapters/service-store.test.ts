@@ -10,7 +10,15 @@ import { openServiceStore } from '../../src/adapters/service-store/sqlite-servic
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { NO_LIMITS } from '../../src/core/service/plans.ts';
-import { addKeyTo, addTenant, noteOfTest, revokeKeyOf } from '../support/service-control.ts';
+import {
+  addKeyTo,
+  addMasterKey,
+  addTenant,
+  noteOfTest,
+  providerOf,
+  putProvider,
+  revokeKeyOf,
+} from '../support/service-control.ts';
 import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -153,6 +161,30 @@ test('a restore brings back neither a revoked key, a rotated secret nor what was
   expect(readFileSync(join(folder, 'service.db')).includes('to be forgotten')).toBe(false);
 });
 
+test('a restore brings back no provider that was deleted since, and none of its secrets', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  await addMasterKey(store);
+  await addTenant(store, 'acme');
+  for (const tenant of ['default', 'acme']) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect(await putProvider(store.of(tenant), providerOf())).toBe('done');
+  }
+  const file = join(tempFolder(), 'backup.db');
+  await backUpService(folder, file);
+  const change = { what: 'provider.remove', providerId: 'prov_a' } as const;
+  const target = { type: 'provider', id: 'prov_a' };
+  const note = { ...noteOfTest('provider.deleted'), target };
+  expect(await store.of('acme').apply(change, note)).toBe('done');
+  await store.close();
+  await restoreService(folder, file, 3000);
+  const again = open(folder, { serves: true });
+  expect(await again.of('acme').listProviders()).toEqual([]);
+  expect(await again.of('acme').findSecret('sec_a')).toBe(undefined);
+  expect(await again.of('default').listProviders()).toEqual([providerOf()]);
+  expect(await again.of('default').findSecret('sec_a')).toMatchObject({ owner: 'prov_a' });
+});
+
 test('a restore over a broken database says that it could carry nothing over', async () => {
   const folder = tempFolder();
   const store = open(folder, { serves: true });
@@ -286,6 +318,7 @@ test('a file from before there were tenants opens as the tenant default, whole',
 const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
 
 const BACK_TO_VERSION_1 = `
+DROP TABLE providers;
 CREATE INDEX records_by_space_and_time ON records(space, at);
 DROP TABLE signing_keys;
 DROP TABLE secrets;

@@ -2,6 +2,7 @@
 
 const TENANT_STORE = 'src/adapters/service-store/tenant-store.ts';
 const KEYS = 'src/adapters/service-store/keys.ts';
+const PROVIDERS = 'src/adapters/service-store/providers.ts';
 const SUITE = 'test/ports/service-store.test.ts';
 
 export const TENANTS = [
@@ -88,6 +89,48 @@ export const TENANTS = [
     from: "  return contextOf(['svc-vault-dek/1', kek, tenant, secretId]);",
     to: "  void [tenant, secretId];\n  return contextOf(['svc-vault-dek/1', kek]);",
     test: 'test/core/service/envelope.prop.test.ts',
+  },
+  {
+    name: 'providers of every tenant are listed',
+    file: PROVIDERS,
+    from: "'SELECT facts FROM providers WHERE tenant = ? ORDER BY id'",
+    to: "'SELECT facts FROM providers WHERE ? IS NOT NULL ORDER BY id'",
+    test: SUITE,
+  },
+  {
+    name: 'a provider of another tenant is deleted',
+    file: PROVIDERS,
+    from: "'DELETE FROM providers WHERE tenant = ? AND id = ?'",
+    to: "'DELETE FROM providers WHERE ? IS NOT NULL AND id = ?'",
+    test: SUITE,
+  },
+  {
+    name: 'a deleted provider leaves its secrets behind',
+    file: PROVIDERS,
+    from: '    this.#vault.removeOf(tenant, providerId);\n',
+    to: '',
+    test: SUITE,
+  },
+  {
+    name: 'a header value with the credential in it stands in the open',
+    file: 'src/core/service/providers.ts',
+    from: '  return value.includes(PLACEHOLDER);',
+    to: '  return value === PLACEHOLDER;',
+    test: 'test/service/providers.test.ts',
+  },
+  {
+    name: 'an address is a base URL of a provider',
+    file: 'src/core/service/providers.ts',
+    from: '  if (ADDRESS.test(hostname)) {',
+    to: "  if (ADDRESS.test('')) {",
+    test: 'test/core/service/providers.test.ts',
+  },
+  {
+    name: 'two providers have one model',
+    file: PROVIDERS,
+    from: "    if (findClash(provider, others) !== undefined) return 'clash';\n",
+    to: '    void findClash;\n',
+    test: SUITE,
   },
   {
     name: 'a secret is found in every tenant',

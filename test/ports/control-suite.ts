@@ -3,7 +3,16 @@ import { findBreak } from '../../src/core/service/audit.ts';
 import type { StoredAdmin } from '../../src/core/service/admins.ts';
 import { NO_LIMITS } from '../../src/core/service/plans.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
-import { addKeyTo, addTenant, noteOfTest, revokeKeyOf } from '../support/service-control.ts';
+import {
+  addKeyTo,
+  addMasterKey,
+  addTenant,
+  noteOfTest,
+  providerOf,
+  putProvider,
+  removeProvider,
+  revokeKeyOf,
+} from '../support/service-control.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 const EVERY = { limit: 100, after: undefined };
@@ -80,6 +89,57 @@ export function controlSuite(open: () => ServiceStore): void {
       await revokeKeyOf(store, 'a');
       expect(await addKeyTo(store, { ...KEY, keyId: 'c' })).toBe('done');
       expect(await addKeyTo(whole.of('nobody'), { ...KEY, keyId: 'd' })).toBe('missing');
+    });
+
+    test('a plan bounds providers, a deleted one frees its place, and its secrets go with it', async () => {
+      await addMasterKey(whole);
+      await addTenant(whole, 'acme', { providers: 1 });
+      const store = whole.of('acme');
+      expect(await putProvider(store, providerOf())).toBe('done');
+      const second = providerOf({ providerId: 'prov_b', name: 'b', allowedModels: ['x'] });
+      expect(await putProvider(store, second)).toBe('limit');
+      expect(await store.findSecret('sec_a')).toMatchObject({ owner: 'prov_a', version: 1 });
+      expect(await removeProvider(store, 'prov_a')).toBe('done');
+      expect(await removeProvider(store, 'prov_a')).toBe('missing');
+      expect(await store.findSecret('sec_a')).toBe(undefined);
+      expect(await putProvider(store, second)).toBe('done');
+      expect(await putProvider(whole.of('nobody'), second)).toBe('missing');
+    });
+
+    test('a provider changes from the version that was seen, and what it names no more is destroyed', async () => {
+      await addMasterKey(whole);
+      const store = whole.of('default');
+      const first = providerOf();
+      await putProvider(store, first);
+      const credential = { secretId: 'sec_b', fingerprint: 'fp_00000001', savedAt: 2 };
+      const next = { ...first, credential, version: 2 };
+      expect(await putProvider(store, next, 2)).toBe('changed');
+      expect(await putProvider(store, next)).toBe('changed');
+      expect(await store.findSecret('sec_b')).toBe(undefined);
+      expect(await putProvider(store, next, 1)).toBe('done');
+      expect(await store.listProviders()).toEqual([next]);
+      expect(await store.findSecret('sec_a')).toBe(undefined);
+      expect(await store.findSecret('sec_b')).toMatchObject({ version: 2 });
+      const lost = { ...next, providerId: 'prov_z' };
+      expect(await putProvider(store, lost, 1)).toBe('missing');
+    });
+
+    test('two enabled providers of one style share neither a name nor a model', async () => {
+      await addMasterKey(whole);
+      const store = whole.of('default');
+      await putProvider(store, providerOf({ allowedModels: ['gpt-5', 'gpt-*'] }));
+      const credential = { secretId: 'sec_b', fingerprint: 'fp_00000001', savedAt: 1 };
+      const other = { providerId: 'prov_b', name: 'b', credential };
+      const put = (given: Parameters<typeof providerOf>[0]) =>
+        putProvider(store, providerOf({ ...other, ...given }));
+      expect(await put({ name: 'gateway', allowedModels: ['x'] })).toBe('exists');
+      expect(await put({ allowedModels: ['x', 'gpt-*'] })).toBe('clash');
+      expect((await store.listAudit(EVERY)).length).toBe(1);
+      expect(await put({ isEnabled: false })).toBe('done');
+      const enabled = providerOf({ ...other, version: 2 });
+      expect(await putProvider(store, enabled, 1)).toBe('clash');
+      const elsewhere = { ...enabled, apiStyle: 'anthropic_messages' as const };
+      expect(await putProvider(store, elsewhere, 1)).toBe('done');
     });
 
     test('tenants and plans are made once, changed, and listed by name', async () => {

@@ -1,7 +1,16 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ServiceStore, TenantStore } from '../../src/ports/service-store.ts';
-import { addKeyTo, addTenant, noteOfTest, revokeKeyOf } from '../support/service-control.ts';
+import {
+  addKeyTo,
+  addMasterKey,
+  addTenant,
+  noteOfTest,
+  providerOf,
+  putProvider,
+  removeProvider,
+  revokeKeyOf,
+} from '../support/service-control.ts';
 import { itemsOf, newPurgeId, objectOf, questionTo } from '../support/service-objects.ts';
 
 /**
@@ -22,6 +31,7 @@ type Step =
   | { readonly what: 'capture'; readonly space: string; readonly text: string }
   | { readonly what: 'purge'; readonly space: string; readonly text: string | undefined }
   | { readonly what: 'key' | 'revoke'; readonly name: string }
+  | { readonly what: 'provider' | 'remove'; readonly name: string }
   | { readonly what: 'answer'; readonly name: string; readonly text: string };
 
 type TenantStep = Step & { readonly tenant: (typeof TENANTS)[number] };
@@ -42,6 +52,7 @@ const step: fc.Arbitrary<TenantStep> = fc.oneof(
     text: fc.option(text, { nil: undefined }),
   }),
   fc.record({ tenant, what: fc.constantFrom('key' as const, 'revoke' as const), name }),
+  fc.record({ tenant, what: fc.constantFrom('provider' as const, 'remove' as const), name }),
   fc.record({ tenant, what: fc.constant('answer' as const), name, text }),
 );
 
@@ -79,6 +90,12 @@ export function isolationLaw(open: () => ServiceStore): void {
     const rotate = { what: 'key.rotate', keyId: 'k', rotation } as const;
     expect(await other.apply(rotate, noteOfTest('key.rotated'))).toBe('missing');
     expect(await other.getKey('k')).toBe(undefined);
+    await addMasterKey(store);
+    expect(await putProvider(own, providerOf())).toBe('done');
+    expect(await other.listProviders()).toEqual([]);
+    expect(await removeProvider(other, 'prov_a')).toBe('missing');
+    expect(await other.findSecret('sec_a')).toBe(undefined);
+    expect(await own.findSecret('sec_a')).toMatchObject({ tenant: 'acme', owner: 'prov_a' });
     expect(await other.listAudit({ limit: 9, after: undefined })).toEqual([]);
     await other.noteKeyUse('k', 6);
     expect((await own.listKeys())[0]).not.toHaveProperty('usedAt');
@@ -99,6 +116,7 @@ async function viewsAfter(open: () => ServiceStore, steps: readonly TenantStep[]
     // oxlint-disable-next-line no-await-in-loop
     await addTenant(store, one);
   }
+  await addMasterKey(store);
   try {
     for (const [at, given] of steps.entries()) {
       // oxlint-disable-next-line no-await-in-loop
@@ -136,6 +154,21 @@ async function take(store: TenantStore, given: TenantStep, before: readonly Tena
     case 'revoke':
       // Each tries to revoke the other's key, too.
       return Promise.all(TENANTS.map((one) => revokeKeyOf(store, `${one}-${given.name}`)));
+    case 'provider': {
+      // Ids of two tenants differ; equal ones show that the tenant counts as well.
+      const [providerId, secretId] = [`prov_${given.name}`, `sec_${given.name}`];
+      const known = (await store.listProviders()).find((one) => one.providerId === providerId);
+      const version = (known?.version ?? 0) + 1;
+      const credential = { secretId, fingerprint: given.tenant, savedAt: 1 };
+      const provider = { providerId, name: given.name, credential, version };
+      return putProvider(
+        store,
+        providerOf({ ...provider, allowedModels: [given.name] }),
+        known?.version,
+      );
+    }
+    case 'remove':
+      return removeProvider(store, `prov_${given.name}`);
     case 'answer': {
       // Keys of two tenants have different ids; equal ones show that the tenant counts as well.
       const asked = { keyId: 'same', idempotencyKey: given.name };
@@ -189,6 +222,9 @@ async function viewOf(store: TenantStore): Promise<unknown> {
     ),
     store.listKeys(),
     store.listAudit({ limit: 99, after: undefined }),
+    store.listProviders(),
+    store.findSecret('sec_one'),
+    store.findSecret('sec_two'),
     store.findAnswer({ keyId: 'same', idempotencyKey: 'one' }, patience()),
     store.findAnswer({ keyId: 'same', idempotencyKey: 'two' }, patience()),
   ]);

@@ -276,6 +276,7 @@ test('plain HTTP beyond loopback is for a declared proxy only', async () => {
     store: service.store,
     pepper: service.pepper,
     masterKeys: { find: async () => undefined },
+    listCatalog: async () => [],
     limiter: new ProcessLimiter({ monotonic: () => 0 }),
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     newRequestId: () => 'req_0',

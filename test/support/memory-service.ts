@@ -10,6 +10,7 @@ import {
   PUBLIC_BYTES,
   SECRET_BYTES,
 } from '../../src/core/memory-api/service-key.ts';
+import { providersOf } from '../../src/core/settings/catalog.ts';
 import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
 import type { CallRow, ServiceLimits } from '../../src/service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../../src/service/server.ts';
@@ -78,6 +79,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     store,
     pepper,
     limiter: options.limiter ?? new ProcessLimiter(clock),
+    listCatalog: async () => providersOf({}),
     masterKeys: options.masterKeys ?? { find: async () => undefined },
     clock,
     newRequestId: () => `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`,

@@ -4,8 +4,10 @@ import { groupBy } from '../../core/bytes/group-by.ts';
 import { PURGE_DIGESTS_MAX } from '../../core/memory-api/limits.ts';
 import type { Database } from '../store/database.ts';
 import type { CarriedOver } from '../../ports/service-store.ts';
+import { ProviderTable } from './providers.ts';
 import { Purges } from './purges.ts';
 import { Spaces } from './spaces.ts';
+import { VaultTable } from './vault-table.ts';
 
 /** Takes over what a restore must not undo. Everything else of the present database is set aside. */
 
@@ -14,6 +16,7 @@ const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 
 export function carryOver(from: Database, to: Database, now: number): CarriedOver {
   carryRotations(from, to);
   carrySigningKeys(from, to, now);
+  carryDeletedProviders(from, to);
   const revoked = carryRevocations(from, to);
   let purged = 0;
   const purges = new Purges(to, new Spaces(to));
@@ -62,6 +65,16 @@ function carryRotations(from: Database, to: Database): void {
     const sql = `UPDATE service_keys SET hash = ?, retired = ?, rotated_at = ?
       WHERE id = ? AND coalesce(rotated_at, 0) < ?`;
     to.run(sql, hash, retired, at, id, at);
+  }
+}
+
+/** A deleted provider stays deleted, and its secrets destroyed. The audit knows which ones were. */
+function carryDeletedProviders(from: Database, to: Database): void {
+  const table = new ProviderTable(to, new VaultTable(to));
+  const sql = `SELECT tenant, json_extract(event, '$.target.id') AS id FROM audit
+    WHERE json_extract(event, '$.kind') = 'provider.deleted'`;
+  for (const { tenant, id } of from.all<{ tenant: string; id: string }>(sql)) {
+    table.remove(tenant, id);
   }
 }
 

@@ -10,6 +10,7 @@ import type {
 } from '../../ports/control-store.ts';
 import type { Database } from '../store/database.ts';
 import { AdminTable } from './admins.ts';
+import { ProviderTable } from './providers.ts';
 import { VaultTable } from './vault-table.ts';
 import type { KeyTable } from './keys.ts';
 
@@ -34,12 +35,14 @@ export class Control {
   readonly #keys: KeyTable;
   readonly admins: AdminTable;
   readonly vault: VaultTable;
+  readonly providers: ProviderTable;
 
   constructor(database: Database, keys: KeyTable) {
     this.#database = database;
     this.#keys = keys;
     this.admins = new AdminTable(database);
     this.vault = new VaultTable(database);
+    this.providers = new ProviderTable(database, this.vault);
   }
 
   listTenants({ limit, after = '' }: Page): Tenant[] {
@@ -119,6 +122,13 @@ export class Control {
         const { keyId, at } = change;
         return this.#keys.revoke({ tenant, keyId, at }) ? 'done' : 'missing';
       }
+      case 'provider.put': {
+        const { providers } = this.findTenant(tenant)?.limits ?? {};
+        if (providers === undefined) return 'missing';
+        return this.providers.put(tenant, change, providers);
+      }
+      case 'provider.remove':
+        return this.providers.remove(tenant, change.providerId) ? 'done' : 'missing';
     }
   }
 

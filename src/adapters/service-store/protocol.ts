@@ -2,6 +2,7 @@ import type { StoredAdmin } from '../../core/service/admins.ts';
 import type { AuditEvent, AuditNote } from '../../core/service/audit.ts';
 import type { StoredKey } from '../../core/service/keys.ts';
 import type { NewSignal } from '../store/signals.ts';
+import type { TenantProvider } from '../../core/service/providers.ts';
 import type { Plan } from '../../core/service/plans.ts';
 import type { Tenant } from '../../core/service/tenants.ts';
 import type {
@@ -69,6 +70,7 @@ export interface ServiceCalls {
   listAdmins(input: { tenant: string | undefined; page: Page }): readonly StoredAdmin[];
   noteAdminUse(input: { adminId: string; at: number }): void;
   listAudit(input: { tenant: string; page: Page }): readonly AuditEvent[];
+  listProviders(tenant: string): readonly TenantProvider[];
   findSecret(input: { tenant: string; secretId: string }): SealedSecret | undefined;
   listMasterKeys(input: undefined): readonly MasterKeyRow[];
   listSecrets(filter: SecretFilter): readonly SealedSecret[];

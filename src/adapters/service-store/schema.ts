@@ -201,7 +201,27 @@ CREATE TABLE signing_keys (
 ) WITHOUT ROWID;
 `;
 
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+// Secrets of a provider are rows of their own, which name it as their owner.
+const VERSION_6 = `
+CREATE TABLE providers (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  facts TEXT NOT NULL,
+  PRIMARY KEY (tenant, id),
+  UNIQUE (tenant, name)
+) WITHOUT ROWID;
+`;
+
+const MIGRATIONS: readonly string[] = [
+  VERSION_1,
+  VERSION_2,
+  VERSION_3,
+  VERSION_4,
+  VERSION_5,
+  VERSION_6,
+];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */
 export function migrateService(database: Database, epoch: string): void {

@@ -178,6 +178,7 @@ function controlCalls(database: Database) {
     listAdmins: ({ tenant, page }) => control.admins.list(tenant, page),
     noteAdminUse: ({ adminId, at }) => control.admins.noteUse(adminId, at),
     listAudit: ({ tenant, page }) => control.listAudit(tenant, page),
+    listProviders: (tenant) => control.providers.list(tenant),
     findSecret: ({ tenant, secretId }) => control.vault.find(tenant, secretId),
     listMasterKeys: () => control.vault.masterKeys(),
     listSecrets: (filter) => control.vault.list(filter),

@@ -106,6 +106,7 @@ function controlCalls(tenant: string, { read, write }: StoreCalls) {
     getKey: (keyId) => read('getKey', { tenant, keyId }),
     noteKeyUse: (keyId, at) => write('noteKeyUse', { tenant, keyId, at }),
     listAudit: (page) => read('listAudit', { tenant, page }),
+    listProviders: () => read('listProviders', tenant),
     findSecret: (secretId) => read('findSecret', { tenant, secretId }),
     apply: (change, note) => write('applyTenant', { tenant, change, note }),
   } satisfies Partial<TenantStore>;

@@ -88,6 +88,15 @@ export class VaultTable {
     );
   }
 
+  /** Destroys the secrets of an owner but those that are named. */
+  removeOf(tenant: string, owner: string, kept: ReadonlySet<string> = new Set()): void {
+    const sql = 'SELECT id FROM secrets WHERE tenant = ? AND owner = ?';
+    for (const { id } of this.#database.all<{ id: string }>(sql, tenant, owner)) {
+      if (kept.has(id)) continue;
+      this.#database.run('DELETE FROM secrets WHERE tenant = ? AND id = ?', tenant, id);
+    }
+  }
+
   masterKeys(): MasterKeyRow[] {
     return this.#database
       .all<MasterRow>(

@@ -6,6 +6,7 @@ import type { KeyCreateOptions, KeyRotateOptions } from '../service/service-keys
 import type { PlanOptions, TenantOptions } from '../service/service-tenants.ts';
 import { withConsoleOptions } from './console-options.ts';
 import type { Finish } from './program.ts';
+import { addProviderCommands } from './program-service-providers.ts';
 import { addVaultCommands } from './program-service-vault.ts';
 
 /** Declares the commands that manage a service: clients of its console operations. */
@@ -15,6 +16,7 @@ export function addConsoleCommands(
   finish: Finish,
 ): void {
   addKeys(service, context);
+  addProviderCommands(service, context);
   addTenants(service, context);
   addPlans(service, context);
   addAdmins(service, context);

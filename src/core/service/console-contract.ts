@@ -1,4 +1,5 @@
 import {
+  flag,
   type Infer,
   integer,
   listOf,
@@ -10,6 +11,8 @@ import {
   text,
   time,
 } from '../memory-api/shape.ts';
+import { DIALECTS } from '../conversation/dialect.ts';
+import { UPSTREAM_NAME } from '../settings/config-upstreams.ts';
 import { GRACE_SECONDS } from './keys.ts';
 import { MASTER_KEY_ID } from './settings.ts';
 import { TENANT_ID } from './tenants.ts';
@@ -23,7 +26,7 @@ const CLOSED = { closed: true } as const;
 
 /** A name on one line, for people. */
 const name = text({ min: 1, max: 100, pattern: /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u });
-/** Plans are named in commands. */
+/** Plans and providers are named in commands. */
 const planName = text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ });
 const tenantId = text({ pattern: TENANT_ID });
 const count = orNull(integer(0, 2 ** 40));
@@ -49,6 +52,56 @@ export const keyCreate = members(
 );
 
 export const keyRotate = members({}, { grace_seconds: integer(0, GRACE_SECONDS.max) }, CLOSED);
+
+/** RFC 9110: visible ASCII, blanks and bytes above. Line ends and NUL would split a header. */
+const customValues = listOf(
+  members(
+    {
+      name: text({ min: 1, max: 256, pattern: /^[\u0021-\u007e]*$/ }),
+      value: text({ max: 4096, pattern: /^[\t\u0020-\u007e\u0080-\u00ff]*$/ }),
+    },
+    {},
+    CLOSED,
+  ),
+  { max: 32 },
+);
+
+/** The parts of a provider that change. Its address does not: a credential stays where it belongs. */
+const providerMembers = {
+  credential: text({ min: 1, max: 8192, pattern: /^[\u0021-\u007e]*$/ }),
+  custom_headers: customValues,
+  custom_query: customValues,
+  enabled: flag,
+} as const;
+const providerModels = {
+  default_model: text({ pattern: /^[\w.:@/+~-]{1,256}$/ }),
+  allowed_models: models,
+} as const;
+
+export const providerCreate = members(
+  {
+    name: planName,
+    kind: oneOf('preset', 'custom'),
+    api_style: oneOf(...DIALECTS),
+    ...providerModels,
+  },
+  {
+    ...providerMembers,
+    preset_id: text({ pattern: UPSTREAM_NAME }),
+    base_url: text({ min: 1, max: 2048 }),
+    auth: oneOf('default', 'bearer', 'x-api-key', 'none'),
+  },
+  CLOSED,
+);
+export type ProviderCreate = Infer<typeof providerCreate>;
+
+/** `version`: the one that the caller has seen. */
+export const providerUpdate = members(
+  { version: integer(1) },
+  { name: planName, ...providerModels, ...providerMembers },
+  CLOSED,
+);
+export type ProviderUpdate = Infer<typeof providerUpdate>;
 
 export const tenantCreate = members({ tenant_id: tenantId }, { name, plan: planName }, CLOSED);
 

@@ -17,6 +17,11 @@ export type ConsoleOperationName =
   | 'createKey'
   | 'rotateKey'
   | 'revokeKey'
+  | 'listProviders'
+  | 'createProvider'
+  | 'getProvider'
+  | 'updateProvider'
+  | 'deleteProvider'
   | 'listAudit'
   | 'getVault'
   | 'addMasterKey'
@@ -50,6 +55,12 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, ConsoleRoute>>>> =
   keys: { GET: looks('listKeys', 'viewer'), POST: writes('createKey', 'admin') },
   'keys/*': { DELETE: looks('revokeKey', 'admin') },
   'keys/*/rotate': { POST: writes('rotateKey', 'admin') },
+  providers: { GET: looks('listProviders', 'viewer'), POST: writes('createProvider', 'admin') },
+  'providers/*': {
+    GET: looks('getProvider', 'viewer'),
+    PATCH: writes('updateProvider', 'admin'),
+    DELETE: looks('deleteProvider', 'admin'),
+  },
   audit: { GET: looks('listAudit', 'viewer') },
   vault: { GET: looks('getVault', 'operator') },
   'vault/keys': { POST: writes('addMasterKey', 'operator') },

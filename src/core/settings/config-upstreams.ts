@@ -289,7 +289,7 @@ function readValues(
   const seen = new Set<string>();
   const entries = Object.entries(values).map(([name, value], index): [string, string] => {
     const at = memberPath(`${path}.${member}`, name, index);
-    const allowed = allowedName(member, name, seen);
+    const allowed = customNameProblem(member, name, seen);
     if (allowed !== undefined) findings.problem(at, name, allowed);
     if (isHeaderValue(value)) {
       // A function, because a key may hold what replaceAll takes for a pattern ($&).
@@ -305,7 +305,12 @@ function readValues(
   return Object.fromEntries(entries);
 }
 
-function allowedName(member: string, name: string, seen: Set<string>): string | undefined {
+/** A name that could stand instead; undefined when this one may be sent. `seen` gets it. */
+export function customNameProblem(
+  member: string,
+  name: string,
+  seen: Set<string>,
+): string | undefined {
   if (member === 'query') {
     return name !== '' && isHeaderValue(name) ? undefined : 'the name of a query value';
   }

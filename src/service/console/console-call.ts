@@ -10,7 +10,7 @@ import type { ServingParts } from '../parts.ts';
 
 export type ConsoleParts = Pick<
   ServingParts,
-  'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer'
+  'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer' | 'listCatalog'
 >;
 
 /** The caller: an admin with a token, or a person at the machine, who may do everything. */
@@ -87,6 +87,10 @@ export function mustBeDone(outcome: ChangeOutcome, what: string): void {
       throw new ServiceFault('CONFLICT', `There is a ${what} of this name already.`);
     case 'used':
       throw new ServiceFault('CONFLICT', `The ${what} is still used.`);
+    case 'changed':
+      throw new ServiceFault('CONFLICT', `The ${what} was changed meanwhile: read it again.`);
+    case 'clash':
+      throw new ServiceFault('CONFLICT', `Another ${what} has one of its models.`);
     case 'limit':
       throw new ServiceFault('PLAN_LIMIT_REACHED', `The plan allows no further ${what}.`);
   }

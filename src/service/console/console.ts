@@ -17,6 +17,13 @@ import type {
 } from './console-call.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import {
+  createProvider,
+  deleteProvider,
+  getProvider,
+  listProviders,
+  updateProvider,
+} from './providers.ts';
+import {
   createPlan,
   createTenant,
   listPlans,
@@ -55,6 +62,11 @@ const OPERATIONS: Readonly<Record<ConsoleOperationName, ConsoleOperation>> = {
   createKey,
   rotateKey,
   revokeKey,
+  listProviders,
+  createProvider,
+  getProvider,
+  updateProvider,
+  deleteProvider,
   listAudit,
   getVault,
   addMasterKey,

@@ -10,6 +10,8 @@ import {
   keyRotate,
   planCreate,
   planUpdate,
+  providerCreate,
+  providerUpdate,
   tenantCreate,
   tenantUpdate,
 } from '../../../src/core/service/console-contract.ts';
@@ -52,6 +54,38 @@ const SUBJECTS: readonly Subject[] = [
     schema: 'TenantUpdate',
     shape: tenantUpdate,
     sample: { name: 'Acme', plan: 'team', status: 'suspended' },
+  },
+  {
+    schema: 'ProviderCreate',
+    shape: providerCreate,
+    sample: {
+      name: 'gateway',
+      kind: 'custom',
+      preset_id: 'open-ai_2',
+      api_style: 'openai_responses',
+      base_url: 'https://models.example.com',
+      auth: 'default',
+      credential: 'sk-1',
+      custom_headers: [{ name: 'x-team', value: 'a b' }],
+      custom_query: [{ name: 'key', value: '$API_KEY' }],
+      default_model: 'gpt-5',
+      allowed_models: ['gpt-*'],
+      enabled: false,
+    },
+  },
+  {
+    schema: 'ProviderUpdate',
+    shape: providerUpdate,
+    sample: {
+      version: 3,
+      name: 'gateway',
+      credential: 'sk-1',
+      custom_headers: [{ name: 'x-team', value: 'a' }],
+      custom_query: [],
+      default_model: 'gpt-5',
+      allowed_models: ['gpt-5'],
+      enabled: true,
+    },
   },
   { schema: 'PlanCreate', shape: planCreate, sample: { name: 'team', limits: LIMITS } },
   { schema: 'PlanUpdate', shape: planUpdate, sample: { limits: LIMITS } },
@@ -115,7 +149,7 @@ test('the document has every route of the table, under its name, and no other', 
     }),
   );
   expect(told.filter(([name, operation]) => name !== operation)).toEqual([]);
-  expect(told).toHaveLength(22);
+  expect(told).toHaveLength(27);
   expect(JSON.stringify(consoleContract)).toContain(Object.keys(FAULTS).join('","'));
 });
 
