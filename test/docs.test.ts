@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Findings } from '../src/core/settings/config-values.ts';
 import { readProxySettings } from '../src/core/settings/config-proxy.ts';
+import { TEXTS } from '../src/ui/texts.ts';
 
 /** What the pages for users say must be true of the tree: links, settings, commands. */
 
@@ -33,6 +34,15 @@ test('every page of docs is linked from another page', () => {
 test('the README says in its first lines how shortening is switched off', () => {
   const head = read('README.md').split('\n').slice(0, 20).join('\n');
   expect(head).toContain('svc setup --yes --compression-mode passthrough');
+});
+
+test('docs/page.md says what helps in every state of the page, and names every view', () => {
+  const page = read('docs/page.md');
+  const closed = Object.values(TEXTS.closed).map(({ title }) => title);
+  const failed = ['late', 'unreachable', 'internal'].map((name) => TEXTS.failures[name] ?? name);
+  const named = [...closed, ...failed, 'The memory cannot answer now.', TEXTS.memory.kinds.stale];
+  const missing = [...named, ...Object.values(TEXTS.views)].filter((one) => !page.includes(one));
+  expect(missing).toEqual([]);
 });
 
 test('docs/configuration.md names every setting of the proxy with its default', () => {
