@@ -31,7 +31,7 @@ const MODULES = [
 /** Of the one module that a conversation asks about. */
 function moduleOf(conversation: number): { readonly name: string; readonly fact: string } {
   const name = `${MODULES[conversation % MODULES.length]}${conversation}`;
-  return { name, fact: `The ${name} listens on port ${6000 + conversation} since last winter.` };
+  return { name, fact: `The ${name} listens on port ${6000 + conversation}.` };
 }
 
 /** Sessions as a client keeps them on this machine. */
@@ -116,7 +116,7 @@ test('while transcripts are imported no block vanishes and no left-out output co
   writeTranscripts(home);
   const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
   const known = Array.from({ length: CONVERSATIONS }, (_, at) => moduleOf(at).fact);
-  const facts = [...known, ...FACTS].map((text) => recordOf(text, { conversation: 'earlier' }));
+  const facts = [...known, ...FACTS].map((text) => recordOf(text, { conversation: text }));
   await store.memory.capture(facts, AbortSignal.timeout(30_000));
   await store.close();
   const proxy = await startProxyProcess(home, env);

@@ -14,7 +14,14 @@ interface Said {
   readonly branch?: string;
 }
 
-function rank(prompt: string, said: readonly Said[], around = '') {
+interface Given {
+  /** Words around the prompt. */
+  readonly around?: string;
+  readonly branch?: string;
+}
+
+function rank(prompt: string, said: readonly Said[], given: Given = {}) {
+  const { around = '', branch: ownBranch = 'feat/x' } = given;
   const vocabulary = new Vocabulary();
   const numbers = (text: string) =>
     Uint32Array.from(termsOf(text).map((term) => vocabulary.numberOf(term)));
@@ -31,7 +38,7 @@ function rank(prompt: string, said: readonly Said[], around = '') {
   const question: ExchangeQuestion = {
     terms: [...own, ...beside].map((term) => ({ term, value: 3, isOwn: own.includes(term) })),
     words: readTerms(prompt).words,
-    branch: 'feat/x',
+    branch: ownBranch,
     now,
     exchanges: 100,
     averageTerms: 10,
@@ -62,8 +69,18 @@ test('words around the prompt decide between exchanges that share its own words'
     { name: 'parser', asked: 'a test', answered: 'a test of the parser' },
     { name: 'sharing', asked: 'a test', answered: 'a test of the sharing' },
   ];
-  expect(rank('one more test', tests, 'The sharing of folders works.').names[0]).toBe('sharing');
-  expect(rank('one more test', tests, 'The parser works.').names[0]).toBe('parser');
+  expect(rank('one more test', tests, { around: 'The sharing of folders works.' }).names[0]).toBe(
+    'sharing',
+  );
+  expect(rank('one more test', tests, { around: 'The parser works.' }).names[0]).toBe('parser');
+});
+
+test('the signal of a prompt without a branch stands between those of matches on its branch and elsewhere', () => {
+  const said = { asked: 'decoder', answered: 'slow', branch: 'feat/x' };
+  const many = ['a', 'b', 'c'].map((name) => ({ ...said, name }));
+  const signalOn = (branch: string) => rank('decoder slow', many, { branch }).signal;
+  expect(signalOn('feat/x')).toBeGreaterThan(signalOn(''));
+  expect(signalOn('')).toBeGreaterThan(signalOn('feat/y'));
 });
 
 test('a prompt whose matches are on its own branch has a higher signal', () => {

@@ -101,11 +101,17 @@ export function rankExchanges<Kind extends RememberedExchange>(
     .toSorted((a, b) => b - a)
     .slice(0, SIGNAL_OF);
   const shared = best.reduce((total, own) => total + own, 0) / SIGNAL_OF;
+  const signal = (shared * branchFactor(question.branch, ranked)) / scaleOf(question);
+  return { ranked, signal };
+}
+
+/** A folder without branches, or a client that states none, says nothing about the signal. */
+function branchFactor(own: string, ranked: readonly RankedExchange<RememberedExchange>[]): number {
+  if (own === '') return 1;
   const onBranch = ranked
     .slice(0, BRANCHES_OF)
-    .filter(({ exchange: { branch } }) => branch !== '' && branch === question.branch).length;
-  const signal = (shared * (SIGNAL_ELSEWHERE + SIGNAL_ON_BRANCH * onBranch)) / scaleOf(question);
-  return { ranked, signal };
+    .filter(({ exchange: { branch } }) => branch === own).length;
+  return SIGNAL_ELSEWHERE + SIGNAL_ON_BRANCH * onBranch;
 }
 
 /** A larger memory has rarer words, and more matches by chance. */
