@@ -177,8 +177,8 @@ describe('the worker', () => {
     const waiting = decoder.decode(bomb(512), 'zstd', { ...limits, signal: client.signal });
     setTimeout(() => client.abort(new Error('gone')), 5);
     const startedAt = performance.now();
-    await expect(decoding).rejects.toThrow('gone');
-    await expect(waiting).rejects.toThrow('gone');
+    await expectGone(decoding);
+    await expectGone(waiting);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
     expect((await decoder.decode(bomb(1), 'zstd', limits)).length).toBe(128 << 10);
   });
@@ -188,12 +188,12 @@ describe('the worker', () => {
     const client = new AbortController();
     const decoding = starting.decode(bomb(512), 'zstd', { ...limits, signal: client.signal });
     client.abort(new Error('gone'));
-    await expect(decoding).rejects.toThrow('gone');
+    await expectGone(decoding);
     const next = new AbortController();
     await starting.close();
     const later = starting.decode(bomb(512), 'zstd', { ...limits, signal: next.signal });
     setImmediate(() => next.abort(new Error('gone')));
-    await expect(later).rejects.toThrow('gone');
+    await expectGone(later);
     await starting.close();
   });
 
@@ -278,14 +278,14 @@ describe('the other encodings', () => {
       const stopped = await cpuOf(async () => {
         const decoding = decoder.decode(encoded, encoding, { ...limits, signal: client.signal });
         client.abort(new Error('gone'));
-        await expect(decoding).rejects.toThrow('gone');
+        await expectGone(decoding);
         // Long enough that the rest of the body would have been decoded.
         await new Promise((resolve) => setTimeout(resolve, 300));
       });
       // What is under way is one chunk of 500.
       expect(stopped).toBeLessThan(whole / 2);
       const already = { ...limits, signal: client.signal };
-      await expect(decoder.decode(encoded, encoding, already)).rejects.toThrow('gone');
+      await expectGone(decoder.decode(encoded, encoding, already));
     },
   );
 
@@ -301,6 +301,11 @@ describe('the other encodings', () => {
     }
   });
 });
+
+/** Without the body: where it is decoded after all, printing its 64 MiB would take minutes and gigabytes. */
+async function expectGone(decoding: Promise<Buffer>): Promise<void> {
+  await expect(decoding.then(({ length }) => length)).rejects.toThrow('gone');
+}
 
 function fastBrotli(bytes: Buffer): Buffer {
   return zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } });

@@ -76,12 +76,24 @@ function isCaught({ name, file, from, to, test, only }) {
 // A mutant fails a test twice. A busy machine fails it once, and that says nothing about a mutant.
 function run(test, only, builds = false) {
   const args = ['vitest', 'run', '--project', 'unit', test, '--bail', '1', '--retry', '1'];
-  return spawnSync('npx', only === undefined ? args : [...args, '-t', only], {
+  const result = spawnSync('npx', only === undefined ? args : [...args, '-t', only], {
     cwd: copy,
+    // A group of its own: at the timeout only npx gets the signal, and the test would go on.
+    detached: true,
     encoding: 'utf8',
     env: { ...process.env, SVC_TEST_NO_BUILD: builds ? '0' : '1' },
     timeout: TEST_MS,
   });
+  if (result.error?.code === 'ETIMEDOUT') endGroup(result.pid);
+  return result;
+}
+
+function endGroup(leader) {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
 }
 
 /** The name of the first test that failed. */
