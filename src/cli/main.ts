@@ -8,6 +8,7 @@ import { addMemoryCommands } from './program/program-memory.ts';
 import { addProxyCommands } from './program/program-proxy.ts';
 import { addUi } from './program/program-ui.ts';
 import { addServiceCommands } from './program/program-service.ts';
+import { openStore } from './open-store.ts';
 
 /**
  * The command line. Commands load their own code when they run: looking at the status must not load
@@ -48,8 +49,7 @@ Examples:
     .action(async (shell: string | undefined, { values }: { values?: string }) => {
       if (values !== undefined) {
         const { printValues } = await import('./program/completion-values.ts');
-        const { openStoreForCli } = await import('./compose-store.ts');
-        await printValues(values, context, openStoreForCli);
+        await printValues(values, context, openStore);
         return;
       }
       const { printCompletion } = await import('./program/completion.ts');

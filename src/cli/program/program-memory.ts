@@ -7,6 +7,7 @@ import { addOwningCommands } from './program-owning.ts';
 import type { ExplainOptions } from '../requests/explain.ts';
 import type { RequestsOptions } from '../requests/requests.ts';
 import type { StatsOptions } from '../requests/stats.ts';
+import { openStore } from '../open-store.ts';
 
 /** Declares the commands that look into the store. */
 export function addMemoryCommands(program: Command, context: CommandContext): void {
@@ -34,9 +35,8 @@ function addRequests(program: Command, context: CommandContext): void {
     .addHelpText('after', '\nExamples:\n  $ svc requests --limit 5\n  $ svc requests req_…')
     .action(async (id: string | undefined, options: RequestsOptions) => {
       const { listRequests } = await import('../requests/requests.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
       const chosen = id === undefined ? options : { ...options, id };
-      await listRequests(chosen, context, openStoreForCli);
+      await listRequests(chosen, context, openStore);
     });
   program
     .command('statusline')
@@ -76,17 +76,15 @@ memories, the tokens that were kept (at full price), and their list price where 
     .addHelpText('after', '\nExamples:\n  $ svc stats\n  $ svc stats --days 7 --json')
     .action(async (options: StatsOptions) => {
       const { showStats } = await import('../requests/stats.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
-      await showStats(options, context, openStoreForCli);
+      await showStats(options, context, openStore);
     });
 }
 
 function addListing(memory: Command, context: CommandContext): void {
   const list = async (words: string | undefined, options: ListOptions): Promise<void> => {
     const { listMemories } = await import('../memory/memory.ts');
-    const { openStoreForCli } = await import('../compose-store.ts');
     const request = words === undefined ? { options } : { words, options };
-    await listMemories(request, context, openStoreForCli);
+    await listMemories(request, context, openStore);
   };
   withListOptions(memory.command('list').description('List memories, newest first'))
     .addHelpText('after', '\nExamples:\n  $ svc memory list --limit 5')
@@ -121,8 +119,7 @@ The text on stdout is exact. When something is missing, stderr says how to get i
     )
     .action(async (ref: string, options: GetOptions) => {
       const { getMemory } = await import('../memory/memory.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
-      await getMemory({ ref, options }, context, openStoreForCli);
+      await getMemory({ ref, options }, context, openStore);
     });
 }
 
@@ -135,8 +132,7 @@ function addCode(memory: Command, context: CommandContext): void {
     .addHelpText('after', '\nExamples:\n  $ svc memory show m_…')
     .action(async (ref: string, { json }: { readonly json?: boolean }) => {
       const { showMemory } = await import('../memory/memory-show.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
-      await showMemory({ ref, json }, context, openStoreForCli);
+      await showMemory({ ref, json }, context, openStore);
     });
   withListOptions(
     memory.command('stale').description('List the memories that the code has outgrown, by project'),
@@ -153,8 +149,7 @@ svc compares the files. It does not judge what the memory says.`,
     )
     .action(async (options: StaleOptions) => {
       const { listStale } = await import('../memory/memory-stale.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
-      await listStale(options, context, openStoreForCli);
+      await listStale(options, context, openStore);
     });
 }
 
@@ -173,8 +168,7 @@ function addForget(memory: Command, context: CommandContext): void {
     )
     .action(async (refs: readonly string[], options: ForgetOptions) => {
       const { forgetMemories } = await import('../memory/memory.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
-      await forgetMemories({ refs, options }, context, openStoreForCli);
+      await forgetMemories({ refs, options }, context, openStore);
     });
 }
 
@@ -196,10 +190,9 @@ function addMcp(program: Command, { environment }: CommandContext): void {
     .option('--all-spaces', 'a model may read every space', false)
     .action(async ({ space, allSpaces }: McpFlags) => {
       const { serveMcp } = await import('../memory/mcp.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
       const { stdin } = process;
       const options = { folder: process.cwd(), spaces: space, allSpaces };
-      await serveMcp(options, { environment, stdin }, openStoreForCli);
+      await serveMcp(options, { environment, stdin }, openStore);
     });
 }
 

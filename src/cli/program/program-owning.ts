@@ -3,6 +3,7 @@ import type { CommandContext } from '../context.ts';
 import type { AddOptions, MoveOptions } from '../memory/memory-add.ts';
 import type { ExportOptions } from '../memory/memory-export.ts';
 import type { ImportOptions } from '../memory/memory-import.ts';
+import { openStore } from '../open-store.ts';
 
 /** Declares the commands with which a person owns the memory: put in, move, take out, bring back. */
 export function addOwningCommands(memory: Command, context: CommandContext): void {
@@ -25,9 +26,8 @@ function addAdd(memory: Command, context: CommandContext): void {
     )
     .action(async (words: readonly string[], options: AddOptions) => {
       const { addMemory } = await import('../memory/memory-add.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
       const request = { text: words.join(' '), folder: process.cwd(), options };
-      await addMemory(request, context, openStoreForCli);
+      await addMemory(request, context, openStore);
     });
 }
 
@@ -42,8 +42,7 @@ function addMove(memory: Command, context: CommandContext): void {
     .addHelpText('after', '\nExamples:\n  $ svc memory move m_… --to global')
     .action(async (refs: readonly string[], options: MoveOptions) => {
       const { moveMemories } = await import('../memory/memory-add.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
-      await moveMemories({ refs, options }, context, openStoreForCli);
+      await moveMemories({ refs, options }, context, openStore);
     });
 }
 
@@ -55,8 +54,7 @@ function addExport(memory: Command, context: CommandContext): void {
     .addHelpText('after', '\nExamples:\n  $ svc memory export > memories.jsonl')
     .action(async (options: ExportOptions) => {
       const { exportMemories } = await import('../memory/memory-export.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
-      await exportMemories(options, context, openStoreForCli);
+      await exportMemories(options, context, openStore);
     });
 }
 
@@ -79,8 +77,7 @@ function addImport(memory: Command, context: CommandContext): void {
     )
     .action(async (file: string | undefined, options: ImportOptions) => {
       const { importMemories } = await import('../memory/memory-import.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
       const request = file === undefined ? { options } : { file, options };
-      await importMemories(request, context, openStoreForCli);
+      await importMemories(request, context, openStore);
     });
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
+import { openStore } from '../open-store.ts';
 
 /** `svc memory spaces` and what it does to them. */
 export function addSpaces(memory: Command, context: CommandContext): void {
@@ -9,13 +10,11 @@ export function addSpaces(memory: Command, context: CommandContext): void {
     .option('--json', 'print a JSON list')
     .action(async (options: { readonly json?: boolean }) => {
       const { listSpaces } = await import('../memory/spaces.ts');
-      const { openStoreForCli } = await import('../compose-store.ts');
-      await listSpaces(options, context, openStoreForCli);
+      await listSpaces(options, context, openStore);
     });
   const move = (isMerge: boolean) => async (from: string, to: string) => {
     const { moveSpace } = await import('../memory/spaces.ts');
-    const { openStoreForCli } = await import('../compose-store.ts');
-    await moveSpace({ from, to, isMerge }, context, openStoreForCli);
+    await moveSpace({ from, to, isMerge }, context, openStore);
   };
   spaces
     .command('rename')
