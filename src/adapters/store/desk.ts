@@ -10,6 +10,7 @@ import type {
   ShelfDay,
   Sighting,
 } from '../../ports/memory-desk.ts';
+import type { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
 import { RECORD_COLUMNS, type RecordRow, storedRecord, whereOf } from './records.ts';
 
@@ -43,13 +44,13 @@ export class Desk {
   }
 
   browse(filter: DeskFilter): DeskPage {
-    const { where, values } = conditionOf(filter);
-    if (filter.kind === 'standing') return this.#standing({ where, values }, filter);
+    const conditions = conditionsOf(filter);
+    if (filter.kind === 'standing') return this.#standing(conditions, filter);
     const [sum] = this.#database.all<{ total: number }>(
-      `SELECT count(*) AS total ${FROM} ${where}`,
-      ...values,
+      `SELECT count(*) AS total ${FROM} ${conditions.where}`,
+      ...conditions.values,
     );
-    const records = this.#rows({ where, values }, filter);
+    const records = this.#rows(conditions, filter);
     return { records, total: sum?.total ?? 0 };
   }
 
@@ -91,7 +92,7 @@ export class Desk {
   }
 
   #rows(
-    { where, values }: Condition,
+    { where, values }: Conditions,
     { limit, offset = 0 }: Pick<DeskFilter, 'limit' | 'offset'>,
   ): DeskRecord[] {
     return this.#database
@@ -105,7 +106,7 @@ export class Desk {
       .map(deskRecord);
   }
 
-  #standing(condition: Condition, { limit, offset = 0 }: DeskFilter): DeskPage {
+  #standing(condition: Conditions, { limit, offset = 0 }: DeskFilter): DeskPage {
     const rows = this.#database
       .all<DeskRow>(
         `SELECT ${RECORD_COLUMNS}, m.pin, m.edited_at ${FROM} ${condition.where}
@@ -118,22 +119,11 @@ export class Desk {
   }
 }
 
-interface Condition {
-  readonly where: string;
-  readonly values: readonly (string | number)[];
-}
-
-function conditionOf({ kind, client, ...filter }: DeskFilter): Condition {
-  const { where, values } = whereOf(filter);
-  const more = [
-    ...(client === undefined ? [] : ['r.client = ?']),
-    ...(kind === undefined ? [] : [KINDS[kind]]),
-  ];
-  const all = [where.replace(/^WHERE /, ''), ...more].filter((one) => one !== '');
-  return {
-    where: all.length === 0 ? '' : `WHERE ${all.join(' AND ')}`,
-    values: client === undefined ? values : [...values, client],
-  };
+function conditionsOf({ kind, client, ...filter }: DeskFilter): Conditions {
+  const conditions = whereOf(filter);
+  conditions.add('r.client = ?', client);
+  if (kind !== undefined) conditions.require(KINDS[kind]);
+  return conditions;
 }
 
 const KINDS: Readonly<Record<NonNullable<DeskFilter['kind']>, string>> = {

@@ -15,6 +15,7 @@ import {
   type SpokenRecord,
   REFERENCES_MAX,
 } from '../../ports/memory.ts';
+import { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
@@ -256,11 +257,6 @@ export function storedRecord(row: RecordRow): SpokenRecord {
   };
 }
 
-interface Condition {
-  readonly where: string;
-  readonly values: (string | number)[];
-}
-
 /** Whole references that begin so, of records and of outputs. No character of one comes after the brace. */
 export function referencesIn(database: Database, start: string): string[] {
   const end = `${start}{`;
@@ -278,27 +274,24 @@ export function referencesIn(database: Database, start: string): string[] {
 }
 
 // Listing and forgetting share it: what a list shows, forgetting with the same words forgets.
-export function whereOf(filter: Omit<ListFilter, 'limit'>): Condition {
-  const conditions: string[] = [];
-  const values: (string | number)[] = [];
-  const add = (condition: string, value: string | number | undefined): void => {
-    if (value === undefined) return;
-    conditions.push(condition);
-    values.push(value);
-  };
-  add('s.name = ?', filter.space);
-  add('r.ref IN (SELECT value FROM json_each(?))', filter.refs && JSON.stringify(filter.refs));
-  add('r.role = ?', filter.role);
-  add('r.conversation = ?', filter.conversation);
-  add('r.at >= ?', filter.since);
-  add('r.at <= ?', filter.until);
+export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
+  const conditions = new Conditions();
+  conditions.add('s.name = ?', filter.space);
+  conditions.add(
+    'r.ref IN (SELECT value FROM json_each(?))',
+    filter.refs && JSON.stringify(filter.refs),
+  );
+  conditions.add('r.role = ?', filter.role);
+  conditions.add('r.conversation = ?', filter.conversation);
+  conditions.add('r.at >= ?', filter.since);
+  conditions.add('r.at <= ?', filter.until);
   if (filter.words !== undefined) {
     const terms = listTerms(filter.words);
     // Words that say nothing find nothing: forgetting "the" must not forget all.
-    if (terms.length === 0) conditions.push('0');
-    for (const term of terms) add(HAS_TERM, quoted(term));
+    if (terms.length === 0) conditions.require('0');
+    for (const term of terms) conditions.add(HAS_TERM, quoted(term));
   }
-  return { where: conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`, values };
+  return conditions;
 }
 
 const HAS_TERM = `r.id IN (SELECT p.record FROM passage_terms f JOIN passages p ON p.id = f.rowid

@@ -1,4 +1,5 @@
 import type { RequestFilter, RequestRow } from '../../ports/request-log.ts';
+import { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
 
 /** The requests behind a number of the page: by conversation, project, client, model and time. */
@@ -7,23 +8,18 @@ const LIMIT_MAX = 1000;
 const OFFSET_MAX = 1_000_000;
 
 export function findRequests(database: Database, filter: RequestFilter): RequestRow[] {
-  const conditions = [`coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')`];
-  const values: (string | number)[] = [];
-  const add = (condition: string, value: string | number | undefined): void => {
-    if (value === undefined) return;
-    conditions.push(condition);
-    values.push(value);
-  };
+  const conditions = new Conditions();
+  conditions.require(`coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')`);
   // As the index has it: written otherwise, every row would be read.
-  add(`row ->> '$.conversation' = ?`, filter.conversation);
-  add('at >= ?', filter.since);
-  add('at < ?', filter.until);
-  add(`row ->> '$.space' = ?`, filter.space);
-  add(`row ->> '$.client' = ?`, filter.client);
-  add(`row ->> '$.model' = ?`, filter.model);
+  conditions.add(`row ->> '$.conversation' = ?`, filter.conversation);
+  conditions.add('at >= ?', filter.since);
+  conditions.add('at < ?', filter.until);
+  conditions.add(`row ->> '$.space' = ?`, filter.space);
+  conditions.add(`row ->> '$.client' = ?`, filter.client);
+  conditions.add(`row ->> '$.model' = ?`, filter.model);
   const rows = database.all<{ readonly row: string }>(
-    `SELECT row FROM requests WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT ? OFFSET ?`,
-    ...values,
+    `SELECT row FROM requests ${conditions.where} ORDER BY number DESC LIMIT ? OFFSET ?`,
+    ...conditions.values,
     Math.max(0, Math.min(filter.limit, LIMIT_MAX)),
     Math.max(0, Math.min(filter.offset ?? 0, OFFSET_MAX)),
   );
