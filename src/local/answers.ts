@@ -59,34 +59,28 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
  * is for a holder of the token who sent a challenge; it is useless to anyone else.
  */
 export function answerHealth(outgoing: ServerResponse, proof: string | undefined): void {
-  const body = '{"status":"ok","service":"svc"}';
-  outgoing.writeHead(200, {
-    'content-type': 'application/json',
-    'content-length': body.length,
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    ...(proof === undefined ? {} : { [PROOF_HEADER]: proof }),
-  });
-  outgoing.end(body);
+  const more = proof === undefined ? {} : { [PROOF_HEADER]: proof };
+  answerJson(outgoing, { status: 'ok', service: 'svc' }, more);
 }
 
 /** Rows of the request log that are not finished: no text, no key. */
 export function answerOpenRequests(outgoing: ServerResponse, rows: readonly RequestRow[]): void {
-  answerToHolder(outgoing, { requests: rows });
+  answerJson(outgoing, { requests: rows });
 }
 
 /** A link to the page that is good once; for a holder of the token. */
 export function answerUiLink(outgoing: ServerResponse, fragment: string): void {
-  answerToHolder(outgoing, { link: `${UI_PATH}#${fragment}` });
+  answerJson(outgoing, { link: `${UI_PATH}#${fragment}` });
 }
 
-function answerToHolder(outgoing: ServerResponse, value: object): void {
+function answerJson(outgoing: ServerResponse, value: object, more: Record<string, string> = {}) {
   const body = Buffer.from(JSON.stringify(value));
   outgoing.writeHead(200, {
     'content-type': 'application/json',
     'content-length': body.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
+    ...more,
   });
   outgoing.end(body);
 }

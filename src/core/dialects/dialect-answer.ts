@@ -1,6 +1,6 @@
 import type { Answer, Usage } from './answer.ts';
 import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
-import { asRecord, type Fields, parseJson } from '../bytes/json-fields.ts';
+import { asRecord, type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
 
 /** How DeltaTemplate recognises the text deltas of a dialect among its other events. */
 export interface DeltaForm {
@@ -34,6 +34,7 @@ export abstract class DialectAnswer implements AnswerParser {
     }
     if (this.passesBy(data)) return;
     const event = asRecord(parseJson(data));
+    if (isRecord(event['error']) || event['type'] === 'error') this.isFailed = true;
     this.readParsed(event);
     this.learn(data, event);
   }

@@ -1,4 +1,4 @@
-import type { Span } from './dates.ts';
+import type { Question } from './question.ts';
 
 /** Input and output of the ranking: the shapes that its parts share. */
 
@@ -35,17 +35,12 @@ export interface QuestionTerm {
   readonly rarity: number;
 }
 
-export interface RankedQuestion {
+export interface RankedQuestion extends Pick<
+  Question,
+  'pairs' | 'asksWhen' | 'asksForNow' | 'dates' | 'span'
+> {
   /** Distinct. */
   readonly terms: readonly QuestionTerm[];
-  /** Neighbouring words of what the person asked, as `first second`. */
-  readonly pairs: ReadonlySet<string>;
-  readonly asksWhen: boolean;
-  readonly asksForNow: boolean;
-  /** Words of dates that the question names: '2024', 'may'. */
-  readonly dates: readonly string[];
-  /** The days that it names. */
-  readonly span: Span | undefined;
 }
 
 export interface Corpus {

@@ -3,7 +3,7 @@ import type { DialectApi } from '../dialects/api.ts';
 import { apiOf } from '../dialects/apis.ts';
 import { type Login, LOGINS } from '../http/logins.ts';
 import { classOfHost } from './host-class.ts';
-import { readNetworkProxy } from './network-proxy.ts';
+import { type Place, readNetworkProxy } from './network-proxy.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
 import {
   COMPRESSION_MODES,
@@ -97,13 +97,6 @@ function loginOfStyle(apiStyle: unknown): Login | undefined {
 /** How a provider of this style takes its key when the file does not say. */
 export function defaultAuth(apiStyle: Dialect): DialectApi['defaultAuth'] {
   return apiOf(apiStyle).defaultAuth;
-}
-
-interface Place {
-  readonly path: string;
-  readonly item: Readonly<Record<string, unknown>>;
-  readonly environment: Environment;
-  readonly findings: Findings;
 }
 
 function readUpstream(place: Place): UpstreamSettings | undefined {

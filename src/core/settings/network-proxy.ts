@@ -14,7 +14,8 @@ export interface NetworkProxy {
   readonly authorization: string;
 }
 
-interface Place {
+/** One upstream of the configuration, as it is read. */
+export interface Place {
   /** Where in the file: 'upstreams[0]'. */
   readonly path: string;
   readonly item: Readonly<Record<string, unknown>>;

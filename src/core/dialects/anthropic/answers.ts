@@ -36,7 +36,6 @@ export class MessagesAnswer extends DialectAnswer {
   }
 
   protected readParsed(event: Fields): void {
-    if (isRecord(event['error'])) this.isFailed = true;
     switch (event['type']) {
       case 'message_start':
         this.#readUsage(asRecord(event['message'])['usage']);
@@ -53,9 +52,6 @@ export class MessagesAnswer extends DialectAnswer {
         break;
       case 'message_stop':
         this.isComplete = true;
-        break;
-      case 'error':
-        this.isFailed = true;
         break;
       default: // Kinds of event that are new to us say nothing we could use.
     }

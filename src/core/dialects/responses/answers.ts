@@ -34,7 +34,6 @@ export class ResponsesAnswer extends DialectAnswer {
   }
 
   protected readParsed(event: Fields): void {
-    if (isRecord(event['error'])) this.isFailed = true;
     switch (event['type']) {
       case 'response.output_text.delta':
         this.#append(event);
@@ -47,9 +46,6 @@ export class ResponsesAnswer extends DialectAnswer {
       case 'response.incomplete':
       case 'response.failed':
         this.#end(asRecord(event['response']));
-        break;
-      case 'error':
-        this.isFailed = true;
         break;
       default: // Kinds of event that are new to us say nothing we could use.
     }
