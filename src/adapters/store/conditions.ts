@@ -1,4 +1,4 @@
-/** What a query asks for, all of which must hold, and the values of its question marks in their order. */
+/** The conditions of a query, all of which must hold, and the values of their question marks in order. */
 export class Conditions {
   readonly values: (string | number)[] = [];
   readonly #all: string[] = [];
