@@ -35,6 +35,9 @@ test('get, move and forget take the beginning of a reference, of outputs too', a
   expect((await svc('forget', start)).stderr).toContain('Forgotten: 1.');
   expect((await svc('forget', referenceOf(output.digest).slice(0, 6))).code).toBe(0);
   expect((await svc('get', start)).stderr).toContain('No memory has this reference.');
+  for (const verb of ['get', 'show']) {
+    expect((await svc(verb, start.slice(0, 5))).stderr).toContain('4 characters after m_');
+  }
 });
 
 test('a beginning of several memories changes nothing and lists them', async () => {

@@ -49,4 +49,9 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   expect(await spaceOf(shop)).toBe('team/a');
   expect((await svc('spaces', 'join', 'team/a', other)).code).toBe(0);
   expect(await spaceOf(other)).toBe('team/a');
+  const gone = await svc('spaces', 'join', 'team/a', join(home, 'gone'));
+  expect(gone).toMatchObject({ code: 1, stdout: '' });
+  expect(gone.stderr).toContain('svc finds no such folder.');
+  const wrong = await svc('spaces', 'join', 'no name!', other);
+  expect(wrong.stderr).toContain('The name of a space: expected 1 to 128');
 });

@@ -150,11 +150,21 @@ test('money leads for keys and tokens for logins, and what doctor asked is nobod
   expect(head).toMatch(/: 4 requests$/);
   expect(money).toBe(
     '  Money     $4.50 to providers by list prices, cache and answers included: $2.50 less than without svc; ' +
-      '1 requests to models without a list price are not in it',
+      '1 request to a model without a list price is not in it',
   );
   expect(logins).toBe('  Logins    100k tokens on your plans');
   expect(price).toContain('59 % of direct, or 65 % with every call that read something again');
   expect(stdout).toContain('of 2 prompts that got memories, the model used those of 1 ');
+});
+
+test('money that nobody can know is not called nothing', async () => {
+  const { stdout } = await runOn(
+    [requestRow({ at: Date.now(), model: 'nobody-knows' })],
+    ['stats'],
+  );
+  expect(stdout).toContain(
+    '  Money     unknown: svc has no list price of the models that were asked\n',
+  );
 });
 
 test('no line of the sums breaks a word on a narrow screen', () => {

@@ -1,7 +1,6 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { Holds } from '../../core/memory/outgrown.ts';
 import type { StoredRecord } from '../../ports/memory.ts';
-import { CliError } from '../cli-error.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { count, timeText } from '../listing.ts';
@@ -9,7 +8,7 @@ import { oneLine, type Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 import { CodeChecker, type FileCheck } from './code-check.ts';
 import { deadline, withStore } from './memory.ts';
-import { wholeReference } from './whole-reference.ts';
+import { noSuchReference, wholeReference } from './whole-reference.ts';
 
 /** `svc memory show`: where a memory comes from, and whether it still holds. */
 
@@ -39,7 +38,7 @@ export async function showMemory(
     return record && look(record, store, dataFolder(context.environment));
   });
   if (shown === undefined) {
-    throw new CliError('No memory has this reference.', 'Find it with: svc memory search WORDS');
+    throw noSuchReference(request.ref);
   }
   if (request.json === true) context.terminal.json(jsonOf(shown));
   else print(shown, context.terminal);

@@ -5,7 +5,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
-import { wholeReference, wholeReferences } from './whole-reference.ts';
+import { noSuchReference, wholeReference, wholeReferences } from './whole-reference.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
@@ -88,7 +88,7 @@ export async function getMemory(
   if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
   const record = await withStore(context, openStore, (store) => retrieveFrom(store, ref));
   if (record === undefined) {
-    throw new CliError('No memory has this reference.', 'Find it with: svc memory search WORDS');
+    throw noSuchReference(ref);
   }
   const excerpt = excerptOf(record.text, asked, FLAGS);
   if ('problem' in excerpt) throw problemError(excerpt);

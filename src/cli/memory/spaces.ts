@@ -15,6 +15,8 @@ import type { OpenStore } from '../compose-store.ts';
 /** `svc memory spaces`: which spaces there are, and which project belongs to which. */
 
 const PAGE = 500;
+/** The names are arguments here. */
+const NAMED = 'The name of a space';
 /** Between two transactions: a process that waits for the lock looks for it every few milliseconds. */
 const REST_MS = 5;
 /** Half a million memories: more than anybody has. */
@@ -53,13 +55,17 @@ export async function joinSpace(
   { space, folder }: { readonly space: string; readonly folder: string },
   context: CommandContext,
 ): Promise<void> {
-  if (!isSpace(space)) throw wrongSpace();
-  const root = (await findRepository(folder))?.root ?? (await realpath(folder));
+  if (!isSpace(space)) throw wrongSpace(NAMED);
+  const root = (await findRepository(folder))?.root ?? (await realpath(folder).catch(noFolder));
   await changeRegistry(dataFolder(context.environment), ({ projects, joined }) => ({
     projects,
     joined: { ...joined, [root]: space },
   }));
   context.terminal.note(`${root} belongs to ${space} now.`);
+}
+
+function noFolder(): never {
+  throw new CliError('svc finds no such folder.', 'Name one that is there.');
 }
 
 export interface SpaceChange {
@@ -75,7 +81,7 @@ export async function moveSpace(
   context: CommandContext,
   openStore: OpenStore,
 ): Promise<void> {
-  if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace();
+  if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace(NAMED);
   const { moved, left } = await withStore(context, openStore, async ({ memory }) => {
     const [there] = await memory.list({ space: to, limit: 1 }, deadline());
     if (there !== undefined && !isMerge) {

@@ -37,3 +37,12 @@ export function wholeReferences(
 ): Promise<readonly string[]> {
   return Promise.all(refs.map((ref) => wholeReference(memory, ref, signal)));
 }
+
+/** `ref` as the person gave it. */
+export function noSuchReference(ref: string): CliError {
+  const isTooShort = /^m_.{0,3}$/.test(ref);
+  const hint = isTooShort
+    ? 'The beginning of a reference is enough from 4 characters after m_ on.'
+    : 'Find it with: svc memory search WORDS';
+  return new CliError('No memory has this reference.', hint);
+}

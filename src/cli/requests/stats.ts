@@ -67,11 +67,14 @@ const INDENT = ' '.repeat(12);
  */
 function moneyLines({ money, loginTokens }: Total): string[][] {
   const { paid, direct, unpriced } = money;
+  const are = unpriced === 1 ? 'request to a model' : 'requests to models';
+  const isIn = unpriced === 1 ? 'is' : 'are';
   const others =
-    unpriced === 0 ? '' : `; ${unpriced} requests to models without a list price are not in it`;
+    unpriced === 0 ? '' : `; ${unpriced} ${are} without a list price ${isIn} not in it`;
   const less = direct - paid;
   const what = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
-  const said = `${dollars(paid)} to providers by list prices, cache and answers included: ${what} without svc${others}`;
+  const known = `${dollars(paid)} to providers by list prices, cache and answers included: ${what} without svc${others}`;
+  const said = direct > 0 ? known : 'unknown: svc has no list price of the models that were asked';
   return [
     ...(direct > 0 || unpriced > 0 ? [['Money', said]] : []),
     ...(loginTokens > 0 ? [['Logins', `${short(loginTokens)} tokens on your plans`]] : []),
