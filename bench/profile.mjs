@@ -24,7 +24,7 @@ const USAGE = `npm run bench:profile -- [options]
   --requests N       200 unless told
   --events N         of each streamed answer
   --pause MS         between two requests
-  --cpu              only CPU a request, beside the bare relay: a profile costs time itself
+  --cpu              only CPU and full garbage collections, beside the bare relay: a profile costs time itself
   --bin FILE         with --cpu: another build
   --rounds N         with --cpu: the lowest of so many, 3 unless told
   --node "FLAGS"     for the Node that runs the product
@@ -91,7 +91,10 @@ async function prepare(provider) {
   const svc = svcTarget({ ...(await place()), bin });
   const flags = options.node.split(' ').filter(Boolean);
   svc.args = [...flags, ...svc.args];
-  if (!options.cpu) {
+  if (options.cpu) {
+    // Counts do not depend on what else the machine does. V8 writes a line for each collection.
+    for (const target of [bare, svc]) target.args = ['--trace-gc', ...target.args];
+  } else {
     svc.args = ['--require', PROBE, ...svc.args];
     svc.env = { ...svc.env, SVC_PROFILE_FOLDER: folder };
   }
@@ -127,14 +130,18 @@ async function measure(bench, size) {
     `\n## ${size}, newest: ${options.newest}\n\nCPU ms a request: bare ${bare.all.toFixed(2)}; ` +
       `svc ${svc.all.toFixed(2)} (${ratio(svc.all, bare.all)}), its main thread ${svc.main.toFixed(2)}\n`,
   );
-  if (!options.cpu) printProfiles(size);
+  if (options.cpu) process.stdout.write(collectionsText({ bare, svc }));
+  else printProfiles(size);
+}
+
+function collectionsText({ bare, svc }) {
+  const text = ({ full, young }) => `${full} and ${young}`;
+  return `Full and young garbage collections in ${options.requests} requests: bare ${text(bare)}; svc ${text(svc)}\n`;
 }
 
 function lowest(runs) {
-  return {
-    all: Math.min(...runs.map(({ all }) => all)),
-    main: Math.min(...runs.map(({ main }) => main)),
-  };
+  const of = (key) => Math.min(...runs.map((run) => run[key]));
+  return { all: of('all'), main: of('main'), full: of('full'), young: of('young') };
 }
 
 async function measureOne(bench, target, size) {
@@ -148,16 +155,28 @@ async function measureOne(bench, target, size) {
   await sleep(500);
   const isProfiled = target.name === 'svc' && !options.cpu;
   if (isProfiled) await toggle(target);
-  const before = cpuOf(target);
+  const before = { ...cpuOf(target), ...collectionsOf(target) };
   for (let at = 0; at < count; at += 1) {
     const { status, failure } = await connection.request(renumber(request));
     if (status !== 200) throw new Error(`${target.name} answered ${status} ${failure ?? ''}`);
     if (options.pause !== '0') await sleep(Number(options.pause));
   }
-  const after = cpuOf(target);
+  const after = { ...cpuOf(target), ...collectionsOf(target) };
   if (isProfiled) await toggle(target);
   connection.close();
-  return { all: (after.all - before.all) / count, main: (after.main - before.main) / count };
+  return {
+    all: (after.all - before.all) / count,
+    main: (after.main - before.main) / count,
+    full: after.full - before.full,
+    young: after.young - before.young,
+  };
+}
+
+/** Of all threads, since the start of the process; zero without `--trace-gc`. */
+function collectionsOf({ name }) {
+  const log = readFileSync(join(folder, `${name}.log`), 'utf8');
+  const countOf = (kind) => log.split(kind).length - 1;
+  return { full: countOf(': Mark-Compact'), young: countOf(': Scavenge') };
 }
 
 function cpuOf({ process: { pid } }) {

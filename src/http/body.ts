@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ExpectedBody } from '../core/http/gate.ts';
 import { ProxyError } from '../core/errors.ts';
+import { freeChunk } from './free-chunk.ts';
 
 /**
  * Collects a request body into one Buffer, up to its limit. The server's `requestTimeout` limits
@@ -21,7 +22,7 @@ export function readBody(
       incoming.off('close', onClose);
       act();
     };
-    const onData = (chunk: Buffer): void => {
+    const onData = (chunk: Buffer<ArrayBuffer>): void => {
       try {
         bytes.add(chunk);
         if (bytes.length > wireBytesMax) {
@@ -45,7 +46,8 @@ export function readBody(
 
 interface Bytes {
   readonly length: number;
-  add(chunk: Buffer): void;
+  /** Takes the chunk over: its memory may be freed. */
+  add(chunk: Buffer<ArrayBuffer>): void;
   take(): Buffer;
 }
 
@@ -59,14 +61,16 @@ class ExpectedBytes implements Bytes {
     this.#expected = expected;
   }
 
-  add(chunk: Buffer): void {
+  add(chunk: Buffer<ArrayBuffer>): void {
+    const at = this.length;
+    this.length += chunk.length;
     if (chunk.length === this.#expected) {
       this.#whole = chunk;
-    } else {
-      this.#whole ??= Buffer.allocUnsafeSlow(this.#expected);
-      chunk.copy(this.#whole, this.length);
+      return;
     }
-    this.length += chunk.length;
+    this.#whole ??= Buffer.allocUnsafeSlow(this.#expected);
+    chunk.copy(this.#whole, at);
+    freeChunk(chunk);
   }
 
   take(): Buffer {
@@ -75,15 +79,17 @@ class ExpectedBytes implements Bytes {
 }
 
 class GrowingBytes implements Bytes {
-  readonly #chunks: Buffer[] = [];
+  readonly #chunks: Buffer<ArrayBuffer>[] = [];
   length = 0;
 
-  add(chunk: Buffer): void {
+  add(chunk: Buffer<ArrayBuffer>): void {
     this.#chunks.push(chunk);
     this.length += chunk.length;
   }
 
   take(): Buffer {
-    return Buffer.concat(this.#chunks, this.length);
+    const whole = Buffer.concat(this.#chunks, this.length);
+    for (const chunk of this.#chunks) freeChunk(chunk);
+    return whole;
   }
 }

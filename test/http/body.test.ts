@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { createServer, IncomingMessage, request } from 'node:http';
+import { Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { readBody } from '../../src/http/body.ts';
+
+const BODY = Buffer.from(Array.from({ length: 400_000 }, (_, at) => `${at} `).join(''));
+
+interface Received {
+  readonly body: Buffer | undefined;
+  /** As node:http gave them. */
+  readonly chunks: readonly Buffer[];
+}
+
+/** Sends BODY through node:http. Without `length` it is sent chunked. */
+async function receive(length: number | undefined): Promise<Received> {
+  let reading: Promise<Buffer | undefined> | undefined;
+  const chunks: Buffer[] = [];
+  const server = createServer((incoming) => {
+    reading = readBody(incoming, { length, wireBytesMax: BODY.length });
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const headers = length === undefined ? {} : { 'content-length': length };
+  const asked = request({ host: '127.0.0.1', port, method: 'POST', headers });
+  asked.on('error', () => undefined);
+  asked.end(BODY);
+  try {
+    await once(server, 'request');
+    return { body: await reading, chunks };
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+test.each([
+  ['announced', BODY.length],
+  ['chunked', undefined],
+])(
+  'a long body that is %s arrives whole, and the memory of its chunks is free',
+  async (_, length) => {
+    const { body, chunks } = await receive(length);
+    expect(body?.equals(BODY)).toBe(true);
+    expect(chunks.length).toBeGreaterThan(10);
+    // Short chunks are left to V8.
+    expect(Math.max(...chunks.map(({ buffer }) => buffer.byteLength))).toBeLessThan(16 << 10);
+  },
+);
+
+test('a body of one chunk keeps its memory', async () => {
+  const chunk = Buffer.from(BODY.buffer.slice(0, 60_000));
+  const body = await readChunks([chunk], chunk.length);
+  expect(body?.equals(BODY.subarray(0, 60_000))).toBe(true);
+});
+
+test.each([[BODY.length], [undefined]])(
+  'chunks that share their memory with others are not freed (length %s)',
+  async (length) => {
+    const slab = Buffer.from(BODY);
+    const half = slab.length >> 1;
+    const body = await readChunks([slab.subarray(0, half), slab.subarray(half)], length);
+    expect(body?.equals(BODY)).toBe(true);
+    expect(slab.equals(BODY)).toBe(true);
+  },
+);
+
+/** Gives the chunks to a request that no connection brought. */
+function readChunks(
+  chunks: readonly Buffer[],
+  length: number | undefined,
+): Promise<Buffer | undefined> {
+  const incoming = new IncomingMessage(new Socket());
+  const reading = readBody(incoming, { length, wireBytesMax: BODY.length });
+  for (const chunk of chunks) incoming.emit('data', chunk);
+  incoming.emit('end');
+  return reading;
+}
