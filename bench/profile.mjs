@@ -140,7 +140,7 @@ function collectionsText({ bare, svc }) {
 }
 
 function lowest(runs) {
-  const of = (key) => Math.min(...runs.map((run) => run[key]));
+  const of = (key) => Math.min(...runs.map((counts) => counts[key]));
   return { all: of('all'), main: of('main'), full: of('full'), young: of('young') };
 }
 

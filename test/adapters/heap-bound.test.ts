@@ -1,6 +1,6 @@
 import { getHeapSpaceStatistics } from 'node:v8';
-import { expect, test } from 'vitest';
-import { boundHeaps } from '../../src/adapters/processes/heap-bound.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { HeapBound } from '../../src/adapters/processes/heap-bound.ts';
 
 function oldSpaceMb(): number {
   const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space');
@@ -21,7 +21,30 @@ function meanOldSpace(): number {
 
 test('the heap of a busy process grows to less beside what is alive', () => {
   const before = meanOldSpace();
-  boundHeaps();
+  const bound = new HeapBound();
+  bound.note({ originalInputTokens: 2_000 });
   const after = meanOldSpace();
   expect(after).toBeLessThan(0.85 * before);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test('long requests get room for their bodies, until none has come for a minute', () => {
+  vi.useFakeTimers();
+  const flags: string[] = [];
+  const bound = new HeapBound((flag) => flags.push(flag));
+  bound.note({ originalInputTokens: 2_000 });
+  expect(flags).toEqual(['--heap-growing-percent=50']);
+  bound.note({ originalInputTokens: 250_000 });
+  vi.advanceTimersByTime(59_000);
+  bound.note({ originalInputTokens: 250_000 });
+  bound.note({ originalInputTokens: 2_000 });
+  vi.advanceTimersByTime(59_000);
+  expect(flags.slice(1)).toEqual(['--heap-growing-percent=300']);
+  vi.advanceTimersByTime(2_000);
+  expect(flags.slice(2)).toEqual(['--heap-growing-percent=50']);
+  bound.note({ originalInputTokens: 250_000 });
+  expect(flags.slice(3)).toEqual(['--heap-growing-percent=300']);
 });

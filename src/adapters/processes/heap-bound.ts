@@ -7,7 +7,44 @@ import { setFlagsFromString } from 'node:v8';
  */
 const GROWTH_PERCENT = 50;
 
-/** Bounds the heaps of this process and of the threads that it starts from now on. */
-export function boundHeaps(): void {
-  setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
+/**
+ * V8 counts the bodies of requests in the same limit, though they are no part of the heap. With the
+ * bound above, three bodies of 4 MB make it collect the whole heap. While requests are long, the bound
+ * leaves room for their bodies.
+ */
+const LONG_GROWTH_PERCENT = 300;
+
+/** About 400 kB of body. */
+const LONG_TOKENS = 100_000;
+
+/** Milliseconds after the last long request. A person's agent sends the next one within that time. */
+const LONG_LASTS_MS = 60_000;
+
+/** Bounds the heaps of this process and of its threads, from the next collection of each on. */
+export class HeapBound {
+  readonly #setFlag: (flag: string) => void;
+  #untilShort: NodeJS.Timeout | undefined;
+
+  constructor(setFlag: (flag: string) => void = setFlagsFromString) {
+    this.#setFlag = setFlag;
+    this.#setGrowth(GROWTH_PERCENT);
+  }
+
+  /** To be called with each request that is over. */
+  note({ originalInputTokens }: { readonly originalInputTokens: number }): void {
+    if (originalInputTokens < LONG_TOKENS) return;
+    if (this.#untilShort !== undefined) {
+      this.#untilShort.refresh();
+      return;
+    }
+    this.#setGrowth(LONG_GROWTH_PERCENT);
+    this.#untilShort = setTimeout(() => {
+      this.#untilShort = undefined;
+      this.#setGrowth(GROWTH_PERCENT);
+    }, LONG_LASTS_MS).unref();
+  }
+
+  #setGrowth(percent: number): void {
+    this.#setFlag(`--heap-growing-percent=${percent}`);
+  }
 }

@@ -3,7 +3,7 @@ import { configFolder } from '../../adapters/files/config-folder.ts';
 import { watchConfig } from '../../adapters/files/config-watch.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { DETACHED } from '../../adapters/processes/background.ts';
-import { boundHeaps } from '../../adapters/processes/heap-bound.ts';
+import { HeapBound } from '../../adapters/processes/heap-bound.ts';
 import { removeRunFile, writeRunFile } from '../../adapters/processes/run-files.ts';
 import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { upstreamsFromEnvironment } from '../../core/settings/config-draft.ts';
@@ -41,7 +41,7 @@ export async function start(
   { environment, terminal }: CommandContext,
   { startProxy: open, signals }: StartParts,
 ): Promise<ExitCode> {
-  boundHeaps();
+  const heaps = new HeapBound();
   const context = { environment, terminal };
   const file = await prepareConfig(context);
   const { settings, warnings } = settingsOf(file, environment, options.flags);
@@ -55,6 +55,7 @@ export async function start(
     dataFolder: folder,
     terminal,
     onRow: (row) => {
+      heaps.note(row);
       print?.(row);
       if (refused.note(row)) noteRefused?.();
     },
