@@ -87,6 +87,8 @@ async function tellStory(svc: string, folder: string): Promise<void> {
   const token = (await run('config', 'token')).trim();
 
   await ask(port, token, `The test server of this project is called ${PLANTED}.`);
+  // A capture reaches the store a moment after the answer, later on a busy machine.
+  await expect.poll(() => run('memory', 'list'), { timeout: 10_000 }).toContain(PLANTED);
   const answer = await ask(port, token, 'How is the test server of this project called?');
   expect(answer.headers.get('x-svc-memory-state')).toBe('recalled');
   const forwarded = provider.records.at(-1);
