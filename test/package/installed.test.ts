@@ -88,9 +88,12 @@ async function tellStory(svc: string, folder: string): Promise<void> {
 
   await ask(port, token, `The test server of this project is called ${PLANTED}.`);
   // A capture reaches the store a moment after the answer, later on a busy machine.
-  await expect.poll(() => run('memory', 'list'), { timeout: 10_000 }).toContain(PLANTED);
-  const answer = await ask(port, token, 'How is the test server of this project called?');
-  expect(answer.headers.get('x-svc-memory-state')).toBe('recalled');
+  await expect.poll(() => run('memory', 'list'), { timeout: 60_000 }).toContain(PLANTED);
+  const stateOfAnswer = async () => {
+    const answer = await ask(port, token, 'How is the test server of this project called?');
+    return answer.headers.get('x-svc-memory-state');
+  };
+  await expect.poll(stateOfAnswer, { timeout: 60_000, interval: 500 }).toBe('recalled');
   const forwarded = provider.records.at(-1);
   expect(forwarded?.body.toString()).toContain(PLANTED);
   expect(forwarded?.headers).toContain(KEY);
