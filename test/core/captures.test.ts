@@ -126,6 +126,19 @@ test.each([
   'please run the tests again',
   'can you double check again?',
   'ok I updated it',
+  'bump version',
+  'ok mach das so',
+  'bitte committen und pushen',
+  'nochmal',
+  'continúa',
+  'продолжай',
+  '继续吧',
+  '好，继续',
+  '2a',
+  'y/n',
+  'none',
+  '/clear',
+  'npm run build',
 ])('an order of a few words is no memory: %j', (order) => {
   expect(captureHuman(order)).toBeUndefined();
 });
@@ -144,6 +157,11 @@ test.each([
   '3 but apply the changes to this branch, since its directly related.',
   '30% of them fail',
   '3, but enabled by default',
+  'answer in German',
+  '2 spaces',
+  'stand-up at 9',
+  'keine Mocks bitte',
+  'wir nehmen postgres',
 ])('a rule, a name, a figure or a question is a memory, however short: %j', (text) => {
   expect(captureHuman(text)?.text).toBe(text);
 });
@@ -155,6 +173,21 @@ test.each([
   'Committed as `77f6ce85c`. Want me to push?',
   "Good, I have everything I need. I'll write the plan.",
   'Your code: [masked: one-time-code]',
+  'Great, that worked.',
+  'Merged. Branch deleted.',
+  'PR created: https://github.com/walrus/shop/pull/12',
+  'Opened PR #12.',
+  'No changes needed.',
+  'Understood, proceeding.',
+  'I have pushed the changes to the branch.',
+  'The commit went through. All 230 tests are green.',
+  '✅ All checks passed',
+  'Done — committed as `77f6ce85c` and pushed.',
+  'Alle Tests laufen durch.',
+  'Fertig, alles grün.',
+  'Ich schaue mir jetzt die Tests an.',
+  'Déjame revisar los archivos.',
+  'Je vais regarder le fichier de configuration.',
 ])('an answer of announcements, status and offers is no memory: %j', (answer) => {
   expect(captureAssistant(answer)).toBeUndefined();
 });
@@ -173,6 +206,18 @@ test.each([
     'Now the port is 6543. The tests pass because of it.',
     'Now the port is 6543. The tests pass because of it.',
   ],
+  [
+    'All tests pass now that the clock is mocked in setup.ts.',
+    'All tests pass now that the clock is mocked in setup.ts.',
+  ],
+  [
+    'Ich schaue mir die Tests an. Der Index auf orders.created_at fehlte.',
+    'Der Index auf orders.created_at fehlte.',
+  ],
+  ['Die Tests brauchen Docker und einen freien Port.', undefined],
+  ['Ich werde in Graz wohnen, nahe der Mur.', undefined],
+  ['I moved the parser into src/parse.ts.', undefined],
+  ['PR 12 removes the rate limit of the walrus API.', undefined],
   ['```\nLet me run it.\n```\nThe script prints 12 lines.', undefined],
 ])('announcements leave an answer by the sentence: %j', (answer, kept) => {
   expect(captureAssistant(answer)?.text).toBe(kept ?? answer);

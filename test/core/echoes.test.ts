@@ -94,6 +94,49 @@ test.each([
   expect(captureAssistant(answer, recalled)?.text).toBe(answer);
 });
 
+const { text: plain } = writeRecallBlock(
+  [
+    'The staging database uses postgres on the host walrus-seven.',
+    'The cache lives in redis with a lifetime of ten minutes.',
+    'The team prefers tabs over spaces.',
+    'The report is sent every monday morning to the finance team.',
+    'Marta Lindqvist owns the billing service.',
+  ].map((text, at) => ({
+    role: 'user' as const,
+    text,
+    at: Date.UTC(2026, 1, at + 1),
+    client: 'codex',
+    space: 'default',
+  })),
+  512,
+);
+const told = { blocks: [plain], key: '', question: 'How is staging set up?' };
+
+test.each([
+  'The staging database uses mysql on the host walrus-seven.',
+  'The cache lives in memcached with a lifetime of ten minutes.',
+  'The cache lives in redis with a lifetime of twenty minutes.',
+  'The team prefers spaces over tabs.',
+  'The report is sent every friday morning to the finance team.',
+  'The report is sent every month to the finance team.',
+  'The report is sent every monday morning to the sales team.',
+  'Marta Lindqvist left the billing service.',
+  'The staging database uses postgres on the host walrus-seven, and the cache lives in memcached.',
+])('one ordinary word in the place of another corrects a memory: %s', (answer) => {
+  expect(captureAssistant(answer, told)?.text).toBe(answer);
+});
+
+test.each([
+  'The staging database uses postgres on walrus-seven, and the cache lives in redis.',
+  'The staging database is hosted on walrus-seven and the cache is kept in redis for ten minutes.',
+  'Marta Lindqvist handles the billing service, and the team currently prefers tabs over spaces.',
+  'From what I remember, the cache lives in redis (ten minutes), and Marta Lindqvist is the owner of the billing service.',
+  'Billing is owned by Marta Lindqvist, while the report goes to the finance team on monday morning.',
+  '- Database: postgres on walrus-seven\n- Cache: redis, ten minutes\n- Report: monday morning, finance team',
+])('other words for the same do not correct it: %s', (answer) => {
+  expect(captureAssistant(answer, told)).toBeUndefined();
+});
+
 test('a correction beside an echo is kept, however short it is', () => {
   const echo = 'The staging database of the shop listens on port 5432 of the host walrus-seven.';
   expect(captureAssistant(`${echo} Now the port is 6543.`, recalled)?.text).toBe(

@@ -343,7 +343,7 @@ export const MUTANTS = [
   {
     name: 'an order may hold a rule',
     file: 'src/core/memory/orders.ts',
-    from: '  if (SAYS_SOMETHING.test(text)) return false;\n',
+    from: '  if (SAYS_SOMETHING.test(text) || SIZE.test(text)) return false;\n',
     to: '',
     test: 'test/core/captures.test.ts',
   },

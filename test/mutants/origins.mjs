@@ -75,6 +75,13 @@ export const ORIGINS = [
     test: 'test/ports/memory.test.ts',
   },
   {
+    name: 'one ordinary word in the place of another is taken for an echo',
+    file: 'src/core/memory/echoes.ts',
+    from: ' || statements.areCorrectedBy(sentence, isIgnored)',
+    to: '',
+    test: 'test/core/echoes.test.ts',
+  },
+  {
     name: 'a correction is an echo',
     file: 'src/core/memory/echoes.ts',
     from: 'if (!isNews && isEcho(terms, heard)) {',

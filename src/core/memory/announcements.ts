@@ -28,13 +28,19 @@ const KNOWING =
   "(?:i(?:'ve| have| now have| can see) (?:now )?(?:all|everything|enough|a (?:clear|full|good|complete|thorough|comprehensive)|the (?:full|complete|whole)|full|comprehensive)|" +
   'now i (?:understand|have|see|know|can see) )';
 
+/** The same in the other languages of coding sessions: the speaker, and that something comes next. */
+const ABROAD =
+  '^(?:(?:jetzt|nun|als nächstes|zuerst) )?(?:ich )?(?:schaue|prüfe|führe|starte|suche|öffne|lese|beginne|teste|sehe mir|werde)\\b(?: ich)?' +
+  '(?: (?:mir|jetzt|nun|zuerst|als nächstes|die|den|das|dir|alle)\\b)|^lass mich\\b|' +
+  '^(?:ahora )?(?:déjame|voy a|vamos a)\\b|^(?:maintenant,? )?(?:je vais|laisse-moi|laissez-moi)\\b|^(?:agora )?(?:vou|deixe-me)\\b';
+
 const ANNOUNCEMENT = new RegExp(
-  `${LEAD}(?:${LET_ME}|${I_WILL}${DO}|${DOING}|${KNOWING})|^(?:now|next|also|then|first)[,:]? (?:${DO}|for the)\\b`,
+  `${ABROAD}|${LEAD}(?:${LET_ME}|${I_WILL}${DO}|${DOING}|${KNOWING})|^(?:now|next|also|then|first)[,:]? (?:${DO}|for the)\\b`,
   'iu',
 );
 /** A sentence that says why, or what was found, says more than what comes next. */
 const SAYS_WHY =
-  /\b(?:because|since|so that|instead|rather than|otherwise|unless|therefore|the (?:problem|issue|cause|bug|reason)|root cause|turns out)\b/i;
+  /\b(?:because|since|so that|now that|weil|damit|porque|parce que|instead|rather than|otherwise|unless|therefore|the (?:problem|issue|cause|bug|reason)|root cause|turns out)\b/i;
 const ANNOUNCEMENT_CHARS_MAX = 200;
 
 /** Texts that clients write in the assistant's name where it said nothing. */
@@ -67,6 +73,13 @@ function isAnnouncement(sentence: string): boolean {
 
 const STATUS = new RegExp(
   [
+    '^(?:(?:ok|okay|good|great|perfect|excellent|nice|done)\\b[^\\p{L}\\p{N}`]{1,4})?(?:that|it|this) (?:worked|works|did it|went (?:fine|well|through))[.!]?$',
+    "^(?:(?:done|ok|okay|great)\\b[^\\p{L}\\p{N}`]{1,4})?(?:i(?:(?:'|’)ve| have)? (?:now |just |also )?)?(?:committed|pushed|merged|rebased|staged|opened|created)\\b" +
+      '(?: (?:and|as|to|the|a|an|new|it|them|all|your|my|this|that|those|committed|pushed|merged|changes?|commits?|branch|origin|main|master|upstream|remote|prs?|pull requests?|mrs?|merge requests?|into|onto|on|for|review|`[^`]{1,60}`|#\\d+|[0-9a-f]{7,40}))*[.!]?$',
+    '^(?:the )?(?:prs?|pull request|mr|merge request|branch|commit|push|release|tag|deploy(?:ment)?|build)\\b[^.!?]{0,24}\\b(?:created|opened|merged|deleted|pushed|updated|went through|is up|succeeded|passed)\\b[.:!]?(?: https?:\\/\\/\\S+)?$',
+    '^(?:no|nothing)\\b[^.!?]{0,30}\\b(?:needed|required|necessary|to (?:do|commit|push|change|fix))[.!]?$',
+    '^(?:sure|understood|got it|ok|okay|alright)\\b[^\\p{L}\\p{N}]{1,3}(?:proceeding|one moment|on it|working on it|will do|continuing|starting)\\b[^.!?]{0,30}[.!…]*$',
+    '^(?:(?:fertig|erledigt|gut|super)\\b[^\\p{L}]{1,3})?(?:alles (?:grün|fertig|erledigt|gepusht)|(?:alle|die) [ \\p{L}/-]{0,24}(?:tests?|checks?|build)\\b[^.!?]{0,40}\\b(?:durch|grün|fertig|erfolgreich|bestanden))[.!]?$',
     '^(?:(?:ok|okay|good|great|perfect|excellent|nice|clean|yes|done)\\b[^\\p{L}\\p{N}`]{0,4})?(?:all|both|the|every|everything|no|working)?[ \\w/-]{0,24}?\\b' +
       '(?:tests?|builds?|lint(?:ing)?|ci|types?|typecheck|type checks?|compil\\w+|checks?|hooks?|formatting|suite|everything|working tree|branch|server|servers|commits?|changes|tree)\\b' +
       '[^.!?]{0,60}\\b(?:pass\\w*|succeed\\w*|successful(?:ly)?|clean(?:ly)?|green|compil\\w+|fine|good|works?|up[ -]to[ -]date|running|complete[d]?|pushed|committed|done)\\b',
@@ -96,9 +109,12 @@ export function lastingPart(text: string): string {
     .trim();
 }
 
+/** "✅ All checks passed". */
+const TICK = /^[^\p{L}\p{N}`]{1,4}(?=\p{L})/u;
+
 function isStatus(sentence: string): boolean {
   if (sentence.length > STATUS_CHARS_MAX) return false;
-  return STATUS.test(sentence) && !SAYS_WHY.test(sentence);
+  return STATUS.test(sentence.replace(TICK, '')) && !SAYS_WHY.test(sentence);
 }
 
 /** A line that is no prose: code, a heading, an item of a list, a row of a table, a quotation. */

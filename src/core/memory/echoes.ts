@@ -1,5 +1,6 @@
 import type { OwnBlocks } from '../recall/own-blocks.ts';
 import { termsOf } from '../recall/terms.ts';
+import { Statements } from './corrections.ts';
 
 /**
  * Takes out of an answer what it only repeats from recalled memories. An echo that is stored comes
@@ -36,16 +37,16 @@ export function withoutEchoes(text: string, { blocks, question }: Heard): string
     tokens: tokensIn([...blocks, question].join('\n')),
     negates: memories.some((memory) => NEGATION.test(memory)),
   };
+  const statements = new Statements(memories);
   const asked = new Set(termsOf(question));
+  const isIgnored = (term: string): boolean => asked.has(term) || POINTING_WORDS.has(term);
   const kept: string[] = [];
   const own = new Set<string>();
   let hasEcho = false;
   let hasNews = false;
   for (const sentence of sentencesOf(text)) {
-    const terms = [...new Set(termsOf(sentence))].filter(
-      (term) => !asked.has(term) && !POINTING_WORDS.has(term),
-    );
-    const isNews = saysNews(sentence, heard);
+    const terms = [...new Set(termsOf(sentence))].filter((term) => !isIgnored(term));
+    const isNews = saysNews(sentence, heard) || statements.areCorrectedBy(sentence, isIgnored);
     if (!isNews && isEcho(terms, heard)) {
       hasEcho = true;
       continue;

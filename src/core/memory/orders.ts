@@ -8,7 +8,8 @@
 const FILLERS =
   'ok okay okey kk k yes yeah yep yup yess y no nope n nah sure fine good great nice cool perfect awesome excellent thanks thank you thx ty please pls plz ' +
   'noted understood got will go on ahead continue proceed next do it that this again retry try more keep going stop wait done hi hello hey ' +
-  'ja nein danke weiter oui non merci si sí gracias sim não obrigado да нет спасибо 好 好的 继续 是 はい 続けて';
+  'ja nein danke weiter bitte nochmal oui non merci si sí gracias continúa sigue hazlo sim não obrigado ' +
+  'да нет спасибо продолжай давай 好 好的 好吧 继续 继续吧 是 是的 对 はい 続けて 続けてください お願いします';
 
 const FILLER_WORDS = new Set(FILLERS.split(' '));
 
@@ -38,7 +39,8 @@ const ORDER_WORDS = new Set(
     'error errors bug bugs failing fails failed pass passing works working server app phase step steps task tasks option number applicable valid ready right correct wrong ' +
     'updated saved tried looks seems sounds idea way time today quick quickly sorry oh ah hmm hmmm um uh well hey dude man actually really very much instead sort ' +
     'new double proper explain detail details logic summary message conflict conflicts against onto remote feature show showing shows else missed many much have has had ' +
-    'if ive im id youre weve theyre hes thats isnt arent doesnt didnt cant wont question answer agree agreed sense makes doing anything something nothing think thoughts happened happening mean meant sure'
+    'if ive im id youre weve theyre hes thats isnt arent doesnt didnt cant wont question answer agree agreed sense makes doing anything something nothing think thoughts happened happening mean meant sure bump npm pnpm yarn git none ' +
+    'mach mache mal das es so und den die der einen alles alle jetzt dann du kannst noch einmal committe committen pushe pushen merge mergen teste testen starte baue lösche prüfe zeig ok'
   ).split(' '),
 );
 const ORDER_WORDS_MAX = 14;
@@ -53,7 +55,7 @@ const POINTS_AT_SOMETHING = /\b(?:this|that|these|those|it|again|them)\b/i;
 
 /** A rule, a reason, a name, a path, an address, a figure: short as it may be, it is worth keeping. */
 const SAYS_SOMETHING =
-  /\b(?:never|always|do not|don'?t|must|only|because|since|prefer|rather|no longer|remember|every time|from now on|called|named|means|by default|should (?:be|stay|still|not|have|use)|use(?= \w)|without|avoid)\b|(?:[`"@/\\_=]|#(?!\d))|\bno (?!problem|worries|need|thanks|idea|more|its?\b|lets?\b|just|we\b|you|the|that|this|please|go\b)\p{L}{4}|\w\.\w|\d{3}|\p{Ll}\p{Lu}|[^\p{scx=Latin}\p{scx=Common}]/u;
+  /\b(?:never|always|do not|don'?t|must|only|because|since|prefer|rather|no longer|remember|every time|from now on|called|named|means|by default|should (?:be|stay|still|not|have|use)|use(?= \w)|without|avoid|keine?|nie|immer|nur|(?:answer|reply|respond|speak|write) in)\b|\bat \d|(?:[`"@/\\_=]|#(?!\d))|\bno (?!problem|worries|need|thanks|idea|more|its?\b|lets?\b|just|we\b|you|the|that|this|please|go\b)\p{L}{4}|\w\.\w|\d{3}|\p{Ll}\p{Lu}|[^\p{scx=Latin}\p{scx=Common}]/u;
 
 /** A subject with its verb: "we deploy on Tuesdays", "tests need Docker", "the key expires in May". */
 const STATEMENT =
@@ -61,13 +63,18 @@ const STATEMENT =
 
 /** "5 seems like a great one to tackle". */
 const MENU_ANSWER =
-  /^#?\d{1,2}(?:(?:,| and| &) ?#?\d{1,2}){0,8}(?=[\s,.!-]|$)(?!\s?(?:%|ms|s\b|kb|mb|gb|min|hours?|days?|x\b))/i;
+  /^#?\d{1,2}(?:(?:,| and| &) ?#?\d{1,2}){0,8}(?=[\s,.!-]|$)(?!\s?(?:%|ms|s\b|kb|mb|gb|px|min|hours?|days?|weeks?|spaces?|tabs?|columns?|characters?|x\b))/i;
+/** "2 spaces", "80 columns": a size is a rule. */
+const SIZE = /\d ?(?:spaces?|tabs?|columns?|characters?|px|[kmg]b)\b/i;
 const MENU_WORDS_MAX = 9;
+
+/** Figures, a letter, both ("2a"), a choice of letters ("y/n"), a command of the client ("/clear"). */
+const MENU_KEY = /^[\s\d.,;:)(-]{0,24}$|^(?:\d{0,2}\w|\w\/\w|\/[a-z-]{2,24})$/;
 
 /** "14", "8 6", "q", "1 - yeah, 2 - definitely", "commit this", "ok lets get back to main". */
 export function isOrder(text: string): boolean {
-  if (isFiller(text) || /^[\s\d.,;:)(-]{0,24}$|^\w$/.test(text)) return true;
-  if (SAYS_SOMETHING.test(text)) return false;
+  if (isFiller(text) || MENU_KEY.test(text)) return true;
+  if (SAYS_SOMETHING.test(text) || SIZE.test(text)) return false;
   const words = wordsOf(text);
   if (words.length > ORDER_WORDS_MAX) return false;
   if (MENU_ANSWER.test(text) && words.length <= MENU_WORDS_MAX) return true;
@@ -92,6 +99,6 @@ function isOrderWord(word: string): boolean {
 function wordsOf(text: string): string[] {
   return text
     .toLowerCase()
-    .split(/[\s.,!?;:…()*-]+/u)
+    .split(/[\s.,!?;:…()*。，！？-]+/u)
     .filter((word) => word !== '');
 }
