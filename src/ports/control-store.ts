@@ -7,8 +7,8 @@ import type { Tenant, TenantStatus } from '../core/service/tenants.ts';
 import type { SealedSecret, VaultChange, VaultStore } from './vault-store.ts';
 
 /**
- * Who may use a service: tenants, plans, keys and admins. Nothing of it changes without an audit
- * event: `apply` writes both in one transaction, or neither.
+ * The tenants, plans, keys and admins of a service. None of them changes without an audit event:
+ * `apply` writes both in one transaction, or neither.
  */
 
 /** One page of a list; `after` is the id of the last element that the caller has. */

@@ -4,7 +4,7 @@ import { TOKEN_HEADER } from './local-token.ts';
 
 /**
  * The gate of the page (R47). It lets svc's own page in and every other page out, by the head alone.
- * Who holds a session is decided behind it.
+ * It knows no session: the page's server asks for one behind it.
  */
 
 export const UI_PATH = '/svc/ui';

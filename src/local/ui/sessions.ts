@@ -3,7 +3,7 @@ import { digestOf, isOneOf } from '../../core/http/local-token.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /**
- * Who may use the page's API (R47). A one-time link becomes a session of two secrets: a cookie, which
+ * The sessions that may use the page's API (R47). A one-time link becomes a session of two secrets: a cookie, which
  * other programs on this machine may see because cookies ignore ports, and a secret that only the page
  * has. Each is useless without the other. Only their digests are kept, in this process alone.
  */
