@@ -10,7 +10,12 @@ export function short(value: number): string {
 
 /** 71,240 */
 export function whole(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
+  return grouped(String(Math.round(value)));
+}
+
+/** A comma after every third digit of the whole part. */
+function grouped(digits: string): string {
+  return digits.replaceAll(/\B(?=(?:\d{3})+(?!\d))/g, ',');
 }
 
 /** `−24 %`, `+3 %`, `0 %`; a dash where nothing is known. */
@@ -39,7 +44,7 @@ export function milliseconds(value: number): string {
 }
 
 export function withTenth(value: number): string {
-  return value.toLocaleString('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  return grouped(value.toFixed(1));
 }
 
 /** How long ago, or how long it takes: 6 s, 24 min, 3 h. */
@@ -50,39 +55,59 @@ export function span(ms: number): string {
   return `${Math.round(seconds / 3600)} h`;
 }
 
-const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const SECONDS = new Intl.DateTimeFormat('en-GB', {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-});
-const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
-const YEAR = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
-const LONG = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
-const NARROW = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
+// The browser's own formatters take a tenth of the time in which the page opens, to be made.
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
+const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 
+/** 14:32, in local time, as all times here. */
 export function clock(at: number): string {
-  return CLOCK.format(at);
+  const date = new Date(at);
+  return `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 export function clockSeconds(at: number): string {
-  return SECONDS.format(at);
+  return `${clock(at)}:${two(new Date(at).getSeconds())}`;
 }
 
 /** 4 Nov; with its year where that is another one. */
 export function day(at: number): string {
-  const isThisYear = new Date(at).getFullYear() === new Date().getFullYear();
-  return (isThisYear ? DAY : YEAR).format(at);
+  const date = new Date(at);
+  const year = date.getFullYear();
+  const text = `${date.getDate()} ${monthOf(date).slice(0, 3)}`;
+  return year === new Date().getFullYear() ? text : `${text} ${year}`;
 }
 
 /** Thursday 19 November */
 export function longDay(at: number): string {
-  return LONG.format(at).replace(',', '');
+  const date = new Date(at);
+  return `${weekdayOf(date)} ${date.getDate()} ${monthOf(date)}`;
 }
 
 /** Thu 19 */
 export function narrowDay(at: number): string {
-  return NARROW.format(at).replace(',', '');
+  const date = new Date(at);
+  return `${weekdayOf(date).slice(0, 3)} ${date.getDate()}`;
+}
+
+function monthOf(date: Date): string {
+  return MONTHS[date.getMonth()] ?? '';
+}
+
+function weekdayOf(date: Date): string {
+  return WEEKDAYS[date.getDay()] ?? '';
 }
 
 /** 14:32 today, else the day with the time. */
