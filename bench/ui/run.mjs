@@ -1,5 +1,6 @@
 // The bars of the page (`npm run bench:ui`): a real Chromium with its CPU slowed four times, in front of
-// a real proxy with 10,000 requests and 20,000 memories. `--requests N --memories N` takes fewer.
+// a real proxy with 10,000 requests and 20,000 memories. `--requests N --memories N` takes others, and
+// `--home FOLDER` keeps the memories there for the next run.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -39,6 +40,7 @@ const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '10000' },
     memories: { type: 'string', default: '20000' },
+    home: { type: 'string' },
   },
 });
 
@@ -51,7 +53,8 @@ if (browserPath === undefined) {
   process.exit(0);
 }
 
-const home = mkdtempSync(join(tmpdir(), 'svc-bench-ui-'));
+const home = values.home ?? mkdtempSync(join(tmpdir(), 'svc-bench-ui-'));
+const isFilled = existsSync(join(home, '.local'));
 const environment = { PATH: process.env.PATH, HOME: home };
 const results = [];
 let proxy;
@@ -59,7 +62,7 @@ let browser;
 try {
   results.push(bar('script and style, gzip', sizeOfPage() / 1000, { most: 70, unit: 'kB' }));
   proxy = await startProxy();
-  fillMemories(Number(values.memories));
+  if (!isFilled) fillMemories(Number(values.memories));
   fillRequests(Number(values.requests));
   browser = await chromium.launch({
     executablePath: browserPath,
@@ -69,7 +72,7 @@ try {
 } finally {
   await browser?.close();
   proxy?.kill('SIGKILL');
-  rmSync(home, { recursive: true, force: true });
+  if (values.home === undefined) rmSync(home, { recursive: true, force: true });
 }
 process.exitCode = results.every((isMet) => isMet) ? 0 : 1;
 
@@ -165,7 +168,7 @@ function fillMemories(count) {
 function fillRequests(count) {
   const database = new DatabaseSync(join(home, '.local', 'share', 'svc', 'memory.db'));
   const insert = database.prepare('INSERT INTO requests (id, at, row) VALUES (?, ?, ?)');
-  database.exec('BEGIN');
+  database.exec('BEGIN; DELETE FROM requests');
   for (let number = 0; number < count; number += 1) {
     const row = requestRow(number, count);
     insert.run(row.id, row.at, JSON.stringify(row));
