@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Findings } from '../src/core/settings/config-values.ts';
 import { readProxySettings } from '../src/core/settings/config-proxy.ts';
-import { TEXTS } from '../src/ui/texts.ts';
+import { TEXTS } from '../src/ui/texts/texts.ts';
 
 /** What the pages for users say must be true of the tree: links, settings, commands. */
 

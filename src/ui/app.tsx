@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { hrefOf, route, type ViewName } from './client/router.ts';
 import { about, line, page } from './client/session.ts';
-import { TEXTS } from './texts.ts';
+import { TEXTS } from './texts/texts.ts';
 import { Mark } from './parts/mark.tsx';
 import { Busy } from './parts/states.tsx';
 import { RequestsView } from './views/requests.tsx';

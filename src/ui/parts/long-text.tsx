@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 
 /** A text that may be very long: its beginning, and the rest by one click. It is always shown as text. */
 

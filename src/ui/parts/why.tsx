@@ -1,5 +1,5 @@
 import { findStates } from '../../core/plan/states.ts';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 
 /** A state in the words of `svc explain`, one click away. */
 export function Why({ state }: { readonly state: string }) {

@@ -5,8 +5,9 @@ import { get } from '../client/api.ts';
 import { hrefOf } from '../client/router.ts';
 import { useLoad } from '../client/use-load.ts';
 import { clock, clockSeconds, milliseconds, moment, percent } from '../format.ts';
+import { Heads } from '../parts/heads.tsx';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import {
   batchesOf,
   blocksOf,
@@ -59,24 +60,10 @@ export function RequestTable(props: {
   readonly isLong?: boolean;
 }) {
   const { rows, isLong = false } = props;
-  const [time, what, tokens, cache, took] = TEXTS.now.requestHeads;
+  const { time, what, tokens, cache, took } = TEXTS.now.requestHeads;
   return (
     <table class="stack brief">
-      <thead>
-        <tr>
-          <th scope="col">{time}</th>
-          <th scope="col">{what}</th>
-          <th scope="col" class="n">
-            {tokens}
-          </th>
-          <th scope="col" class="n">
-            {cache}
-          </th>
-          <th scope="col" class="n">
-            {took}
-          </th>
-        </tr>
-      </thead>
+      <Heads of={[time, what, { number: tokens }, { number: cache }, { number: took }]} />
       <tbody>
         {rows.map((row) => (
           <tr key={row.id}>

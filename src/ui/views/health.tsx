@@ -6,7 +6,7 @@ import { useLoad } from '../client/use-load.ts';
 import { bytes, clockSeconds, whole } from '../format.ts';
 import { NoticeLine } from '../parts/notice.tsx';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { act } from './memory-acts.ts';
 
 /** Health: doctor's checks, trouble first, each with the command that mends it. */

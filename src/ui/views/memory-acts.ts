@@ -3,7 +3,7 @@ import { post } from '../client/api.ts';
 import { noteFailure } from '../client/session.ts';
 import { happened } from '../parts/notice.tsx';
 import { failureText } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 
 /** The acts of a person on memories. Each says what became of it, and each failure is shown. */
 

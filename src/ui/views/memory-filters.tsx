@@ -6,7 +6,7 @@ import { goTo, hrefOf, hrefWith, route } from '../client/router.ts';
 import { useLoad } from '../client/use-load.ts';
 import { atOfDay, day, whole } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { act, forget } from './memory-acts.ts';
 
 /** Which memories are looked at: by project, day, speaker, client and kind. */

@@ -6,8 +6,9 @@ import { post } from '../client/api.ts';
 import { hrefWith, route } from '../client/router.ts';
 import { useLoad } from '../client/use-load.ts';
 import { day, milliseconds } from '../format.ts';
+import { Heads } from '../parts/heads.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 
 /** A prompt as recall sees it: all that it weighs, and where it stops. */
 
@@ -153,16 +154,7 @@ function Verdicts({ space, prompt, version }: LookProps) {
         <>
           {answer.weighed.length === 0 && <Empty>{WORDS.nothingWeighed}</Empty>}
           <table class="stack verdicts">
-            <thead>
-              <tr>
-                <th scope="col">{heads.memory}</th>
-                <th scope="col" class="n">
-                  {heads.score}
-                </th>
-                <th scope="col">{heads.verdict}</th>
-                <th scope="col">{heads.from}</th>
-              </tr>
-            </thead>
+            <Heads of={[heads.memory, { number: heads.score }, heads.verdict, heads.from]} />
             <tbody>
               {answer.weighed.map((one) => (
                 <tr key={one.ref + one.text}>

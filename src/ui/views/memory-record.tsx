@@ -6,7 +6,7 @@ import { hrefOf, hrefWith, route } from '../client/router.ts';
 import { useLoad } from '../client/use-load.ts';
 import { clock, day, longDay, moment } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { act, forget } from './memory-acts.ts';
 
 /** One memory word for word: where it comes from, where it was recalled, and what may be done to it. */

@@ -7,7 +7,7 @@ import { dropAnswers, useLoad } from '../client/use-load.ts';
 import { atOfDay, day } from '../format.ts';
 import { NoticeLine } from '../parts/notice.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { forget } from './memory-acts.ts';
 import { Filters, Rail } from './memory-filters.tsx';
 import { Looked, WhyNot } from './memory-look.tsx';

@@ -6,7 +6,7 @@ import { about, lastEventAt, onNews } from '../client/session.ts';
 import { useLoad } from '../client/use-load.ts';
 import { clock, percent, short, span } from '../format.ts';
 import { Empty, Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { type Conversation, conversationsOf } from './activity.ts';
 import { ConversationDetails } from './conversation.tsx';
 import { Cost } from './cost.tsx';

@@ -1,8 +1,9 @@
 import type { RequestRow } from '../../ports/request-log.ts';
 import { Strip, Swatch } from '../charts/strip.tsx';
 import { milliseconds, whole, withTenth } from '../format.ts';
+import { Heads } from '../parts/heads.tsx';
 import { Empty } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { tookMs } from './activity.ts';
 
 /** The cost of a request, in tokens and in time. */
@@ -10,7 +11,7 @@ import { tookMs } from './activity.ts';
 const { request: WORDS } = TEXTS;
 
 export function PriceSection({ row: { price, usage } }: { readonly row: RequestRow }) {
-  const [input, tokens, withSvc, direct] = WORDS.priceHeads;
+  const { input, tokens } = WORDS.priceHeads;
   return (
     <section aria-labelledby="price">
       <div class="head">
@@ -36,14 +37,7 @@ export function PriceSection({ row: { price, usage } }: { readonly row: RequestR
             <span class="n">{whole(price.direct)}</span>
           </div>
           <table>
-            <thead>
-              <tr>
-                <th scope="col">{input}</th>
-                <th scope="col" class="n">
-                  {tokens}
-                </th>
-              </tr>
-            </thead>
+            <Heads of={[input, { number: tokens }]} />
             <tbody>
               <PriceRow name={WORDS.fresh} tokens={usage.input} fill="f-paid" />
               <PriceRow name={WORDS.read} tokens={usage.cacheRead} fill="f-cache" />
@@ -52,13 +46,13 @@ export function PriceSection({ row: { price, usage } }: { readonly row: RequestR
             <tfoot>
               <tr>
                 <th scope="row">
-                  {WORDS.together}, {withSvc}
+                  {WORDS.together}, {WORDS.withSvc}
                 </th>
                 <td class="n">{whole(price.paid)}</td>
               </tr>
               <tr>
                 <th scope="row">
-                  {WORDS.together}, {direct}
+                  {WORDS.together}, {WORDS.direct}
                 </th>
                 <td class="n">{whole(price.direct)}</td>
               </tr>

@@ -7,7 +7,7 @@ import { useLoad } from '../client/use-load.ts';
 import { day, whole } from '../format.ts';
 import { LongText } from '../parts/long-text.tsx';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 
 /** The two columns: an item of the request beside what went out for it. */
 

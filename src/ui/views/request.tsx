@@ -10,7 +10,7 @@ import { clockSeconds, longDay, milliseconds, percent, short, whole } from '../f
 import { LongText } from '../parts/long-text.tsx';
 import { Shown } from '../parts/states.tsx';
 import { Why } from '../parts/why.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { cacheShare, tookMs } from './activity.ts';
 import { Difference } from './conversation.tsx';
 import { PriceSection, TimeSection } from './request-costs.tsx';

@@ -5,7 +5,7 @@ import { hrefOf, route } from '../client/router.ts';
 import { useLoad } from '../client/use-load.ts';
 import { atOfDay, longDay } from '../format.ts';
 import { Empty, Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { RequestTable } from './conversation.tsx';
 
 /** The requests behind a number: whoever doubts it opens it. */

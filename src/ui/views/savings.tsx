@@ -17,8 +17,9 @@ import {
   signedPercent,
   whole,
 } from '../format.ts';
+import { Heads } from '../parts/heads.tsx';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts/texts.ts';
 import { Cost } from './cost.tsx';
 import { added, daysOf, groupedBy, moneyOf, shareOf, type Total, totalOf } from './savings-sums.ts';
 
@@ -169,7 +170,7 @@ function ByDay({ answer: { sums, since }, days }: ScopeProps) {
 }
 
 function DayTable({ totals }: { readonly totals: readonly Total[] }) {
-  const [name, requests, paid, direct, difference] = WORDS.heads;
+  const { day: name, requests, paid, direct, difference } = WORDS.heads;
   const all = totals.reduce(
     (sum, one) => ({
       name: '',
@@ -197,15 +198,7 @@ function DayTable({ totals }: { readonly totals: readonly Total[] }) {
   );
   return (
     <table class="stack">
-      <thead>
-        <tr>
-          {WORDS.heads.map((head) => (
-            <th key={head} scope="col" class={head === name ? '' : 'n'}>
-              {head}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <Heads of={[name, ...[requests, paid, direct, difference].map((number) => ({ number }))]} />
       <tbody>
         {totals.toReversed().map((total) => (
           <tr key={total.name}>
@@ -238,26 +231,13 @@ interface RankedProps {
 function Ranked({ sums, by, first }: RankedProps) {
   const totals = groupedBy(sums, (sum) => sum[by]).slice(0, RANKED_MAX);
   const most = Math.max(1, ...totals.map(({ paid, direct }) => Math.max(paid, direct)));
-  const [name, share, paid, difference] = WORDS.rankedHeads;
+  const { name, share, paid, difference } = WORDS.rankedHeads;
   const last = dayKey(Date.now());
   return (
     <section aria-labelledby={`by-${by}`}>
       <h2 id={`by-${by}`}>{WORDS.by[by]}</h2>
       <table class="ranked">
-        <thead>
-          <tr>
-            <th scope="col">{name}</th>
-            <th scope="col">
-              <span class="for-readers">{share}</span>
-            </th>
-            <th scope="col" class="n">
-              {paid}
-            </th>
-            <th scope="col" class="n">
-              {difference}
-            </th>
-          </tr>
-        </thead>
+        <Heads of={[name, { hidden: share }, { number: paid }, { number: difference }]} />
         <tbody>
           {totals.map((total) => (
             <tr key={total.name}>
@@ -291,7 +271,7 @@ function Ranked({ sums, by, first }: RankedProps) {
 }
 
 function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
-  const [what, tokens] = WORDS.countedHeads;
+  const { what, tokens } = WORDS.countedHeads;
   const outputs = added(sums, ({ rereads }) => rereads.outputs);
   const files = added(sums, ({ rereads }) => rereads.files);
   const rows: readonly (readonly [string, number])[] = [
@@ -307,14 +287,7 @@ function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
     <section aria-labelledby="counted">
       <h2 id="counted">{WORDS.counted}</h2>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">{what}</th>
-            <th scope="col" class="n">
-              {tokens}
-            </th>
-          </tr>
-        </thead>
+        <Heads of={[what, { number: tokens }]} />
         <tbody>
           {rows.map(([name, value]) => (
             <tr key={name}>

@@ -1,0 +1,39 @@
+import { count, whole } from '../format.ts';
+
+/** The words of Health. */
+
+export const HEALTH = {
+  fine: (checks: number) => `All ${count(checks, 'check')} are fine.`,
+  look: (bad: number, rest: number) =>
+    `${bad === 1 ? 'One thing' : `${whole(bad)} things`} to look at. The other ${count(rest, 'check')} ${rest === 1 ? 'is' : 'are'} fine.`,
+  looked: (time: string) =>
+    `Looked at ${time}. Looking again costs nothing and sends no model request.`,
+  looking: 'Looking … this takes some seconds.',
+  checks: 'Checks',
+  again: 'Look again',
+  levels: { ok: 'ok', warning: 'look at it', problem: 'broken' },
+  moreOk: (checks: number) =>
+    `Show ${count(checks, 'check')} more that ${checks === 1 ? 'is' : 'are'} ok`,
+  store: 'Store',
+  memories: 'Memories',
+  projects: 'Projects',
+  passages: 'Passages in the index',
+  size: 'Size on disk',
+  engine: 'Engine',
+  service: 'Memory service',
+  inUse: 'In use',
+  local: 'none, memory is on this machine',
+  outbox: 'Outbox',
+  empty: 'empty',
+  waiting: (records: number) => `${count(records, 'record')} on the way`,
+  svc: 'svc',
+  node: 'Node',
+  live: 'Live check',
+  liveText:
+    'Sends two small requests to each provider and shows what its cache did. Nothing of it is remembered.',
+  liveButton: 'Run: costs about 10,000 input tokens',
+  page: 'This page',
+  pageText:
+    'It closes by itself after an hour without use, and after 12 hours in any case. The cookie is good for this page only, never for a model.',
+  close: 'Close it now',
+};

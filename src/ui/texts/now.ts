@@ -1,0 +1,89 @@
+import { count, percent, short, span, whole } from '../format.ts';
+
+/** The words of Now. */
+
+export const NOW = {
+  title: (open: number) =>
+    open === 0
+      ? 'No request is being answered.'
+      : open === 1
+        ? '1 request is being answered.'
+        : `${whole(open)} requests are being answered.`,
+  live: (ago: number | undefined) =>
+    ago === undefined
+      ? 'Live: what happens appears here by itself.'
+      : `Live: the last event came ${span(ago)} ago.`,
+  started: (time: string) => `The proxy was started at ${time}. Its log keeps what came before.`,
+  inFlight: 'In flight',
+  waits: 'waits for the provider’s first byte',
+  reads: 'is read by svc',
+  answers: (status: number) => `answers, status ${status}`,
+  conversations: 'Conversations',
+  scope: (conversations: number, requests: number) =>
+    `Last hour: ${conversations}, with ${count(requests, 'request')}. Cost is against direct.`,
+  none: 'No request came in the last hour.',
+  start: 'Start a client with: svc run claude',
+  heads: [
+    '',
+    'Project and first prompt',
+    'Client and model',
+    'Requests',
+    'Recall',
+    'Left out',
+    'Cache',
+    'Cost',
+    'Last',
+  ],
+  labels: {
+    requests: 'Requests',
+    recall: 'Recall',
+    out: 'Left out',
+    cache: 'Cache',
+    cost: 'Cost',
+    last: 'Last',
+  },
+  noProject: '(no project)',
+  noPrompt: 'Its first prompt is not in the memory.',
+  requests: 'Requests',
+  requestHeads: {
+    time: 'Time',
+    what: 'What memory did',
+    tokens: 'In → went out',
+    cache: 'Cache',
+    took: 'Took',
+  },
+  allRequests: (number: number) => `All ${count(number, 'request')}`,
+  recalled: 'Recalled',
+  memories: (number: number) => count(number, 'memory', 'memories'),
+  staysOut: (number: number) => `${count(number, 'item')} left out`,
+  unchanged: 'went out as it came',
+  cost: 'Cost so far',
+  costText: (paid: number, direct: number) =>
+    `${short(paid)} with svc, about ${short(direct)} direct`,
+  kept: (tokens: number, share: number) => `${short(tokens)} kept (${percent(share)})`,
+  dearer: (tokens: number, share: number) => `${short(tokens)} dearer (${percent(share)})`,
+  curve: (requests: number, paid: number, direct: number) =>
+    `Cost over ${count(requests, 'request')}: with svc ${short(paid)}, direct about ${short(direct)}`,
+  noPrice: 'The provider told no counts, so no price is known.',
+  batches: 'Batches',
+  batch: (time: string, items: number, tokens: number) =>
+    `${time}, ${count(items, 'item')}, ${short(tokens)}`,
+  noBatch: 'Nothing is left out.',
+  blocks: 'Blocks',
+  block: (time: string, memories: number) => `${time}, ${count(memories, 'memory', 'memories')}`,
+  blockTokens: (tokens: number) => `${whole(tokens)} tokens`,
+  noBlock: 'No memory was added.',
+  verdicts: {
+    goes_on: 'The meter goes on: batches pay here, or were not judged yet.',
+    no_more: 'This conversation costs more than it would direct. Nothing more is left out of it.',
+    send_all:
+      'This conversation costs more with every request than direct. All of it is sent from now on.',
+  } as Readonly<Record<string, string>>,
+  badges: {
+    no_more: 'Shortened no further',
+    send_all: 'Sent whole again',
+    degraded: 'Memory did not help once',
+    failed: 'An answer failed',
+  },
+  request: 'Request at',
+};

@@ -1,0 +1,146 @@
+import { count, percent, whole } from '../format.ts';
+
+/** The words of one request, and of a list of requests. */
+
+export const REQUEST = {
+  added: (memories: number) =>
+    memories === 0 ? 'added a block of memories' : `added ${count(memories, 'memory', 'memories')}`,
+  leftOut: (items: number) => `left out ${count(items, 'old item')}`,
+  cheaper: (share: number) => `cost ${percent(share)} less than direct`,
+  dearer: (share: number) => `cost ${percent(share)} more than direct`,
+  same: 'cost the same as direct',
+  unchanged: 'went out as it came',
+  /** `Added 4 memories, left out 5 old items, and cost 21 % less than direct.` */
+  sentence: (parts: readonly string[]) => {
+    const [last = '', ...rest] = parts.toReversed();
+    const text = rest.length === 0 ? last : `${rest.toReversed().join(', ')}, and ${last}`;
+    return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  },
+  when: (date: string, time: string) => `${date}, ${time}`,
+  request: 'Request',
+  answered: (end: string, status: number) => `${end} Status ${status}.`,
+  ofConversation: (number: number, of: number) => `Request ${number} of ${of}`,
+  conversation: (key: string) => `Conversation ${key.slice(0, 8)}`,
+  tokensIn: 'Tokens in, estimated',
+  changedBy: (out: number, added: number) => `${whole(out)} left out, ${whole(added)} added`,
+  tokensOut: 'Tokens out',
+  timing: (first: string, all: string) => `first byte after ${first}, all after ${all}`,
+  cache: 'Provider’s cache',
+  cacheRead: 'read',
+  cacheParts: (read: number, written: number, fresh: number) =>
+    `${whole(read)} read, ${whole(written)} written, ${whole(fresh)} new`,
+  price: 'Price of the input',
+  directAbout: (direct: number) => `direct about ${whole(direct)}`,
+  notCounted: 'the provider told no counts',
+  client: 'Client',
+  model: 'Model',
+  noModel: '(none named)',
+  project: 'Project',
+  memory: 'Memory',
+  shortening: 'Shortening',
+  why: 'Why?',
+  state: 'State:',
+  mode: (mode: string) => `mode ${mode}`,
+  memoryStates: {
+    recalled: 'Recalled',
+    empty: 'Nothing to say',
+    off: 'Off',
+    write_only: 'Only kept',
+  } as Readonly<Record<string, string>>,
+  shorteningStates: {
+    elided_tool_output: 'Old outputs left out',
+    committed: 'Old exchanges left out',
+    not_needed: 'Nothing to leave out',
+    shadow_only: 'Measured only',
+    not_applicable: 'Off',
+  } as Readonly<Record<string, string>>,
+  bypassed: 'Sent whole',
+  degraded: 'Could not help',
+  both: 'What the client sent, and what went out',
+  keySame: (tokens: number) => `unchanged ${whole(tokens)}`,
+  keyOut: (tokens: number, stubs: number) =>
+    stubs === 0
+      ? `left out ${whole(tokens)}`
+      : `left out ${whole(tokens)}, for ${whole(stubs)} of stubs`,
+  keyAdded: (tokens: number) => `added ${whole(tokens)}`,
+  clientSent: 'Client sent',
+  wentOut: 'Went out',
+  wentOutLong: 'Went out to the provider',
+  tokens: (tokens: number) => `${whole(tokens)} tokens`,
+  mapSent: 'The request in order: hollow parts were left out',
+  mapWent: 'The request as it went out: the green parts were added',
+  head: 'System prompt, tools and settings',
+  items: (number: number) => count(number, 'item'),
+  headAnd: (number: number) => `System prompt, tools, and ${count(number, 'item')}`,
+  kinds: {
+    prompt: 'You',
+    user: 'A message of the user’s side',
+    assistant: 'The assistant',
+    system: 'An instruction',
+    tool: 'An output',
+    other: 'An item',
+  },
+  noBodies: 'svc keeps no bodies, so it cannot show this text. To see whole requests here, set',
+  keepSetting: 'proxy.keepRequests',
+  asItCame: 'Went out as it came, byte for byte.',
+  outputOf: 'Output of',
+  someTool: 'a tool',
+  stub: 'A stub stands for it',
+  stubs: (number: number) => `${count(number, 'stub')} stand for them`,
+  olderOutputs: (number: number) => `${count(number, 'older output')} left out`,
+  exchange: (items: number) => `${count(items, 'item')} of whole exchanges left out`,
+  nothingStands: 'Nothing stands for them; memory holds what they said.',
+  showText: 'Show what was left out',
+  leftOutLabel: (number: string) => `Item ${number}, left out`,
+  addedLabel: 'Added by svc',
+  blockTitle: 'Added from memory',
+  blockGone: 'The text of this block was forgotten since.',
+  otherLines: (number: number) => `Show the other ${count(number, 'line')}`,
+  cut: 'The text is longer; the terminal shows all of it: svc memory get',
+  wholeTitle: 'The whole request',
+  wholeNote:
+    'Kept in memory only, because proxy.keepRequests asks for it. Written with line breaks for reading.',
+  priceTitle: 'How the price was reckoned',
+  priceUnit: 'in input tokens at full price',
+  withSvc: 'With svc',
+  direct: 'Direct',
+  priceHeads: { input: 'Input', tokens: 'Tokens' },
+  fresh: 'New, at full price',
+  read: 'Read from the cache',
+  written: 'Written to the cache',
+  together: 'Together',
+  priceNote:
+    '“With svc” is the provider’s own count. “Direct” is a model: the cache works for it as it did here, and no batch made it write the prompt anew.',
+  timeTitle: 'Where the time went',
+  timeShare: (own: string, all: string) => `svc took ${own} of ${all}`,
+  steps: {
+    body: 'The body came in',
+    read: 'It was read',
+    recall: 'Memory was asked',
+    plan: 'The plan was made',
+    head: 'The provider’s first byte',
+    relay: 'The rest of its answer',
+  } as Readonly<Record<string, string>>,
+  stepsOwn: (text: string) => `Inside svc: ${text}`,
+  reread: (outputs: number, files: number) =>
+    `${count(outputs, 'left-out output')} and ${count(files, 'file')} were read again`,
+  ofMemory: (ref: string) => `Memory ${ref}`,
+  from: (day: string, client: string, space: string) => `${day}, ${client}, ${space}`,
+  session: 'its session',
+};
+
+export const REQUESTS = {
+  title: (rows: number, hasMore: boolean) =>
+    hasMore
+      ? `The newest ${count(rows, 'request')} that fit.`
+      : `${count(rows, 'request')} ${rows === 1 ? 'fits' : 'fit'}.`,
+  none: 'No request of the log fits. It keeps 90 days.',
+  all: 'All requests',
+  of: {
+    conversation: (value: string) => `conversation ${value.slice(0, 8)}`,
+    space: (value: string) => `project ${value}`,
+    client: (value: string) => `client ${value}`,
+    model: (value: string) => `model ${value}`,
+    day: (value: string) => value,
+  },
+};
