@@ -19,7 +19,7 @@ import { createUiServer } from '../local/ui/ui-server.ts';
 import type { UiDoor } from '../local/ui-door.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { About, HealthAnswer, HealthCheck, StoreAnswer } from '../ports/ui-api.ts';
-import type { LiveSettings } from '../proxy/dependencies.ts';
+import type { LiveSettings } from '../proxy/forward.ts';
 import type { InFlight } from '../proxy/in-flight.ts';
 import type { KeptRequests } from '../proxy/kept-requests.ts';
 import { CliError } from './cli-error.ts';

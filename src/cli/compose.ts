@@ -6,6 +6,7 @@ import { digestOf, pathTokenOf } from '../core/http/local-token.ts';
 import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
 import { ownSecretsOf } from '../core/settings/own-secrets.ts';
 import type { Login } from '../core/http/logins.ts';
+import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { Route } from '../core/http/routes.ts';
 import { loginOf } from '../core/settings/config-upstreams.ts';
 import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
@@ -21,11 +22,11 @@ import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Handler } from '../proxy/client-request.ts';
-import { createHandler } from '../proxy/handle.ts';
-import { findUpstream } from '../proxy/forward.ts';
+import { createHandler, type ProxyHandler } from '../proxy/handle.ts';
+import { chooseByRoute, findUpstream, type LiveSettings } from '../proxy/forward.ts';
 import { InFlight } from '../proxy/in-flight.ts';
 import { KeptRequests } from '../proxy/kept-requests.ts';
-import type { ConfiguredUpstream, LiveSettings } from '../proxy/dependencies.ts';
+import type { ConfiguredUpstream } from '../proxy/dependencies.ts';
 import { warmUp } from '../proxy/warm-up.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { UiParts } from './compose-ui.ts';
@@ -84,30 +85,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const inFlight = new InFlight();
   const kept = new KeptRequests();
   const remembering = opened.add(await openMemory(options, store));
-  const handler = createHandler({
-    inFlight,
-    kept,
-    version: VERSION,
-    live: () => runtime.live,
-    memory: remembering.memory,
-    ledger: store.ledger,
-    outbox: remembering.outbox,
-    requestLog: store.requestLog,
-    clock: systemClock,
-    projects: new GitProjects(options.dataFolder),
-    code:
-      settings.memory.kind === 'embedded'
-        ? { reader: new CodeFiles(), provenance: store.provenance }
-        : undefined,
-    blockKey: blockKeyOf(settings.localToken),
-    // A service's records are no files here.
-    outputFolder:
-      settings.memory.kind === 'embedded' ? outputFolder(options.dataFolder) : undefined,
-    onRow: (row) => {
-      options.onRow?.(row);
-      inFlight.finished(row);
-    },
-  });
+  const handler = handlerOn(options, { runtime, store, remembering, inFlight, kept });
   const ui = lazyUi({
     ...options,
     store,
@@ -145,6 +123,44 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       await opened.close();
     },
   };
+}
+
+interface HandlerParts {
+  readonly runtime: Runtime;
+  readonly store: EmbeddedStore;
+  readonly remembering: ComposedMemory;
+  readonly inFlight: InFlight;
+  readonly kept: KeptRequests;
+}
+
+function handlerOn(
+  { settings, dataFolder, onRow }: StartProxyOptions,
+  { runtime, store, remembering, inFlight, kept }: HandlerParts,
+): ProxyHandler {
+  // A service's records are no files here.
+  const isEmbedded = settings.memory.kind === 'embedded';
+  return createHandler({
+    inFlight,
+    kept,
+    issuer: { kind: 'local-proxy', version: VERSION },
+    tenant: LOCAL_TENANT,
+    settings: () => runtime.live.proxy,
+    choose: chooseByRoute(() => runtime.live),
+    memory: remembering.memory,
+    ledger: store.ledger,
+    outbox: remembering.outbox,
+    requestLog: store.requestLog,
+    clock: systemClock,
+    projects: new GitProjects(dataFolder),
+    code: isEmbedded ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
+    blockKey: blockKeyOf(settings.localToken),
+    outputFolder: isEmbedded ? outputFolder(dataFolder) : undefined,
+    note: (row) => {
+      store.requestLog.add(row);
+      onRow?.(row);
+      inFlight.finished(row);
+    },
+  });
 }
 
 interface ListenerParts {

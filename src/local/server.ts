@@ -330,10 +330,11 @@ class Listener implements LocalServer {
   /** For an answer that the handler had no part in, or could not tell enough about. */
   #evidenceFor(head: RequestHead, requestId: string): readonly string[] {
     const { version, settings, modeLimits } = this.#options;
+    const issuer = { kind: 'local-proxy', version } as const;
     const kind = routeKind(head, settings.relayPaths);
     const modes = modesToTell(head.headers, modeLimits());
-    if (kind === 'model') return unreadEvidence({ version, requestId, modes });
-    return kind === 'relay' ? relayedEvidence({ version, requestId, modes }) : [];
+    if (kind === 'model') return unreadEvidence({ issuer, requestId, modes });
+    return kind === 'relay' ? relayedEvidence({ issuer, requestId, modes }) : [];
   }
 
   /** Most likely too many open files: the listener waits and goes on, and says so once a minute. */

@@ -1,4 +1,6 @@
-import type { Dialect } from '../core/conversation/dialect.ts';
+import type { RequestView } from '../core/conversation/view.ts';
+import type { Issuer } from '../core/plan/evidence.ts';
+import type { Unread } from '../core/plan/plan.ts';
 import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
@@ -9,6 +11,7 @@ import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestLog, RequestRow } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
+import type { ClientRequest } from './client-request.ts';
 import type { InFlight } from './in-flight.ts';
 import type { KeptRequests } from './kept-requests.ts';
 
@@ -18,20 +21,40 @@ export interface ConfiguredUpstream {
   readonly upstream: Upstream;
 }
 
-/** Settings that can change while the proxy runs: each request reads them once, at its start. */
-export interface LiveSettings {
-  readonly proxy: ProxySettings;
-  readonly upstreams: ReadonlyMap<Dialect, ConfiguredUpstream>;
+/** The facts by which the upstream of a request is chosen. */
+export interface UpstreamQuestion {
+  readonly request: ClientRequest;
+  /** The body as svc reads it, or why it does not. A relayed request is not read. */
+  readonly read: RequestView | Unread | 'relayed';
 }
+
+export interface ChosenUpstream {
+  readonly configured: ConfiguredUpstream;
+  /** The body with the model that it lacked; undefined where it stays as it is. */
+  readonly body?: Buffer;
+}
+
+/** Throws ProxyError when the request has no upstream. Nothing was sent anywhere by then. */
+export type ChooseUpstream = (asked: UpstreamQuestion) => ChosenUpstream | Promise<ChosenUpstream>;
 
 /** Everything that one request needs, joined once by the edge that starts the proxy. */
 export interface ProxyDependencies {
-  readonly version: string;
-  readonly live: () => LiveSettings;
+  readonly issuer: Issuer;
+  /** The owner of everything that is remembered here. */
+  readonly tenant: string;
+  /** They can change while the proxy runs: each request reads them once, at its start. */
+  readonly settings: () => ProxySettings;
+  readonly choose: ChooseUpstream;
+  /**
+   * The space in which a request may use memory, given the one that it names or that was derived for
+   * it. Throws ProxyError where it may use none. Absent: every space is allowed.
+   */
+  readonly placeIn?: (space: string, isNamed: boolean) => string;
   readonly memory: Memory;
   readonly ledger: Ledger;
   readonly outbox: Outbox;
-  readonly requestLog: RequestLog;
+  /** Earlier requests of a conversation, for its price. */
+  readonly requestLog: Pick<RequestLog, 'conversation'>;
   readonly clock: Clock;
   readonly projects: Projects;
   /** The files beside what is remembered; undefined with a memory service, which knows none. */
@@ -44,6 +67,6 @@ export interface ProxyDependencies {
   readonly inFlight?: InFlight;
   /** The last requests whole, where the settings ask for it. */
   readonly kept?: KeptRequests;
-  /** Called with each finished request, to show it in the terminal. */
-  readonly onRow: (row: RequestRow) => void;
+  /** Called once with each request, when its answer has ended. */
+  readonly note: (row: RequestRow) => void;
 }

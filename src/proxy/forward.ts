@@ -6,7 +6,19 @@ import { answerHeaders, forwardHeaders, withoutRetry } from '../core/http/header
 import type { Route } from '../core/http/routes.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { ConfiguredUpstream, LiveSettings } from './dependencies.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
+import type { ChooseUpstream, ConfiguredUpstream } from './dependencies.ts';
+
+/** The settings of a proxy that has one upstream a dialect. */
+export interface LiveSettings {
+  readonly proxy: ProxySettings;
+  readonly upstreams: ReadonlyMap<Dialect, ConfiguredUpstream>;
+}
+
+/** Chooses by the route alone: the model in the body is the client's business. */
+export function chooseByRoute(live: () => LiveSettings): ChooseUpstream {
+  return ({ request }) => ({ configured: upstreamFor(live(), request.route) });
+}
 
 /** The upstream of a route's dialect; undefined where none is configured. */
 export function findUpstream(live: LiveSettings, route: Route): ConfiguredUpstream | undefined {
@@ -16,7 +28,7 @@ export function findUpstream(live: LiveSettings, route: Route): ConfiguredUpstre
 }
 
 /** The upstream of a route's dialect. Throws UPSTREAM_NOT_CONFIGURED. */
-export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
+function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
   const dialect = 'dialect' in route ? route.dialect : undefined;
   const found = findUpstream(live, route);
   if (found !== undefined) return found;

@@ -5,7 +5,7 @@ import type { Edit } from '../core/plan/edits.ts';
 import { applyEdits } from '../core/plan/edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import { makePlan, type Plan, type Unread, untouchedPlan } from '../core/plan/plan.ts';
-import type { ProxySettings } from '../core/settings/settings.ts';
+import type { CompressionMode, ProxySettings } from '../core/settings/settings.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
@@ -15,15 +15,9 @@ import { pauseOf } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
 import { CostMeter } from './cost-meter.ts';
 import { LongCacheWatch } from './long-cache-watch.ts';
-import {
-  findUpstream,
-  forwardPlanned,
-  headersForClient,
-  type OwnBytes,
-  upstreamFor,
-} from './forward.ts';
-import type { LiveSettings, ProxyDependencies } from './dependencies.ts';
-import { type Reading, readSteps, settleProject } from './read-request.ts';
+import { forwardPlanned, headersForClient, type OwnBytes } from './forward.ts';
+import type { ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
+import { placeReading, type Reading, readSteps, settleProject } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { isTriedAgain } from './refusal-watch.ts';
 import { Deadline } from './deadline.ts';
@@ -125,31 +119,29 @@ class RequestHandler {
     }
   }
 
-  async #answer({ request, outgoing, record, gone, held }: RequestContext): Promise<void> {
-    const live = this.#dependencies.live();
+  async #answer({ request: asked, outgoing, record, gone, held }: RequestContext): Promise<void> {
+    const settings = this.#dependencies.settings();
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
-    const modes = this.#modesOf(request, live);
-    record.decided(modes);
-    const configured = upstreamFor(live, request.route);
-    record.sentTo(configured.settings);
+    record.decided(this.#modesOf(asked, settings, settings.compressionMode));
 
-    // 4 and 6: a typed view over the bytes, who asks, and the exchanges.
-    const projects = this.#dependencies.projects;
-    const conversations = this.#conversations;
-    const parsed = await this.#slices.run(readSteps(conversations, request, projects));
-    const read = await settleProject(parsed, { conversations, projects });
+    // 4 and 6: a typed view over the bytes, the upstream, who asks, and the exchanges.
+    const { request, read, configured } = await this.#readRouted(asked);
+    const { compressionMode = settings.compressionMode } = configured.settings;
+    const modes = this.#modesOf(request, settings, compressionMode);
+    record.decided(modes);
+    record.sentTo(configured.settings);
     const reading = typeof read === 'string' ? undefined : read;
     if (reading !== undefined) held.belongsTo(reading.place);
     record.read(reading);
 
     // 7 to 9: recall, the proofs of what may be left out, the plan from facts alone, edits by span.
-    const change = await this.#change({ request, read, modes, settings: live.proxy });
+    const change = await this.#change({ request, read, modes, settings });
     const { recalled, plan } = change;
     const { placements } = recalled;
     record.recalled(recalled);
     record.planned(plan);
-    this.#keepWhole(request, change, live.proxy.keepRequests);
+    this.#keepWhole(request, change, settings.keepRequests);
 
     // 10 and 11: headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
@@ -202,16 +194,35 @@ class RequestHandler {
     if (reading === undefined || !modes.writes) return;
     if (end === 'client-gone' && !watch.endsEarly()) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
-    this.#keepLater({ reading, modes, settings: live.proxy }, placements);
+    this.#keepLater({ reading, modes, settings }, placements);
   }
 
-  #modesOf(request: ClientRequest, live: LiveSettings): Modes {
-    return decideModes(request.headers, {
-      memoryMode: live.proxy.memoryMode,
-      compressionMode:
-        findUpstream(live, request.route)?.settings.compressionMode ?? live.proxy.compressionMode,
-      supports: this.#dependencies.memory.supports,
-    });
+  #modesOf(
+    request: ClientRequest,
+    { memoryMode }: ProxySettings,
+    compressionMode: CompressionMode,
+  ): Modes {
+    const { supports } = this.#dependencies.memory;
+    return decideModes(request.headers, { memoryMode, compressionMode, supports });
+  }
+
+  /** Reads the request and finds its upstream, which may depend on the model that the body names. */
+  async #readRouted(asked: ClientRequest): Promise<RoutedRequest> {
+    const read = await this.#read(asked);
+    const view = typeof read === 'string' ? read : read.view;
+    const { configured, body } = await this.#dependencies.choose({ request: asked, read: view });
+    if (body === undefined) return { request: asked, read, configured };
+    const request = { ...asked, body };
+    return { request, read: await this.#read(request), configured };
+  }
+
+  async #read(request: ClientRequest): Promise<Reading | Unread> {
+    const { projects, placeIn } = this.#dependencies;
+    const conversations = this.#conversations;
+    const parsed = await this.#slices.run(readSteps(conversations, request, this.#dependencies));
+    const read = await settleProject(parsed, { conversations, projects });
+    if (typeof read === 'string' || placeIn === undefined) return read;
+    return placeReading(read, request, { conversations, placeIn });
   }
 
   /**
@@ -319,6 +330,12 @@ interface RequestContext {
   readonly gone: AbortSignal;
   /** To be released when the request is on its way, or will not be. */
   readonly held: ReturnType<BusyCounter['hold']>;
+}
+
+interface RoutedRequest {
+  readonly request: ClientRequest;
+  readonly read: Reading | Unread;
+  readonly configured: ConfiguredUpstream;
 }
 
 interface ChangeCall {

@@ -19,6 +19,7 @@ import type { Workplace } from '../ports/code.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ConversationState } from './conversation-state.ts';
 import type { Conversations } from './conversations.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 
 /** A request that svc understands: what it says, who asks, and where its memories belong. */
 export interface Reading {
@@ -42,6 +43,13 @@ export interface Reading {
   /** The request asks for the longest window that its model has. */
   readonly asksForLongWindow: boolean;
 }
+
+interface Readers {
+  readonly tenant: string;
+  readonly projects?: Pick<Projects, 'known'>;
+}
+
+const LOCAL_READERS: Readers = { tenant: LOCAL_TENANT };
 
 function workplaceOf(
   folder: string | undefined,
@@ -72,7 +80,7 @@ export function readRequest(
 export function* readSteps(
   conversations: Conversations,
   request: ClientRequest,
-  projects?: Pick<Projects, 'known'>,
+  { tenant, projects }: Readers = LOCAL_READERS,
 ): Steps<Reading | Unread> {
   const { route, headers, body } = request;
   if (route.kind !== 'model' || body === undefined) return 'unparseable';
@@ -87,7 +95,7 @@ export function* readSteps(
   const known = folder === undefined ? undefined : projects?.known(folder);
   const { key, isStated } = conversationKey(identity, view);
   const place = {
-    tenant: LOCAL_TENANT,
+    tenant,
     space: known?.space ?? spaceOf(headers, stated),
     conversation: bounded(key),
     isStated,
@@ -129,6 +137,21 @@ export async function settleProject(
     state: conversations.states.of(place),
   };
 }
+
+/** The same request in the space that it may use. Throws what `placeIn` throws. */
+export function placeReading(
+  reading: Reading,
+  request: Pick<ClientRequest, 'headers'>,
+  { conversations, placeIn }: { conversations: Conversations; placeIn: PlaceIn },
+): Reading {
+  const isNamed = headerOf(request.headers, 'x-svc-memory-space') !== undefined;
+  const space = placeIn(reading.place.space, isNamed);
+  if (space === reading.place.space) return reading;
+  const place = { ...reading.place, space };
+  return { ...reading, place, olderSpaces: [], state: conversations.states.of(place) };
+}
+
+type PlaceIn = NonNullable<ProxyDependencies['placeIn']>;
 
 /** The folder that decides the space; undefined where a header does, or nothing. */
 function placeFolder(

@@ -4,7 +4,7 @@ import { modesToTell } from '../core/http/modes.ts';
 import { relayedEvidence } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
-import { forwardUntouched, headersForClient, upstreamFor } from './forward.ts';
+import { forwardUntouched, headersForClient } from './forward.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { relay, type RelayEnd } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -16,12 +16,13 @@ const LIST_HEADERS_MS = 3_000;
 /** Relays a request that memory has no business with: the client's bytes, the provider's bytes. */
 export async function relayUntouched(
   dependencies: ProxyDependencies,
-  { request, outgoing, record, gone }: RelayedScene,
+  { request: asked, outgoing, record, gone }: RelayedScene,
 ): Promise<RelayEnd> {
-  const live = dependencies.live();
-  const configured = upstreamFor(live, request.route);
+  const chosen = await dependencies.choose({ request: asked, read: 'relayed' });
+  const { configured } = chosen;
+  const request = chosen.body === undefined ? asked : { ...asked, body: chosen.body };
   const modes = modesToTell(request.headers, {
-    ...live.proxy,
+    ...dependencies.settings(),
     supports: dependencies.memory.supports,
   });
   const answer = await withinDeadline(request.method === 'POST', (late) =>
@@ -39,7 +40,7 @@ export async function relayUntouched(
       status: answer.status,
       headers: [
         ...headersForClient(answer, configured),
-        ...relayedEvidence({ version: dependencies.version, requestId: request.id, modes }),
+        ...relayedEvidence({ issuer: dependencies.issuer, requestId: request.id, modes }),
       ],
     },
   });

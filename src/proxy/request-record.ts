@@ -130,7 +130,7 @@ export class RequestRecord {
   evidence(): string[] {
     if (this.#modes === undefined) return [];
     return evidenceHeaders({
-      version: this.#dependencies.version,
+      issuer: this.#dependencies.issuer,
       requestId: this.#request.id,
       modes: this.#modes,
       memoryState: this.#memoryState,
@@ -148,8 +148,7 @@ export class RequestRecord {
       { ...this.#row(), ...this.#recallUse(), ...this.#items() },
       this.#reading,
     );
-    this.#dependencies.requestLog.add(row);
-    this.#dependencies.onRow(row);
+    this.#dependencies.note(row);
   }
 
   /** Once the answer has ended: what a block came to is nothing that a client waits for. */

@@ -1,6 +1,8 @@
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import type { Handler } from '../../src/proxy/client-request.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
+import { chooseByRoute } from '../../src/proxy/forward.ts';
+import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
@@ -72,8 +74,10 @@ export async function openProxyStage({
   const rows: RequestRow[] = [];
   let aheadMs = 0;
   const handler = createHandler({
-    version: '0.1.2',
-    live: () => ({ proxy, upstreams }),
+    issuer: { kind: 'local-proxy', version: '0.1.2' },
+    tenant: LOCAL_TENANT,
+    settings: () => proxy,
+    choose: chooseByRoute(() => ({ proxy, upstreams })),
     memory,
     ledger: wrapLedger?.(store.ledger) ?? store.ledger,
     outbox: outbox?.() ?? store.outbox,
@@ -82,7 +86,10 @@ export async function openProxyStage({
     projects: FOLDER_PROJECTS,
     blockKey: 'a secret of these tests',
     outputFolder: undefined,
-    onRow: (row) => rows.push(row),
+    note: (row) => {
+      store.requestLog.add(row);
+      rows.push(row);
+    },
   });
   const handling = new Set<Promise<void>>();
   const handle: Handler = (request, outgoing) => {

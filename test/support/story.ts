@@ -17,6 +17,8 @@ import type { Memory } from '../../src/ports/memory.ts';
 import type { Projects } from '../../src/ports/projects.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
+import { chooseByRoute } from '../../src/proxy/forward.ts';
+import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import type { ConfiguredUpstream, ProxyDependencies } from '../../src/proxy/dependencies.ts';
 import { answerTo, PATHS } from './dialect-wire.ts';
 import { PROXY_SETTINGS, startServer, TOKEN } from './local-server.ts';
@@ -129,14 +131,19 @@ export async function startStory(options: StoryOptions): Promise<Story> {
   const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...options.settings };
   const handler = createHandler({
     ...store.parts,
-    version: '0.1.2',
-    live: () => ({ proxy, upstreams }),
+    issuer: { kind: 'local-proxy', version: '0.1.2' },
+    tenant: LOCAL_TENANT,
+    settings: () => proxy,
+    choose: chooseByRoute(() => ({ proxy, upstreams })),
     clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
     projects: options.projects ?? FOLDER_PROJECTS,
     ...(options.projects !== undefined && { code: store.code }),
     blockKey: 'a secret of these tests',
     outputFolder: undefined,
-    onRow: (row) => rows.push(row),
+    note: (row) => {
+      store.log(row);
+      rows.push(row);
+    },
   });
   const server = await startServer(handler, options.settings);
   const stop = once(async () => {
@@ -177,30 +184,33 @@ export function bytesOf(body: object | string | Buffer): Buffer {
 
 type StoreParts = Pick<ProxyDependencies, 'memory' | 'ledger' | 'outbox' | 'requestLog'>;
 
+interface OpenedParts {
+  readonly parts: StoreParts;
+  readonly code?: ProxyDependencies['code'];
+  readonly log: (row: RequestRow) => void;
+  close(): Promise<void>;
+}
+
 function openParts(
   { memory, ledger }: StoryOptions,
   folder: string,
   report: (line: string) => void,
-): { parts: StoreParts; code?: ProxyDependencies['code']; close(): Promise<void> } {
+): OpenedParts {
   if (memory === undefined) {
     const store = openEmbeddedStore({ folder, report });
     return {
       parts: { ...store, ledger: ledger ?? store.ledger },
       code: { reader: new CodeFiles(), provenance: store.provenance },
+      log: (row) => store.requestLog.add(row),
       close: () => store.close(),
     };
   }
   const outbox = new JournalOutbox({ folder, target: memory, report });
   const table = new Map<string, LedgerRow>();
   const journal = new JournalLedger({ folder, store: tableStore(table), report });
-  const requestLog = {
-    add: () => {},
-    list: async () => [],
-    sum: async () => [],
-    conversation: async () => [],
-    find: async () => [],
-  };
+  const requestLog = { conversation: async () => [] };
   return {
+    log: () => {},
     parts: { memory, ledger: ledger ?? journal, outbox, requestLog },
     close: async () => {
       outbox.close();

@@ -3,12 +3,18 @@ import type { Modes } from '../http/modes.ts';
 import type { Plan } from './plan.ts';
 
 /**
- * The headers that show a client what was done to its request. There is no hosted receipt behind
- * them: they and the request log are the only per-request evidence.
+ * The headers that show a client what was done to its request. Behind the local proxy's there is the
+ * request log alone; a service's name a receipt.
  */
 
+/** The program that answers. */
+export type Issuer =
+  | { readonly kind: 'local-proxy'; readonly version: string }
+  /** Its request id is the id of the receipt too. */
+  | { readonly kind: 'service' };
+
 export interface Evidence {
-  readonly version: string;
+  readonly issuer: Issuer;
   readonly requestId: string;
   readonly modes: Modes;
   readonly memoryState: MemoryState;
@@ -56,12 +62,9 @@ export function unreadEvidence(facts: Omit<Evidence, 'memoryState' | 'plan'>): s
   return evidenceHeaders({ ...facts, memoryState: 'off', plan: NOTHING_PLANNED });
 }
 
-function stateHeaders({ version, requestId, modes, memoryState, plan }: Evidence): string[] {
+function stateHeaders({ issuer, requestId, modes, memoryState, plan }: Evidence): string[] {
   return [
-    'x-svc-local-proxy',
-    version,
-    'x-svc-request-id',
-    requestId,
+    ...issuerHeaders(issuer, requestId),
     'x-svc-memory-mode',
     modes.memory,
     'x-svc-memory-state',
@@ -71,4 +74,10 @@ function stateHeaders({ version, requestId, modes, memoryState, plan }: Evidence
     'x-svc-continuity-state',
     plan.continuityState,
   ];
+}
+
+function issuerHeaders(issuer: Issuer, requestId: string): string[] {
+  return issuer.kind === 'service'
+    ? ['x-svc-request-id', requestId, 'x-svc-receipt-id', requestId]
+    : ['x-svc-local-proxy', issuer.version, 'x-svc-request-id', requestId];
 }
