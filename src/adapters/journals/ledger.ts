@@ -3,6 +3,7 @@ import { keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/e
 import { FoundEntries } from '../../core/ledger/found-entries.ts';
 import type { Ledger } from '../../ports/ledger.ts';
 import { forgottenAt } from '../files/marks.ts';
+import { OnceATurn } from '../files/once-a-turn.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
 import { entryOf, type LedgerRow, rowFrom, rowOf } from './ledger-row.ts';
 
@@ -53,6 +54,8 @@ export class JournalLedger implements Ledger {
   readonly #undrained = new Map<string, LedgerRow>();
   /** Keys of undrained entries from before something was forgotten: the table says what is left of them. */
   readonly #suspect = new Set<string>();
+  /** One request asks for it up to eight times. */
+  readonly #forgottenAt: OnceATurn<number>;
   #generation: number;
   #isDraining = false;
   #isClosed = false;
@@ -60,7 +63,8 @@ export class JournalLedger implements Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options;
-    this.#generation = forgottenAt(options.folder);
+    this.#forgottenAt = new OnceATurn(() => forgottenAt(options.folder));
+    this.#generation = this.#forgottenAt.get();
     const journal: JournalOptions = {
       folder: options.folder,
       name: 'ledger',
@@ -72,7 +76,7 @@ export class JournalLedger implements Ledger {
   }
 
   generation(): number {
-    const now = forgottenAt(this.#options.folder);
+    const now = this.#forgottenAt.get();
     if (now !== this.#generation) {
       this.#generation = now;
       this.#rows.clear();

@@ -1,4 +1,5 @@
 import { readSync, statSync, type BigIntStats } from 'node:fs';
+import { OnceATurn } from '../files/once-a-turn.ts';
 import { KEY_FILTER_BYTES, KeyFilter } from './key-filter.ts';
 
 /**
@@ -60,6 +61,8 @@ export class StateReader {
   readonly #published: Buffer;
   readonly #seen = Buffer.alloc(FILES_BYTES);
   readonly #filter: KeyFilter;
+  /** A request asks for the ledger's keys, and then for the proofs. */
+  readonly #state = new OnceATurn(() => this.#read());
 
   constructor(memory: SharedArrayBuffer, path: string) {
     this.#path = path;
@@ -70,16 +73,17 @@ export class StateReader {
 
   /**
    * Stays the same as long as no text can have gone and no other process has committed anything;
-   * undefined when that is not certain now. Reads the files, so what it says is true at the call.
+   * undefined when that is not certain now. Reads the files, so what it says is true in this turn of the
+   * event loop.
    */
   version(): number | undefined {
-    const [version, isFiltered] = this.#read();
+    const [version, isFiltered] = this.#state.get();
     return isFiltered === undefined ? undefined : version;
   }
 
   /** Those of the keys that may be in the ledger's table; undefined when that is not certain now. */
   mayHold(keys: readonly string[]): readonly string[] | undefined {
-    const [, isFiltered] = this.#read();
+    const [, isFiltered] = this.#state.get();
     if (isFiltered !== true) return undefined;
     return keys.filter((key) => this.#filter.mayHave(key));
   }
