@@ -66,6 +66,9 @@ class Relay implements AnswerSink {
   #isLastSeen = false;
   #isOver = false;
   #graceTimer: NodeJS.Timeout | undefined;
+  /** Handed to the client, and not yet to the watcher. */
+  #unwatched: Uint8Array[] = [];
+  readonly #watchWritten = (): void => this.#watchNow();
 
   constructor({ answer, outgoing, watcher, head }: RelayOptions, resolve: (end: RelayEnd) => void) {
     this.#answer = answer;
@@ -86,31 +89,31 @@ class Relay implements AnswerSink {
     outgoing.writeHead(status, [...headers]);
     outgoing.on('drain', () => this.#answer.resume());
     this.#answer.deliver(this);
+    this.#flush();
     // A model may think for minutes before its first event; the client's own timers watch the head.
     if (!this.#hasWritten && !this.#isOver) outgoing.flushHeaders();
   }
 
   data(chunk: Uint8Array): boolean {
     if (this.#isOver) return true;
-    const isFirst = !this.#hasWritten;
     this.#hasWritten = true;
     if (this.#bytesLeft !== -1) this.#bytesLeft -= chunk.length;
     if (!this.#isLastSeen && (this.#bytesLeft === 0 || this.#isTerminal(chunk))) {
       // Clients act on the terminal event, or on the last byte of a known length, without waiting
       // for the end of the stream. So svc first writes the facts that must survive a kill of this
-      // process.
+      // process. The bytes before it need not wait for that.
+      this.#flush();
       this.#watch(chunk);
       this.#isLastSeen = this.#passLast() || this.#bytesLeft === 0;
       return this.#outgoing.write(chunk);
     }
     const wantsMore = this.#outgoing.write(chunk);
-    if (isFirst) this.#flush();
     this.#watch(chunk);
     return wantsMore;
   }
 
-  // node:http holds writes back until the end of this tick. The rest of a short answer may come in
-  // that time, with all the work at its end; the first bytes need not wait for it.
+  // node:http holds writes back until the end of this tick, so that what arrived together leaves in one
+  // write.
   #flush(): void {
     this.#outgoing.socket?.uncork();
   }
@@ -146,14 +149,25 @@ class Relay implements AnswerSink {
   }
 
   #settle(end: RelayEnd): void {
+    this.#watchNow();
     this.#isOver = true;
     this.#watcher = undefined;
     this.#resolve(end);
   }
 
+  /** The watcher reads once the bytes have left: node:http has asked for this tick's end before. */
   #watch(chunk: Uint8Array): void {
+    if (this.#watcher === undefined) return;
+    this.#unwatched.push(chunk);
+    if (this.#unwatched.length === 1) process.nextTick(this.#watchWritten);
+  }
+
+  #watchNow(): void {
+    const chunks = this.#unwatched;
+    if (chunks.length === 0) return;
+    this.#unwatched = [];
     try {
-      this.#watcher?.data(chunk);
+      for (const chunk of chunks) this.#watcher?.data(chunk);
     } catch {
       this.#watcher = undefined;
     }
@@ -169,6 +183,7 @@ class Relay implements AnswerSink {
   }
 
   #passLast(): boolean {
+    this.#watchNow();
     try {
       return this.#watcher?.beforeLast() ?? true;
     } catch {
