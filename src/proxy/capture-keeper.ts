@@ -104,7 +104,7 @@ export class CaptureKeeper {
     if (place === undefined) return;
     const { exchange } = place;
     const heard = this.#heardBy(exchange, placements);
-    const human = captureHuman(exchange.humanText, heard);
+    const human = this.#questionOf(reading, exchange, heard);
     if (goesOn) {
       this.#keep(reading, place, [human]);
       return;
@@ -125,9 +125,8 @@ export class CaptureKeeper {
   keepHuman(reading: Reading): void {
     const place = placeOf(reading);
     if (place === undefined) return;
-    this.#keep(reading, place, [
-      captureHuman(place.exchange.humanText, this.#heardBy(place.exchange, [])),
-    ]);
+    const { exchange } = place;
+    this.#keep(reading, place, [this.#questionOf(reading, exchange, this.#heardBy(exchange, []))]);
     this.noteCut(reading);
   }
 
@@ -162,6 +161,16 @@ export class CaptureKeeper {
     const records = recordsOf(reading, place, { texts, at });
     this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
     return records;
+  }
+
+  /** Each answer of an exchange brings its question again, and to mask a text is most of this work. */
+  #questionOf({ state }: Reading, { humanText }: Exchange, heard: Heard): RecordText | undefined {
+    const blocks = heard.blocks.join('\0');
+    const known = state.question;
+    if (known?.humanText === humanText && known.blocks === blocks) return known.record;
+    const record = captureHuman(humanText, heard);
+    state.question = { humanText, blocks, record };
+    return record;
   }
 
   #heardBy({ humanText }: Exchange, placements: readonly Placement[]): Heard {

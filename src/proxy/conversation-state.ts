@@ -5,7 +5,9 @@ import {
   type LeftOut,
   type LongCache,
 } from '../core/ledger/entries.ts';
+import type { RecordText } from '../core/memory/record.ts';
 import type { MeterState, Verdict } from '../core/shortening/meter.ts';
+import type { Measure } from '../core/shortening/window.ts';
 
 /**
  * Everything that this process remembers of one conversation. It is a cache: svc finds again in the
@@ -27,6 +29,8 @@ export class ConversationState {
   readonly keptHistories = new Recent<string, true>(HISTORIES_MAX);
   /** The ledger's generation in which they were kept. */
   keptIn: number | undefined;
+  /** What was kept of the newest question. */
+  question: KnownQuestion | undefined;
   cost: TrackedCost = { state: undefined, verdict: 'goes_on', isLoaded: false };
   longCache: KnownLongCache | undefined;
   /** When its last request came, by the monotonic clock. */
@@ -37,6 +41,8 @@ export class ConversationState {
   storedOutputsIn: number | undefined;
   /** The newest prompt up to which no refusal of shortening was found. */
   unrefused: Unrefused | undefined;
+  /** The provider's count that this process recorded last. */
+  counted: KnownCount | undefined;
   /** When the provider last refused one of its requests in both forms, by the monotonic clock. */
   refusedBothAt: number | undefined;
 }
@@ -85,6 +91,21 @@ export interface Unrefused {
   readonly recorded: number;
   /** Until then the ledger is not asked again; by the monotonic clock. */
   readonly until: number;
+}
+
+/** What captureHuman() made of a text, given the blocks that the request carried. */
+export interface KnownQuestion {
+  readonly humanText: string;
+  readonly blocks: string;
+  readonly record: RecordText | undefined;
+}
+
+export interface KnownCount {
+  readonly measure: Measure;
+  /** Fingerprint of the item with which the counted request ended. */
+  readonly fingerprint: string;
+  /** The ledger's when it was recorded. */
+  readonly generation: number;
 }
 
 export interface TrackedCost {

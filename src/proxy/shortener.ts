@@ -6,9 +6,6 @@ import {
   elisionEntries,
   elisionMark,
   type ElisionPlace,
-  measureAddresses,
-  measureEntries,
-  measureOf,
   wholeEntries,
 } from '../core/shortening/elisions.ts';
 import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
@@ -43,6 +40,7 @@ import type { Deadline } from './deadline.ts';
 import { BatchLookup } from './batch-lookup.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyDependencies } from './dependencies.ts';
+import { ProviderCounts } from './provider-counts.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
 import { ReadItems } from './read-items.ts';
 import type { Slices } from './slices.ts';
@@ -103,6 +101,7 @@ export class Shortener {
   readonly #read = new ReadItems();
   readonly #slices: Slices;
   readonly #batches: BatchLookup;
+  readonly #counts: ProviderCounts;
   /** Counts the refusals that this process has recorded: they hold for forks too. */
   #refusals = 0;
 
@@ -110,6 +109,7 @@ export class Shortener {
     this.#dependencies = dependencies;
     this.#slices = slices;
     this.#batches = new BatchLookup(dependencies.ledger, dependencies.clock);
+    this.#counts = new ProviderCounts(dependencies);
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
     this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
       dependencies.ledger.generation(),
@@ -154,7 +154,8 @@ export class Shortener {
     const elisionPlace = { view, owner: place, elision };
     const refusals = this.#isUnrefused(reading) ? [] : refusalAddresses(view, place, 'shortening');
     const mark = elisionMark(elisionPlace);
-    const measures = isHalfFull(windowOf(reading)) ? measureAddresses(view, place) : [];
+    const isLarge = isHalfFull(windowOf(reading));
+    const measures = isLarge ? this.#counts.addresses(reading) : [];
     const asked = [...refusals, ...(mark === undefined ? [] : [mark]), ...measures];
     const found = await this.#dependencies.ledger.find(asked, call.deadline.msLeft);
     if (isReal && isRefused(refusals, found, this.#dependencies.clock.now())) {
@@ -176,7 +177,8 @@ export class Shortener {
     const wasSeen = this.#seesAgain(reading);
     const isKnown = hasBatches || call.isCacheCold || wasSeen || this.#keeper.knows(reading);
     if (isReal && !isKnown) return { outcome: outcomeAtFirstSight(call) };
-    const fill = fillOf(windowOf(reading, measureOf(measures, found)));
+    const measure = isLarge ? this.#counts.newest(reading, measures, found) : undefined;
+    const fill = fillOf(windowOf(reading, measure));
     if (hasBatches || fill.hasRoom) {
       await this.#slices.run(this.#read.readSteps(view));
       await this.#slices.run(this.#read.textSteps(view, groupExchanges(view.items)));
@@ -247,18 +249,11 @@ export class Shortener {
     return hadOld;
   }
 
-  /** The provider has counted what was forwarded: near the window this says how large the whole is. */
+  /** The provider has counted what was forwarded. */
   measured(reading: Reading, plan: Plan, usage: Usage | undefined): void {
     const isMain = reading.identity.kind === 'main';
     if (usage === undefined || !isMain || !isHalfFull(windowOf(reading))) return;
-    const counted = usage.input + usage.cacheRead + usage.cacheWrite;
-    const measure = { counted, estimated: plan.forwardedTokens };
-    const place = { view: reading.view, owner: reading.place };
-    if (counted === 0 || plan.forwardedTokens === 0) return;
-    // The client's answer does not wait for the write: this process remembers the count itself.
-    void this.#dependencies.ledger.record(
-      measureEntries(measure, place, this.#dependencies.clock.now()),
-    );
+    this.#counts.counted(reading, plan, usage);
   }
 
   /** Stores the outputs that may be left out later. Never rejects; no request waits for it. */

@@ -3,6 +3,7 @@
 const STANDING = 'test/proxy/standing-proofs.test.ts';
 const LOOKUP = 'src/proxy/batch-lookup.ts';
 const LOOKUPS = 'test/proxy/batch-lookup.test.ts';
+const COUNTS = 'test/proxy/provider-counts.test.ts';
 const LISTED = 'test/proxy/read-items.prop.test.ts';
 const SHARED_STATE = 'src/adapters/store/shared-state.ts';
 const SHARED = 'test/adapters/store-shared-state.test.ts';
@@ -49,6 +50,27 @@ export const UNASKED = [
     from: '      process.nextTick(this.#forget);\n',
     to: '',
     test: SHARED,
+  },
+  {
+    name: 'a question is kept with the blocks that only an earlier request did not carry',
+    file: 'src/proxy/capture-keeper.ts',
+    from: 'known?.humanText === humanText && known.blocks === blocks',
+    to: 'known?.humanText === humanText',
+    test: 'test/proxy/capture-keeper.test.ts',
+  },
+  {
+    name: 'a count that was forgotten is taken for known',
+    file: 'src/proxy/provider-counts.ts',
+    from: 'counted?.generation !== this.#dependencies.ledger.generation()',
+    to: 'counted === undefined',
+    test: COUNTS,
+  },
+  {
+    name: 'a count is known for ever, and a restart finds none',
+    file: 'src/proxy/provider-counts.ts',
+    from: 'isNearAnchor(view, counted.fingerprint) ? counted.measure : undefined',
+    to: 'counted.measure',
+    test: COUNTS,
   },
   {
     name: 'a proof counts although the memory has another version',

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
+import type { MemoryRecord } from '../../src/ports/memory.ts';
 import { type Reading, readRequest } from '../../src/proxy/read-request.ts';
 import { DIALECTS, requestWith, said, type WireItem } from '../support/dialect-wire.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
@@ -11,11 +12,16 @@ const HISTORY = [ASKED, said('assistant', 'On port 6431.'), said('user', 'And it
 
 function open(dialect: Dialect) {
   let generation = 0;
+  const kept: (readonly MemoryRecord[])[] = [];
   const conversations = new Conversations();
   const keeper = new CaptureKeeper({
     blockKey: 'key',
     clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
-    outbox: { waiting: 0, keep: () => true, flush: async () => undefined },
+    outbox: {
+      waiting: 0,
+      keep: (records) => kept.push(records) > 0,
+      flush: async () => undefined,
+    },
     ledger: {
       generation: () => generation,
       find: async () => new FoundEntries([]),
@@ -38,7 +44,7 @@ function open(dialect: Dialect) {
   const forget = (): void => {
     generation += 1;
   };
-  return { keeper, read, forget };
+  return { keeper, read, forget, kept };
 }
 
 test.each(DIALECTS)('%s: a conversation that begins has no history to keep', (dialect) => {
@@ -59,4 +65,20 @@ test.each(DIALECTS)('%s: history is there until it is kept, or forgotten', async
   expect(keeper.hasHistory(read(later))).toBe(true);
   forget();
   expect(keeper.hasHistory(read(HISTORY))).toBe(true);
+});
+
+test('a question is kept without the blocks of its own request, whatever the one before carried', () => {
+  const { keeper, read, kept } = open('anthropic_messages');
+  const block = '<svc-memory>The database listens on port 5432.</svc-memory>';
+  const text = 'On which port does the staging database listen?';
+  const reading = read([said('user', `${text} ${block}`)]);
+  const [item] = reading.view.items;
+  if (item === undefined) throw new Error('no item');
+  const placement = { item, block, form: 'text', tokens: 9 } as const;
+  const answer = { isComplete: true, isFailed: false, isCutShort: false, callsTools: false };
+  for (const placements of [[], [placement], [placement], []]) {
+    keeper.keepAnswer(reading, { ...answer, text: 'It listens on port 6431 now.' }, placements);
+  }
+  const asked = kept.map((records) => records.find(({ role }) => role === 'user')?.text);
+  expect(asked).toEqual([`${text} ${block}`, text, text, `${text} ${block}`]);
 });

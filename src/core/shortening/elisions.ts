@@ -28,6 +28,7 @@ const ANCHORS = 2;
 // The request before this one ended at one of the last anchors. An assistant may call several tools
 // at once, and each of their answers is an anchor.
 const MEASURE_ANCHORS = 16;
+const NEAR_ANCHORS = MEASURE_ANCHORS / 2;
 // 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
 const DIGEST_CHARS = 12;
 
@@ -182,6 +183,14 @@ export function measureAddresses(
   return anchorsOf(view, { count: MEASURE_ANCHORS }).map((fingerprint) =>
     measureAddress(fingerprint, owner),
   );
+}
+
+/**
+ * Whether a request that ended at the item with this fingerprint is one of the last: a count of it is
+ * found for some more requests.
+ */
+export function isNearAnchor(view: RequestView, fingerprint: string): boolean {
+  return anchorsOf(view, { count: NEAR_ANCHORS }).includes(fingerprint);
 }
 
 /** The ledger entries of the provider's token count of a request. */

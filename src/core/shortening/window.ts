@@ -94,6 +94,20 @@ function limitsOf({ model, answerTokens, isLong }: WindowFacts): { window: numbe
 const RATIO_MIN = 0.7;
 const RATIO_MAX = 2.5;
 
+/** Of the tokens for one estimated token, and of the request's size. */
+const SAME_RATIO_SHARE = 0.005;
+const SAME_SIZE_SHARE = 0.05;
+
+/** Whether the earlier count, carried on by the estimate, says what the newer one says. */
+export function isSameMeasure(earlier: Measure, newer: Measure): boolean {
+  const carried = earlier.counted * (newer.estimated / earlier.estimated);
+  const grown = Math.abs(newer.estimated - earlier.estimated);
+  return (
+    Math.abs(newer.counted - carried) <= SAME_RATIO_SHARE * newer.counted &&
+    grown <= SAME_SIZE_SHARE * newer.estimated
+  );
+}
+
 /** The provider's tokens of the whole. `careful`: as many as to be ready for, measured or not. */
 function sizeOf({ tokens, tokenRatio, measure }: WindowFacts): {
   tokens: number;
