@@ -29,7 +29,7 @@ export class ConversationState {
   readonly keptHistories = new Recent<string, true>(HISTORIES_MAX);
   /** The ledger's generation in which they were kept. */
   keptIn: number | undefined;
-  /** What was kept of the newest question. */
+  /** The newest question as it was kept. */
   question: KnownQuestion | undefined;
   cost: TrackedCost = { state: undefined, verdict: 'goes_on', isLoaded: false };
   longCache: KnownLongCache | undefined;
@@ -93,7 +93,7 @@ export interface Unrefused {
   readonly until: number;
 }
 
-/** What captureHuman() made of a text, given the blocks that the request carried. */
+/** A text, the blocks that its request carried, and the record that captureHuman() makes of the two. */
 export interface KnownQuestion {
   readonly humanText: string;
   readonly blocks: string;

@@ -24,7 +24,7 @@ export class ProviderCounts {
     this.#dependencies = dependencies;
   }
 
-  /** What the ledger must be asked for this request. */
+  /** The ledger must be asked for these. */
   addresses(reading: Reading): readonly AddressOf<'provider-count'>[] {
     if (this.#known(reading) !== undefined) return [];
     return measureAddresses(reading.view, reading.place);

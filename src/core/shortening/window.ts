@@ -94,7 +94,7 @@ function limitsOf({ model, answerTokens, isLong }: WindowFacts): { window: numbe
 const RATIO_MIN = 0.7;
 const RATIO_MAX = 2.5;
 
-/** Of the tokens for one estimated token, and of the request's size. */
+/** Two counts are alike within these shares: of the provider's tokens, and of the request's size. */
 const SAME_RATIO_SHARE = 0.005;
 const SAME_SIZE_SHARE = 0.05;
 
