@@ -55,9 +55,9 @@ export const ORIGINS = [
   },
   {
     name: 'an unverified text becomes a standing instruction',
-    file: 'src/adapters/store/standing.ts',
-    from: 'AND r.source IS NULL',
-    to: '',
+    file: 'src/adapters/store/sqlite-source.ts',
+    from: 'AND r.source IS NULL\n  JOIN spaces',
+    to: 'JOIN spaces',
     test: 'test/adapters/store-source.test.ts',
   },
   {
@@ -145,7 +145,7 @@ export const ORIGINS = [
   },
   {
     name: 'an agent is told what was said in another project',
-    file: 'src/adapters/store/search.ts',
+    file: 'src/adapters/store/sqlite-source.ts',
     from: 'WHERE name IN (SELECT value FROM json_each(?))',
     to: "WHERE name IN (SELECT value FROM json_each(?)) OR name LIKE 'project/%'",
     test: 'test/adapters/store-projects.test.ts',

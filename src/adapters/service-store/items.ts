@@ -16,7 +16,7 @@ import type {
 } from '../../ports/service-store.ts';
 import type { Database } from '../store/database.ts';
 import { bestPassage, listTerms, quoted, whereOf } from '../store/records.ts';
-import { Search } from '../store/search.ts';
+import { FileSearch } from '../store/file-search.ts';
 import type { Signals } from '../store/signals.ts';
 import { type StoredText, textOf } from '../store/text.ts';
 import {
@@ -56,11 +56,11 @@ export type FoundItems = Pick<ServiceAnswer, 'exchanges' | 'sessions' | 'isTrunc
 
 export class Items {
   readonly #database: Database;
-  readonly #search: Search;
+  readonly #search: FileSearch;
 
   constructor(database: Database, signals: Signals) {
     this.#database = database;
-    this.#search = new Search(database, signals);
+    this.#search = new FileSearch(database, signals);
   }
 
   recall(question: ServiceQuestion): FoundItems {

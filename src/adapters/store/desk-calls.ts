@@ -14,7 +14,7 @@ import { Desk } from './desk.ts';
 import type { StoreCalls } from './protocol.ts';
 import { marksOf } from './recall-marks.ts';
 import type { Records } from './records.ts';
-import { Search } from './search.ts';
+import { FileSearch } from './file-search.ts';
 import type { Signals } from './signals.ts';
 
 /** The calls by which a person keeps order among the memories. */
@@ -88,15 +88,15 @@ function recordOf(given: DeskRecord): MemoryRecord<SpeakerRole> {
 /** Recalls of its own: looking leaves no signal by which later prompts would be judged. */
 class Look {
   readonly #desk: Desk;
-  readonly #search: Search;
-  readonly #unmarked: Search;
+  readonly #search: FileSearch;
+  readonly #unmarked: FileSearch;
   readonly #neverIn: (space: string) => ReadonlySet<string>;
 
   constructor({ database, signals }: DeskParts, desk: Desk) {
     const silent = { of: (space: number) => signals.of(space), add: () => undefined };
     this.#desk = desk;
-    this.#search = new Search(database, silent, marksOf(database));
-    this.#unmarked = new Search(database, silent);
+    this.#search = new FileSearch(database, silent, marksOf(database));
+    this.#unmarked = new FileSearch(database, silent);
     this.#neverIn = (space) =>
       new Set(
         desk.browse({ space, kind: 'never', limit: 500 }).records.map(({ digest }) => digest),

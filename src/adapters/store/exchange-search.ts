@@ -16,11 +16,11 @@ import type {
   LocatedExchange,
   RecallQuestion,
 } from '../../ports/memory.ts';
-import type { Database } from './database.ts';
 import { type Exchange, ExchangeReader, type ExchangeTexts } from './exchanges.ts';
-import type { Space, SpacePostings } from './postings.ts';
+import type { SpacePostings } from './postings.ts';
+import type { RecallSource, Space } from './recall-source.ts';
 import { SessionSearch } from './session-search.ts';
-import type { Signals } from './signals.ts';
+import type { Steps } from './steps.ts';
 
 /** Recall for an agent: lines of whole exchanges, now and then, and a brief at a session's start. */
 
@@ -44,30 +44,40 @@ export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
   /** Ids of the passages that hold most of these terms, best first, without those of the request. */
-  passagesWith(terms: readonly ExchangeTerm[], most: number): readonly number[];
+  passagesWith(terms: readonly ExchangeTerm[], most: number): Steps<readonly number[]>;
   /** Ids of the records that the request holds. */
   readonly excluded: ReadonlySet<number>;
 }
 
+/** How much the last prompts of each space shared with the memory, the oldest first. */
+export interface SharedSignals {
+  of(space: number): Steps<readonly number[]>;
+  add(space: number, prompt: string, signal: number): void;
+}
+
 export class ExchangeSearch {
-  readonly #signals: Pick<Signals, 'of' | 'add'>;
+  readonly #signals: SharedSignals;
   readonly #reader: ExchangeReader;
   readonly #sessions: SessionSearch;
 
-  constructor(database: Database, signals: Pick<Signals, 'of' | 'add'>) {
+  constructor(source: RecallSource, signals: SharedSignals) {
     this.#signals = signals;
-    this.#reader = new ExchangeReader(database);
-    this.#sessions = new SessionSearch(database, this.#reader);
+    this.#reader = new ExchangeReader(source);
+    this.#sessions = new SessionSearch(source, this.#reader);
   }
 
-  recall(question: AgentQuestion, looked: Looked): Required<Omit<RecallAnswer, 'passages'>> {
+  *recall(
+    question: AgentQuestion,
+    looked: Looked,
+  ): Steps<Required<Omit<RecallAnswer, 'passages'>>> {
     const { spaces, excluded } = looked;
     const own = ownWordsOf(question.humanText);
-    const terms = weigh({ own, around: question.assistantText }, looked);
-    const read = this.#reader
-      .ofPassages(looked.passagesWith(terms, PASSAGES_MAX), EXCHANGES_MAX)
-      .filter(({ records }) => !records.some((record) => excluded.has(record)));
-    const candidates = withoutCopies(read);
+    const terms = yield* weigh({ own, around: question.assistantText }, looked);
+    const ids = yield* looked.passagesWith(terms, PASSAGES_MAX);
+    const read = yield* this.#reader.ofPassages(ids, EXCHANGES_MAX);
+    const candidates = withoutCopies(
+      read.filter(({ records }) => !records.some((record) => excluded.has(record))),
+    );
     const sizes = sizesOf(spaces, candidates);
     const { branch } = question.agent;
     const { ranked, signal } = rankExchanges(
@@ -76,12 +86,12 @@ export class ExchangeSearch {
       this.#reader.vocabulary,
     );
     const project = spacesOfProject(question, spaces);
-    const isHeard = this.#isHeard({ question, own, signal, project });
-    const quoted = isHeard ? this.#quote(ranked, terms) : [];
+    const isHeard = yield* this.#isHeard({ question, own, signal, project });
+    const quoted = isHeard ? yield* this.#quote(ranked, terms) : [];
     const sessions =
       question.agent.briefTokensMax === 0
         ? []
-        : this.#sessions.recall({
+        : yield* this.#sessions.recall({
             spaces: project,
             agent: question.agent,
             now: question.now,
@@ -92,30 +102,30 @@ export class ExchangeSearch {
     return { exchanges: quoted, sessions };
   }
 
-  #isHeard(asked: {
+  *#isHeard(asked: {
     readonly question: AgentQuestion;
     readonly own: string;
     readonly signal: number;
     readonly project: readonly Space[];
-  }): boolean {
+  }): Steps<boolean> {
     const { question, own, signal, project } = asked;
     if (signal === 0 || isReply(own)) return false;
-    const earlier = project
-      .toReversed()
-      .flatMap(({ id }) => this.#signals.of(id))
-      .slice(-SIGNALS_MAX);
+    const signals: number[] = [];
+    for (const { id } of project.toReversed()) signals.push(...(yield* this.#signals.of(id)));
+    const earlier = signals.slice(-SIGNALS_MAX);
     // A project that nothing was stored of yet may still hear of what all projects share.
     const [home] = project;
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
     return speaks(signal, earlier, question.agent.quietShare);
   }
 
-  #quote(
+  *#quote(
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
-  ): LocatedExchange[] {
+  ): Steps<LocatedExchange[]> {
     const values = lineValues(terms);
-    return this.#best(ranked).flatMap((texts, place) => {
+    const best = yield* this.#best(ranked);
+    return best.flatMap((texts, place) => {
       const { ref, space, client, at, isUnverified, provenance } = texts;
       const quotes = quoteExchange(texts, values, QUOTE_TOKENS[place] ?? 0).map((quote) =>
         isUnverified && quote.role === 'user' ? { ...quote, source: 'unverified' as const } : quote,
@@ -127,17 +137,19 @@ export class ExchangeSearch {
   }
 
   /** Best first. The newer of two statements on one file wins, and the next one takes the place. */
-  #best(ranked: readonly RankedExchange<Exchange>[]): ExchangeTexts[] {
-    const read = (from: number, to: number): ExchangeTexts[] =>
-      this.#reader
-        .texts(ranked.slice(from, to).map(({ exchange }) => exchange))
-        .flatMap((texts) => texts ?? []);
+  *#best(ranked: readonly RankedExchange<Exchange>[]): Steps<ExchangeTexts[]> {
     const most = QUOTE_TOKENS.length;
-    const first = read(0, most);
+    const first = yield* this.#read(ranked.slice(0, most));
     const newest = withoutSuperseded(first, (texts) => texts);
     const dropped = first.length - newest.length;
     if (dropped === 0) return first;
-    return withoutSuperseded([...newest, ...read(most, most + dropped)], (texts) => texts);
+    const others = yield* this.#read(ranked.slice(most, most + dropped));
+    return withoutSuperseded([...newest, ...others], (texts) => texts);
+  }
+
+  *#read(ranked: readonly RankedExchange<Exchange>[]): Steps<ExchangeTexts[]> {
+    const read = yield* this.#reader.texts(ranked.map(({ exchange }) => exchange));
+    return read.flatMap((texts) => texts ?? []);
   }
 }
 
@@ -175,16 +187,16 @@ function lineValues(terms: readonly ExchangeTerm[]): TermValues {
   );
 }
 
-function weigh(
+function* weigh(
   { own, around }: { readonly own: string; readonly around: string },
   { spaces, postings }: Looked,
-): ExchangeTerm[] {
+): Steps<ExchangeTerm[]> {
   const said = [...new Set(termsOf(own))].slice(0, TERMS_MAX);
   const known = new Set(said);
   const beside = [...new Set(termsOf(around))].filter((term) => !known.has(term));
   const terms = [...said, ...beside.slice(-TERMS_MAX)];
   const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
-  for (const space of postings) space.count(terms);
+  for (const space of postings) yield* space.count(terms);
   return terms.map((term, place) => {
     const frequency = postings.reduce((sum, space) => sum + space.frequency(term), 0);
     return { term, value: inverseFrequency(frequency, passages), isOwn: place < said.length };

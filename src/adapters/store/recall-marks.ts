@@ -1,7 +1,7 @@
 import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
-import type { Space } from './postings.ts';
+import type { Space } from './recall-source.ts';
 import { type StoredText, textOf } from './text.ts';
 
 /** The marks by which a person says what is recalled; a service has none. */

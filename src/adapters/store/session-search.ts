@@ -6,9 +6,9 @@ import {
   titleOf,
 } from '../../core/recall/session-brief.ts';
 import type { AgentFacts, RecalledSession } from '../../ports/memory.ts';
-import type { Database } from './database.ts';
 import type { Exchange, ExchangeReader } from './exchanges.ts';
-import { rangeOf, type Space } from './postings.ts';
+import type { RecallSource, Session, Space } from './recall-source.ts';
+import type { Steps } from './steps.ts';
 
 /** Which earlier sessions of a project deserve a line at the first prompt of a new one. */
 
@@ -17,23 +17,10 @@ const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
 /** A session's opening request says what it was about; the first may be "hi". */
 const OPENING_MAX = 4;
+const OPENING_PASSAGES = 24;
 const LIKE_MAX = 2;
 /** Passages that are looked at for each word of the prompt, the newest. */
 const HOLDERS_MAX = 200;
-
-interface SessionRow {
-  readonly conversation: number;
-  readonly key: string;
-  readonly at: number;
-  readonly branches: string;
-}
-
-interface HolderRow {
-  /** The term's place. */
-  readonly key: number;
-  /** Ids of conversations, between commas. */
-  readonly held: string | null;
-}
 
 interface Found extends EarlierSession {
   readonly conversation: number;
@@ -56,19 +43,20 @@ export interface SessionQuestion {
 const COMMON_BRANCHES: ReadonlySet<string> = new Set(['main', 'master', 'develop', 'trunk', '']);
 
 export class SessionSearch {
-  readonly #database: Database;
+  readonly #source: RecallSource;
   readonly #reader: ExchangeReader;
 
-  constructor(database: Database, reader: ExchangeReader) {
-    this.#database = database;
+  constructor(source: RecallSource, reader: ExchangeReader) {
+    this.#source = source;
     this.#reader = reader;
   }
 
   /** Best first. */
-  recall(question: SessionQuestion): RecalledSession[] {
+  *recall(question: SessionQuestion): Steps<RecalledSession[]> {
     const { agent, now, spaces } = question;
-    const rows = this.#newest(spaces).filter(({ key }) => key !== agent.conversation);
-    const holders = this.#holders(spaces, question.terms);
+    const newest = yield* this.#newest(spaces);
+    const rows = newest.filter(({ key }) => key !== agent.conversation);
+    const holders = yield* this.#holders(spaces, question.terms);
     const values = new Map(
       [...holders].map(([term, found]) => [term, valueIn(rows.length, found.size)]),
     );
@@ -82,20 +70,24 @@ export class SessionSearch {
         !COMMON_BRANCHES.has(agent.branch) && branches.split(',').includes(agent.branch);
       return { conversation, at, isSameBranch, sharedWords, fit: fits.get(conversation) ?? 0 };
     });
-    return likeliestSessions(sessions, now).flatMap(({ conversation, at }) => {
-      const title = this.#titleOf(conversation, question, values);
-      return title === '' ? [] : [{ at, title }];
-    });
+    const told: RecalledSession[] = [];
+    for (const { conversation, at } of likeliestSessions(sessions, now)) {
+      const title = yield* this.#titleOf(conversation, question, values);
+      if (title !== '') told.push({ at, title });
+    }
+    return told;
   }
 
   /** A session that went on while its project got another space is kept in both: the newer part counts. */
-  #newest(spaces: readonly Space[]): SessionRow[] {
+  *#newest(spaces: readonly Space[]): Steps<Session[]> {
     const most = Math.ceil(RECORDS_MAX / Math.max(1, spaces.length));
-    const rows = spaces
-      .flatMap(({ id }) => this.#database.all<SessionRow>(SESSIONS, id, most))
-      .toSorted((a, b) => b.at - a.at);
+    const rows: Session[] = [];
+    for (const space of spaces) {
+      rows.push(...(yield* this.#source.sessions(space, most, SESSIONS_READ_MAX)));
+    }
     const keys = new Set<string>();
     return rows
+      .toSorted((a, b) => b.at - a.at)
       .filter(({ key }) => {
         if (keys.has(key)) return false;
         keys.add(key);
@@ -105,36 +97,34 @@ export class SessionSearch {
   }
 
   /** By term: the conversations that hold it, as far as its newest passages show. */
-  #holders(spaces: readonly Space[], terms: readonly string[]): Map<string, Set<number>> {
-    const quoted = JSON.stringify(terms.map((term) => `"${term}"`));
+  *#holders(spaces: readonly Space[], terms: readonly string[]): Steps<Map<string, Set<number>>> {
     const most = Math.ceil(HOLDERS_MAX / Math.max(1, spaces.length));
     const holders = new Map(terms.map((term) => [term, new Set<number>()]));
     for (const space of spaces) {
-      const { first, last } = rangeOf(space);
-      const rows = this.#database.all<HolderRow>(HOLDERS, first, last, quoted, most);
-      for (const { key, held } of rows) {
+      const held = yield* this.#source.holders(space, terms, most);
+      for (const [key, conversations] of held.entries()) {
         const found = holders.get(terms[key] ?? '');
-        for (const conversation of held?.split(',') ?? []) found?.add(Number(conversation));
+        for (const conversation of conversations) found?.add(conversation);
       }
     }
     return holders;
   }
 
   /** From its first exchanges, and from those that share most with the prompt. */
-  #titleOf(
+  *#titleOf(
     conversation: number,
     { ranked, excluded }: Pick<SessionQuestion, 'ranked' | 'excluded'>,
     values: TermValues,
-  ): string {
-    const ids = this.#database.all<{ id: number }>(OPENING, conversation).map(({ id }) => id);
-    const opening = this.#reader
-      .ofPassages(ids, OPENING_MAX)
-      .filter(({ records }) => !records.some((record) => excluded.has(record)));
+  ): Steps<string> {
+    const ids = yield* this.#source.opening(conversation, OPENING_PASSAGES);
+    const first = yield* this.#reader.ofPassages(ids, OPENING_MAX);
+    const opening = first.filter(({ records }) => !records.some((one) => excluded.has(one)));
     const like = ranked
       .map(({ exchange }) => exchange)
       .filter((one) => one.conversation === conversation)
       .slice(0, LIKE_MAX);
-    const texts = this.#reader.texts([...like, ...opening]).flatMap((one) => one ?? []);
+    const read = yield* this.#reader.texts([...like, ...opening]);
+    const texts = read.flatMap((one) => one ?? []);
     // A title is the person's request: unverified words give none.
     return titleOf(
       texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one)),
@@ -158,19 +148,3 @@ function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number
 function valueIn(sessions: number, holders: number): number {
   return Math.log(1 + (sessions + 0.5) / (holders + 0.5));
 }
-
-const HOLDERS = `SELECT e.key, (SELECT group_concat(DISTINCT p.conversation)
-    FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH e.value
-      AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC LIMIT ?4) f
-    CROSS JOIN passages p ON p.id = f.rowid
-    CROSS JOIN records r ON r.id = p.record AND r.source IS NULL) AS held
-  FROM json_each(?3) e`;
-
-const SESSIONS = `SELECT c.id AS conversation, c.key, max(r.at) AS at,
-    coalesce(group_concat(DISTINCT r.branch), '') AS branches
-  FROM (SELECT space, conversation, at, branch, source FROM records INDEXED BY records_by_space_time
-    WHERE space = ? ORDER BY at DESC LIMIT ?) r
-  CROSS JOIN conversations c ON c.space = r.space AND c.key = r.conversation
-  GROUP BY c.id HAVING min(r.source IS NOT NULL) = 0 ORDER BY at DESC LIMIT ${SESSIONS_READ_MAX}`;
-
-const OPENING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position LIMIT 24`;

@@ -28,7 +28,7 @@ import { Possessions } from './possessions.ts';
 import { Records, referencesIn } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { marksOf } from './recall-marks.ts';
-import { Search } from './search.ts';
+import { FileSearch } from './file-search.ts';
 import { StatePublisher } from './shared-state.ts';
 import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
@@ -139,7 +139,7 @@ export class Store {
     const signals = new Signals(database);
     const records = new Records(database, () => signals.write());
     const possessions = new Possessions(database, [outputs, records]);
-    const search = new Search(database, signals, marksOf(database));
+    const search = new FileSearch(database, signals, marksOf(database));
     const mover = new SpaceMover(database);
     const requests = new RequestTable(database);
     return {

@@ -1,5 +1,6 @@
 import type { Candidate } from '../../core/recall/ranked.ts';
-import type { Database } from './database.ts';
+import type { Passage, RecallSource, Window } from './recall-source.ts';
+import type { Steps } from './steps.ts';
 import { POSITIONS_PER_EXCHANGE } from './schema.ts';
 
 /**
@@ -19,23 +20,9 @@ const UNIT_TOKENS_MAX = 128;
 /** As `passageTokens` counts ASCII; terms are not needed to see that two passages are short. */
 const CHARS_PER_TOKEN = 3.6;
 
-interface Passage {
-  readonly id: number;
-  readonly record: number;
-  readonly position: number;
-  readonly chars: number;
-  readonly terms: readonly string[];
-}
-
 export interface Unit extends Candidate {
   /** Ids of its passages, in the order they were said; the first is the unit's own id. */
   readonly passages: readonly number[];
-}
-
-/** A passage that was found, and the ids of those around it, itself among them, as they were said. */
-interface Window {
-  readonly id: number;
-  readonly around: readonly number[];
 }
 
 export interface Found {
@@ -53,21 +40,21 @@ const PASSAGES_MAX = 4096;
 
 /** Reads units, and remembers what it read as long as nothing can have been deleted since. */
 export class UnitReader {
-  readonly #database: Database;
-  #generation = '';
+  readonly #source: RecallSource;
+  #generation: string | undefined;
   readonly #passages = new Map<number, Passage>();
   /** When it was said, by record. */
   readonly #times = new Map<number, number>();
 
-  constructor(database: Database) {
-    this.#database = database;
+  constructor(source: RecallSource) {
+    this.#source = source;
   }
 
   /** Best first, then their neighbours; every passage is in one unit at most. */
-  read({ ids, excluded }: Found): Unit[] {
+  *read({ ids, excluded }: Found): Steps<Unit[]> {
     this.#dropStale();
-    const windows = readWindows(this.#database, ids);
-    this.#readPassages(windows);
+    const windows = yield* this.#source.windows(ids, SAID_MAX);
+    yield* this.#readPassages(windows);
     const maker = new UnitMaker(excluded);
     const beside: (() => void)[] = [];
     for (const [place, { id, around }] of windows.entries()) {
@@ -80,40 +67,34 @@ export class UnitReader {
       beside.push(() => maker.makeBeside(said, last + 1));
     }
     for (const make of beside) make();
-    return this.#withTimes(maker.drafts);
+    return yield* this.#withTimes(maker.drafts);
   }
 
   #dropStale(): void {
-    const generation = this.#database.generation();
+    const generation = this.#source.generation();
     const isFull = this.#passages.size > PASSAGES_MAX || this.#times.size > PASSAGES_MAX;
-    if (generation === this.#generation && !isFull) return;
+    if (generation !== undefined && generation === this.#generation && !isFull) return;
     this.#generation = generation;
     this.#passages.clear();
     this.#times.clear();
   }
 
-  #readPassages(windows: readonly Window[]): void {
+  *#readPassages(windows: readonly Window[]): Steps<void> {
     const ids = new Set<number>();
     for (const { around } of windows) {
       for (const id of around) if (!this.#passages.has(id)) ids.add(id);
     }
     if (ids.size === 0) return;
-    const row = this.#database.get<{ lines: string | null }>(PASSAGES, JSON.stringify([...ids]));
-    for (const line of row?.lines?.split('\n') ?? []) {
-      const passage = passageOf(line);
-      this.#passages.set(passage.id, passage);
-    }
+    const passages = yield* this.#source.passages([...ids]);
+    for (const passage of passages) this.#passages.set(passage.id, passage);
   }
 
-  #withTimes(drafts: readonly Draft[]): Unit[] {
+  *#withTimes(drafts: readonly Draft[]): Steps<Unit[]> {
     const records = [...new Set(drafts.map(({ record }) => record))];
     const unknown = records.filter((record) => !this.#times.has(record));
     if (unknown.length > 0) {
-      const row = this.#database.get<{ times: string | null }>(TIMES, JSON.stringify(unknown));
-      const times = row?.times?.split(',') ?? [];
-      for (const [place, record] of unknown.entries()) {
-        this.#times.set(record, Number(times[place] ?? 0));
-      }
+      const times = yield* this.#source.timesOf(unknown);
+      for (const [place, record] of unknown.entries()) this.#times.set(record, times[place] ?? 0);
     }
     return drafts.map((draft) => ({ ...draft, at: this.#times.get(draft.record) ?? 0 }));
   }
@@ -202,53 +183,6 @@ class UnitMaker {
     return made;
   }
 }
-
-/** A passage that was found, and the ids of those around it, itself among them, as they were said. */
-interface Window {
-  readonly id: number;
-  readonly around: readonly number[];
-}
-
-// All in one query, of the index alone; the passages of several windows are then read once. One
-// query a passage with all columns was 40 us each, three quarters of a millisecond more.
-const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
-    SELECT id FROM (SELECT id, position FROM (SELECT p.id, p.position FROM passages p
-        WHERE p.conversation = c.conversation AND (p.position, p.id) < (c.position, c.id)
-        ORDER BY p.position DESC, p.id DESC LIMIT ${SAID_MAX})
-      UNION ALL SELECT c.id, c.position
-      UNION ALL SELECT id, position FROM (SELECT p.id, p.position FROM passages p
-        WHERE p.conversation = c.conversation AND (p.position, p.id) > (c.position, c.id)
-        ORDER BY p.position, p.id LIMIT ${SAID_MAX}))
-    ORDER BY position, id)) AS around
-  FROM json_each(?) e CROSS JOIN passages c ON c.id = e.value ORDER BY e.key`;
-
-function readWindows(database: Database, ids: readonly number[]): Window[] {
-  return database
-    .all<{ id: number; around: string }>(WINDOWS, JSON.stringify(ids))
-    .map(({ id, around }) => ({ id, around: around.split(',').map(Number) }));
-}
-
-// As one text: a row of six columns costs 5 us, a line 1. Terms hold no line end.
-const PASSAGES = `SELECT group_concat(p.id || ' ' || p.record || ' ' || p.position || ' ' ||
-    (p.end - p.start) || ' ' || p.terms, char(10)) AS lines
-  FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value`;
-
-function passageOf(line: string): Passage {
-  let from = 0;
-  const next = (): number => {
-    const end = line.indexOf(' ', from);
-    const number = Number(line.slice(from, end));
-    from = end + 1;
-    return number;
-  };
-  const [id, record, position, chars] = [next(), next(), next(), next()];
-  const terms = line.slice(from);
-  return { id, record, position, chars, terms: terms === '' ? [] : terms.split(' ') };
-}
-
-// Every id has its place in the list.
-const TIMES = `SELECT group_concat(coalesce(r.at, 0)) AS times
-  FROM json_each(?) e LEFT JOIN records r ON r.id = e.value`;
 
 interface Range {
   readonly first: number;

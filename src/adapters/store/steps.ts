@@ -1,0 +1,46 @@
+/**
+ * Work in steps, some of which may have to wait. One text of a search then serves two kinds of
+ * database: a file answers at once, and a database server after a while.
+ */
+
+/** The steps of a computation: `yield*` gives its result inside other steps. */
+export interface Steps<T> {
+  [Symbol.iterator](): Iterator<Promise<unknown>, T, unknown>;
+}
+
+/** A step that is done already. */
+export function done<T>(value: T): Steps<T> {
+  return { [Symbol.iterator]: () => ({ next: () => ({ done: true, value }) }) };
+}
+
+/** A step that waits for an answer. */
+export function* waitFor<T>(promise: Promise<T>): Steps<T> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `runWaiting` gives back what the promise resolved to.
+  return (yield promise) as T;
+}
+
+/** Runs steps none of which waits. */
+export function runAtOnce<T>(steps: Steps<T>): T {
+  const result = steps[Symbol.iterator]().next();
+  if (result.done !== true) throw new TypeError('A step waits where none may.');
+  return result.value;
+}
+
+/** Runs steps one after the other, and waits where one of them does. */
+export async function runWaiting<T>(steps: Steps<T>): Promise<T> {
+  const iterator = steps[Symbol.iterator]();
+  let result = iterator.next();
+  while (result.done !== true) {
+    let answer: unknown;
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- The steps depend on each other.
+      answer = await result.value;
+    } catch (error) {
+      if (iterator.throw === undefined) throw error;
+      result = iterator.throw(error);
+      continue;
+    }
+    result = iterator.next(answer);
+  }
+  return result.value;
+}
