@@ -92,7 +92,7 @@ export interface ExchangePlace {
 }
 
 export interface ExchangeParts extends Omit<ExchangePlace, 'record'> {
-  /** Of that record. */
+  /** The time of that record. */
   readonly at: number;
   readonly branch: string | null;
   /** As they were said. */

@@ -21,7 +21,7 @@ import { done, type Steps } from './steps.ts';
 import { type StoredText, textOf } from './text.ts';
 
 /**
- * What a recall reads out of a SQLite file. The full-text index serves as lists of places by term
+ * Reads for a recall out of a SQLite file. The full-text index serves as lists of places by term
  * alone. Every query of it is bounded by a range of ids, so that neither a passage nor a word count of
  * another space can come in.
  */
