@@ -3,7 +3,8 @@ import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../core/settings/config-values.ts';
-import { type VaultNeeds, withVault } from '../service/with-vault.ts';
+import type { Vault } from '../service/vault.ts';
+import { withVault } from '../service/with-vault.ts';
 import { CliError } from './cli-error.ts';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
@@ -13,6 +14,7 @@ import type { ServiceStore } from '../ports/service-store.ts';
 import type { CallRow } from '../service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { catalogIn, newRequestId, reportTo, systemClock } from './compose-common.ts';
+import { openReceipts } from './compose-receipts.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root of the memory service: where its store meets its listener. */
@@ -51,13 +53,18 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
   });
   try {
     await store.health();
-    await refuseWrongMasterKey({ store, pepper, masterKeys, clock: systemClock, randomBytes });
+    const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
+    await refuseWrongMasterKey(sealing.vault);
+    const { signer } = sealing;
+    const report = (line: string): void => terminal.warn(line);
+    const receipts = await openReceipts({ folder, store, signer, report });
     const service = createMemoryService({
       store,
       pepper,
       masterKeys,
       listCatalog: () => catalogIn(folder, environment),
       limiter: new ProcessLimiter(systemClock),
+      receipts,
       clock: systemClock,
       newRequestId,
       randomBytes,
@@ -78,6 +85,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       renew: (material) => service.renew(material),
       stop: async () => {
         await service.stop(drainMs);
+        await receipts.close();
         await store.close();
       },
     };
@@ -93,8 +101,8 @@ export function memoryOf(store: ServiceStore, tenant: string): Memory {
 }
 
 /** With another key than before, no secret would open: a start would only hide that for a while. */
-async function refuseWrongMasterKey(needs: VaultNeeds): Promise<void> {
-  const problem = await withVault(needs).vault.problem();
+async function refuseWrongMasterKey(vault: Vault): Promise<void> {
+  const problem = await vault.problem();
   if (problem === undefined) return;
   const hint = 'Put the key back where "vault" in service.json says it is, and start again.';
   throw new CliError(problem, hint);

@@ -2,6 +2,7 @@ import type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
 import type { MemoryRecord } from '../core/memory/record.ts';
 import type { AgentFacts, RecalledExchange, RecalledSession } from './memory.ts';
 import type { Caller, ServiceControl, TenantControl } from './control-store.ts';
+import type { ReceiptStore, TenantReceipts } from './receipt-store.ts';
 
 export type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
 
@@ -13,7 +14,7 @@ export type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
  * Every method may fail with MemoryError ('timeout' when its signal fires, 'unavailable'
  * otherwise). Outcomes that the contract expects are values, not errors.
  */
-export interface ServiceStore extends ServiceControl {
+export interface ServiceStore extends ServiceControl, ReceiptStore {
   /** One tenant's part of the store. Nothing of another tenant is found, changed or counted by it. */
   of(tenant: string): TenantStore;
   /** The one look-up that no tenant binds: the key says which tenant calls. */
@@ -25,7 +26,7 @@ export interface ServiceStore extends ServiceControl {
 }
 
 /** Keys, spaces, records and purges of one tenant. A record arrives checked: its digest is that of its bytes. */
-export interface TenantStore extends TenantControl {
+export interface TenantStore extends TenantControl, TenantReceipts {
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
   /** All or nothing, on disk and recalled by the next question when it resolves. */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;

@@ -49,13 +49,14 @@ export class HealthCheck {
   }
 
   async #check(): Promise<Health> {
-    const { vault, signer } = this.#parts;
-    const [store, vaultCheck, signerCheck] = await Promise.all([
+    const { vault, signer, receipts } = this.#parts;
+    const [store, vaultCheck, signerCheck, journal] = await Promise.all([
       this.#timed(() => this.#askStore()),
       this.#timed(() => vault.problem()),
       this.#timed(() => signer.problem()),
+      this.#timed(async () => receipts.problem()),
     ]);
-    const checks = { store, vault: vaultCheck, signer: signerCheck };
+    const checks = { store, vault: vaultCheck, signer: signerCheck, journal };
     const isWell = Object.values(checks).every(({ status }) => status === 'ok');
     return { status: isWell ? 'ok' : 'fail', checks };
   }

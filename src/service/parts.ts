@@ -1,6 +1,7 @@
 import type { Limiter } from '../ports/limiter.ts';
 import type { MasterKeys } from '../ports/master-keys.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Receipts } from '../ports/receipts.ts';
 import type { Report } from '../ports/report.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { Provider } from '../core/settings/catalog.ts';
@@ -16,6 +17,7 @@ export interface ServiceParts {
   /** The catalog of providers. */
   readonly listCatalog: () => Promise<readonly Provider[]>;
   readonly limiter: Limiter;
+  readonly receipts: Receipts;
   readonly clock: Clock;
   /** `req_` and 24 characters. */
   readonly newRequestId: () => string;

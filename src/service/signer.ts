@@ -1,10 +1,10 @@
 import {
   type ObjectSignature,
+  objectSigner,
   publicJwk,
   type PublicJwk,
-  signObject,
+  type SignObject,
 } from '../core/service/jws.ts';
-import type { Secret } from '../core/service/secret.ts';
 import { SERVICE_TENANT } from '../core/service/tenants.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
@@ -12,7 +12,7 @@ import type { SigningKeyRow } from '../ports/vault-store.ts';
 import { ServiceFault } from './fault.ts';
 import type { Vault } from './vault.ts';
 
-/** Signs what a service tells for good: receipts of purges. The private key lies in the vault. */
+/** Signs what a service tells for good: receipts of requests and of purges. The private key lies in the vault. */
 
 /** Another process may rotate the key; it is looked for once in so long. */
 const FRESH_MS = 1000;
@@ -27,7 +27,7 @@ export class Signer {
   readonly #vault: Vault;
   readonly #clock: Clock;
   #keys: Keys | undefined;
-  #opened: { readonly kid: string; readonly key: Promise<Secret> } | undefined;
+  #opened: { readonly kid: string; readonly sign: Promise<SignObject> } | undefined;
 
   constructor({ store, vault, clock }: { store: ServiceStore; vault: Vault; clock: Clock }) {
     this.#store = store;
@@ -39,11 +39,18 @@ export class Signer {
   async sign<Value extends object>(
     value: Value,
   ): Promise<Value & { readonly signature?: ObjectSignature }> {
+    const [signed = value] = await this.signAll([value]);
+    return signed;
+  }
+
+  /** All with one key. Throws ServiceFault VAULT_UNAVAILABLE. */
+  async signAll<Value extends object>(
+    values: readonly Value[],
+  ): Promise<readonly (Value & { readonly signature?: ObjectSignature })[]> {
     const active = (await this.#rows()).find(({ retiredAt }) => retiredAt === undefined);
-    if (active === undefined) return value;
-    const { kid } = active;
-    const privateKey = (await this.#open(kid)).reveal();
-    return signObject(value, { kid, privateKey });
+    if (active === undefined) return values;
+    const sign = await this.#open(active.kid);
+    return values.map((value) => sign(value));
   }
 
   /** The keys that signatures are checked with, current and retired. */
@@ -76,19 +83,19 @@ export class Signer {
     return this.#keys.rows;
   }
 
-  #open(kid: string): Promise<Secret> {
-    if (this.#opened?.kid === kid) return this.#opened.key;
-    const key = this.#read(kid);
-    this.#opened = { kid, key };
-    key.catch(() => (this.#opened = undefined));
-    return key;
+  #open(kid: string): Promise<SignObject> {
+    if (this.#opened?.kid === kid) return this.#opened.sign;
+    const sign = this.#read(kid);
+    this.#opened = { kid, sign };
+    sign.catch(() => (this.#opened = undefined));
+    return sign;
   }
 
-  async #read(kid: string): Promise<Secret> {
+  async #read(kid: string): Promise<SignObject> {
     const sealed = await this.#store.of(SERVICE_TENANT).findSecret(kid);
     if (sealed === undefined) {
       throw new ServiceFault('VAULT_UNAVAILABLE', 'The signing key is not in the vault.');
     }
-    return this.#vault.open(sealed);
+    return objectSigner({ kid, privateKey: (await this.#vault.open(sealed)).reveal() });
   }
 }

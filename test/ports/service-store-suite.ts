@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { proofOf } from '../../src/core/shortening/proofs.ts';
 import { controlSuite } from './control-suite.ts';
+import { receiptSuite } from './receipt-suite.ts';
 import { isolationLaw } from './tenant-isolation.ts';
 import type {
   CaptureOutcome,
@@ -40,6 +41,7 @@ export function serviceStoreSuite(name: string, open: () => ServiceStore): void 
     afterEach(() => whole.close());
 
     controlSuite(open);
+    receiptSuite(open);
 
     test('a space that was never written has a generation, no commits and no records', async () => {
       const state = await store.spaceState(SPACE, patience());

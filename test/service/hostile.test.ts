@@ -278,6 +278,7 @@ test('plain HTTP beyond loopback is for a declared proxy only', async () => {
     masterKeys: { find: async () => undefined },
     listCatalog: async () => [],
     limiter: new ProcessLimiter({ monotonic: () => 0 }),
+    receipts: service.receipts,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     newRequestId: () => 'req_0',
     randomBytes: () => new Uint8Array(32),

@@ -15,11 +15,13 @@ import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
 import type { CallRow, ServiceLimits } from '../../src/service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../../src/service/server.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import { ReceiptJournal } from '../../src/adapters/journals/receipt-journal.ts';
 import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
 import type { Limiter } from '../../src/ports/limiter.ts';
 import type { MasterKeys } from '../../src/ports/master-keys.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { withVault } from '../../src/service/with-vault.ts';
 import { addKeyTo } from './service-control.ts';
 import { contractProblem } from './contract-answers.ts';
 import { tempFolder } from './temp-folder.ts';
@@ -58,6 +60,7 @@ export interface TestService {
   /** A whole key, good from now on. */
   readonly makeKey: (options?: KeyOptions) => Promise<string>;
   readonly renew: (tls: TlsMaterial) => void;
+  readonly receipts: ReceiptJournal;
   readonly stop: (drainMs?: number) => Promise<void>;
 }
 
@@ -75,12 +78,24 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     ...(spaceBytesMax === undefined ? {} : { spaceBytesMax }),
     report: (line) => reports.push({ code: line }),
   });
+  const masterKeys = options.masterKeys ?? { find: async () => undefined };
+  const { signer } = withVault({ store, pepper, masterKeys, clock, randomBytes });
+  const receipts = new ReceiptJournal({
+    folder,
+    node: `node_${randomBytes(12).toString('hex')}`,
+    version: '0.1.2',
+    store,
+    sign: (values) => signer.signAll(values),
+    now: () => clock.now(),
+    report: (line) => reports.push({ code: line }),
+  });
   const service = createMemoryService({
     store,
+    receipts,
     pepper,
     limiter: options.limiter ?? new ProcessLimiter(clock),
     listCatalog: async () => providersOf({}),
-    masterKeys: options.masterKeys ?? { find: async () => undefined },
+    masterKeys,
     clock,
     newRequestId: () => `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
     randomBytes,
@@ -98,6 +113,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   });
   const stop = async (drainMs = 0): Promise<void> => {
     await service.stop(drainMs);
+    await receipts.close();
     await store.close();
   };
   onTestFinished(() => stop());
@@ -107,6 +123,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     folder,
     store,
     pepper,
+    receipts,
     calls,
     reports,
     makeKey: (given) => addKey(store, pepper, given),

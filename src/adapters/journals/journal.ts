@@ -179,6 +179,24 @@ export function readJournals({ folder, name }: Pick<JournalOptions, 'folder' | '
   });
 }
 
+/**
+ * All journals of this name, whichever process they are of. For a caller who knows that none of those
+ * processes lives.
+ */
+export function takeJournals({
+  folder,
+  name,
+}: Pick<JournalOptions, 'folder' | 'name'>): OrphanedJournal[] {
+  const files = fileNames(folder).filter((file) => file.startsWith(`${name}-`));
+  return files.map((file) => {
+    const path = join(folder, file);
+    return {
+      values: decodeLines(readFileSync(path)),
+      remove: () => rmSync(path, { force: true }),
+    };
+  });
+}
+
 /** Journals whose process is dead, or cannot be asked. Never one of a living process. */
 export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[] {
   return fileNames(folder).flatMap((file) => {

@@ -14,6 +14,16 @@ import type {
   TenantFacts,
 } from '../../ports/control-store.ts';
 import type {
+  ClosedHead,
+  OpenHead,
+  ReceiptFilter,
+  ReceiptRow,
+  SpentQuestion,
+  StoredReceipt,
+  UsageFilter,
+  UsageSum,
+} from '../../ports/receipt-store.ts';
+import type {
   MasterKeyRow,
   SealedSecret,
   SecretFilter,
@@ -77,6 +87,15 @@ export interface ServiceCalls {
   listSigningKeys(input: undefined): readonly SigningKeyRow[];
   applyService(input: { change: ServiceChange; note: AuditNote }): ChangeOutcome;
   applyTenant(input: { tenant: string; change: TenantChange; note: AuditNote }): ChangeOutcome;
+  storeReceipts(rows: readonly ReceiptRow[]): void;
+  openHeads(asked: { node: string; limit: number }): readonly OpenHead[];
+  closeHeads(heads: readonly ClosedHead[]): void;
+  findReceipt(input: { tenant: string; receiptId: string }): StoredReceipt | undefined;
+  listReceipts(input: { tenant: string; filter: ReceiptFilter }): readonly StoredReceipt[];
+  listHeads(input: { tenant: string; page: Page }): readonly (OpenHead | ClosedHead)[];
+  listUsage(input: { tenant: string; filter: UsageFilter }): readonly UsageSum[];
+  tokensSpent(input: { tenant: string; asked: SpentQuestion }): number;
+  dropReceipts(input: { tenant: string; before: number; limit: number }): number;
   spaceState(space: string): SpaceState;
   capture(batch: CaptureBatch): CaptureOutcome;
   recall(question: ServiceQuestion): FoundAnswer;

@@ -214,6 +214,51 @@ CREATE TABLE providers (
 ) WITHOUT ROWID;
 `;
 
+// The id of a receipt begins with its time, so the primary key is the order of every list. A receipt
+// takes 2 kB, which is too much for a table that is its own index.
+const VERSION_7 = `
+CREATE TABLE receipts (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  key TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  status TEXT NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (tenant, id)
+);
+CREATE INDEX receipts_by_key ON receipts(tenant, key, id);
+CREATE INDEX receipts_by_provider ON receipts(tenant, provider, id);
+CREATE INDEX receipts_by_model ON receipts(tenant, model, id);
+CREATE INDEX receipts_by_status ON receipts(tenant, status, id);
+CREATE TABLE receipt_heads (
+  tenant TEXT NOT NULL,
+  node TEXT NOT NULL,
+  last_seq INTEGER NOT NULL,
+  body TEXT,
+  PRIMARY KEY (tenant, node)
+) WITHOUT ROWID;
+CREATE INDEX open_receipt_heads ON receipt_heads(node, tenant) WHERE body IS NULL;
+CREATE TABLE usage_days (
+  tenant TEXT NOT NULL,
+  day TEXT NOT NULL,
+  key TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  original_input INTEGER NOT NULL,
+  forwarded_input INTEGER NOT NULL,
+  recalled INTEGER NOT NULL,
+  elided INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  cache_read INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  spent INTEGER NOT NULL,
+  PRIMARY KEY (tenant, day, key, provider, model)
+) WITHOUT ROWID;
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -221,6 +266,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_4,
   VERSION_5,
   VERSION_6,
+  VERSION_7,
 ];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */

@@ -16,8 +16,10 @@ import { KeyTable } from './keys.ts';
 import { Objects } from './objects.ts';
 import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
 import { Purges } from './purges.ts';
+import { ReceiptTable } from './receipts.ts';
 import { Signals } from '../store/signals.ts';
 import { Spaces } from './spaces.ts';
+import { UsageTable } from './usage.ts';
 
 /**
  * The service's store inside its worker: one call after the other, each whole. Every error becomes
@@ -101,6 +103,7 @@ export class WorkerStore {
     const answers = new Answers(database);
     return {
       ...controlCalls(database),
+      ...receiptCalls(database),
       spaceState: (space) => spaces.state(space),
       capture: (batch) => objects.capture(batch),
       recall: (question) => ({
@@ -185,6 +188,22 @@ function controlCalls(database: Database) {
     listSigningKeys: () => control.vault.signingKeys(),
     applyService: ({ change, note }) => control.applyService(change, note),
     applyTenant: ({ tenant, change, note }) => control.applyTenant(tenant, change, note),
+  } satisfies Partial<ServiceCalls>;
+}
+
+function receiptCalls(database: Database) {
+  const usage = new UsageTable(database);
+  const receipts = new ReceiptTable(database, usage);
+  return {
+    storeReceipts: (rows) => receipts.store(rows),
+    openHeads: ({ node, limit }) => receipts.openHeads(node, limit),
+    closeHeads: (heads) => receipts.closeHeads(heads),
+    findReceipt: ({ tenant, receiptId }) => receipts.find(tenant, receiptId),
+    listReceipts: ({ tenant, filter }) => receipts.list(tenant, filter),
+    listHeads: ({ tenant, page }) => receipts.heads(tenant, page),
+    listUsage: ({ tenant, filter }) => usage.list(tenant, filter),
+    tokensSpent: ({ tenant, asked }) => usage.spent(tenant, asked),
+    dropReceipts: ({ tenant, before, limit }) => receipts.drop(tenant, before, limit),
   } satisfies Partial<ServiceCalls>;
 }
 

@@ -31,7 +31,12 @@ export interface StoreCalls {
 export function tenantStore(tenant: string, { read, write }: StoreCalls): TenantStore {
   if (!isTenantId(tenant)) throw new TypeError('That is no id of a tenant.');
   const names = new TenantNames(tenant);
-  const own = { ...controlCalls(tenant, { read, write }), ...purgeCalls(names, { read, write }) };
+  const calls = { read, write };
+  const own = {
+    ...controlCalls(tenant, calls),
+    ...receiptCalls(tenant, calls),
+    ...purgeCalls(names, calls),
+  };
   return {
     ...own,
     spaceState: async (space, signal) =>
@@ -109,6 +114,17 @@ function controlCalls(tenant: string, { read, write }: StoreCalls) {
     listProviders: () => read('listProviders', tenant),
     findSecret: (secretId) => read('findSecret', { tenant, secretId }),
     apply: (change, note) => write('applyTenant', { tenant, change, note }),
+  } satisfies Partial<TenantStore>;
+}
+
+function receiptCalls(tenant: string, { read, write }: StoreCalls) {
+  return {
+    findReceipt: (receiptId, signal) => read('findReceipt', { tenant, receiptId }, signal),
+    listReceipts: (filter, signal) => read('listReceipts', { tenant, filter }, signal),
+    listHeads: (page) => read('listHeads', { tenant, page }),
+    listUsage: (filter) => read('listUsage', { tenant, filter }),
+    tokensSpent: (asked, signal) => read('tokensSpent', { tenant, asked }, signal),
+    dropReceipts: (asked) => write('dropReceipts', { tenant, ...asked }),
   } satisfies Partial<TenantStore>;
 }
 

@@ -41,19 +41,29 @@ export function publicPartOf(privateKey: string): string {
   return createPublicKey(key).export({ format: 'jwk' }).x ?? '';
 }
 
-/** The object with its signature. Throws TypeError for what has no canonical form. */
-export function signObject<Value extends object>(
-  value: Value,
-  { kid, privateKey }: { readonly kid: string; readonly privateKey: string },
-): Value & { readonly signature: ObjectSignature } {
+export type Signed<Value> = Value & { readonly signature: ObjectSignature };
+
+/** Gives objects their signatures. Throws TypeError for what has no canonical form. */
+export type SignObject = <Value extends object>(value: Value) => Signed<Value>;
+
+/** Reads the private key once: that takes about as long as a signature. */
+export function objectSigner({
+  kid,
+  privateKey,
+}: {
+  readonly kid: string;
+  readonly privateKey: string;
+}): SignObject {
   const header = headerOf(kid);
   const key = createPrivateKey({
     key: Buffer.from(privateKey, 'base64'),
     format: 'der',
     type: 'pkcs8',
   });
-  const signature = sign(null, signedBytes(header, value), key).toString('base64url');
-  return { ...value, signature: { alg: 'Ed25519', kid, jws: `${header}..${signature}` } };
+  return (value) => {
+    const signature = sign(null, signedBytes(header, value), key).toString('base64url');
+    return { ...value, signature: { alg: 'Ed25519', kid, jws: `${header}..${signature}` } };
+  };
 }
 
 export type VerifyOutcome = 'valid' | 'unsigned' | 'unknown_key' | 'invalid';

@@ -6,7 +6,7 @@ import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 import {
   publicJwk,
   publicPartOf,
-  signObject,
+  objectSigner,
   verifyObject,
 } from '../../../src/core/service/jws.ts';
 
@@ -30,7 +30,7 @@ test('an independent library verifies each signature and computes the same key i
   expect(jwk.kid).toBe(await calculateJwkThumbprint({ ...jwk }));
   await fc.assert(
     fc.asyncProperty(canonical, async (value) => {
-      const signed = signObject(value, { kid: jwk.kid, privateKey });
+      const signed = objectSigner({ kid: jwk.kid, privateKey })(value);
       const [header = '', , signature = ''] = signed.signature.jws.split('.');
       const { signature: _, ...rest } = signed;
       const payload = Buffer.from(canonicalJson(rest) ?? '').toString('base64url');
@@ -46,7 +46,7 @@ test('a member altered, added or removed, a swapped key and another header are e
   const stranger = newKey();
   fc.assert(
     fc.property(canonical, fc.string(), fc.jsonValue(), (value, name, change) => {
-      const signed = signObject(value, { kid: key.jwk.kid, privateKey: key.privateKey });
+      const signed = objectSigner({ kid: key.jwk.kid, privateKey: key.privateKey })(value);
       const isSame = canonicalJson({ ...value, [name]: change }) === canonicalJson(value);
       const outcome = verifyObject({ ...signed, [name]: change }, [key.jwk]);
       if (name !== 'signature' && canonicalJson(change) !== undefined) {
@@ -68,7 +68,7 @@ test('a member altered, added or removed, a swapped key and another header are e
 test('R36: no other algorithm is accepted, not even one whose signature is right', async () => {
   const { jwk, privateKey } = key;
   const value = { a: 1 };
-  const signed = signObject(value, { kid: jwk.kid, privateKey });
+  const signed = objectSigner({ kid: jwk.kid, privateKey })(value);
   const secret = new TextEncoder().encode(jwk.x.padEnd(64, '0'));
   const forged = await new CompactSign(Buffer.from(canonicalJson(value) ?? ''))
     .setProtectedHeader({ alg: 'HS256', kid: jwk.kid })

@@ -1,0 +1,341 @@
+import { isoTime } from '../../core/memory/times.ts';
+import {
+  headOf,
+  NODE_LOST,
+  type Receipt,
+  type ReceiptClosing,
+  receiptOf,
+  type ReceiptOpening,
+} from '../../core/service/receipts.ts';
+import { receiptRow } from '../../core/service/receipt-rows.ts';
+import type { ClosedHead, ReceiptStore } from '../../ports/receipt-store.ts';
+import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
+import { Journal, journalNames, takeJournals } from './journal.ts';
+import { type JournalledReceipt, type ReceiptLine, readReceiptLines } from './receipt-lines.ts';
+
+/**
+ * Receipts on their way to the store. One synchronous line opens a receipt, another one closes it, so
+ * a kill loses neither; a moment later the closed ones are signed and stored in one batch. The file
+ * belongs to one process, which is a node: its name says which, also when it is empty.
+ */
+
+export interface ReceiptJournalOptions {
+  readonly folder: string;
+  /** `node_` and 24 hex digits: this process. */
+  readonly node: string;
+  readonly version: string;
+  readonly store: ReceiptStore;
+  readonly sign: Sign;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  report(line: string): void;
+  /** Bytes of the file. */
+  readonly bytesMax?: number;
+}
+
+/** Signs all of them with one key, or rejects. */
+export type Sign = <Value extends object>(values: readonly Value[]) => Promise<readonly Value[]>;
+
+const BYTES_MAX = 512 << 20;
+/** Receipts that wait are in memory too: some 100,000 of them. */
+const KEPT_BYTES_MAX = 128 << 20;
+/** So much stays free for the line that closes each open receipt. */
+const CLOSING_BYTES = 4096;
+/** A receipt can be read 200 ms after the last byte; a batch takes some milliseconds of that. */
+const BATCH_MS = 100;
+const BATCH_ROWS = 200;
+/** A signature takes 0.1 ms of the thread that relays answers: requests pass in between. */
+const SIGNED_AT_ONCE = 25;
+const RETRY_MS = 1000;
+/** From this size on the file is written anew, once less than half of it is still needed. */
+const COMPACT_BYTES = 32 << 20;
+
+interface Kept extends JournalledReceipt {
+  /** Its lines, for a file that is written anew. */
+  readonly lines: readonly string[];
+}
+
+export class ReceiptJournal implements Receipts {
+  readonly #options: ReceiptJournalOptions;
+  readonly #journal: Journal;
+  readonly #bytesMax: number;
+  /** Last number by tenant. */
+  readonly #seqs = new Map<string, number>();
+  readonly #open = new Map<string, Kept>();
+  /** Closed, and not stored yet: oldest first. */
+  readonly #closed = new Map<string, Kept>();
+  #keptBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #storing: Promise<boolean> = Promise.resolve(true);
+  #isStoring = false;
+  #hasFailed = false;
+  #isUnwritable = false;
+
+  constructor(options: ReceiptJournalOptions) {
+    this.#options = options;
+    this.#bytesMax = options.bytesMax ?? BYTES_MAX;
+    const { folder, node } = options;
+    this.#journal = new Journal({ folder, name: nameOf(node), bytesMax: this.#bytesMax });
+  }
+
+  open(opening: ReceiptOpening): OpenReceipt {
+    const { receiptId } = opening;
+    this.#open.set(receiptId, this.#write(opening));
+    return { close: (closing) => this.#close(receiptId, closing) };
+  }
+
+  reject(opening: ReceiptOpening, closing: ReceiptClosing): void {
+    this.#closed.set(opening.receiptId, this.#write(opening, closing));
+    this.#storeSoon();
+  }
+
+  problem(): string | undefined {
+    if (this.#isUnwritable && !this.#isWritable()) {
+      return 'The journal of receipts cannot be written.';
+    }
+    return this.#hasRoom(0) ? undefined : 'The journal of receipts is full.';
+  }
+
+  /** Receipts that are not stored yet, open ones among them. */
+  get waiting(): number {
+    return this.#open.size + this.#closed.size;
+  }
+
+  /** Stores what is closed. False when it could not be stored now. */
+  async flush(): Promise<boolean> {
+    // One batch after the other, on purpose: their order is that of the numbers.
+    // oxlint-disable-next-line no-await-in-loop
+    while (this.#closed.size > 0) if (!(await this.#storeNext())) return false;
+    return this.#storing;
+  }
+
+  /**
+   * Call it once no request is open. Stores the last numbers as heads; what cannot be stored stays in
+   * the file, for the next process or `recover`.
+   */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    const isDone = (await this.flush()) && this.#open.size === 0;
+    clearTimeout(this.#timer);
+    if (isDone) {
+      const { node } = this.#options;
+      const seqs = [...this.#seqs];
+      const heads = seqs.map(([tenant, lastSeq]) => ({ tenant, node, lastSeq }));
+      if (await storeHeads(this.#options, heads)) this.#journal.reset();
+    }
+    this.#journal.close();
+  }
+
+  #write(opening: ReceiptOpening, closing?: ReceiptClosing): Kept {
+    const seq = (this.#seqs.get(opening.tenant) ?? 0) + 1;
+    const line = textOf({ opened: opening, seq, ...(closing === undefined ? {} : { closing }) });
+    if (!this.#hasRoom(line.length)) {
+      throw new JournalFullError('The journal of receipts is full.');
+    }
+    try {
+      this.#journal.append([line]);
+      this.#isUnwritable = false;
+    } catch (error) {
+      this.#isUnwritable = true;
+      throw new JournalFullError('The journal of receipts cannot be written.', { cause: error });
+    }
+    this.#seqs.set(opening.tenant, seq);
+    this.#keptBytes += line.length;
+    return { opening, seq, lines: [line], ...(closing === undefined ? {} : { closing }) };
+  }
+
+  #hasRoom(more: number): boolean {
+    const reserved = (this.#open.size + 1) * CLOSING_BYTES + more;
+    return this.#journal.bytes + reserved <= this.#bytesMax && this.#keptBytes < KEPT_BYTES_MAX;
+  }
+
+  /** A line that says nothing: the disk may have room again. */
+  #isWritable(): boolean {
+    try {
+      this.#journal.append(['""']);
+      this.#isUnwritable = false;
+    } catch {
+      return false;
+    }
+    return true;
+  }
+
+  #close(receiptId: string, closing: ReceiptClosing): void {
+    const kept = this.#open.get(receiptId);
+    if (kept === undefined) return;
+    this.#open.delete(receiptId);
+    const line = textOf({ closed: receiptId, closing });
+    try {
+      this.#journal.append([line]);
+    } catch {
+      // The request is over: its receipt is stored from memory, and after a kill it reads `unknown`.
+      this.#isUnwritable = true;
+    }
+    this.#keptBytes += line.length;
+    this.#closed.set(receiptId, { ...kept, closing, lines: [...kept.lines, line] });
+    this.#storeSoon();
+  }
+
+  #storeSoon(): void {
+    if (this.#isStoring) return;
+    const isFull = this.#closed.size >= BATCH_ROWS && !this.#hasFailed;
+    if (isFull) void this.#storeNext();
+    else this.#timer ??= setTimeout(() => void this.#storeNext(), this.#delay());
+  }
+
+  #delay(): number {
+    return this.#hasFailed ? RETRY_MS : BATCH_MS;
+  }
+
+  #storeNext(): Promise<boolean> {
+    if (this.#isStoring) return this.#storing;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const batch = [...this.#closed.values()].slice(0, BATCH_ROWS);
+    if (batch.length === 0) return Promise.resolve(true);
+    this.#isStoring = true;
+    this.#storing = this.#store(batch).finally(() => {
+      this.#isStoring = false;
+      if (this.#closed.size > 0) this.#storeSoon();
+    });
+    return this.#storing;
+  }
+
+  async #store(batch: readonly Kept[]): Promise<boolean> {
+    try {
+      await storeBatch(this.#options, batch, this.#options.node);
+    } catch {
+      if (!this.#hasFailed) {
+        this.#options.report('Receipts cannot be stored now: they wait in the journal.');
+      }
+      this.#hasFailed = true;
+      return false;
+    }
+    if (this.#hasFailed) this.#options.report('Receipts are stored again.');
+    this.#hasFailed = false;
+    for (const { opening, lines } of batch) {
+      this.#closed.delete(opening.receiptId);
+      this.#keptBytes -= lines.reduce((sum, { length }) => sum + length, 0);
+    }
+    this.#compact();
+    return true;
+  }
+
+  /** Frees what is stored. A failure only leaves the file longer than it needs to be. */
+  #compact(): void {
+    try {
+      if (this.waiting === 0) this.#journal.reset();
+      else if (this.#journal.bytes > COMPACT_BYTES && this.#keptBytes * 2 < this.#journal.bytes) {
+        const kept = [...this.#open.values(), ...this.#closed.values()];
+        this.#journal.replace(kept.flatMap(({ lines }) => lines));
+      }
+    } catch {
+      this.#isUnwritable = true;
+    }
+  }
+}
+
+export interface Recovered {
+  readonly nodes: number;
+  readonly receipts: number;
+  /** Receipts of requests whose process died before their end. */
+  readonly unknown: number;
+}
+
+/**
+ * Stores what processes left behind that are gone. Call it only where no other process writes
+ * receipts in this folder. Rejects when they cannot be signed or stored; their files then stay.
+ */
+export async function recoverReceipts(
+  options: Omit<ReceiptJournalOptions, 'bytesMax'>,
+): Promise<Recovered> {
+  const { folder, node: own } = options;
+  const sum = { nodes: 0, receipts: 0, unknown: 0 };
+  for (const name of journalNames(folder)) {
+    if (!name.startsWith(NAME_START) || name === nameOf(own)) continue;
+    const node = name.slice(NAME_START.length);
+    // oxlint-disable-next-line no-await-in-loop -- One node after the other.
+    const { receipts, unknown } = await recoverNode(options, { name, node });
+    sum.nodes += 1;
+    sum.receipts += receipts;
+    sum.unknown += unknown;
+  }
+  return sum;
+}
+
+async function recoverNode(
+  options: Omit<ReceiptJournalOptions, 'bytesMax'>,
+  { name, node }: { readonly name: string; readonly node: string },
+): Promise<Omit<Recovered, 'nodes'>> {
+  const { folder, store } = options;
+  const files = takeJournals({ folder, name });
+  const found = [...readReceiptLines(files.flatMap(({ values }) => values)).values()];
+  const unknown = found.filter(({ closing }) => closing === undefined).length;
+  for (let at = 0; at < found.length; at += BATCH_ROWS) {
+    // oxlint-disable-next-line no-await-in-loop -- One transaction after the other.
+    await storeBatch(options, found.slice(at, at + BATCH_ROWS), node);
+  }
+  // The store has raised each head to the numbers that it holds, which are all by now.
+  for (;;) {
+    /* oxlint-disable no-await-in-loop */
+    const heads = await store.openHeads({ node, limit: BATCH_ROWS });
+    if (heads.length === 0) break;
+    await closeHeads(options, heads);
+    /* oxlint-enable no-await-in-loop */
+  }
+  for (const file of files) file.remove();
+  return { receipts: found.length, unknown };
+}
+
+type Storing = Pick<ReceiptJournalOptions, 'version' | 'store' | 'sign' | 'now'>;
+
+async function storeBatch(
+  { version, store, sign }: Storing,
+  batch: readonly JournalledReceipt[],
+  node: string,
+): Promise<void> {
+  const closed = batch.map((one) => ({ ...one, closing: one.closing ?? NODE_LOST }));
+  const receipts = closed.map(({ opening, closing, seq }) =>
+    receiptOf(opening, closing, { version, node, seq }),
+  );
+  const signed: Receipt[] = [];
+  for (let at = 0; at < receipts.length; at += SIGNED_AT_ONCE) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+    signed.push(...(await sign(receipts.slice(at, at + SIGNED_AT_ONCE))));
+  }
+  const rows = closed.flatMap((one, at) => {
+    const receipt = signed[at];
+    return receipt === undefined ? [] : [receiptRow({ ...one, signed: receipt })];
+  });
+  await store.storeReceipts(rows);
+}
+
+type Head = Omit<ClosedHead, 'body'>;
+
+/** False when they could not be stored. */
+async function storeHeads(storing: Storing, heads: readonly Head[]): Promise<boolean> {
+  return closeHeads(storing, heads).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function closeHeads({ store, sign, now }: Storing, heads: readonly Head[]): Promise<void> {
+  const at = isoTime(now());
+  const signed = await sign(heads.map((head) => headOf(head, { at, isClosed: true })));
+  await store.closeHeads(
+    heads.map(({ tenant, node, lastSeq }, place) => {
+      return { tenant, node, lastSeq, body: JSON.stringify(signed[place]) };
+    }),
+  );
+}
+
+const NAME_START = 'receipts_';
+
+function nameOf(node: string): string {
+  return `${NAME_START}${node}`;
+}
+
+function textOf(line: ReceiptLine): string {
+  return JSON.stringify(line);
+}

@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto';
+import { ReceiptJournal, recoverReceipts } from '../adapters/journals/receipt-journal.ts';
+import { VERSION } from '../core/version.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import type { Signer } from '../service/signer.ts';
+import { systemClock } from './compose-common.ts';
+
+/** The composition root of receipts: their journal over the store and the signer of a service. */
+
+export interface ReceiptNeeds {
+  readonly folder: string;
+  readonly store: ServiceStore;
+  readonly signer: Signer;
+  readonly report: (line: string) => void;
+}
+
+/**
+ * The journal of this process, once the receipts of earlier ones are stored. Only the process that
+ * holds the folder's lock may call it.
+ */
+export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal> {
+  const options = optionsOf(needs);
+  try {
+    await recoverReceipts(options);
+  } catch {
+    needs.report('Receipts of an earlier run wait: svc service receipts recover stores them.');
+  }
+  return new ReceiptJournal(options);
+}
+
+function optionsOf({ folder, store, signer, report }: ReceiptNeeds) {
+  return {
+    folder,
+    store,
+    report,
+    node: `node_${randomBytes(12).toString('hex')}`,
+    version: VERSION,
+    sign: <Value extends object>(values: readonly Value[]) => signer.signAll(values),
+    now: () => systemClock.now(),
+  };
+}

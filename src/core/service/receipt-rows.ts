@@ -1,0 +1,84 @@
+import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
+
+/** A receipt as a row: its members by which lists are chosen, and its counts for the sums of a day. */
+
+export interface ReceiptRow {
+  readonly tenant: string;
+  readonly receiptId: string;
+  readonly node: string;
+  readonly seq: number;
+  readonly keyId: string;
+  /** Empty where the request reached none. */
+  readonly providerId: string;
+  /** As the caller asked for it; empty where it named none. */
+  readonly model: string;
+  readonly status: ReceiptStatus;
+  /** The signed receipt as JSON. */
+  readonly body: string;
+  readonly counts: UsageCounts;
+}
+
+export interface UsageCounts {
+  readonly failed: number;
+  readonly originalInputTokens: number;
+  readonly forwardedInputTokens: number;
+  readonly recalledTokens: number;
+  readonly elidedTokens: number;
+  /** The provider's own counts; input with what it read from and wrote to its cache. */
+  readonly inputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly outputTokens: number;
+  /** Tokens that count against budgets: as the provider counted them, else the estimate. */
+  readonly spentTokens: number;
+}
+
+export interface ClosedReceipt {
+  readonly opening: ReceiptOpening;
+  readonly closing: ReceiptClosing;
+  /** Signed, where the service has a signing key. */
+  readonly signed: Receipt;
+}
+
+export function receiptRow({ opening, closing, signed }: ClosedReceipt): ReceiptRow {
+  const model = signed['model_requested'];
+  return {
+    tenant: opening.tenant,
+    receiptId: opening.receiptId,
+    node: signed.issuer.node,
+    seq: signed.issuer.seq,
+    keyId: opening.keyId,
+    providerId: opening.provider?.id ?? '',
+    model: typeof model === 'string' ? model : '',
+    status: closing.status,
+    body: JSON.stringify(signed),
+    counts: countsOf(opening, closing),
+  };
+}
+
+function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts {
+  const { originalInputTokens, forwardedInputTokens, recalledTokens, elidedTokens } =
+    closing.decided ?? opening.decided;
+  const { input, cacheRead, cacheWrite, output } = closing.usage ?? NO_USAGE;
+  const reached = opening.provider !== null && closing.status !== 'rejected';
+  const inputTokens = input + cacheRead + cacheWrite;
+  const isWell = closing.status === 'completed' && (closing.httpStatus ?? 500) < 400;
+  return {
+    failed: isWell ? 0 : 1,
+    originalInputTokens,
+    forwardedInputTokens,
+    recalledTokens,
+    elidedTokens,
+    inputTokens,
+    cacheReadTokens: cacheRead,
+    outputTokens: output,
+    spentTokens: spentTokens(closing, reached ? forwardedInputTokens : 0),
+  };
+}
+
+const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
+
+/** A provider that refuses charges nothing, and an answer without counts costs what was estimated. */
+function spentTokens({ usage, httpStatus }: ReceiptClosing, estimate: number): number {
+  if (usage !== undefined) return usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
+  return httpStatus !== null && httpStatus >= 400 ? 0 : estimate;
+}

@@ -1,0 +1,325 @@
+import type { Dialect } from '../conversation/dialect.ts';
+import type { Usage } from '../dialects/answer.ts';
+import { isoTime } from '../memory/times.ts';
+import type { ContinuityState } from '../plan/continuity.ts';
+import type { MemoryState } from '../plan/memory-state.ts';
+import { maskSecrets } from '../redaction/redaction.ts';
+import type { CompressionMode, MemoryMode } from '../settings/settings.ts';
+import type { ProviderKind } from './providers.ts';
+
+/**
+ * Receipts: what a service did with one request. A receipt holds names, states, counts, times and
+ * hashes; never a text, a header, a path, a query or a secret. Its facts come in two parts: what is
+ * known before the provider is called, and how it ended.
+ */
+
+export type ReceiptKind = 'model' | 'count_tokens' | 'compact' | 'input_tokens' | 'models';
+
+export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number];
+
+export const RECEIPT_STATUSES = [
+  'completed',
+  'client_aborted',
+  'upstream_error',
+  'upstream_interrupted',
+  'rejected',
+  'internal_error',
+  /** The process died while it answered. */
+  'unknown',
+] as const;
+
+export type CaptureReceiptState = 'off' | 'none' | 'stored' | 'partial' | 'deferred' | 'failed';
+
+/** The decisions of svc about one request. */
+export interface ReceiptDecisions {
+  /** As the caller asked for it. */
+  readonly memoryMode: MemoryMode;
+  readonly memoryModeEffective: MemoryMode;
+  readonly memoryState: MemoryState;
+  readonly compressionModeRequested: CompressionMode;
+  readonly compressionMode: CompressionMode;
+  readonly continuityState: ContinuityState;
+  readonly originalInputTokens: number;
+  readonly forwardedInputTokens: number;
+  readonly recalledTokens: number;
+  readonly recalledItems: number;
+  readonly elidedTokens: number;
+  readonly elidedToolOutputs: number;
+  readonly removedExchanges: number;
+  /** In shadow mode: the size that would have been forwarded. */
+  readonly shadowInputTokens: number | null;
+  readonly memoryGeneration: string | null;
+}
+
+/** For a request that stopped before anything was decided. */
+export const NOTHING_DECIDED: ReceiptDecisions = {
+  memoryMode: 'off',
+  memoryModeEffective: 'off',
+  memoryState: 'off',
+  compressionModeRequested: 'passthrough',
+  compressionMode: 'passthrough',
+  continuityState: 'not_applicable',
+  originalInputTokens: 0,
+  forwardedInputTokens: 0,
+  recalledTokens: 0,
+  recalledItems: 0,
+  elidedTokens: 0,
+  elidedToolOutputs: 0,
+  removedExchanges: 0,
+  shadowInputTokens: null,
+  memoryGeneration: null,
+};
+
+export interface ReceiptProvider {
+  readonly id: string;
+  readonly kind: ProviderKind;
+  /** The host alone: no path, no query. */
+  readonly host: string;
+}
+
+/** The facts before the provider is called. */
+export interface ReceiptOpening {
+  readonly receiptId: string;
+  /** Milliseconds since 1970: the time in the id. */
+  readonly at: number;
+  readonly tenant: string;
+  readonly keyId: string;
+  readonly kind: ReceiptKind;
+  readonly dialect: Dialect | null;
+  readonly streamed: boolean;
+  readonly space: string | null;
+  readonly sessionId: string | null;
+  /** As the caller asked for it. */
+  readonly model: string | null;
+  readonly provider: ReceiptProvider | null;
+  readonly decided: ReceiptDecisions;
+}
+
+/** Milliseconds. */
+export interface ReceiptTimes {
+  readonly total: number;
+  readonly auth?: number;
+  readonly limiter?: number;
+  readonly recall?: number;
+  readonly capture?: number;
+  /** Until the request was sent to the provider. */
+  readonly overhead?: number;
+  readonly upstreamFirstByte?: number;
+  readonly upstreamTotal?: number;
+}
+
+/** The facts after the last byte. */
+export interface ReceiptClosing {
+  readonly status: ReceiptStatus;
+  /** Null where no head went out, and where nobody knows. */
+  readonly httpStatus: number | null;
+  readonly errorCode: string | null;
+  readonly errorSource: 'service' | 'provider' | null;
+  readonly times: ReceiptTimes;
+  readonly captureState: CaptureReceiptState;
+  readonly capturedRecords: number;
+  /** Where it is another one than at the opening: the provider refused the changed request. */
+  readonly decided?: ReceiptDecisions;
+  readonly upstreamStatus?: number;
+  readonly upstreamRequestId?: string;
+  readonly upstreamResponseId?: string;
+  readonly modelReported?: string;
+  readonly usage?: Usage;
+  /** The provider's own `usage` object. */
+  readonly providerUsage?: unknown;
+  /** Hex digests of the decoded request body, of the forwarded body and of the bytes relayed. */
+  readonly requestSha256?: string;
+  readonly forwardedSha256?: string;
+  readonly responseSha256?: string;
+}
+
+/** Which process made the receipt, and the number of the receipt there. */
+export interface ReceiptIssuer {
+  readonly version: string;
+  readonly node: string;
+  /** 1, 2, 3 … by node and tenant. */
+  readonly seq: number;
+}
+
+/** How a request ended whose process died. */
+export const NODE_LOST: ReceiptClosing = {
+  status: 'unknown',
+  httpStatus: null,
+  errorCode: 'NODE_LOST',
+  errorSource: 'service',
+  times: { total: 0 },
+  captureState: 'none',
+  capturedRecords: 0,
+};
+
+/** The method by which svc counts input, so that two receipts can be compared. */
+const ESTIMATOR = 'svc-bytes/1';
+
+/** The receipt in its published form, not yet signed. It always has a canonical form. */
+export function receiptOf(
+  opening: ReceiptOpening,
+  closing: ReceiptClosing,
+  issuer: ReceiptIssuer,
+): Receipt {
+  const { receiptId, at, tenant, keyId, space, sessionId } = opening;
+  const { times, status, httpStatus, errorCode, errorSource } = closing;
+  const total = wholeMs(times.total);
+  return {
+    object: 'svc.receipt',
+    schema: 'svc.receipt/1',
+    receipt_id: receiptId,
+    tenant_id: tenant,
+    api_key_id: keyId,
+    space: space === null ? null : cut(space, 128),
+    session_id: sessionId === null ? null : cut(sessionId, 256),
+    created_at: isoTime(at),
+    // From the clock that never jumps: a receipt does not end before it begins.
+    completed_at: isoTime(at + total),
+    status,
+    http_status: httpStatus,
+    error_code: errorCode,
+    error_source: errorSource,
+    ...routingOf(opening, closing),
+    ...decisionsOf(closing.decided ?? opening.decided),
+    capture_state: closing.captureState,
+    captured_records: closing.capturedRecords,
+    output_tokens: closing.usage?.output ?? null,
+    provider_usage: numbersOf(closing.providerUsage, USAGE_DEPTH) ?? null,
+    estimator: ESTIMATOR,
+    latency_ms: latencyOf(times, total),
+    request_sha256: closing.requestSha256 ?? null,
+    forwarded_sha256: closing.forwardedSha256 ?? null,
+    response_sha256: closing.responseSha256 ?? null,
+    issuer: { service_version: issuer.version, node: issuer.node, seq: issuer.seq },
+  };
+}
+
+export interface Receipt {
+  readonly object: 'svc.receipt';
+  readonly receipt_id: string;
+  readonly tenant_id: string;
+  readonly api_key_id: string;
+  readonly status: ReceiptStatus;
+  readonly issuer: {
+    readonly node: string;
+    readonly seq: number;
+    readonly service_version: string;
+  };
+  readonly [member: string]: unknown;
+}
+
+/** Says how many receipts a node has made of a tenant: a number below that is missing or was removed. */
+export function headOf(
+  { node, tenant, lastSeq }: HeadFacts,
+  { at, isClosed }: { readonly at: string; readonly isClosed: boolean },
+) {
+  return {
+    object: 'svc.receipt_head',
+    node,
+    tenant_id: tenant,
+    last_seq: lastSeq,
+    /** The node makes no further ones. */
+    closed: isClosed,
+    at,
+  } as const;
+}
+
+interface HeadFacts {
+  readonly tenant: string;
+  readonly node: string;
+  readonly lastSeq: number;
+}
+
+function routingOf(opening: ReceiptOpening, closing: ReceiptClosing) {
+  const { dialect, kind, streamed, provider, model } = opening;
+  const { upstreamStatus, upstreamRequestId, upstreamResponseId, modelReported } = closing;
+  return {
+    dialect,
+    kind,
+    streamed,
+    provider_id: provider?.id ?? null,
+    provider_kind: provider?.kind ?? null,
+    upstream_host: provider?.host ?? null,
+    upstream_status: upstreamStatus ?? null,
+    upstream_request_id: nameOrNull(upstreamRequestId),
+    upstream_response_id: nameOrNull(upstreamResponseId),
+    model_requested: nameOrNull(model ?? undefined),
+    model_reported: nameOrNull(modelReported),
+  };
+}
+
+function decisionsOf(decided: ReceiptDecisions) {
+  return {
+    memory_mode: decided.memoryMode,
+    memory_mode_effective: decided.memoryModeEffective,
+    memory_state: decided.memoryState,
+    compression_mode_requested: decided.compressionModeRequested,
+    compression_mode: decided.compressionMode,
+    continuity_state: decided.continuityState,
+    memory_generation: decided.memoryGeneration,
+    original_input_tokens: decided.originalInputTokens,
+    forwarded_input_tokens: decided.forwardedInputTokens,
+    shadow_input_tokens: decided.shadowInputTokens,
+    recalled_tokens: decided.recalledTokens,
+    recalled_items: decided.recalledItems,
+    elided_tokens: decided.elidedTokens,
+    elided_tool_outputs: decided.elidedToolOutputs,
+    removed_exchanges: decided.removedExchanges,
+  };
+}
+
+function latencyOf(times: ReceiptTimes, total: number) {
+  return {
+    total,
+    auth: msOrNull(times.auth),
+    limiter: msOrNull(times.limiter),
+    recall: msOrNull(times.recall),
+    capture: msOrNull(times.capture),
+    overhead: msOrNull(times.overhead),
+    upstream_first_byte: msOrNull(times.upstreamFirstByte),
+    upstream_total: msOrNull(times.upstreamTotal),
+  };
+}
+
+/** 24 days: no request lasts so long. */
+const MS_MAX = 2 ** 31;
+
+function wholeMs(ms: number): number {
+  return Number.isFinite(ms) ? Math.min(Math.max(0, Math.round(ms)), MS_MAX) : 0;
+}
+
+function msOrNull(ms: number | undefined): number | null {
+  return ms === undefined ? null : wholeMs(ms);
+}
+
+/** Names of models and ids of providers' answers. A longer or stranger text is none of them. */
+const NAME = /^[\w.:@/+~-]{1,256}$/;
+
+/** A caller may send a key where the name of a model belongs: a receipt does not repeat it. */
+function nameOrNull(text: string | undefined): string | null {
+  if (text === undefined || !NAME.test(text)) return null;
+  return maskSecrets(text).text === text ? text : '[masked]';
+}
+
+/** Half a surrogate pair has no canonical form. */
+function cut(text: string, charsMax: number): string {
+  return text.slice(0, charsMax).replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');
+}
+
+const USAGE_DEPTH = 4;
+const USAGE_MEMBERS_MAX = 64;
+const USAGE_NAME = /^\w{1,64}$/;
+
+/** The numbers of a provider's `usage`, under their own names. Texts are left out: nobody checked them. */
+function numbersOf(value: unknown, depth: number): unknown {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || depth === 0) {
+    return undefined;
+  }
+  const members = Object.entries(value)
+    .slice(0, USAGE_MEMBERS_MAX)
+    .filter(([name]) => USAGE_NAME.test(name))
+    .map(([name, member]) => [name, numbersOf(member, depth - 1)] as const)
+    .filter(([, member]) => member !== undefined);
+  return Object.fromEntries(members);
+}
