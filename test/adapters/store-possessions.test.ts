@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Descriptors } from '../../src/adapters/store/descriptors.ts';
 import { type Database, openDatabase } from '../../src/adapters/store/database.ts';
 import { type Driver, loadDriver } from '../../src/adapters/store/driver.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
@@ -24,7 +25,13 @@ beforeAll(async () => {
 
 /** A process's own connection to the folder's database, and what it says of it. */
 function open(folder: string) {
-  const database = openDatabase({ folder, driver, now: NOW, report: () => undefined });
+  const database = openDatabase({
+    folder,
+    driver,
+    now: NOW,
+    descriptors: new Descriptors(),
+    report: () => undefined,
+  });
   onTestFinished(() => database.close());
   const [outputs, records] = [new Outputs(database), new Records(database)];
   const possessions = new Possessions(database, [outputs, records]);

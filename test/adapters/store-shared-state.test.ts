@@ -13,6 +13,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import * as fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { rowOf } from '../../src/adapters/journals/ledger-row.ts';
+import { Descriptors } from '../../src/adapters/store/descriptors.ts';
 import { openDatabase } from '../../src/adapters/store/database.ts';
 import { type Connection, loadDriver } from '../../src/adapters/store/driver.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
@@ -219,6 +220,7 @@ test('a filter that has the keys of the table gets those that are written later'
     folder,
     driver: await loadDriver(),
     now: 1,
+    descriptors: new Descriptors(),
     report: () => undefined,
   });
   onTestFinished(() => database.close());

@@ -1,4 +1,12 @@
-import { readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -163,3 +171,62 @@ test('the second worker answers reads alone, and only while the first is late', 
   await client.close();
   expect(readFileSync(join(folder, 'asked'), 'utf8')).toBe('list\nfindEntries\n');
 });
+
+/** Opens the database in another process, reads, and closes it: the last one deletes the log. */
+function openElsewhere(path: string): string {
+  const code = `const { DatabaseSync } = require('@photostructure/sqlite');
+    const database = new DatabaseSync(process.argv[1]);
+    console.log(database.prepare('SELECT count(*) AS records FROM records').get().records);
+    database.close();`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', code, path], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return stdout.trim();
+}
+
+test('a connection that ends leaves the other ones of its process their locks', async () => {
+  const folder = tempFolder();
+  const lines: string[] = [];
+  const store = await openFilled(folder, lines);
+  const second = openEmbeddedStore({ folder, report: (line) => lines.push(line) });
+  await second.health();
+  await second.close();
+  expect(openElsewhere(join(folder, 'memory.db'))).toBe('1');
+  // Without its locks the other process took itself for the last one.
+  expect(existsSync(join(folder, 'memory.db-wal'))).toBe(true);
+  expect(await askAll(store, 'other:1')).toEqual(ALL);
+  expect(lines).toEqual([]);
+});
+
+/** The descriptors that this process has of files in a folder. */
+function descriptorsIn(folder: string): readonly string[] {
+  return readdirSync('/proc/self/fd').flatMap((name) => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${name}`);
+      return path.startsWith(`${folder}/`) ? [path] : [];
+    } catch {
+      // The one of the folder itself.
+      return [];
+    }
+  });
+}
+
+test.runIf(process.platform === 'linux')(
+  'connections that come and go share one descriptor of the database, and nothing stays open after the last one',
+  async () => {
+    const folder = tempFolder();
+    const store = await openFilled(folder);
+    const counts: number[] = [];
+    for (let times = 0; times < 4; times += 1) {
+      const next = openEmbeddedStore({ folder, report: () => undefined });
+      // oxlint-disable-next-line no-await-in-loop -- One after the other.
+      await next.health();
+      // oxlint-disable-next-line no-await-in-loop
+      await next.close();
+      counts.push(descriptorsIn(folder).length);
+    }
+    // SQLite keeps one of its own in reserve from the first one that is closed on.
+    expect(new Set(counts).size).toBe(1);
+    await store.close();
+    expect(descriptorsIn(folder)).toEqual([]);
+  },
+);

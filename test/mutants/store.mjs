@@ -125,4 +125,12 @@ export const STORE = [
     to: '',
     test: STEADY,
   },
+  {
+    name: 'a thread that ends closes its descriptors, and with them the locks of the others',
+    file: 'src/adapters/store/client.ts',
+    from: '      trackUnmanagedFds: false,\n',
+    to: '',
+    test: STEADY,
+    only: 'leaves the other ones',
+  },
 ];

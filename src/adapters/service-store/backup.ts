@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { codeOf, FileError } from '../files/file-error.ts';
 import { FILE_MODE, syncFolder } from '../files/private-folder.ts';
 import type { Database } from '../store/database.ts';
+import { Descriptors } from '../store/descriptors.ts';
 import { type Driver, loadDriver } from '../store/driver.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
 import type { BackupFacts, CarriedOver, RestoreFacts } from '../../ports/service-store.ts';
@@ -65,6 +66,8 @@ export async function restoreService(
       'Stop it first: a restore replaces its file.',
     );
   }
+  const descriptors = new Descriptors();
+  descriptors.addUser();
   const staged = join(folder, `restoring-${randomBytes(4).toString('hex')}.db`);
   try {
     await copyFile(resolve(backup), staged);
@@ -73,7 +76,7 @@ export async function restoreService(
     await handle.close();
     const records = checkFile(staged, driver);
     const epoch = newEpoch();
-    const carried = prepare(staged, { folder, driver, epoch, now });
+    const carried = prepare(staged, { folder, driver, descriptors, epoch, now });
     const kept = await setAside(folder, now);
     await rename(staged, serviceFile(folder));
     await removeDatabase(staged);
@@ -83,6 +86,7 @@ export async function restoreService(
     await removeDatabase(staged);
     throw explained(error, resolve(backup));
   } finally {
+    descriptors.removeUser();
     lock.close();
   }
 }
@@ -116,17 +120,20 @@ function checkFile(path: string, driver: Driver): number {
 interface Preparation {
   readonly folder: string;
   readonly driver: Driver;
+  readonly descriptors: Descriptors;
   readonly epoch: string;
   readonly now: number;
 }
 
 function prepare(
   staged: string,
-  { folder, driver, epoch, now }: Preparation,
+  { folder, driver, descriptors, epoch, now }: Preparation,
 ): CarriedOver | undefined {
-  const database = openServiceFile(staged, driver);
+  const database = openServiceFile(staged, { driver, descriptors });
   try {
-    const present = existsSync(serviceFile(folder)) ? openPresent(folder, driver) : 'none';
+    const present = existsSync(serviceFile(folder))
+      ? openPresent(folder, { driver, descriptors })
+      : 'none';
     setMeta(database, 'epoch', epoch);
     let carried: CarriedOver | undefined;
     if (present === 'none') carried = { revoked: 0, purged: 0 };
@@ -147,9 +154,12 @@ function prepare(
 }
 
 /** Undefined for a database that is broken: that may be why there is a restore. */
-function openPresent(folder: string, driver: Driver): Database | undefined {
+function openPresent(
+  folder: string,
+  options: { readonly driver: Driver; readonly descriptors: Descriptors },
+): Database | undefined {
   try {
-    return openServiceFile(serviceFile(folder), driver);
+    return openServiceFile(serviceFile(folder), options);
   } catch {
     return undefined;
   }

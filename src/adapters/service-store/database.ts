@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
 import { Database } from '../store/database.ts';
+import type { Descriptors } from '../store/descriptors.ts';
 import { type Connection, type Driver, sqliteCode } from '../store/driver.ts';
 import { migrate } from '../store/schema.ts';
 import { migrateService } from './schema.ts';
@@ -19,9 +20,13 @@ export class ServiceFileError extends Error {
   override readonly name = 'ServiceFileError';
 }
 
-export interface ServiceDatabaseOptions {
-  readonly folder: string;
+interface ServiceFileOptions {
   readonly driver: Driver;
+  readonly descriptors: Descriptors;
+}
+
+export interface ServiceDatabaseOptions extends ServiceFileOptions {
+  readonly folder: string;
   /** Makes the file where there is none. */
   readonly creates: boolean;
 }
@@ -34,16 +39,19 @@ export function openServiceDatabase(options: ServiceDatabaseOptions): Database {
   const path = serviceFile(options.folder);
   if (!options.creates && !existsSync(path)) throw new ServiceFileError('does not exist');
   makePrivateFolder(options.folder);
-  return openServiceFile(path, options.driver);
+  return openServiceFile(path, options);
 }
 
 /** Throws what the file system or SQLite throws, and SchemaTooNewError. */
-export function openServiceFile(path: string, driver: Driver): Database {
+export function openServiceFile(
+  path: string,
+  { driver, descriptors }: ServiceFileOptions,
+): Database {
   ensurePrivateFile(path);
   const connection = driver.open(path);
   let close = (): void => connection.close();
   try {
-    const database = new Database(connection, path);
+    const database = new Database(connection, path, descriptors);
     close = () => database.close();
     migrate(connection);
     migrateService(database, newEpoch());

@@ -6,6 +6,7 @@ import type {
   ServiceStoreHealth,
 } from '../../ports/service-store.ts';
 import type { Database } from '../store/database.ts';
+import type { Descriptors } from '../store/descriptors.ts';
 import { type Connection, loadDriver, failureText } from '../store/driver.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
 import { Answers } from './answers.ts';
@@ -34,6 +35,7 @@ interface Opened {
 
 export interface WorkerStoreOptions extends ServiceStoreExtra {
   readonly folder: string;
+  readonly descriptors: Descriptors;
 }
 
 export class WorkerStore {
@@ -79,14 +81,14 @@ export class WorkerStore {
   }
 
   async #openNow(): Promise<Opened> {
-    const { folder, serves, creates } = this.#options;
+    const { folder, descriptors, serves, creates } = this.#options;
     const driver = await loadDriver();
     const lock = serves ? takeServiceLock(folder, driver) : undefined;
     if (serves && lock === undefined) {
       throw new MemoryError('unavailable', 'Another svc service runs on this folder.');
     }
     try {
-      const database = openServiceDatabase({ folder, driver, creates });
+      const database = openServiceDatabase({ folder, driver, descriptors, creates });
       return { database, lock, calls: this.#callsOn(database) };
     } catch (error) {
       lock?.close();

@@ -4,9 +4,9 @@ import { WorkerStore } from './store.ts';
 
 /** Entry of the service store's worker thread. */
 serveCalls({
-  makeStore: ({ folder, extra }) =>
+  makeStore: ({ folder, extra, descriptors }) =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts starts this file.
-    new WorkerStore({ folder, ...(extra as ServiceStoreExtra) }),
+    new WorkerStore({ folder, descriptors, ...(extra as ServiceStoreExtra) }),
   // A request waits at the gate for its key, and a client for what it recalls.
   urgent: new Set(['findCaller', 'findAdmin', 'spaceState', 'recall', 'findAnswer']),
 });

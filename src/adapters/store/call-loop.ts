@@ -1,5 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
+import { Descriptors } from './descriptors.ts';
 import { FileReplacedError } from './replaced-file.ts';
 import {
   BUSY,
@@ -25,6 +26,7 @@ export interface ServedStore {
 export interface StoreInput {
   readonly folder: string;
   readonly extra: unknown;
+  readonly descriptors: Descriptors;
   report(line: string): void;
 }
 
@@ -40,6 +42,7 @@ export function serveCalls({ makeStore, urgent }: LoopOptions): void {
   const store = makeStore({
     folder: input.folder,
     extra: input.extra,
+    descriptors: new Descriptors(input.descriptors),
     report: (line) => send({ kind: 'report', line }),
   });
   new CallLoop(store, input, urgent).start();

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
 import { workerFile } from '../processes/worker-file.ts';
+import { Descriptors } from './descriptors.ts';
 import {
   BUSY,
   type StoreCalls,
@@ -53,6 +54,9 @@ export interface StoreClientOptions {
   readonly extra?: unknown;
 }
 
+/** All stores of the process share them. */
+const DESCRIPTORS = new Descriptors();
+
 export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   readonly #options: StoreClientOptions;
   readonly #waiting = new Map<number, Waiting>();
@@ -69,6 +73,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   constructor(options: StoreClientOptions) {
     this.#options = options;
     process.on('exit', this.#waitForWorker);
+    DESCRIPTORS.addUser();
     this.#running();
   }
 
@@ -106,6 +111,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     // statements, with them SQLite's lock on the file, and so the write-ahead log.
     await worker?.terminate();
     process.off('exit', this.#waitForWorker);
+    DESCRIPTORS.removeUser();
   }
 
   // The native driver aborts the whole process (SIGABRT, whatever the exit code was to be) when its
@@ -160,7 +166,8 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     this.#starts.push(now);
     const { folder, extra } = this.#options;
     const [aborted, control] = [this.#aborted, this.#control];
-    const workerData: WorkerInput = { folder, extra, aborted, control };
+    const descriptors = DESCRIPTORS.slots;
+    const workerData: WorkerInput = { folder, extra, aborted, control, descriptors };
     // From the first moment: loading the driver is a call too.
     Atomics.store(this.#control, BUSY, 1);
     const worker = new Worker(this.#options.worker ?? workerFile('store-worker'), {
@@ -168,6 +175,8 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
       // Nothing of the environment (keys may be in it) is the store's business.
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
+      // Else Node closes those of a thread that ends, with other threads' locks.
+      trackUnmanagedFds: false,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
     worker.unref();

@@ -10,6 +10,7 @@ import {
   sqliteCode,
   type Statement,
 } from './driver.ts';
+import type { Descriptors } from './descriptors.ts';
 import { type FileState, OpenedFile, removeStaleLogs } from './opened-file.ts';
 import { migrate } from './schema.ts';
 import type { OpenFiles } from './shared-state.ts';
@@ -39,6 +40,7 @@ const SQLITE_NOTADB = 26;
 export interface OpenOptions {
   readonly folder: string;
   readonly driver: Driver;
+  readonly descriptors: Descriptors;
   /** Milliseconds since 1970, for the name of a file that is set aside. */
   readonly now: number;
   report(line: string): void;
@@ -57,7 +59,7 @@ export class Database {
   readonly journalMode: string;
 
   /** `path`: of the file that the connection has open. */
-  constructor(connection: Connection, path: string) {
+  constructor(connection: Connection, path: string, descriptors: Descriptors) {
     this.#connection = connection;
     this.sqliteVersion = String(this.#pragma('SELECT sqlite_version()'));
     // WAL_SYNCHRONOUS may be compiled in as NORMAL: it is set, never assumed.
@@ -72,7 +74,7 @@ export class Database {
     connection.exec('PRAGMA cache_size = -16384');
     // A checkpoint gives the space of a large write-ahead log back.
     connection.exec('PRAGMA journal_size_limit = 4194304');
-    this.#file = new OpenedFile(path);
+    this.#file = new OpenedFile(path, descriptors);
   }
 
   /**
@@ -192,11 +194,7 @@ export class Database {
 
   close(): void {
     this.#statements.clear();
-    try {
-      this.#connection.close();
-    } finally {
-      this.#file.close();
-    }
+    this.#connection.close();
   }
 
   // Some failures (disk full, corruption) end the transaction themselves.
@@ -262,7 +260,7 @@ function openChecked(options: OpenOptions): Database {
   const connection = options.driver.open(path);
   let close = (): void => connection.close();
   try {
-    const database = new Database(connection, path);
+    const database = new Database(connection, path, options.descriptors);
     close = () => database.close();
     migrate(connection);
     if (size <= CHECKED_BYTES_MAX) check(database);

@@ -1,5 +1,6 @@
-import { closeSync, copyFileSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { syncFile } from '../files/private-files.ts';
+import type { Descriptors } from './descriptors.ts';
 import type { OpenFiles } from './shared-state.ts';
 
 /**
@@ -41,12 +42,10 @@ interface Header {
 
 export class OpenedFile {
   readonly #path: string;
-  /**
-   * Kept open for the header. Closing any descriptor of a database takes back all locks that this
-   * process has on it, so this one is closed after the connection.
-   */
+  readonly #descriptors: Descriptors;
+  /** For the header. */
   readonly #descriptor: number;
-  /** The log's index; opened where the state is shared, and closed after the connection as well. */
+  /** The log's index; opened where the state is shared. */
   #index: number | undefined;
   readonly #identity: string;
   readonly #logs: (string | undefined)[];
@@ -55,9 +54,10 @@ export class OpenedFile {
   #header: Header;
 
   /** To be called once the connection has read, which is when its log exists. */
-  constructor(path: string) {
+  constructor(path: string, descriptors: Descriptors) {
     this.#path = path;
-    this.#descriptor = openSync(path, 'r');
+    this.#descriptors = descriptors;
+    this.#descriptor = descriptors.open(path);
     const stat = statSync(path, { bigint: true });
     this.#identity = `${stat.dev} ${stat.ino}`;
     this.#changedAt = stat.ctimeNs;
@@ -93,7 +93,7 @@ export class OpenedFile {
 
   /** For another thread of this process, until close(). */
   openFiles(hasLog: boolean): OpenFiles {
-    if (hasLog) this.#index ??= openSync(`${this.#path}-shm`, 'r');
+    if (hasLog) this.#index ??= this.#descriptors.open(`${this.#path}-shm`);
     return { path: this.#path, database: this.#descriptor, index: this.#index ?? -1 };
   }
 
@@ -125,12 +125,6 @@ export class OpenedFile {
       const path = this.#path + suffix;
       if (this.#logs[place] === identityOf(path)) rmSync(path, { force: true });
     }
-  }
-
-  /** After the connection is closed. */
-  close(): void {
-    closeSync(this.#descriptor);
-    if (this.#index !== undefined) closeSync(this.#index);
   }
 
   #readHeader(): Header {

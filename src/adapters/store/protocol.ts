@@ -113,6 +113,8 @@ export interface WorkerInput {
   readonly aborted: Int32Array;
   /** Two flags, at BUSY and STOPPING. */
   readonly control: Int32Array;
+  /** Slots of the process's Descriptors. */
+  readonly descriptors: Int32Array<SharedArrayBuffer>;
 }
 
 /** 1 while the worker is inside SQLite. */

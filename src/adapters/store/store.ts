@@ -18,6 +18,7 @@ import { isSpoken } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { quotesOfTexts } from '../../core/recall/quotes-of-texts.ts';
+import type { Descriptors } from './descriptors.ts';
 import { deskCalls } from './desk-calls.ts';
 import { databaseFile } from '../files/database-file.ts';
 import { markForgotten } from '../files/marks.ts';
@@ -51,6 +52,7 @@ interface Opened {
 
 export interface StoreOptions {
   readonly folder: string;
+  readonly descriptors: Descriptors;
   report(line: string): void;
   /** Memory in which the main thread reads how things stand; see shared-state.ts. */
   readonly shared?: SharedArrayBuffer | undefined;
@@ -237,9 +239,9 @@ export class Store {
   }
 
   #openOptions(driver: Driver): OpenOptions {
-    const { folder } = this.#options;
+    const { folder, descriptors } = this.#options;
     const report = this.#options.report.bind(this.#options);
-    return { folder, driver, now: Date.now(), report };
+    return { folder, driver, descriptors, now: Date.now(), report };
   }
 
   #close(): void {
