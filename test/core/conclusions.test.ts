@@ -86,10 +86,13 @@ test('a request of one word leaves the conclusion its place', () => {
   expect(quotes.map(({ role }) => role)).toEqual(['assistant']);
 });
 
-test('an exchange without a conclusion gives its request, and an empty one nothing', () => {
-  expect(
-    quoteExchange({ asked: 'why does OAuth fail in CI?', answered: '' }, new Map(), 60),
-  ).toEqual([{ role: 'user', text: 'why does OAuth fail in CI?' }]);
+test('an exchange without a conclusion gives what its request states, and never a question alone', () => {
+  const stated = 'OAuth fails in CI because the clock is wrong.';
+  expect(quoteExchange({ asked: stated, answered: '' }, new Map(), 60)).toEqual([
+    { role: 'user', text: stated },
+  ]);
+  const asked = 'why does OAuth fail in CI?';
+  expect(quoteExchange({ asked, answered: '' }, new Map(), 60)).toEqual([]);
   expect(quoteExchange({ asked: 'ok', answered: '' }, new Map(), 60)).toEqual([]);
 });
 

@@ -341,6 +341,13 @@ export const MUTANTS = [
     test: 'test/core/captures.test.ts',
   },
   {
+    name: 'a question that got no answer is recalled alone',
+    file: 'src/adapters/store/packing.ts',
+    from: 'if (answer === undefined || answered === undefined) return [];',
+    to: 'if (answer === undefined || answered === undefined) return [{ id, text }];',
+    test: 'test/adapters/store-questions.test.ts',
+  },
+  {
     name: 'an order may hold a rule',
     file: 'src/core/memory/orders.ts',
     from: '  if (SAYS_SOMETHING.test(text) || SIZE.test(text)) return false;\n',

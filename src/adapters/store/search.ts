@@ -1,14 +1,14 @@
 import type { Span } from '../../core/recall/dates.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import { type Question, readQuestion } from '../../core/recall/question.ts';
-import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import type { QuestionTerm, Ranked } from '../../core/recall/ranked.ts';
-import { orderParts, rankCandidates } from '../../core/recall/ranking.ts';
+import { rankCandidates } from '../../core/recall/ranking.ts';
 import { keepRelevant, rarerNames, rarityOf } from '../../core/recall/relevance.ts';
 import { valueOf } from '../../core/recall/term-value.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import { Tally } from '../../core/bytes/tally.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
+import { isIn, pack, partsOf, tokensOf } from './packing.ts';
 import { Postings, POSTINGS_MAX, type SpacePostings } from './postings.ts';
 import { ExchangeSearch, type Looked, type SharedSignals } from './exchange-search.ts';
 import type { RecallMarks } from './recall-marks.ts';
@@ -31,14 +31,8 @@ const ASSISTANT_WEIGHT = 0.6;
 const AROUND_WEIGHT = 0.35;
 /** With so many telling words of the person's own, the assistant's words are not needed. */
 const HUMAN_RARITY_ENOUGH = 1.5;
-/** Passages whose texts are read together; 512 tokens hold about 14. */
-const PACKED_AT_ONCE = 16;
-/** Its dash and line end; the block decides in the end what fits. */
-const PASSAGE_OVERHEAD_TOKENS = 2;
 /** A fifth of the block: three short sentences. */
 const STANDING_TOKENS_MAX = 96;
-/** Nothing that says something fits into what is left. */
-const FULL_SHARE = 0.97;
 /** Texts of the days that a question names, whatever their words. */
 const DATED_MAX = 24;
 
@@ -48,11 +42,6 @@ interface Given {
   readonly passages: number;
   /** Digests. */
   readonly excluded: readonly string[];
-}
-
-interface ScoredPassage {
-  readonly id: number;
-  readonly score: number;
 }
 
 interface Context {
@@ -113,7 +102,7 @@ export class Search {
     const ranked = keepRelevant(yield* this.#rank(context), asked);
     const standing = yield* this.#standing(asked, spaces, question.excludeDigests);
     const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
-    const packed = yield* this.#pack(partsOf(ranked), question.tokensMax - told);
+    const packed = yield* pack(this.#source, partsOf(ranked), question.tokensMax - told);
     return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
   }
 
@@ -261,26 +250,6 @@ export class Search {
     }
     return { records, places };
   }
-
-  *#pack(parts: readonly ScoredPassage[], tokensMax: number): Steps<RecalledPassage[]> {
-    const packed: RecalledPassage[] = [];
-    let tokens = 0;
-    for (let at = 0; at < parts.length; at += PACKED_AT_ONCE) {
-      const some = parts.slice(at, at + PACKED_AT_ONCE);
-      const texts = yield* this.#source.texts(some.map(({ id }) => id));
-      for (const { id, score } of some) {
-        const passage = texts.get(id);
-        if (passage === undefined || isIn(packed, passage)) continue;
-        const more = tokensOf(passage.text);
-        // A shorter one further down may still fit.
-        if (tokens + more > tokensMax) continue;
-        tokens += more;
-        packed.push({ ...passage, score });
-      }
-      if (tokens > FULL_SHARE * tokensMax) break;
-    }
-    return packed;
-  }
 }
 
 /** Terms that the ranking looks for by their letters. */
@@ -289,26 +258,6 @@ function lettersOf(asked: Question, given: RecallQuestion): Set<string> {
   const agent = given.agent === undefined ? [] : termsOf(given.humanText);
   const around = given.agent === undefined ? asked.assistant : termsOf(given.assistantText);
   return new Set([...asked.human, ...asked.humanWholes, ...pairs, ...agent, ...around]);
-}
-
-/** The passages of what was ranked, best first. */
-function partsOf(ranked: readonly Ranked<Unit>[]): ScoredPassage[] {
-  return orderParts(ranked).flatMap(({ candidate, part, score }) => {
-    const id = candidate.passages[part];
-    return id === undefined ? [] : [{ id, score }];
-  });
-}
-
-/** Several spaces of a project may hold the same. */
-function isIn(
-  told: readonly RecalledPassage[],
-  { digest, text }: Pick<RecalledPassage, 'digest' | 'text'>,
-): boolean {
-  return told.some((one) => one.digest === digest && one.text === text);
-}
-
-function tokensOf(text: string): number {
-  return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
 }
 
 /** The assistant's words join only where the person's own say too little. */

@@ -23,6 +23,8 @@ const CHARS_PER_TOKEN = 3.6;
 export interface Unit extends Candidate {
   /** Ids of its passages, in the order they were said; the first is the unit's own id. */
   readonly passages: readonly number[];
+  /** The id of the passage with which its exchange's next record begins; undefined for none. */
+  readonly answer: number | undefined;
 }
 
 export interface Found {
@@ -130,6 +132,7 @@ class UnitMaker {
     const before = rangeAt(said, range.first - 1);
     const after = rangeAt(said, range.last + 1);
     this.#add(said.slice(range.first, range.last + 1), {
+      answer: this.#answerTo(said, range.last),
       earlier: this.#termsAt(said, before.first - 1),
       previous: this.#termsAt(said, range.first - 1),
       next: this.#termsAt(said, range.last + 1),
@@ -144,7 +147,7 @@ class UnitMaker {
 
   #add(
     parts: readonly Passage[],
-    around: Pick<Unit, 'earlier' | 'previous' | 'next' | 'later'>,
+    around: Pick<Unit, 'answer' | 'earlier' | 'previous' | 'next' | 'later'>,
   ): void {
     const [first] = parts;
     if (first === undefined) return;
@@ -163,6 +166,14 @@ class UnitMaker {
       })),
       ...around,
     });
+  }
+
+  #answerTo(said: readonly Passage[], at: number): number | undefined {
+    const asked = said[at];
+    if (asked === undefined) return undefined;
+    const next = said.slice(at + 1).find(({ record }) => record !== asked.record);
+    if (next === undefined || exchangeOf(next) !== exchangeOf(asked)) return undefined;
+    return this.#excluded.has(next.record) ? undefined : next.id;
   }
 
   #termsAt(said: readonly Passage[], at: number): readonly string[] {

@@ -1,4 +1,5 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import { onlyAsks } from './only-asks.ts';
 import { isReply, isTelling, ownWordsOf } from './own-words.ts';
 import { termsOf } from './terms.ts';
 
@@ -66,6 +67,7 @@ export function quoteExchange(
   );
   const left = tokensMax - estimateTextTokens(request);
   const said = linesFor(lines, values, left);
+  if (said.length === 0 && onlyAsks(sentence)) return [];
   return [
     ...(request === '' ? [] : [{ role: 'user' as const, text: request }]),
     ...said.map((text) => ({ role: 'assistant' as const, text })),
