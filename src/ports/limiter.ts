@@ -1,4 +1,6 @@
-import type { Rate } from '../core/service/rates.ts';
+import type { LeaseAsk, LimitAsk } from '../core/service/limits.ts';
+
+export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/service/limits.ts';
 
 /**
  * Counts calls against limits. Several limits of one call are taken together or not at all, so a call
@@ -7,14 +9,19 @@ import type { Rate } from '../core/service/rates.ts';
  */
 export interface Limiter {
   take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer>;
+  /**
+   * Books more than was taken, or less where `more` is negative: the real cost of a call is known at its
+   * end. No limit refuses that.
+   */
+  adjust(changes: readonly CostChange[], signal: AbortSignal): Promise<void>;
+  /** Heartbeat: leases that stand now last for their time again. One that has ended stays so. */
+  renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
+  release(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
 }
 
-export interface LimitAsk {
-  /** The limit's name, for the caller who meets it. */
-  readonly name: string;
-  /** Whose: equal buckets share one count. */
-  readonly bucket: string;
-  readonly rate: Rate;
+export interface CostChange {
+  readonly ask: LimitAsk;
+  readonly more: number;
 }
 
 export interface LimitAnswer {

@@ -1,5 +1,5 @@
-import { limitsOfCall, type LimitedCall } from '../core/service/limits.ts';
-import type { LimitAnswer, LimitAsk, Limiter } from '../ports/limiter.ts';
+import { limitsOfCall, type LimitAsk, type LimitedCall } from '../core/service/limits.ts';
+import type { LimitAnswer, Limiter } from '../ports/limiter.ts';
 import { ServiceFault } from './fault.ts';
 
 /**
@@ -13,7 +13,11 @@ const RETRY_AFTER_MS = 2000;
 
 /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
 export async function checkLimits(limiter: Limiter, call: LimitedCall): Promise<void> {
-  const asks = limitsOfCall(call);
+  await takeLimits(limiter, limitsOfCall(call));
+}
+
+/** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+export async function takeLimits(limiter: Limiter, asks: readonly LimitAsk[]): Promise<void> {
   // Without a limit nobody is asked, so a broken limiter stops nobody whom it would not limit.
   if (asks.length === 0) return;
   const { refusedBy, waitMs } = await askLimiter(limiter, asks);
@@ -26,7 +30,7 @@ export async function checkLimits(limiter: Limiter, call: LimitedCall): Promise<
 async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
   const signal = AbortSignal.timeout(LIMITER_MS);
   const late = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(unavailable()), { once: true });
+    signal.addEventListener('abort', () => reject(limiterUnavailable()), { once: true });
   });
   late.catch(() => undefined);
   const ask = (): Promise<LimitAnswer> => Promise.race([attempt(limiter, asks, signal), late]);
@@ -36,7 +40,7 @@ async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<
       return ask();
     })
     .catch(() => {
-      throw unavailable();
+      throw limiterUnavailable();
     });
 }
 
@@ -49,7 +53,7 @@ async function attempt(
   return limiter.take(asks, signal);
 }
 
-function unavailable(): ServiceFault {
+export function limiterUnavailable(): ServiceFault {
   const message = 'Limits cannot be checked now, so the call is blocked.';
   return new ServiceFault('RATE_LIMITER_UNAVAILABLE', message, { afterMs: RETRY_AFTER_MS });
 }

@@ -53,6 +53,10 @@ export function answerFault(
   if (row.status === 401) headers['www-authenticate'] = 'Bearer';
   if (more.allow !== undefined) headers['allow'] = more.allow;
   if ('shouldRetry' in row) headers['x-should-retry'] = String(row.shouldRetry);
+  if (code === 'RATE_LIMIT_EXCEEDED') {
+    // A budget of a day is no reason to try again in a minute.
+    headers['x-should-retry'] = String((more.afterMs ?? 0) <= RETRY_AFTER.max * 1000);
+  }
   if (row.retry === 'after_delay') headers['retry-after'] = seconds(more.afterMs);
   if (row.retry === 'same_request' && more.afterMs !== undefined) {
     headers['retry-after-ms'] = more.afterMs;

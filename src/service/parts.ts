@@ -5,6 +5,7 @@ import type { Receipts } from '../ports/receipts.ts';
 import type { Report } from '../ports/report.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { Provider } from '../core/settings/catalog.ts';
+import type { ModelAdmission } from './model-admission.ts';
 import type { Signer } from './signer.ts';
 import type { Vault } from './vault.ts';
 
@@ -33,6 +34,8 @@ export interface ServiceParts {
 export interface ServingParts extends ServiceParts {
   readonly vault: Vault;
   readonly signer: Signer;
+  /** Limits of model calls. */
+  readonly admission: ModelAdmission;
 }
 
 export interface ServiceLimits {

@@ -22,6 +22,7 @@ import { createPurge, deleteItem, getPurge } from './operations/purges.ts';
 import { recall } from './operations/recall.ts';
 import { getObject, retrieve } from './operations/retrieve.ts';
 import { whoami } from './operations/whoami.ts';
+import { ModelAdmission } from './model-admission.ts';
 import type { ServiceParts, ServingParts } from './parts.ts';
 import { withVault } from './with-vault.ts';
 
@@ -69,7 +70,7 @@ export class CallServer {
   #isStopping = false;
 
   constructor(given: ServiceParts) {
-    const parts = withVault(given);
+    const parts = { ...withVault(given), admission: new ModelAdmission(given) };
     this.#parts = parts;
     this.#authenticator = new Authenticator(parts);
     this.#health = new HealthCheck(parts);

@@ -2,9 +2,53 @@
 
 const BUDGET = 'test/http/byte-budget.test.ts';
 const SLICES = 'test/proxy/slices.test.ts';
+const LIMITER = 'src/adapters/limiter/process-limiter.ts';
+const ADMISSION = 'test/service/model-admission.test.ts';
 
 /** As in list.mjs. */
 export const LIMITS = [
+  {
+    name: 'a budget forgets what was spent before a restart',
+    file: LIMITER,
+    from: 'Math.max(this.#spent.get(bucket) ?? 0, known)',
+    to: 'Math.max(this.#spent.get(bucket) ?? 0, known - known)',
+    test: ADMISSION,
+  },
+  {
+    name: 'a budget lets the call pass that goes over it',
+    file: LIMITER,
+    from: 'spent >= ask.max || spent + ask.cost > ask.max',
+    to: 'spent >= ask.max',
+    test: 'test/ports/limiter.test.ts',
+  },
+  {
+    name: 'a place ends while its call runs',
+    file: 'src/service/model-admission.ts',
+    from: '      this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);\n',
+    to: '',
+    test: ADMISSION,
+  },
+  {
+    name: 'a place that nobody holds any more stays taken',
+    file: LIMITER,
+    from: 'if (endsAt <= now) standing.delete(leaseId);',
+    to: 'if (endsAt < 0) standing.delete(leaseId);',
+    test: 'test/ports/limiter.test.ts',
+  },
+  {
+    name: 'a call is settled twice',
+    file: 'src/service/model-admission.ts',
+    from: 'if (!isSettled) this.#settle(',
+    to: 'this.#settle(',
+    test: ADMISSION,
+  },
+  {
+    name: 'the budget of a key is that of its tenant',
+    file: 'src/core/service/limits.ts',
+    from: 'keyId === undefined ? `tenant:${call.key.tenant}` : `key:${keyId}`',
+    to: "keyId === '' ? keyId : `tenant:${call.key.tenant}`",
+    test: ADMISSION,
+  },
   {
     name: 'a proxy of another build is ended in the middle of an answer',
     file: 'src/cli/proxy/other-build.ts',

@@ -1,14 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { LimitAsk, Limiter } from '../../src/ports/limiter.ts';
+import { BUDGET_MS, budgetAsk, leaseAsk, rateAsk } from '../support/limits.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
-const ask = (bucket: string, perMinute = 60, burst = 2): LimitAsk => ({
-  name: `limit of ${bucket}`,
-  bucket,
-  rate: { perMinute, burst },
-});
+const ask = rateAsk;
+const passed = { refusedBy: undefined, waitMs: 0 };
 
 /** What every limiter owes the service, whatever it counts in. */
 export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter): void {
@@ -17,7 +15,6 @@ export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter
       const clock = manualClock();
       const limiter = open(clock);
       const take = () => limiter.take([ask('a')], patience());
-      const passed = { refusedBy: undefined, waitMs: 0 };
       expect([await take(), await take()]).toEqual([passed, passed]);
       const refused = await take();
       expect(refused).toEqual({ refusedBy: 'limit of a', waitMs: 1000 });
@@ -71,6 +68,89 @@ export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter
           }
         }),
         { numRuns: 30 },
+      );
+    });
+
+    test('a call may cost more than one; the difference to its real cost is booked at its end', async () => {
+      const clock = manualClock();
+      const limiter = open(clock);
+      const tokens = (cost: number) => ({ ...ask('tokens', 60_000, 60_000), cost });
+      const take = (cost: number) => limiter.take([tokens(cost)], patience());
+      expect(await take(45_000)).toEqual(passed);
+      expect((await take(16_000)).waitMs).toBe(1000);
+      await limiter.adjust([{ ask: tokens(45_000), more: -5000 }], patience());
+      expect(await take(16_000)).toEqual(passed);
+      await limiter.adjust([{ ask: tokens(16_000), more: 6000 }], patience());
+      expect((await take(1000)).waitMs).toBe(3000);
+      clock.goOn(62_000);
+      // More than a minute's worth passes once nothing else is owed, and is paid off after it.
+      expect(await take(90_000)).toEqual(passed);
+      expect((await take(60_000)).waitMs).toBe(90_000);
+    });
+
+    test('a budget ends at its maximum and is told until when; a new bucket begins anew', async () => {
+      const clock = manualClock();
+      const limiter = open(clock);
+      const until = clock.now() + BUDGET_MS;
+      const budget = (more: object = {}) => budgetAsk('day 1', { until, ...more });
+      const take = (more: object = {}) => limiter.take([budget(more)], patience());
+      expect(await take({ cost: 95 })).toEqual(passed);
+      const refused = { refusedBy: 'budget of day 1', waitMs: BUDGET_MS };
+      expect(await take({ cost: 6 })).toEqual(refused);
+      await limiter.adjust([{ ask: budget({ cost: 95 }), more: -40 }], patience());
+      expect(await take({ cost: 45 })).toEqual(passed);
+      expect(await take({ cost: 0 })).toEqual(refused);
+      // What earlier processes spent counts too, where it is more.
+      expect(await limiter.take([budgetAsk('day 2', { until, known: 91 })], patience())).toEqual({
+        refusedBy: 'budget of day 2',
+        waitMs: BUDGET_MS,
+      });
+      expect(await limiter.take([budgetAsk('day 2', { until, known: 90 })], patience())).toEqual(
+        passed,
+      );
+    });
+
+    test('so many run at once; a place is free when it is given back, or without a heartbeat', async () => {
+      const clock = manualClock();
+      const limiter = open(clock);
+      const take = (leaseId: string) => limiter.take([leaseAsk(leaseId)], patience());
+      expect([await take('a'), await take('b')]).toEqual([passed, passed]);
+      expect((await take('c')).refusedBy).toBe('places');
+      await limiter.release([leaseAsk('a')], patience());
+      expect(await take('c')).toEqual(passed);
+      clock.goOn(20_000);
+      await limiter.renew([leaseAsk('b'), leaseAsk('gone')], patience());
+      clock.goOn(20_000);
+      // The one without a heartbeat is over, and a heartbeat brings none back.
+      await limiter.renew([leaseAsk('c')], patience());
+      expect(await take('d')).toEqual(passed);
+      expect((await take('e')).refusedBy).toBe('places');
+      expect(await limiter.take([leaseAsk('x', { bucket: 'others' })], patience())).toEqual(passed);
+    });
+
+    test('kinds of limits are taken together or not at all', async () => {
+      const clock = manualClock();
+      const limiter = open(clock);
+      const until = clock.now() + BUDGET_MS;
+      const all = (leaseId: string) => [
+        ask('calls', 60, 5),
+        budgetAsk('tokens', { until, max: 20 }),
+        leaseAsk(leaseId, { max: 1 }),
+      ];
+      expect(await limiter.take(all('a'), patience())).toEqual(passed);
+      expect((await limiter.take(all('b'), patience())).refusedBy).toBe('places');
+      await limiter.release([leaseAsk('a', { max: 1 })], patience());
+      expect(await limiter.take(all('b'), patience())).toEqual(passed);
+      await limiter.release([leaseAsk('b', { max: 1 })], patience());
+      expect((await limiter.take(all('c'), patience())).refusedBy).toBe('budget of tokens');
+      expect(await limiter.take([leaseAsk('d', { max: 1 })], patience())).toEqual(passed);
+      const calls = [ask('calls', 60, 5), ask('calls', 60, 5), ask('calls', 60, 5)];
+      for (const one of calls) {
+        // oxlint-disable-next-line no-await-in-loop
+        expect(await limiter.take([one], patience())).toEqual(passed);
+      }
+      expect((await limiter.take([ask('calls', 60, 5)], patience())).refusedBy).toBe(
+        'limit of calls',
       );
     });
 

@@ -277,7 +277,7 @@ test('plain HTTP beyond loopback is for a declared proxy only', async () => {
     pepper: service.pepper,
     masterKeys: { find: async () => undefined },
     listCatalog: async () => [],
-    limiter: new ProcessLimiter({ monotonic: () => 0 }),
+    limiter: new ProcessLimiter({ now: () => 0, monotonic: () => 0 }),
     receipts: service.receipts,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     newRequestId: () => 'req_0',

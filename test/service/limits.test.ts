@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Limiter } from '../../src/ports/limiter.ts';
+import { limiterOf } from '../support/limits.ts';
 import { openConsole, type OpenedConsole } from '../support/console.ts';
 import type { TestServiceOptions } from '../support/memory-service.ts';
 
@@ -57,13 +57,11 @@ test('a plan that changes holds from the next call on', async () => {
   expect((await askMemory('memory/items', one)).status).toBe(200);
 });
 
-const THROWS: Limiter = {
-  take: () => {
-    throw new Error('CANARY');
-  },
-};
-const REJECTS: Limiter = { take: async () => Promise.reject(new Error('CANARY')) };
-const HANGS: Limiter = { take: () => new Promise(() => undefined) };
+const THROWS = limiterOf(() => {
+  throw new Error('CANARY');
+});
+const REJECTS = limiterOf(async () => Promise.reject(new Error('CANARY')));
+const HANGS = limiterOf(() => new Promise(() => undefined));
 
 test.each([
   ['throws', THROWS],
@@ -81,13 +79,11 @@ test.each([
 
 test('a limiter that fails once is asked again at once', async () => {
   let asked = 0;
-  const limiter: Limiter = {
-    take: async () => {
-      asked += 1;
-      if (asked === 1) throw new Error('the connection was lost');
-      return { refusedBy: undefined, waitMs: 0 };
-    },
-  };
+  const limiter = limiterOf(async () => {
+    asked += 1;
+    if (asked === 1) throw new Error('the connection was lost');
+    return { refusedBy: undefined, waitMs: 0 };
+  });
   const { askMemory, keys } = await openLimited({ limiter });
   expect((await askMemory('memory/items', keys[0] ?? '')).status).toBe(200);
   expect(asked).toBe(2);

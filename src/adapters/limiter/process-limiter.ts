@@ -1,32 +1,112 @@
 import { Recent } from '../../core/bytes/recent.ts';
-import { takeTurn } from '../../core/service/rates.ts';
+import { bookCost, takeCost } from '../../core/service/rates.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
+import type {
+  BudgetAsk,
+  CostChange,
+  LeaseAsk,
+  LimitAnswer,
+  LimitAsk,
+  Limiter,
+} from '../../ports/limiter.ts';
 
-/** The limiter of a service that runs as one process: one number for each bucket, in memory. */
+/** The limiter of a service that runs as one process: a number for each bucket, in memory. */
 
 /** More than this and the longest unused are forgotten: 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;
+/** Nobody knows when a running call ends. */
+const LEASE_WAIT_MS = 1000;
+
+/** The answer of a limit to a call, and the booking for the case that all of them let it pass. */
+interface Judged {
+  readonly ask: LimitAsk;
+  readonly waitMs: number;
+  book(): void;
+}
 
 export class ProcessLimiter implements Limiter {
-  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #clock: Clock;
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
+  readonly #spent = new Recent<string, number>(BUCKETS_MAX);
+  /** By bucket: when each lease ends, by the clock that never jumps. */
+  readonly #leases = new Map<string, Map<string, number>>();
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   async take(asks: readonly LimitAsk[]): Promise<LimitAnswer> {
-    const now = this.#clock.monotonic();
-    const turns = asks.map((ask) => ({
-      ask,
-      turn: takeTurn(ask.rate, this.#due.get(ask.bucket), now),
-    }));
-    const [worst] = turns.toSorted((one, other) => other.turn.waitMs - one.turn.waitMs);
-    if (worst !== undefined && worst.turn.waitMs > 0) {
-      return { refusedBy: worst.ask.name, waitMs: worst.turn.waitMs };
+    const judged = asks.map((ask) => this.#judge(ask));
+    const [worst] = judged.toSorted((one, other) => other.waitMs - one.waitMs);
+    if (worst !== undefined && worst.waitMs > 0) {
+      return { refusedBy: worst.ask.name, waitMs: worst.waitMs };
     }
-    for (const { ask, turn } of turns) this.#due.set(ask.bucket, turn.dueAt);
+    for (const one of judged) one.book();
     return { refusedBy: undefined, waitMs: 0 };
+  }
+
+  async adjust(changes: readonly CostChange[]): Promise<void> {
+    for (const { ask, more } of changes) {
+      if (ask.kind === 'rate') {
+        const due = this.#due.get(ask.bucket) ?? this.#clock.monotonic();
+        this.#due.set(ask.bucket, bookCost(ask.rate, due, more));
+      } else if (ask.kind === 'budget') {
+        this.#spent.set(ask.bucket, Math.max(0, this.#spentOf(ask) + more));
+      }
+    }
+  }
+
+  async renew(leases: readonly LeaseAsk[]): Promise<void> {
+    const now = this.#clock.monotonic();
+    for (const { bucket, leaseId, ttlMs } of leases) {
+      const standing = this.#standing(bucket, now);
+      if (standing.has(leaseId)) standing.set(leaseId, now + ttlMs);
+    }
+  }
+
+  async release(leases: readonly LeaseAsk[]): Promise<void> {
+    for (const { bucket, leaseId } of leases) {
+      const standing = this.#leases.get(bucket);
+      standing?.delete(leaseId);
+      if (standing?.size === 0) this.#leases.delete(bucket);
+    }
+  }
+
+  #judge(ask: LimitAsk): Judged {
+    switch (ask.kind) {
+      case 'rate': {
+        const { rate, bucket, cost } = ask;
+        const now = this.#clock.monotonic();
+        const { dueAt, waitMs } = takeCost(rate, { dueAt: this.#due.get(bucket), now, cost });
+        return { ask, waitMs, book: () => this.#due.set(bucket, dueAt) };
+      }
+      case 'budget': {
+        const spent = this.#spentOf(ask);
+        const isOver = spent >= ask.max || spent + ask.cost > ask.max;
+        const waitMs = isOver ? Math.max(1, ask.until - this.#clock.now()) : 0;
+        return { ask, waitMs, book: () => this.#spent.set(ask.bucket, spent + ask.cost) };
+      }
+      case 'lease': {
+        const { bucket, leaseId, ttlMs, max } = ask;
+        const now = this.#clock.monotonic();
+        const standing = this.#standing(bucket, now);
+        const waitMs = standing.size < max ? 0 : LEASE_WAIT_MS;
+        const book = (): void => {
+          this.#leases.set(bucket, standing.set(leaseId, now + ttlMs));
+        };
+        return { ask, waitMs, book };
+      }
+    }
+  }
+
+  #spentOf({ bucket, known }: BudgetAsk): number {
+    return Math.max(this.#spent.get(bucket) ?? 0, known);
+  }
+
+  /** Without those that ended without a word. */
+  #standing(bucket: string, now: number): Map<string, number> {
+    const standing = this.#leases.get(bucket) ?? new Map<string, number>();
+    for (const [leaseId, endsAt] of standing) if (endsAt <= now) standing.delete(leaseId);
+    return standing;
   }
 }

@@ -30,6 +30,10 @@ export class Recent<Key, Value> {
     return this.#values.has(key);
   }
 
+  delete(key: Key): void {
+    this.#values.delete(key);
+  }
+
   clear(): void {
     this.#values.clear();
   }

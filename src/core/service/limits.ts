@@ -1,12 +1,44 @@
+import type { StoredKey } from './keys.ts';
 import type { PlanLimits } from './plans.ts';
 import type { Rate } from './rates.ts';
 
-/** The limits that a call of the memory API meets. A call without one never reaches the limiter. */
+/** The limits that a call meets. A call without one never reaches the limiter. */
 
-export interface CallLimit {
+export type LimitAsk = RateAsk | BudgetAsk | LeaseAsk;
+
+interface Limit {
+  /** The limit's name, for the caller who meets it. */
   readonly name: string;
+  /** Whose: equal buckets share one count. */
   readonly bucket: string;
+}
+
+/** So much in a minute. */
+export interface RateAsk extends Limit {
+  readonly kind: 'rate';
   readonly rate: Rate;
+  /** Calls or tokens. */
+  readonly cost: number;
+}
+
+/** So much until a moment, at which the count begins anew. */
+export interface BudgetAsk extends Limit {
+  readonly kind: 'budget';
+  readonly max: number;
+  readonly cost: number;
+  /** So much is spent at least, by the receipts: a limiter that was started anew does not know it. */
+  readonly known: number;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/** So many at once. */
+export interface LeaseAsk extends Limit {
+  readonly kind: 'lease';
+  readonly max: number;
+  /** One call; without a heartbeat for `ttlMs` its place is free again. */
+  readonly leaseId: string;
+  readonly ttlMs: number;
 }
 
 /** A twelfth of a minute's calls may come at once: an agent that starts sends some together. */
@@ -22,17 +54,149 @@ export interface LimitedCall {
   readonly usesMemory: boolean;
 }
 
-export function limitsOfCall(call: LimitedCall): readonly CallLimit[] {
+export function limitsOfCall(call: LimitedCall): readonly LimitAsk[] {
   const { tenant, keyId, limits, requestsPerMinute, usesMemory } = call;
   const perTenant = usesMemory ? limits.memory_calls_per_minute : null;
   return [
-    ...limit('key_calls_per_minute', `key:${keyId}`, requestsPerMinute),
-    ...limit('memory_calls_per_minute', `memory:${tenant}`, perTenant),
+    ...callRate('key_calls_per_minute', `key:${keyId}`, { perMinute: requestsPerMinute }),
+    ...callRate('memory_calls_per_minute', `memory:${tenant}`, { perMinute: perTenant }),
   ];
 }
 
-function limit(name: string, bucket: string, perMinute: number | null): readonly CallLimit[] {
+export interface ModelCall {
+  readonly key: Pick<StoredKey, 'tenant' | 'keyId' | 'tokensPerDay' | 'tokensPerMonth'>;
+  readonly limits: PlanLimits;
+  /** A limit for each key, by the service's settings; null: none. */
+  readonly requestsPerMinute: number | null;
+  /** The estimate of the tokens that are sent to the provider. */
+  readonly inputTokens: number;
+  /** Names this call among those that run. */
+  readonly leaseId: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** A place that is not renewed for so long belongs to a process that is gone. */
+export const LEASE_MS = 30_000;
+
+export interface ModelLimits {
+  readonly rates: readonly LimitAsk[];
+  readonly budgets: readonly TokenBudget[];
+}
+
+/** A budget of tokens, before it is known how much of it is spent. */
+export interface TokenBudget extends Omit<BudgetAsk, 'known'> {
+  /** The days that it counts, UTC. */
+  readonly from: string;
+  readonly to: string;
+  /** Undefined: all keys of the tenant. */
+  readonly keyId: string | undefined;
+}
+
+export function limitsOfModelCall(call: ModelCall): ModelLimits {
+  const { key, limits, requestsPerMinute, inputTokens, leaseId } = call;
+  const { tenant, keyId } = key;
+  const tokens = limits.input_tokens_per_minute;
+  const places = limits.concurrent_requests;
+  return {
+    rates: [
+      ...callRate('key_calls_per_minute', `key:${keyId}`, { perMinute: requestsPerMinute }),
+      ...callRate('requests_per_minute', `requests:${tenant}`, {
+        perMinute: limits.requests_per_minute,
+        burst: limits.requests_burst,
+      }),
+      ...(tokens === null
+        ? []
+        : [
+            {
+              kind: 'rate',
+              name: 'input_tokens_per_minute',
+              bucket: `input:${tenant}`,
+              rate: { perMinute: tokens, burst: tokens },
+              cost: inputTokens,
+            } as const,
+          ]),
+      ...(places === null
+        ? []
+        : [
+            {
+              kind: 'lease',
+              name: 'concurrent_requests',
+              bucket: `running:${tenant}`,
+              max: places,
+              leaseId,
+              ttlMs: LEASE_MS,
+            } as const,
+          ]),
+    ],
+    budgets: [
+      ...budget(call, { name: 'tokens_per_day', max: limits.tokens_per_day }),
+      ...budget(call, { name: 'tokens_per_month', max: limits.tokens_per_month }),
+      ...budget(call, { name: 'key_tokens_per_day', max: key.tokensPerDay, keyId }),
+      ...budget(call, { name: 'key_tokens_per_month', max: key.tokensPerMonth, keyId }),
+    ],
+  };
+}
+
+interface NamedBudget {
+  readonly name: string;
+  readonly max: number | null | undefined;
+  readonly keyId?: string;
+}
+
+/** By the calendar, UTC. */
+function budget(call: ModelCall, { name, max, keyId }: NamedBudget): readonly TokenBudget[] {
+  if (max === null || max === undefined) return [];
+  const period = name.endsWith('_month') ? monthOf(call.now) : dayOf(call.now);
+  const owner = keyId === undefined ? `tenant:${call.key.tenant}` : `key:${keyId}`;
+  const bucket = `tokens:${owner}:${name}:${period.from}`;
+  return [{ kind: 'budget', name, bucket, max, cost: call.inputTokens, keyId, ...period }];
+}
+
+interface Period {
+  readonly from: string;
+  readonly to: string;
+  readonly until: number;
+}
+
+const DAY_MS = 86_400_000;
+
+function dayOf(now: number): Period {
+  const from = Math.floor(now / DAY_MS) * DAY_MS;
+  return { from: dateOf(from), to: dateOf(from), until: from + DAY_MS };
+}
+
+function monthOf(now: number): Period {
+  const at = new Date(now);
+  const from = Date.UTC(at.getUTCFullYear(), at.getUTCMonth());
+  const until = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
+  return { from: dateOf(from), to: dateOf(until - DAY_MS), until };
+}
+
+function dateOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+}
+
+interface CallRate {
+  readonly perMinute: number | null;
+  readonly burst?: number | null;
+}
+
+function callRate(name: string, bucket: string, rate: CallRate): readonly LimitAsk[] {
+  const { perMinute } = rate;
   if (perMinute === null) return [];
-  const burst = Math.max(1, Math.ceil(perMinute / BURST_SHARE));
-  return [{ name, bucket, rate: { perMinute, burst } }];
+  const burst = rate.burst ?? Math.max(1, Math.ceil(perMinute / BURST_SHARE));
+  return [{ kind: 'rate', name, bucket, rate: { perMinute, burst }, cost: 1 }];
+}
+
+/** Tokens as the provider counted them; input with what it read from its cache. */
+export interface SpentTokens {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** The difference between what was taken of a limit and what it came to. */
+export function costDifference(ask: LimitAsk, { input, output }: SpentTokens): number {
+  if (ask.kind === 'budget') return input + output - ask.cost;
+  return ask.kind === 'rate' && ask.name === 'input_tokens_per_minute' ? input - ask.cost : 0;
 }

@@ -19,11 +19,27 @@ const MINUTE_MS = 60_000;
 
 /** `dueAt`: what the last turn gave, undefined for the first. */
 export function takeTurn(rate: Rate, dueAt: number | undefined, now: number): Turn {
+  return takeCost(rate, { dueAt, now, cost: 1 });
+}
+
+/** `cost`: so many at once. One that is above the burst passes after a pause, and is paid off later. */
+export function takeCost(rate: Rate, { dueAt, now, cost }: CostTurn): Turn {
   const interval = MINUTE_MS / rate.perMinute;
   const due = Math.max(dueAt ?? now, now);
-  const wait = due - now - interval * (rate.burst - 1);
+  const wait = due - now - interval * (rate.burst - Math.min(cost, rate.burst));
   if (wait > 0) return { dueAt: due, waitMs: wait };
-  return { dueAt: due + interval, waitMs: 0 };
+  return { dueAt: due + interval * cost, waitMs: 0 };
+}
+
+export interface CostTurn {
+  readonly dueAt: number | undefined;
+  readonly now: number;
+  readonly cost: number;
+}
+
+/** The number to keep once `more` was used beside what was asked for; less where it is negative. */
+export function bookCost(rate: Rate, dueAt: number, more: number): number {
+  return dueAt + (MINUTE_MS / rate.perMinute) * more;
 }
 
 /**

@@ -1,0 +1,153 @@
+import { Recent } from '../core/bytes/recent.ts';
+import { newId } from '../core/service/ids.ts';
+import {
+  type BudgetAsk,
+  costDifference,
+  LEASE_MS,
+  type LeaseAsk,
+  type LimitAsk,
+  limitsOfModelCall,
+  type SpentTokens,
+  type TokenBudget,
+} from '../core/service/limits.ts';
+import type { Caller } from '../ports/control-store.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { CostChange, Limiter } from '../ports/limiter.ts';
+import type { SpentQuestion } from '../ports/receipt-store.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import { limiterUnavailable, takeLimits } from './admission.ts';
+
+/**
+ * Lets a model call in when all of its limits allow it, and books at its end what it came to. The
+ * tokens of a request are an estimate until the provider has counted them.
+ */
+
+export interface AdmittedCall {
+  /**
+   * Once, however the call ends; never throws and waits for nobody. 'unused': no provider was reached,
+   * so its tokens come back. Undefined: nobody counted, and the estimate stays.
+   */
+  settle(spent: SpentTokens | 'unused' | undefined): void;
+}
+
+export interface AskingCall {
+  readonly caller: Caller;
+  /** The estimate of the tokens that are sent to the provider. */
+  readonly inputTokens: number;
+}
+
+/** Three heartbeats fit into a lease: one that is late ends no place. */
+const HEARTBEAT_MS = LEASE_MS / 3;
+/** A budget's sum is read once in a period; each takes 100 bytes. */
+const KNOWN_MAX = 100_000;
+const STORE_MS = 1000;
+/** The end of a call waits for nobody; a limiter that is silent must not hold memory. */
+const SETTLE_MS = 5000;
+
+interface Needs {
+  readonly limiter: Limiter;
+  readonly store: ServiceStore;
+  readonly clock: Clock;
+  readonly randomBytes: (count: number) => Uint8Array;
+  /** Calls of one key a minute; null: not limited. */
+  readonly settings: { readonly requestsPerMinute: number | null };
+}
+
+export class ModelAdmission {
+  readonly #parts: Needs;
+  readonly #known = new Recent<string, Promise<number>>(KNOWN_MAX);
+  readonly #leases = new Set<LeaseAsk>();
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(parts: Needs) {
+    this.#parts = parts;
+  }
+
+  /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+  async admit({ caller, inputTokens }: AskingCall): Promise<AdmittedCall> {
+    const { limiter, clock, randomBytes, settings } = this.#parts;
+    const { rates, budgets } = limitsOfModelCall({
+      key: caller.key,
+      limits: caller.tenant.limits,
+      requestsPerMinute: settings.requestsPerMinute,
+      inputTokens,
+      leaseId: newId('lease', randomBytes),
+      now: clock.now(),
+    });
+    const known = await Promise.all(
+      budgets.map((budget) => this.#withKnown(caller.key.tenant, budget)),
+    );
+    const asks = [...rates, ...known];
+    await takeLimits(limiter, asks);
+    const leases = asks.filter((ask) => ask.kind === 'lease');
+    for (const lease of leases) this.#leases.add(lease);
+    if (leases.length > 0) this.#beatSoon();
+    let isSettled = false;
+    return {
+      settle: (spent) => {
+        if (!isSettled) this.#settle(asks, leases, spent);
+        isSettled = true;
+      },
+    };
+  }
+
+  #settle(
+    asks: readonly LimitAsk[],
+    leases: readonly LeaseAsk[],
+    spent: SpentTokens | 'unused' | undefined,
+  ): void {
+    for (const lease of leases) this.#leases.delete(lease);
+    this.#tell((signal) => this.#parts.limiter.release(leases, signal), leases.length);
+    if (spent === undefined) return;
+    const tokens = spent === 'unused' ? NO_TOKENS : spent;
+    const changes: readonly CostChange[] = asks
+      .map((ask) => ({ ask, more: costDifference(ask, tokens) }))
+      .filter(({ more }) => more !== 0);
+    this.#tell((signal) => this.#parts.limiter.adjust(changes, signal), changes.length);
+  }
+
+  /** Nobody waits: a place that is not given back ends by itself, and an estimate stays one. */
+  #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
+    if (count === 0) return;
+    const tell = async (): Promise<void> => call(AbortSignal.timeout(SETTLE_MS));
+    tell().catch(() => undefined);
+  }
+
+  #beatSoon(): void {
+    if (this.#heartbeat !== undefined) return;
+    this.#heartbeat = setTimeout(() => {
+      this.#heartbeat = undefined;
+      if (this.#leases.size === 0) return;
+      const leases = [...this.#leases];
+      this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);
+      this.#beatSoon();
+    }, HEARTBEAT_MS).unref();
+  }
+
+  async #withKnown(tenant: string, budget: TokenBudget): Promise<BudgetAsk> {
+    const { from, to, keyId, ...ask } = budget;
+    const asked = { from, to, ...(keyId === undefined ? {} : { keyId }) };
+    const before = this.#known.get(ask.bucket);
+    const known = before ?? this.#ask(tenant, asked);
+    if (before === undefined) this.#keep(ask.bucket, known);
+    return { ...ask, known: await known };
+  }
+
+  async #ask(tenant: string, asked: SpentQuestion): Promise<number> {
+    const signal = AbortSignal.timeout(STORE_MS);
+    return this.#parts.store
+      .of(tenant)
+      .tokensSpent(asked, signal)
+      .catch(() => {
+        throw limiterUnavailable();
+      });
+  }
+
+  /** A failure is not kept: the next call asks again. */
+  #keep(bucket: string, known: Promise<number>): void {
+    this.#known.set(bucket, known);
+    known.catch(() => this.#known.delete(bucket));
+  }
+}
+
+const NO_TOKENS: SpentTokens = { input: 0, output: 0 };
