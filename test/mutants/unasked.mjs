@@ -43,6 +43,7 @@ export const UNASKED = [
     from: ' || !isSettled(this.#seen)',
     to: '',
     test: SHARED,
+    only: 'written a moment ago',
   },
   {
     name: 'a look at the files counts in later turns too',
