@@ -1,8 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { lateCaptures } from '../../src/cli/proxy/late-captures.ts';
+import type { MemoryRecord } from '../../src/ports/memory.ts';
 import { runCli } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
@@ -65,4 +68,39 @@ test('svc status and svc doctor say so, without a word of what waits', async () 
     expect(said).toContain('svc start');
     expect(said).not.toContain('walrus');
   }
+});
+
+/** The outbox of a proxy that runs, whose store takes `ms` for a capture, and one capture in it. */
+function keepSlowly(folder: string, text: string, ms: number): void {
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const target = {
+    capture: async (records: readonly MemoryRecord[], signal: AbortSignal) => {
+      await sleep(ms);
+      return store.memory.capture(records, signal);
+    },
+  };
+  const outbox = new JournalOutbox({ folder, target, report: () => undefined });
+  onTestFinished(async () => {
+    outbox.close();
+    await store.close();
+  });
+  expect(outbox.keep([recordOf(text)])).toBe(true);
+}
+
+test('what an answer left in the outbox is listed and found, also where the store is slow', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const env = { SVC_DATA_HOME: join(home, 'data') };
+  keepSlowly(env.SVC_DATA_HOME, 'The walrus deploys on Tuesdays.', 1_500);
+  expect((await runCli(['memory', 'search', 'walrus'], { home, env })).stdout).toContain('walrus');
+  keepSlowly(env.SVC_DATA_HOME, 'The otter deploys on Fridays.', 1_500);
+  expect((await runCli(['memory', 'list'], { home, env })).stdout).toContain('otter');
+});
+
+test('a list that waited in vain says what is still on its way', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const env = { SVC_DATA_HOME: join(home, 'data') };
+  keepIn(env.SVC_DATA_HOME, ['The walrus deploys on Tuesdays.']);
+  const { code, stdout, stderr } = await runCli(['memory', 'list', '--json'], { home, env });
+  expect([code, JSON.parse(stdout)]).toEqual([0, []]);
+  expect(stderr).toMatch(/1 capture \(31 bytes\) not yet in the memory .*See: svc status/);
 });

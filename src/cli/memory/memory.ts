@@ -5,6 +5,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
+import { awaitCaptures } from './captures-on-their-way.ts';
 import { noSuchReference, wholeReference, wholeReferences } from './whole-reference.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
@@ -50,9 +51,10 @@ export async function listMemories(
     ...(options.space === undefined ? {} : { space: options.space }),
     ...(words === undefined ? {} : { words }),
   };
-  const records = await withStore(context, openStore, ({ memory }) =>
-    memory.list(filter, deadline()),
-  );
+  const records = await withStore(context, openStore, async ({ memory }) => {
+    await awaitCaptures(dataFolder(context.environment), context.terminal);
+    return memory.list(filter, deadline());
+  });
   const { terminal } = context;
   if (options.json === true) terminal.json(records);
   else if (terminal.isWatched && words === undefined) showByProject(records, terminal);
