@@ -239,6 +239,44 @@ test('a filter that has the keys of the table gets those that are written later'
   expect(filter.mayHave(row.key)).toBe(true);
 });
 
+test('a filter stays whole over a checkpoint of its own, and not over a write of another program', async () => {
+  const folder = join(tempFolder(), 'data');
+  const driver = await loadDriver();
+  const database = openDatabase({ folder, driver, now: 1, report: () => undefined });
+  onTestFinished(() => database.close());
+  const ledger = new LedgerTable(
+    database,
+    new KeyFilter(new SharedArrayBuffer(KEY_FILTER_BYTES), 0),
+  );
+  ledger.record([rowOf(blockEntry('own'))]);
+  await sleep(60);
+  database.look();
+  while (ledger.filterSome());
+  ledger.record([rowOf(blockEntry('more'))]);
+  database.checkpoint();
+  database.noteOwnChange();
+  expect(database.look()).toBe('written');
+  expect(ledger.isFiltered()).toBe(true);
+  await sleep(60);
+  expect(database.look()).toBe('written');
+  expect(ledger.isFiltered()).toBe(true);
+  utimesSync(join(folder, 'memory.db'), new Date(), new Date());
+  expect(database.look()).toBe('written');
+  expect(ledger.isFiltered()).toBe(false);
+});
+
+test('a question that writes nothing tells how the files stand where it could not be seen', async () => {
+  const { folder, store, version } = await openWithBoth();
+  const other = await connect(folder);
+  other.exec("DELETE FROM outputs WHERE digest = '" + OTHER.digest + "'");
+  await store.memory.list({ limit: 1 }, patience());
+  await nextTurn();
+  expect(store.memory.holdVersion()).toBe(undefined);
+  await store.memory.list({ limit: 1 }, patience());
+  await nextTurn();
+  expect(store.memory.holdVersion()).toBeGreaterThan(version);
+});
+
 test('a filter has every key that was added, and hardly any other', () => {
   const filter = new KeyFilter(new SharedArrayBuffer(KEY_FILTER_BYTES), 0);
   const keyAt = (at: number): string => `e:${at.toString(36)}:default:c${at % 7}`;

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hasTerms, readTerms, termsOf } from '../../src/core/recall/terms.ts';
@@ -81,4 +83,26 @@ test('whether a text has so many terms is told without reading on', () => {
       expect(hasTerms(text, count)).toBe(new Set(termsOf(text)).size >= count);
     }),
   );
+});
+
+test('a word has the same terms again, however many others came between', () => {
+  const texts = ['memoryMode of src/core/terms.ts', 'Naïve cafés', '東京都の天気', "don't 3.51.3"];
+  const first = texts.map((text) => readTerms(text));
+  for (let at = 0; at < 10_000; at += 1) readTerms(`word${at} other_${at}`);
+  expect(texts.map((text) => readTerms(text))).toEqual(first);
+  expect(texts.map((text) => readTerms(text))).toEqual(first);
+});
+
+test('words that are remembered do not keep their texts', () => {
+  setFlagsFromString('--expose-gc');
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The flag above defines it.
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let at = 0; at < 2_000; at += 1) {
+    readTerms(`${'x'.repeat(32_000)}${String(at).padStart(6, '0')} identifier_number_${at}`);
+  }
+  collect();
+  // The texts have 64 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(16 << 20);
 });

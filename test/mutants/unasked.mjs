@@ -40,8 +40,8 @@ export const UNASKED = [
   {
     name: 'a time that two writes may share is taken for one write',
     file: SHARED_STATE,
-    from: ' || !isSettled(this.#seen)',
-    to: '',
+    from: 'isSettled: isSettled(this.#seen)',
+    to: 'isSettled: true',
     test: SHARED,
     only: 'written a moment ago',
   },
@@ -72,6 +72,20 @@ export const UNASKED = [
     from: 'isNearAnchor(view, counted.fingerprint) ? counted.measure : undefined',
     to: 'counted.measure',
     test: COUNTS,
+  },
+  {
+    name: 'absent entries stay absent after another program has written to the file',
+    file: 'src/adapters/store/database.ts',
+    from: '    if (!this.#file.isOwnChange) this.#foreignWritings += 1;\n',
+    to: '',
+    test: SHARED,
+  },
+  {
+    name: 'after a call that writes nothing the files are never looked at again',
+    file: 'src/adapters/store/store.ts',
+    from: 'if (mayHaveWritten || this.#publisher?.isWanted === true)',
+    to: 'if (mayHaveWritten)',
+    test: SHARED,
   },
   {
     name: 'a proof counts although the memory has another version',

@@ -26,6 +26,11 @@ const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
  */
 const ABSENT_MS = 60_000;
 const RETRY_MS = 1000;
+/**
+ * Entries of this time are one commit. A request has just been sent when its entry is recorded, and the
+ * commit would take the processor from the answer's first byte. The journal holds the entry meanwhile.
+ */
+const GATHER_MS = 20;
 
 /** Where entries live for good: shared with the other processes on this folder. */
 export interface LedgerStore {
@@ -58,7 +63,9 @@ export class JournalLedger implements Ledger {
   readonly #forgottenAt: OnceATurn<number>;
   #generation: number;
   #isDraining = false;
+  #isClosing = false;
   #isClosed = false;
+  #endGathering: () => void = () => undefined;
   #draining: Promise<void> = Promise.resolve();
 
   constructor(options: LedgerOptions) {
@@ -125,6 +132,8 @@ export class JournalLedger implements Ledger {
 
   /** Resolves when the table holds everything, or could not be reached. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#endGathering();
     await this.#draining;
     this.#isClosed = true;
     this.#journal.close();
@@ -216,11 +225,20 @@ export class JournalLedger implements Ledger {
 
   async #drainAfter(earlier: Promise<void>): Promise<void> {
     await earlier;
-    // Entries recorded in the same tick are sent in one call.
-    await new Promise((resolve) => setImmediate(resolve));
+    if (!this.#isClosing) await this.#gather();
     const isDone = await this.#drain();
     this.#isDraining = false;
     if (!isDone) setTimeout(() => this.#drainSoon(), RETRY_MS).unref();
+  }
+
+  #gather(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.#endGathering = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   async #drain(): Promise<boolean> {

@@ -52,6 +52,8 @@ export class Database {
   #deletions = 0;
   /** Times that the file itself was written, by a checkpoint or by another program. */
   #writings = 0;
+  /** Those among them that a call of this process did not make. */
+  #foreignWritings = 0;
   readonly #file: OpenedFile;
   /** Milliseconds since 1970. */
   readonly openedAt = Date.now();
@@ -85,8 +87,14 @@ export class Database {
     const state = this.#file.look();
     if (state !== 'written') return state;
     this.#writings += 1;
+    if (!this.#file.isOwnChange) this.#foreignWritings += 1;
     this.#connection.exec('PRAGMA shrink_memory');
     return state;
+  }
+
+  /** See OpenedFile.noteOwnChange. */
+  noteOwnChange(): void {
+    this.#file.noteOwnChange();
   }
 
   /** See OpenedFile.openFiles. */
@@ -147,13 +155,19 @@ export class Database {
    * this one, and after each write to the file that `look` saw.
    */
   generation(): string {
-    return `${this.foreignGeneration()} ${this.#deletions}`;
+    return `${this.#foreignCommits()} ${this.#writings} ${this.#deletions}`;
   }
 
-  /** Changes after each commit of another connection, and each write to the file that `look` saw. */
+  /**
+   * Changes after each commit of another connection, and after each write to the file that `look` saw and
+   * that no call of this process made. A checkpoint of its own adds no row to a table.
+   */
   foreignGeneration(): string {
-    const row = this.get<{ data_version: number }>('PRAGMA data_version');
-    return `${row?.data_version ?? 0} ${this.#writings}`;
+    return `${this.#foreignCommits()} ${this.#foreignWritings}`;
+  }
+
+  #foreignCommits(): number {
+    return this.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
   }
 
   /** All or nothing, on disk when it returns. */

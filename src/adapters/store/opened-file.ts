@@ -52,6 +52,8 @@ export class OpenedFile {
   #changedAt: bigint;
   #isSettled: boolean;
   #header: Header;
+  /** The time of the file's last change as it was right after a call of this process had changed it. */
+  #ownChangeAt: bigint | undefined;
 
   /** To be called once the connection has read, which is when its log exists. */
   constructor(path: string, descriptors: Descriptors) {
@@ -89,6 +91,17 @@ export class OpenedFile {
     this.#isSettled = isOlder(stat.ctimeNs, TIME_STEP_MS);
     this.#header = header;
     return 'written';
+  }
+
+  /** To be called right after a call that may have written: SQLite moves its log into the file now and then. */
+  noteOwnChange(): void {
+    const stat = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
+    if (stat !== undefined && stat.ctimeNs !== this.#changedAt) this.#ownChangeAt = stat.ctimeNs;
+  }
+
+  /** The change that `look` saw last is one that this process made. */
+  get isOwnChange(): boolean {
+    return this.#changedAt === this.#ownChangeAt;
   }
 
   /** For another thread of this process, until close(). */

@@ -4,8 +4,8 @@ import { KEY_FILTER_BYTES, KeyFilter } from './key-filter.ts';
 
 /**
  * Lets the main thread see, without asking the store's thread, that nothing has changed since it was
- * answered. After each call the store's thread writes into shared memory how its files stand and how
- * often something changed. The main thread reads the files itself, and believes the count only where
+ * answered. The store's thread writes into shared memory how its files stand and how often something
+ * changed. The main thread reads the files itself, and believes the count only where
  * they stand exactly so: 15 us instead of the 400 us of a question.
  *
  * The files show every commit of every process: the index of the write-ahead log begins with a count
@@ -38,6 +38,8 @@ const DATABASE_FILE = 2;
 const INDEX_FILE = 3;
 /** 1 when the filter holds every key of the table. */
 const IS_FILTERED = 4;
+/** 1 when the main thread's last look told it nothing. */
+const IS_WANTED = 5;
 const NUMBERS = 8;
 const FILES_START = NUMBERS * 4;
 const FILTER_START = 256;
@@ -62,7 +64,7 @@ export class StateReader {
   readonly #seen = Buffer.alloc(FILES_BYTES);
   readonly #filter: KeyFilter;
   /** A request asks for the ledger's keys, and then for the proofs. */
-  readonly #state = new OnceATurn(() => this.#read());
+  readonly #state = new OnceATurn(() => this.#look());
 
   constructor(memory: SharedArrayBuffer, path: string) {
     this.#path = path;
@@ -77,18 +79,26 @@ export class StateReader {
    * event loop.
    */
   version(): number | undefined {
-    const [version, isFiltered] = this.#state.get();
-    return isFiltered === undefined ? undefined : version;
+    const { version, isSettled } = this.#state.get();
+    return isSettled ? version : undefined;
   }
 
-  /** Those of the keys that may be in the ledger's table; undefined when that is not certain now. */
+  /**
+   * Those of the keys that may be in the ledger's table; undefined when that is not certain now. Every
+   * commit shows, whatever the time of the file's last change says.
+   */
   mayHold(keys: readonly string[]): readonly string[] | undefined {
-    const [, isFiltered] = this.#state.get();
-    if (isFiltered !== true) return undefined;
-    return keys.filter((key) => this.#filter.mayHave(key));
+    const { isFiltered } = this.#state.get();
+    return isFiltered ? keys.filter((key) => this.#filter.mayHave(key)) : undefined;
   }
 
-  #read(): readonly [number, boolean | undefined] {
+  #look(): SeenState {
+    const seen = this.#read();
+    if (!seen.isSettled) Atomics.store(this.#numbers, IS_WANTED, 1);
+    return seen;
+  }
+
+  #read(): SeenState {
     const numbers = this.#numbers;
     const sequence = Atomics.load(numbers, SEQUENCE);
     const version = Atomics.load(numbers, VERSION);
@@ -99,14 +109,22 @@ export class StateReader {
       database: Atomics.load(numbers, DATABASE_FILE),
       index: Atomics.load(numbers, INDEX_FILE),
     };
-    if (!readFiles(files, this.#seen) || !isSettled(this.#seen)) return UNKNOWN;
+    if (!readFiles(files, this.#seen)) return UNKNOWN;
     const isSame = this.#seen.equals(this.#published);
     const isWhole = Atomics.load(numbers, SEQUENCE) === sequence;
-    return isSame && isWhole ? [version, isFiltered] : UNKNOWN;
+    if (!isSame || !isWhole) return UNKNOWN;
+    return { version, isFiltered, isSettled: isSettled(this.#seen) };
   }
 }
 
-const UNKNOWN = [0, undefined] as const;
+interface SeenState {
+  readonly version: number | undefined;
+  readonly isFiltered: boolean;
+  /** The time of the file's last change is so old that a later write would have given it another one. */
+  readonly isSettled: boolean;
+}
+
+const UNKNOWN: SeenState = { version: undefined, isFiltered: false, isSettled: false };
 
 export interface PublishedFacts {
   /** Changes as soon as a text may have gone or another connection has committed. */
@@ -115,7 +133,10 @@ export interface PublishedFacts {
   readonly isFiltered: () => boolean;
 }
 
-/** The store's side. Its thread calls `publish` after each call, before it answers. */
+/**
+ * The store's side. Its thread calls `publish` before it answers a call that may have written, and where
+ * `isWanted` says so.
+ */
 export class StatePublisher {
   readonly #numbers: Int32Array;
   readonly #published: Buffer;
@@ -129,8 +150,14 @@ export class StatePublisher {
     this.filter = new KeyFilter(memory, FILTER_START);
   }
 
+  /** The main thread has looked in vain since the last `publish`. */
+  get isWanted(): boolean {
+    return Atomics.load(this.#numbers, IS_WANTED) === 1;
+  }
+
   /** Asks for the facts after it has read the files: a commit in between changes one of the two. */
   publish(open: OpenFiles, { generation, isFiltered }: PublishedFacts): void {
+    Atomics.store(this.#numbers, IS_WANTED, 0);
     if (!IS_COHERENT || !readFiles(open, this.#files)) return this.withdraw();
     const now = generation();
     const filtered = isFiltered() ? 1 : 0;

@@ -44,6 +44,17 @@ import { LedgerTable, RequestTable } from './tables.ts';
 /** A folder that cannot be opened is tried again, but not on every call. */
 const REOPEN_MS = 1000;
 
+/**
+ * These write nothing, so the files stand as they were told to stand. To tell it again takes 100 us, for
+ * which a question would wait; it is done where the main thread has looked in vain.
+ */
+const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
+  'recall',
+  'findEntries',
+  'conversationRequests',
+  'list',
+]);
+
 interface Opened {
   readonly database: Database;
   readonly ledger: LedgerTable;
@@ -88,7 +99,9 @@ export class Store {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
       const call = calls[name] as (given: unknown) => unknown;
       const answer = call(input);
-      this.#publish();
+      const mayHaveWritten = !READS.has(name);
+      if (mayHaveWritten) database.noteOwnChange();
+      if (mayHaveWritten || this.#publisher?.isWanted === true) this.#publish();
       return answer;
     } catch (error) {
       if (isCorruption(error)) this.#abandon(database);

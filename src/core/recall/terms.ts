@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { stem } from './stemming.ts';
 import { WORD_FORMS } from './word-forms.ts';
 
@@ -35,8 +36,39 @@ export interface Terms {
 export function readTerms(text: string): Terms {
   const words: string[] = [];
   const wholes: string[] = [];
-  for (const [word] of text.matchAll(WORD)) addWord(word, words, wholes);
+  for (const [word] of text.matchAll(WORD)) {
+    const terms = termsOfWord(word);
+    for (const term of terms.words) words.push(term);
+    for (const whole of terms.wholes) wholes.push(whole);
+  }
   return { words, wholes };
+}
+
+/** 200 bytes each. Texts of one project say the same words again and again. */
+const KNOWN_MAX = 4_096;
+const known = new Map<string, Terms>();
+
+function termsOfWord(word: string): Terms {
+  const before = known.get(word);
+  if (before !== undefined) return before;
+  const isKept = word.length <= IDENTIFIER_CHARS_MAX;
+  const own = isKept ? copied(word) : word;
+  const words: string[] = [];
+  const wholes: string[] = [];
+  addWord(own, words, wholes);
+  const terms = { words, wholes };
+  if (!isKept) return terms;
+  if (known.size === KNOWN_MAX) known.clear();
+  known.set(own, terms);
+  return terms;
+}
+
+/** V8 keeps a whole text for a piece of it that is longer than this. */
+const COPIED_CHARS_MAX = 12;
+
+function copied(word: string): string {
+  if (word.length <= COPIED_CHARS_MAX) return word;
+  return Buffer.from(word, 'utf16le').toString('utf16le');
 }
 
 /** The terms that are indexed: the words, then the whole forms. */
