@@ -242,7 +242,8 @@ test('a filter that has the keys of the table gets those that are written later'
 test('a filter stays whole over a checkpoint of its own, and not over a write of another program', async () => {
   const folder = join(tempFolder(), 'data');
   const driver = await loadDriver();
-  const database = openDatabase({ folder, driver, now: 1, report: () => undefined });
+  const descriptors = new Descriptors();
+  const database = openDatabase({ folder, driver, descriptors, now: 1, report: () => undefined });
   onTestFinished(() => database.close());
   const ledger = new LedgerTable(
     database,
