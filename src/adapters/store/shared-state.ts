@@ -79,8 +79,8 @@ export class StateReader {
    * event loop.
    */
   version(): number | undefined {
-    const { version, isSettled } = this.#state.get();
-    return isSettled ? version : undefined;
+    const seen = this.#state.get();
+    return seen.isSettled ? seen.version : undefined;
   }
 
   /**
