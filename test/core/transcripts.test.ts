@@ -241,3 +241,50 @@ test('results of parallel calls, which have other parents than the line before, 
   );
   expect(records.map(({ text }) => text).join('\n')).toContain('walrus invoices');
 });
+
+/** Lines of Codex: a role with its text, or how many prompts the person took back. */
+function codexLines(lines: readonly (readonly ['user' | 'assistant', string] | number)[]) {
+  return lines.map((line, at) => {
+    const timestamp = new Date(Date.UTC(2026, 10, 20) + at * 1000).toISOString();
+    if (typeof line === 'number') {
+      const payload = { type: 'thread_rolled_back', num_turns: line };
+      return JSON.stringify({ timestamp, type: 'event_msg', payload });
+    }
+    const [role, text] = line;
+    const content = [{ type: role === 'user' ? 'input_text' : 'output_text', text }];
+    const payload = { type: 'message', role, content };
+    return JSON.stringify({ timestamp, type: 'response_item', payload });
+  });
+}
+
+test('an edited repeat in a transcript of Codex follows the fork', () => {
+  const lines = codexLines([
+    ['user', DATABASE],
+    ['assistant', POSTGRES],
+    ['user', 'Move the walrus orders to sqlite'],
+    1,
+    ['user', 'Move the walrus orders to mysql'],
+    ['assistant', 'The walrus orders are in mysql, without the schema.'],
+    ['user', 'And the walrus invoices as well'],
+    ['assistant', 'The walrus invoices are in mysql too.'],
+    2,
+    ['user', 'Move the walrus orders to duckdb tonight'],
+    ['assistant', 'The walrus orders are in duckdb now, as of tonight.'],
+  ]);
+  const records = readLines('codex', lines);
+  const said = records.map(({ exchange, text }) => `${exchange} ${text}`);
+  expect(said.join('\n')).not.toContain('sqlite');
+  // What was answered was said, and stays beside the fork.
+  expect(said).toContain('1 The walrus orders are in mysql, without the schema.');
+  expect(said.slice(-2)).toEqual([
+    '1 Move the walrus orders to duckdb tonight',
+    '1 The walrus orders are in duckdb now, as of tonight.',
+  ]);
+  const straight = readLines('codex', lines.toSpliced(2, 7));
+  expect(records.at(-1)?.fingerprint).toBe(straight.at(-1)?.fingerprint);
+});
+
+test.each([0, -1, 1.5, 99])('a rollback of %d prompts in a transcript loses no answer', (count) => {
+  const lines = codexLines([['user', DATABASE], ['assistant', POSTGRES], count]);
+  expect(readLines('codex', lines).map(({ text }) => text)).toEqual([DATABASE, POSTGRES]);
+});

@@ -121,7 +121,18 @@ export class TranscriptReader {
     const from = parent === undefined ? undefined : this.#entriesAt.get(parent);
     if (from === undefined) return;
     // Results of parallel calls have other parents than the line before them: that is no fork.
-    if (!this.#entries.slice(from).some(({ item }) => item.humanText !== '')) return;
+    if (this.#entries.slice(from).some(isPrompt)) this.#goBackTo(from);
+  }
+
+  /** Codex appends how many prompts the person took back, with all that followed them. */
+  #followRollback({ type, num_turns: count }: Fields): void {
+    if (type !== 'thread_rolled_back' || typeof count !== 'number' || !(count >= 1)) return;
+    const prompts = this.#entries.flatMap((entry, at) => (isPrompt(entry) ? [at] : []));
+    const from = prompts.at(-count) ?? prompts[0];
+    if (from !== undefined) this.#goBackTo(from);
+  }
+
+  #goBackTo(from: number): void {
     this.#abandoned.push({ entries: this.#entries, from });
     this.#entries = this.#entries.slice(0, from);
   }
@@ -137,6 +148,7 @@ export class TranscriptReader {
     }
     if (type === 'session_meta') this.#readMeta(payload);
     if (type === 'turn_context') this.#folder ??= textFrom(payload['cwd']);
+    if (type === 'event_msg') this.#followRollback(payload);
     if (type === 'response_item') this.#add(readItem('openai_responses', payload), timestamp);
   }
 
@@ -195,6 +207,10 @@ export class TranscriptReader {
   #stated(what: 'workingFolder' | 'branch'): string | undefined {
     return this.#entries.find(({ item }) => item[what] !== undefined)?.item[what];
   }
+}
+
+function isPrompt({ item }: Entry): boolean {
+  return item.humanText !== '';
 }
 
 interface Place {
