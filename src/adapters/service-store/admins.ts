@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts';
 
 /** Admins as rows: hashes of their tokens, never the tokens. */
 
-interface AdminRow {
+export interface AdminRow {
   readonly id: string;
   readonly tenant: string | null;
   readonly name: string;
@@ -83,7 +83,7 @@ export class AdminTable {
   }
 }
 
-function adminOf(row: AdminRow): StoredAdmin {
+export function adminOf(row: AdminRow): StoredAdmin {
   return {
     adminId: row.id,
     ...(row.tenant === null ? {} : { tenant: row.tenant }),

@@ -10,7 +10,8 @@ import { type Driver, loadDriver } from '../store/driver.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
 import type { BackupFacts, CarriedOver, RestoreFacts } from '../../ports/service-store.ts';
 import { carryOver } from './carry-over.ts';
-import { newEpoch, openServiceFile, serviceFile, takeServiceLock } from './database.ts';
+import { openServiceFile, serviceFile, takeServiceLock } from './database.ts';
+import { newEpoch } from './epoch.ts';
 import { setMeta } from './schema.ts';
 
 /**

@@ -16,7 +16,7 @@ import type { KeyTable } from './keys.ts';
 
 /** Tenants, plans, admins and keys as rows, and every change of them with its audit event. */
 
-interface TenantRow {
+export interface TenantRow {
   readonly id: string;
   readonly name: string;
   readonly plan: string;
@@ -24,7 +24,7 @@ interface TenantRow {
   readonly created_at: number;
 }
 
-interface PlanRow {
+export interface PlanRow {
   readonly name: string;
   readonly limits: string;
   readonly created_at: number;
@@ -51,18 +51,16 @@ export class Control {
   }
 
   findTenant(tenantId: string): TenantFacts | undefined {
-    const row = this.#database.get<TenantRow & Pick<PlanRow, 'limits'>>(
+    const row = this.#database.get<TenantFactsRow>(
       `SELECT t.*, p.limits FROM tenants t JOIN plans p ON p.name = t.plan WHERE t.id = ?`,
       tenantId,
     );
-    return row === undefined ? undefined : { ...tenantOf(row), limits: limitsOf(row) };
+    return row === undefined ? undefined : tenantFactsOf(row);
   }
 
   listPlans({ limit, after = '' }: Page): Plan[] {
     const sql = 'SELECT * FROM plans WHERE name > ? ORDER BY name LIMIT ?';
-    return this.#database
-      .all<PlanRow>(sql, after, limit)
-      .map((row) => ({ name: row.name, limits: limitsOf(row), createdAt: row.created_at }));
+    return this.#database.all<PlanRow>(sql, after, limit).map(planOf);
   }
 
   listAudit(tenant: string, { limit, after }: Page): AuditEvent[] {
@@ -199,7 +197,17 @@ export class Control {
   }
 }
 
-function tenantOf({ id, name, plan, status, created_at: createdAt }: TenantRow): Tenant {
+export type TenantFactsRow = TenantRow & Pick<PlanRow, 'limits'>;
+
+export function tenantFactsOf(row: TenantFactsRow): TenantFacts {
+  return { ...tenantOf(row), limits: limitsOf(row) };
+}
+
+export function planOf(row: PlanRow): Plan {
+  return { name: row.name, limits: limitsOf(row), createdAt: row.created_at };
+}
+
+export function tenantOf({ id, name, plan, status, created_at: createdAt }: TenantRow): Tenant {
   return { tenantId: id, name, plan, status, createdAt };
 }
 
@@ -209,6 +217,6 @@ function limitsOf({ limits }: Pick<PlanRow, 'limits'>): PlanLimits {
   return JSON.parse(limits) as PlanLimits;
 }
 
-function eventOf(text: string): AuditEvent {
+export function eventOf(text: string): AuditEvent {
   return JSON.parse(text) as AuditEvent;
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
@@ -6,6 +5,7 @@ import { Database } from '../store/database.ts';
 import type { Descriptors } from '../store/descriptors.ts';
 import { type Connection, type Driver, sqliteCode } from '../store/driver.ts';
 import { migrate } from '../store/schema.ts';
+import { newEpoch } from './epoch.ts';
 import { migrateService } from './schema.ts';
 
 /**
@@ -60,14 +60,6 @@ export function openServiceFile(
     close();
     throw error;
   }
-}
-
-/** 8 characters, 47 bits: no two databases of one service share an epoch by chance. */
-export function newEpoch(): string {
-  const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz';
-  // 252 is 7 times 36: what is over would make the first letters likelier.
-  const bytes = [...randomBytes(64)].filter((byte) => byte < 252).slice(0, 8);
-  return bytes.map((byte) => alphabet[byte % 36]).join('');
 }
 
 /**

@@ -1,8 +1,4 @@
-import { ITEM_CHARS_MAX } from '../../core/memory-api/limits.ts';
-import { saidIn } from '../../core/memory-api/record-items.ts';
-import { recordOfBytes } from '../../core/memory-api/records.ts';
 import { isDigest } from '../../core/memory/reference.ts';
-import { termsOf } from '../../core/recall/terms.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type {
   ItemFilter,
@@ -15,6 +11,14 @@ import type {
   ServiceSource,
 } from '../../ports/service-store.ts';
 import type { Database } from '../store/database.ts';
+import {
+  allowedItems,
+  type ItemFacts,
+  listedItem,
+  objectOfItem,
+  outputItem,
+  recalledItem,
+} from './item-shapes.ts';
 import { bestPassage, listTerms, quoted, whereOf } from '../store/records.ts';
 import { FileSearch } from '../store/file-search.ts';
 import type { Signals } from '../store/signals.ts';
@@ -65,7 +69,6 @@ export class Items {
 
   recall(question: ServiceQuestion): FoundItems {
     const { space, olderSpaces = [], text, recent, tokensMax, now, agent } = question;
-    const { kinds, scoreMin, itemsMax } = question;
     if (text === undefined) return { items: [], isTruncated: false };
     const asked = {
       space,
@@ -79,10 +82,8 @@ export class Items {
     };
     const { passages, ...more } = this.#search.recall(asked, question.otherSpaces);
     const seen = new Map<string, number>();
-    const items = passages
-      .flatMap((passage) => this.#recalled(passage, seen) ?? [])
-      .filter(({ kind, score = 0 }) => (kinds?.includes(kind) ?? true) && score >= scoreMin);
-    return { ...more, items: items.slice(0, itemsMax), isTruncated: items.length > itemsMax };
+    const items = passages.flatMap((passage) => this.#recalled(passage, seen) ?? []);
+    return { ...more, ...allowedItems(items, question) };
   }
 
   list(filter: ItemFilter): ServiceItem[] {
@@ -122,7 +123,7 @@ export class Items {
         filter.limit,
         filter.offset,
       )
-      .map(listed);
+      .map((row) => listedItem(factsOf(row), textOf(row)));
   }
 
   digestOf({ space, itemId }: ItemKey): string | undefined {
@@ -176,19 +177,8 @@ export class Items {
       id,
     );
     if (row === undefined) return undefined;
-    const whole = saidIn(recordOfBytes(row.bytes)).text;
-    const held = new Set(terms.length === 0 ? [] : termsOf(whole));
-    if (!terms.every((term) => held.has(term))) return undefined;
-    const text = beginningOf(whole);
-    return {
-      itemId: `it_${id}.0`,
-      kind: 'tool_output',
-      role: 'tool',
-      text,
-      isVerbatim: row.text_digest !== null && text === whole,
-      createdAt: row.created_at,
-      origin: originOf(row),
-    };
+    const facts = { object: id, createdAt: row.created_at, origin: originOf(row) };
+    return outputItem(facts, row.bytes, terms);
   }
 
   /** Names of the texts of records that the client has in its prompt. */
@@ -214,50 +204,11 @@ export class Items {
       passage.digest,
     );
     if (row === undefined) return undefined;
-    const name = itemIdOf(row);
-    const place = seen.get(name) ?? 0;
-    seen.set(name, place + 1);
-    const isWhole = row.text_digest !== null && textOf(row) === passage.text;
-    return {
-      itemId: place === 0 ? name : `${name}.${place}`,
-      kind: row.kind,
-      role: row.role,
-      text: passage.text,
-      isVerbatim: isWhole,
-      score: passage.score / (1 + passage.score),
-      createdAt: row.created_at,
-      origin: originOf(row),
-    };
+    return recalledItem(factsOf(row), { whole: textOf(row), passage }, seen);
   }
 }
 
-/** `it_`, the record's number, its text, and in a recall the passage. */
-function itemIdOf({ object, message }: ItemRow): string {
-  return `it_${object}.${message}`;
-}
-
-/** The record that an item is of; -1, which none has, for what is no item's id. */
-function objectOfItem(itemId: string): number {
-  const digits = /^it_(\d{1,15})(?:\.\d{1,5}){0,2}$/.exec(itemId)?.[1];
-  return digits === undefined ? -1 : Number(digits);
-}
-
-function listed(row: ItemRow): ServiceItem {
-  const whole = textOf(row);
-  const text = beginningOf(whole);
-  return {
-    itemId: itemIdOf(row),
-    kind: row.kind,
-    role: row.role,
-    text,
-    isVerbatim: row.text_digest !== null && text === whole,
-    createdAt: row.created_at,
-    origin: originOf(row),
-  };
-}
-
-// Never with half a surrogate pair at its end.
-function beginningOf(text: string): string {
-  if (text.length <= ITEM_CHARS_MAX) return text;
-  return text.slice(0, ITEM_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');
+function factsOf(row: ItemRow): ItemFacts {
+  const { object, message, kind, role, created_at: createdAt } = row;
+  return { object, message, kind, role, createdAt, origin: originOf(row) };
 }

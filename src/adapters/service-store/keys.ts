@@ -11,7 +11,7 @@ import type { KeyChange } from './protocol.ts';
 
 /** Keys as rows: their hashes, never the keys. */
 
-interface KeyRow {
+export interface KeyRow {
   readonly tenant: string;
   readonly id: string;
   readonly name: string;
@@ -73,17 +73,7 @@ export class KeyTable {
       `INSERT INTO service_keys (tenant, id, name, hash, scopes, spaces, allowed_models,
          tokens_per_day, tokens_per_month, created_at, expires_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-      key.tenant,
-      key.keyId,
-      key.name,
-      key.hash,
-      JSON.stringify(key.scopes),
-      key.spaces === undefined ? null : JSON.stringify(key.spaces),
-      key.allowedModels === undefined ? null : JSON.stringify(key.allowedModels),
-      key.tokensPerDay ?? null,
-      key.tokensPerMonth ?? null,
-      key.createdAt,
-      key.expiresAt ?? null,
+      ...valuesOfKey(key),
     );
     return added > 0;
   }
@@ -113,9 +103,26 @@ export class KeyTable {
   }
 }
 
-// Only this file writes these texts.
+/** The values of a new row in the order of its columns. */
+export function valuesOfKey(key: StoredKey): (string | number | null)[] {
+  return [
+    key.tenant,
+    key.keyId,
+    key.name,
+    key.hash,
+    JSON.stringify(key.scopes),
+    key.spaces === undefined ? null : JSON.stringify(key.spaces),
+    key.allowedModels === undefined ? null : JSON.stringify(key.allowedModels),
+    key.tokensPerDay ?? null,
+    key.tokensPerMonth ?? null,
+    key.createdAt,
+    key.expiresAt ?? null,
+  ];
+}
+
+// Only `valuesOfKey` and `rotate` write these texts.
 /* oxlint-disable typescript/no-unsafe-type-assertion */
-function keyOf(row: KeyRow): StoredKey {
+export function keyOf(row: KeyRow): StoredKey {
   return {
     tenant: row.tenant,
     keyId: row.id,

@@ -23,16 +23,9 @@ export class ProviderTable {
 
   /** `limit`: of the plan; null where it names none. */
   put(tenant: string, change: ProviderPut, limit: number | null): ChangeOutcome {
-    const { provider, ifVersion, secrets } = change;
-    const others = this.list(tenant);
-    const before = others.find(({ providerId }) => providerId === provider.providerId);
-    if (ifVersion !== undefined && before === undefined) return 'missing';
-    if (ifVersion !== before?.version) return 'changed';
-    const isFull = others.length >= Math.min(limit ?? PROVIDERS_MAX, PROVIDERS_MAX);
-    if (before === undefined && isFull) return 'limit';
-    const namesake = others.find(({ name }) => name === provider.name);
-    if (namesake !== undefined && namesake.providerId !== provider.providerId) return 'exists';
-    if (findClash(provider, others) !== undefined) return 'clash';
+    const { provider, secrets } = change;
+    const refused = refusePut(change, this.list(tenant), limit);
+    if (refused !== undefined) return refused;
     this.#database.run(
       `INSERT INTO providers (tenant, id, name, version, facts) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (tenant, id) DO UPDATE SET name = excluded.name,
@@ -57,13 +50,29 @@ export class ProviderTable {
   }
 }
 
-function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<string> {
+/** Why the provider may not be kept beside the tenant's others; undefined when it may. */
+export function refusePut(
+  { provider, ifVersion }: Pick<ProviderPut, 'provider' | 'ifVersion'>,
+  others: readonly TenantProvider[],
+  limit: number | null,
+): ChangeOutcome | undefined {
+  const before = others.find(({ providerId }) => providerId === provider.providerId);
+  if (ifVersion !== undefined && before === undefined) return 'missing';
+  if (ifVersion !== before?.version) return 'changed';
+  const isFull = others.length >= Math.min(limit ?? PROVIDERS_MAX, PROVIDERS_MAX);
+  if (before === undefined && isFull) return 'limit';
+  const namesake = others.find(({ name }) => name === provider.name);
+  if (namesake !== undefined && namesake.providerId !== provider.providerId) return 'exists';
+  return findClash(provider, others) === undefined ? undefined : 'clash';
+}
+
+export function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<string> {
   const ids = [credential, ...headers, ...query].map((one) => one?.secretId);
   return new Set(ids.filter((id) => id !== undefined));
 }
 
 // Only this file writes these texts.
-function providerOf(facts: string): TenantProvider {
+export function providerOf(facts: string): TenantProvider {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return JSON.parse(facts) as TenantProvider;
 }

@@ -12,7 +12,7 @@ import type { Database } from '../store/database.ts';
 
 /** Sealed secrets, master keys and signing keys as rows. */
 
-interface SecretRow {
+export interface SecretRow {
   readonly tenant: string;
   readonly id: string;
   readonly owner: string;
@@ -25,7 +25,7 @@ interface SecretRow {
   readonly saved_at: number;
 }
 
-interface MasterRow {
+export interface MasterRow {
   readonly id: string;
   readonly state: MasterKeyState;
   readonly wrapped: Uint8Array;
@@ -35,7 +35,7 @@ interface MasterRow {
   readonly secrets: number;
 }
 
-interface SigningRow {
+export interface SigningRow {
   readonly kid: string;
   readonly x: string;
   readonly created_at: number;
@@ -111,12 +111,7 @@ export class VaultTable {
       .all<SigningRow>(
         'SELECT * FROM signing_keys ORDER BY retired_at IS NOT NULL, retired_at DESC, kid',
       )
-      .map(({ kid, x, created_at: createdAt, retired_at: retiredAt }) => ({
-        kid,
-        x,
-        createdAt,
-        ...(retiredAt === null ? {} : { retiredAt }),
-      }));
+      .map(signingKeyOf);
   }
 
   apply(change: VaultChange): ChangeOutcome {
@@ -187,7 +182,7 @@ export class VaultTable {
   }
 }
 
-function secretOf(row: SecretRow): SealedSecret {
+export function secretOf(row: SecretRow): SealedSecret {
   const { tenant, id, owner, purpose, version, kek, wrapped, ciphertext, fingerprint } = row;
   return {
     tenant,
@@ -203,7 +198,12 @@ function secretOf(row: SecretRow): SealedSecret {
   };
 }
 
-function masterOf(row: MasterRow): MasterKeyRow {
+export function signingKeyOf(row: SigningRow): SigningKeyRow {
+  const { kid, x, created_at: createdAt, retired_at: retiredAt } = row;
+  return { kid, x, createdAt, ...(retiredAt === null ? {} : { retiredAt }) };
+}
+
+export function masterOf(row: MasterRow): MasterKeyRow {
   const { id, state, wrapped, ciphertext, secrets } = row;
   return {
     id,

@@ -148,7 +148,7 @@ export class PassageIndex {
 }
 
 /** Where in its exchange a text stands: the first half is what a person said, as far as is known. */
-function shareOf({ role, source }: IndexedText): number {
+export function shareOf({ role, source }: Pick<IndexedText, 'role' | 'source'>): number {
   if (role === 'assistant') return 0.75;
   return source === 'unverified' ? 0.5 : 0;
 }

@@ -77,7 +77,7 @@ export function objectOfItem(item: CaptureItem, session: string): NewObject | Re
 }
 
 /** The texts that are searched. Tool outputs are not: callers ask for them by name. */
-function textsOf(record: ContentRecord): readonly SpokenText[] {
+export function textsOf(record: ContentRecord): readonly SpokenText[] {
   const spoken: SpokenText[] =
     record.k === 'exchange'
       ? record.m.map(({ r, t }) => ({ role: r, text: t.join('\n\n') }))
