@@ -19,11 +19,11 @@ const EVERY = { limit: 100, after: undefined };
 const KEY = { keyId: 'a', name: 'one', hash: 'h', scopes: ['read'], createdAt: 2 } as const;
 
 /** What every database owes the tenants, plans, keys, admins and the audit of a service. */
-export function controlSuite(open: () => ServiceStore): void {
+export function controlSuite(open: () => ServiceStore | Promise<ServiceStore>): void {
   describe('control', () => {
     let whole: ServiceStore;
-    beforeEach(() => {
-      whole = open();
+    beforeEach(async () => {
+      whole = await open();
     });
     afterEach(() => whole.close());
 

@@ -9,11 +9,11 @@ const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 const DAY = 86_400_000;
 
 /** What every database owes the receipts of a service. */
-export function receiptSuite(open: () => ServiceStore): void {
+export function receiptSuite(open: () => ServiceStore | Promise<ServiceStore>): void {
   describe('receipts', () => {
     let whole: ServiceStore;
-    beforeEach(() => {
-      whole = open();
+    beforeEach(async () => {
+      whole = await open();
     });
     afterEach(() => whole.close());
 

@@ -14,7 +14,10 @@ import type {
 import { itemsOf, newPurgeId, objectOf, questionTo, SPACE } from '../support/service-objects.ts';
 
 /** What every database behind the memory service owes it. */
-export function serviceStoreSuite(name: string, open: () => ServiceStore): void {
+/** A store on a database of its own. */
+export type OpenStore = () => ServiceStore | Promise<ServiceStore>;
+
+export function serviceStoreSuite(name: string, open: OpenStore): void {
   describe(name, () => {
     let whole: ServiceStore;
     let store: TenantStore;
@@ -34,8 +37,8 @@ export function serviceStoreSuite(name: string, open: () => ServiceStore): void 
     const texts = async (more = {}): Promise<readonly string[]> =>
       (await store.listItems(itemsOf(more), patience())).map(({ text }) => text);
 
-    beforeEach(() => {
-      whole = open();
+    beforeEach(async () => {
+      whole = await open();
       store = whole.of('default');
     });
     afterEach(() => whole.close());

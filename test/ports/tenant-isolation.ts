@@ -56,7 +56,7 @@ const step: fc.Arbitrary<TenantStep> = fc.oneof(
   fc.record({ tenant, what: fc.constant('answer' as const), name, text }),
 );
 
-export function isolationLaw(open: () => ServiceStore): void {
+export function isolationLaw(open: () => ServiceStore | Promise<ServiceStore>): void {
   test('two tenants that say the same words: each sees what it would see alone', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
@@ -73,7 +73,7 @@ export function isolationLaw(open: () => ServiceStore): void {
   }, 60_000);
 
   test('a purge, a key and a space of another tenant cannot be reached by their names', async () => {
-    const store = open();
+    const store = await open();
     await addTenant(store, 'acme');
     const [own, other] = [store.of('acme'), store.of('other')];
     await keep(own, 'default', 'a fact');
@@ -110,8 +110,11 @@ const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 type Views = Readonly<Record<string, unknown>>;
 
-async function viewsAfter(open: () => ServiceStore, steps: readonly TenantStep[]): Promise<Views> {
-  const store = open();
+async function viewsAfter(
+  open: () => ServiceStore | Promise<ServiceStore>,
+  steps: readonly TenantStep[],
+): Promise<Views> {
+  const store = await open();
   for (const one of TENANTS) {
     // oxlint-disable-next-line no-await-in-loop
     await addTenant(store, one);
