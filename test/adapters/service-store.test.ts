@@ -318,6 +318,9 @@ test('a file from before there were tenants opens as the tenant default, whole',
 const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
 
 const BACK_TO_VERSION_1 = `
+DROP TABLE usage_days;
+DROP TABLE receipt_heads;
+DROP TABLE receipts;
 DROP TABLE providers;
 CREATE INDEX records_by_space_and_time ON records(space, at);
 DROP TABLE signing_keys;
