@@ -128,8 +128,8 @@ export const TENANTS = [
   {
     name: 'two providers have one model',
     file: PROVIDERS,
-    from: "    if (findClash(provider, others) !== undefined) return 'clash';\n",
-    to: '    void findClash;\n',
+    from: "return findClash(provider, others) === undefined ? undefined : 'clash';",
+    to: 'void findClash;\n  return undefined;',
     test: SUITE,
   },
   {
