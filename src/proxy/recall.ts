@@ -11,6 +11,7 @@ import {
   entriesFor,
   type HumanItem,
   humanItems,
+  NO_BLOCK,
   type Placement,
   replayBlocks,
   roomForBlock,
@@ -248,10 +249,8 @@ export class Recaller {
     placements: readonly Placement[],
     decided: BlockFact | undefined,
   ): Promise<Recalled> {
-    const fact = decided ?? ({ block: '', form: 'text', dropsEarlier: false } as const);
-    await this.#dependencies.ledger.record(
-      entriesFor(prompt, { ...fact, at: this.#dependencies.clock.now() }),
-    );
+    const at = this.#dependencies.clock.now();
+    await this.#dependencies.ledger.record(entriesFor(prompt, { ...(decided ?? NO_BLOCK), at }));
     return stateOf(placements);
   }
 

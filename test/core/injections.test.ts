@@ -15,6 +15,7 @@ import type { RequestView } from '../../src/core/conversation/view.ts';
 
 const place = { tenant: 'local', space: 'default', conversation: 'c1', isStated: true };
 const HOUR_MS = 3_600_000;
+const BLOCK: BlockFact = { block: 'block one', form: 'text', dropsEarlier: false };
 
 type Message = readonly [role: 'user' | 'assistant', text: string];
 
@@ -108,6 +109,33 @@ test('a fork under a new id replays the history but asks anew for its own prompt
       unanswered: unansweredItem(first),
     }).isSettled,
   ).toBe(false);
+});
+
+test('an answered item without an entry stays without a block when another conversation gets one there', () => {
+  // The person edited the first message, so it was never the newest one of this conversation.
+  const edited = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
+  const facts = { recalledTokensMax: 512, isStated: true, now: 7 };
+  const { pins } = replayBlocks(humanItems(edited, place), ledgerOf([]), {
+    ...facts,
+    unanswered: unansweredItem(edited),
+  });
+  expect(pins.map(({ kind, block, at }) => [kind, block, at])).toEqual([
+    ['own-block', '', 7],
+    ['answered-block', '', 7],
+  ]);
+  const opening = viewOf(['user', 'a']);
+  const strange = humanItems(opening, { ...place, conversation: 'c2' })[0];
+  const other = strange === undefined ? [] : entriesFor(strange, { ...BLOCK, at: 8 });
+  expect(other).toHaveLength(2);
+  const entries = ledgerOf([...pins, ...other]);
+  for (const isStated of [true, false]) {
+    const replay = replayBlocks(humanItems(edited, place), entries, {
+      ...facts,
+      isStated,
+      unanswered: unansweredItem(edited),
+    });
+    expect(replay.placements).toEqual([]);
+  }
 });
 
 test('R25: an entry of one space is unknown in another', () => {

@@ -8,6 +8,13 @@ const INJECTIONS = 'src/core/recall/injections.ts';
 /** As in list.mjs. */
 export const STATE = [
   {
+    name: 'an answered item without an entry is not pinned',
+    file: INJECTIONS,
+    from: 'if (entry === undefined && isUnanswered) continue;',
+    to: 'if (entry === undefined) continue;',
+    test: 'test/core/injections.test.ts',
+  },
+  {
     name: 'a first answer does not lead to its block before a request brings it',
     file: INJECTIONS,
     from: 'if (used?.block !== placed) return [];',

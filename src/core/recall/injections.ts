@@ -151,6 +151,11 @@ export interface Replay {
 
 type BlockEntry = EntryOf<'own-block' | 'answered-block' | 'shared-block'>;
 
+type DatedFact = BlockFact & { readonly at: number };
+
+/** The decision that an item gets no block. */
+export const NO_BLOCK: BlockFact = { block: '', form: 'text', dropsEarlier: false };
+
 interface ReplayFacts {
   readonly unanswered: Item | undefined;
   readonly isStated: boolean;
@@ -162,7 +167,11 @@ interface ReplayFacts {
   readonly isGone?: ((item: Item) => boolean) | undefined;
 }
 
-/** The blocks that the ledger already knows for this conversation. */
+/**
+ * The blocks that the ledger already knows for this conversation. An answered item that it does not know
+ * went out without a block. That is pinned like a block: another conversation that begins with the same
+ * words may get one there later, and this conversation must not.
+ */
 export function replayBlocks(
   humans: readonly HumanItem[],
   found: FoundEntries,
@@ -178,15 +187,17 @@ export function replayBlocks(
     const entry = entryOf(human, found, { ...facts, isUnanswered });
     const counts = facts.isStated ? human.own : human.answered;
     isWhole &&= isUnanswered || (counts !== undefined && found.has(counts));
-    if (entry === undefined || isTooOld(entry, facts)) continue;
+    if (entry === undefined && isUnanswered) continue;
+    const fact = entry ?? { ...NO_BLOCK, at: facts.now };
+    if (isTooOld(fact, facts)) continue;
     if (isUnanswered) isSettled = true;
-    pins.push(...pinsOf(human, entry, { found, isStated: facts.isStated }));
+    pins.push(...pinsOf(human, fact, { found, isStated: facts.isStated }));
     if (facts.isGone?.(human.item) === true) continue;
-    const { block, form } = entry;
+    const { block, form, dropsEarlier } = fact;
     const tokens = block === '' ? 0 : estimateTextTokens(block);
     // The budget may have been lowered since, and a fork may join the blocks of two conversations.
     const isTooLong = tokens > facts.recalledTokensMax;
-    if (entry.dropsEarlier || (!isTooLong && used + tokens > facts.recalledTokensMax)) {
+    if (dropsEarlier || (!isTooLong && used + tokens > facts.recalledTokensMax)) {
       placements = [];
       used = 0;
     }
@@ -197,7 +208,7 @@ export function replayBlocks(
   return { placements, isSettled, isWhole, pins };
 }
 
-function isTooOld({ at }: BlockEntry, { now, blockAgeMaxMs }: ReplayFacts): boolean {
+function isTooOld({ at }: DatedFact, { now, blockAgeMaxMs }: ReplayFacts): boolean {
   return blockAgeMaxMs !== undefined && now - at > blockAgeMaxMs;
 }
 
@@ -226,10 +237,10 @@ function entryOf(
  */
 function pinsOf(
   { own, answered }: HumanItem,
-  entry: BlockEntry,
+  known: DatedFact,
   { found, isStated }: { readonly found: FoundEntries; readonly isStated: boolean },
 ): readonly BlockEntry[] {
-  const fact = factOf(entry);
+  const fact = factOf(known);
   return [
     ...(isStated && !found.has(own) ? [{ ...own, ...fact }] : []),
     ...(answered === undefined || found.has(answered) ? [] : [{ ...answered, ...fact }]),
@@ -237,12 +248,7 @@ function pinsOf(
 }
 
 /** As old as what it repeats, so that what was forgotten meanwhile is not said again. */
-function factOf({
-  block,
-  form,
-  dropsEarlier,
-  at,
-}: BlockEntry): BlockFact & { readonly at: number } {
+function factOf({ block, form, dropsEarlier, at }: DatedFact): DatedFact {
   return { block, form, dropsEarlier, at };
 }
 
