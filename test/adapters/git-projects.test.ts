@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
+import { COMMAND_WAITS, GitProjects } from '../../src/adapters/projects/git-projects.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -51,7 +51,7 @@ function stage() {
   const base = realpathSync(tempFolder());
   const data = join(base, 'data');
   // A machine that runs many tests at once may need longer than a first request should wait.
-  const look = (folder: string) => new GitProjects(data, { belowMs: 10_000 }).find(folder);
+  const look = (folder: string) => new GitProjects(data, COMMAND_WAITS).find(folder);
   const spaceOf = async (folder: string): Promise<string> => (await look(folder)).space;
   return { base, data, look, spaceOf };
 }
@@ -235,6 +235,15 @@ test('what is known is known without waiting, and looked at again when git has c
   expect(projects.known(root)?.space).toBe(space);
   const file = readFileSync(join(data, 'projects.json'), 'utf8');
   expect(file).not.toContain('first of');
+});
+
+test('folders below a working tree that come too late for a request are there for later ones', async () => {
+  const { base, data } = stage();
+  const root = newRepository(join(base, 'shop'));
+  for (let at = 0; at < 200; at += 1) mkdirSync(join(root, `part-${at}`));
+  const projects = new GitProjects(data, { findMs: 10_000, belowMs: 0, recheckMs: 60_000 });
+  expect((await projects.find(root)).olderSpaces).toEqual([]);
+  await expect.poll(() => projects.known(root)?.olderSpaces.length).toBe(200);
 });
 
 test('the branch and the root are those of the working tree that the folder is in', async () => {

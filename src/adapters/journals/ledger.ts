@@ -4,6 +4,7 @@ import { FoundEntries } from '../../core/ledger/found-entries.ts';
 import type { Ledger } from '../../ports/ledger.ts';
 import { forgottenAt } from '../files/marks.ts';
 import { OnceATurn } from '../files/once-a-turn.ts';
+import { within } from '../within.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
 import { entryOf, type LedgerRow, rowFrom, rowOf } from './ledger-row.ts';
 
@@ -105,6 +106,7 @@ export class JournalLedger implements Ledger {
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
     const asked = this.#withoutAbsent(unknown);
+    // Rows that come later serve the next request.
     const isAnswered = asked.length === 0 || (await within(withinMs, this.#ask(asked, rows)));
     // Something was forgotten meanwhile, maybe one of these.
     if (asked.length > 0 && this.generation() !== generation) {
@@ -261,18 +263,5 @@ export class JournalLedger implements Ledger {
       // The lines are read again by the next process, which changes nothing.
     }
     return true;
-  }
-}
-
-/** Undefined when the work takes longer; it goes on, and what it finds serves the next request. */
-async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -2,6 +2,7 @@ import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';
+import { within } from '../within.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
 import { readRecord } from '../../core/memory/record.ts';
 
@@ -103,13 +104,7 @@ export class JournalOutbox implements Outbox {
     if (this.#waiting.size === 0) return;
     this.#drainSoon();
     this.#wake();
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, withinMs);
-      this.#whenEmpty.push(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    await within(withinMs, new Promise<void>((resolve) => this.#whenEmpty.push(resolve)));
   }
 
   /** The memory may have lost what it said that it holds: the same words are delivered again. */

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { Recent } from '../../core/bytes/recent.ts';
 import { maskSecrets } from '../../core/redaction/redaction.ts';
 import type { FileVerdict } from '../../core/memory/outgrown.ts';
@@ -13,6 +12,7 @@ import {
   type FileState,
   PATH_CHARS_MAX,
 } from '../../ports/provenance.ts';
+import { within } from '../within.ts';
 import { bytesAt, withFile } from './bounded-read.ts';
 import { readHead } from './head.ts';
 import { findRepository } from './repository.ts';
@@ -146,10 +146,10 @@ export class CodeFiles implements Code {
     if (this.#late > 0) return undefined;
     let isLate = false;
     const running = work(() => isLate).catch(() => undefined);
-    const deadline = new AbortController();
-    const late = lateAfter(ms, deadline.signal);
-    const first = await Promise.race([running.then((value) => ({ value })), late]);
-    deadline.abort();
+    const first = await within(
+      ms,
+      running.then((value) => ({ value })),
+    );
     if (first !== undefined) return first.value;
     isLate = true;
     this.#late += 1;
@@ -263,17 +263,4 @@ function isPlainName(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Resolves after the time; what the system has answered by then is seen first. */
-async function lateAfter(ms: number, signal: AbortSignal): Promise<undefined> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
-  if (!signal.aborted) await setImmediate();
-  return undefined;
 }

@@ -5,6 +5,7 @@ import { originIdentity, projectSpace } from '../../core/request/project-identit
 import { subfoldersOf } from './subfolders.ts';
 import { folderSpace } from '../../core/request/space.ts';
 import type { Project, Projects } from '../../ports/projects.ts';
+import { within } from '../within.ts';
 import { commitsOf, holdsAny } from './commits.ts';
 import { readHead } from './head.ts';
 import { changeRegistry, type KnownProject, readRegistry, type Registry } from './registry.ts';
@@ -37,25 +38,28 @@ interface GitProjectsOptions {
   /** The projects that are found are used and not recorded. */
   readonly isReadOnly?: boolean;
   readonly recheckMs?: number;
-  /** How long the folders below a working tree may take. */
+  /** How long a folder may take, and then the folders below its working tree. */
+  readonly findMs?: number;
   readonly belowMs?: number;
 }
+
+/** For a command, for which no request waits: a busy machine must not move memories to another space. */
+export const COMMAND_WAITS = { findMs: 10_000, belowMs: 10_000 } as const;
 
 export class GitProjects implements Projects {
   readonly #dataFolder: string;
   readonly #isReadOnly: boolean;
   readonly #recheckMs: number;
+  readonly #findMs: number;
   readonly #belowMs: number;
   readonly #cache = new Map<string, Cached>();
 
-  constructor(
-    dataFolder: string,
-    { isReadOnly = false, recheckMs = RECHECK_MS, belowMs = BELOW_MS }: GitProjectsOptions = {},
-  ) {
+  constructor(dataFolder: string, options: GitProjectsOptions = {}) {
     this.#dataFolder = dataFolder;
-    this.#isReadOnly = isReadOnly;
-    this.#recheckMs = recheckMs;
-    this.#belowMs = belowMs;
+    this.#isReadOnly = options.isReadOnly ?? false;
+    this.#recheckMs = options.recheckMs ?? RECHECK_MS;
+    this.#findMs = options.findMs ?? FIND_MS;
+    this.#belowMs = options.belowMs ?? BELOW_MS;
   }
 
   known(folder: string): Project | undefined {
@@ -72,15 +76,23 @@ export class GitProjects implements Projects {
   async find(folder: string): Promise<Project> {
     const alone = { space: folderSpace(folder), olderSpaces: [] };
     if (!isAbsolute(folder) || folder.includes('\0')) return this.#keep(folder, alone, '');
-    const found = await within(FIND_MS, this.#resolve(folder));
+    const resolved = this.#resolve(folder).catch(() => undefined);
+    const found = await within(this.#findMs, resolved);
     // Kept, so that a conversation does not move to another space in its middle.
     if (found === undefined) return this.#keep(folder, alone, '');
     const { project, stamp, root } = found;
-    const below = root === undefined ? undefined : await within(this.#belowMs, subfoldersOf(root));
-    // Those that clients stated come first: a memory service takes a few names only.
-    const older = new Set([...project.olderSpaces, ...(below ?? []).map(folderSpace)]);
-    older.delete(project.space);
-    return this.#keep(folder, { ...project, olderSpaces: [...older] }, stamp);
+    const listed = root === undefined ? NO_FOLDERS : subfoldersOf(root);
+    const below = await within(this.#belowMs, listed);
+    if (below === undefined) void this.#addLate(folder, stamp, listed);
+    return this.#keep(folder, withOlder(project, below ?? []), stamp);
+  }
+
+  /** The folders below came too late for a request: later ones have them. */
+  async #addLate(folder: string, stamp: string, listed: Promise<readonly string[]>): Promise<void> {
+    const below = await listed;
+    const cached = this.#cache.get(folder);
+    if (cached?.stamp !== stamp) return;
+    this.#keep(folder, withOlder(cached.project, below), stamp);
   }
 
   #keep(folder: string, project: Project, stamp: string): Project {
@@ -145,15 +157,13 @@ export class GitProjects implements Projects {
   }
 }
 
-/** Undefined when it takes longer, or fails. */
-async function within<Value>(ms: number, work: Promise<Value>): Promise<Value | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((done) => {
-    timer = setTimeout(() => done(undefined), ms);
-  });
-  const value = await Promise.race([work.catch(() => undefined), late]);
-  clearTimeout(timer);
-  return value;
+const NO_FOLDERS: Promise<readonly string[]> = Promise.resolve([]);
+
+/** The spaces that clients stated come first: a memory service takes a few names only. */
+function withOlder(project: Project, below: readonly string[]): Project {
+  const older = new Set([...project.olderSpaces, ...below.map(folderSpace)]);
+  older.delete(project.space);
+  return { ...project, olderSpaces: [...older] };
 }
 
 /** The project that svc knows and that this repository proves to be. */

@@ -1,4 +1,5 @@
 import { MemoryError } from '../../ports/memory.ts';
+import { within } from '../within.ts';
 import { StoreClient, type StoreClientOptions } from './client.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 
@@ -92,15 +93,9 @@ function isTimeout(error: unknown): boolean {
 }
 
 async function isSettledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, ms, false);
-  });
   const settled = work.then(
     () => true,
     () => true,
   );
-  const isSettled = await Promise.race([settled, late]);
-  clearTimeout(timer);
-  return isSettled;
+  return (await within(ms, settled)) ?? false;
 }

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
-import { GitProjects } from '../../adapters/projects/git-projects.ts';
+import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { PATTERN_CHARS_MAX } from '../../core/bytes/line-pattern.ts';
 import { CONTEXT_MAX, EXCERPT_TOKENS_MAX } from '../../core/memory/excerpt.ts';
@@ -77,7 +77,7 @@ export async function serveMcp(
   const transport = new StdioServerTransport(messages, process.stdout, {
     maxBufferSize: 2 * MESSAGE_BYTES_MAX,
   });
-  const reach = await reachOf(options, new GitProjects(dataFolder(environment)));
+  const reach = await reachOf(options, new GitProjects(dataFolder(environment), COMMAND_WAITS));
   const handle = serveStdio(() => buildServer(open, reach), { transport });
   await ended;
   await handle.close();

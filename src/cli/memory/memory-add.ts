@@ -3,7 +3,7 @@ import { captureStored } from '../../core/memory/captures.ts';
 import { isFiller } from '../../core/memory/orders.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
-import { GitProjects } from '../../adapters/projects/git-projects.ts';
+import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { MemoryRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
@@ -38,7 +38,8 @@ export async function addMemory(
 ): Promise<void> {
   const { folder, options } = request;
   const space =
-    options.space ?? (await new GitProjects(dataFolder(context.environment)).find(folder)).space;
+    options.space ??
+    (await new GitProjects(dataFolder(context.environment), COMMAND_WAITS).find(folder)).space;
   if (!isSpace(space)) throw wrongSpace();
   const record = recordOf(request.text, space);
   const [state] = await withStore(context, openStore, ({ memory }) =>

@@ -5,7 +5,7 @@ import {
   type TranscriptFile,
 } from '../../adapters/foreign/transcript-files.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { GitProjects } from '../../adapters/projects/git-projects.ts';
+import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import type { TranscriptClient, TranscriptRecord } from '../../core/memory/transcripts.ts';
 import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
@@ -44,7 +44,10 @@ export async function importTranscripts(
   const files = transcriptsOf(client, context);
   const found = nothingFound();
   const writes = options.yes === true && options.dryRun !== true;
-  const projects = new GitProjects(dataFolder(environment), { isReadOnly: !writes });
+  const projects = new GitProjects(dataFolder(environment), {
+    ...COMMAND_WAITS,
+    isReadOnly: !writes,
+  });
   const spaceOf = async (folder: string | undefined): Promise<string | undefined> =>
     options.space ?? (folder === undefined ? folder : (await projects.find(folder)).space);
   const read = (take: (records: readonly TranscriptRecord[]) => Promise<void>): Promise<void> =>
