@@ -66,6 +66,9 @@ test('while the ledger is late, a conversation that this process knows stays as 
   late.knows = false;
   expect(await send(stage, 20)).toEqual(before);
   expect((await send(stage, 21)).slice(0, before.length)).toEqual(before);
+  // From now on the ledger is asked for all of its batches again, and names none of them.
+  stage.setClockAhead(61_000);
+  expect((await send(stage, 21)).slice(0, before.length)).toEqual(before);
 });
 
 test('after a restart, batches that a late ledger knows stay out, and no new one is made', async () => {
