@@ -48,6 +48,7 @@ export function openUi(parts: UiParts): UiDoor {
   // This bundle has a masker of its own.
   rememberOwnSecrets(ownSecretsOf(settings));
   const { requestLog, ledger } = store;
+  const desk = settings.memory.kind === 'embedded' ? store.desk : undefined;
   const live = new LiveRequests(inFlight);
   const startedAt = Math.round(Date.now() - performance.now());
   const about = (): About => ({
@@ -61,10 +62,11 @@ export function openUi(parts: UiParts): UiDoor {
     clock: systemClock,
     streams: new EventStreams(live),
     routes: [
-      ...requestRoutes({ about, live, requestLog, memory, now: () => Date.now() }),
+      ...requestRoutes({ about, live, requestLog, memory, desk, now: () => Date.now() }),
       ...memoryRoutes({
         memory,
-        desk: settings.memory.kind === 'embedded' ? store.desk : undefined,
+        desk,
+        sightings: (refs) => store.desk.sightings(refs),
         now: () => Date.now(),
         settings: () => parts.live().proxy,
         moveSpace: (change) => moveInStore(change, parts),

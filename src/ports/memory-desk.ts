@@ -12,14 +12,23 @@ export interface MemoryDesk {
   browse(filter: DeskFilter): Promise<DeskPage>;
   /** Says for one prompt what recall weighs, and what becomes of it. It changes nothing. */
   look(question: RecallQuestion): Promise<RecallLook>;
+  /** The beginning of each conversation's first prompt, in the order asked; '' where none is held. */
+  beginnings(conversations: readonly ConversationPlace[]): Promise<readonly string[]>;
   /** Requests that quoted one of these references, newest first. */
   sightings(refs: readonly string[]): Promise<readonly Sighting[]>;
   /** False where there is no such record any more. */
   pin(change: PinChange): Promise<boolean>;
   /** Puts the new text in the old one's place, and forgets the old one. */
   edit(change: DeskEdit): Promise<EditState>;
+  /** Gives records, which are held, the marks that they carry here. */
+  mark(records: readonly DeskRecord[]): Promise<void>;
   /** Takes back that these were forgotten. Resolves to the number that is held again. */
   restore(records: readonly DeskRecord[]): Promise<number>;
+}
+
+export interface ConversationPlace {
+  readonly space: string;
+  readonly conversation: string;
 }
 
 export interface Shelf {
@@ -41,6 +50,8 @@ export interface DeskRecord extends SpokenRecord {
   readonly pin?: Pin;
   /** Milliseconds since 1970. */
   readonly editedAt?: number;
+  /** Milliseconds since 1970. Absent for a record that came by as it was said. */
+  readonly importedAt?: number;
 }
 
 export interface DeskFilter {
@@ -52,7 +63,9 @@ export interface DeskFilter {
   readonly refs?: readonly string[];
   readonly since?: number;
   readonly until?: number;
-  readonly kind?: 'unverified' | 'by_hand' | 'edited' | 'always' | 'never' | 'standing';
+  readonly kind?: 'edited' | 'always' | 'never' | 'standing';
+  /** 'live': it came by as it was said, whether or not a person said it. */
+  readonly source?: 'live' | 'imported' | 'by_hand' | 'unverified';
   readonly limit: number;
   readonly offset?: number;
 }

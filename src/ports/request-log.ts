@@ -9,14 +9,22 @@ import type { Rereads } from '../core/shortening/rereads.ts';
 export interface RequestLog {
   /** Returns at once; rows are written in batches and may be lost by a kill. */
   add(row: RequestRow): void;
-  /** Newest first. `id`: those whose id is this or begins so. */
-  list(filter: { readonly limit: number; readonly id?: string }): Promise<readonly RequestRow[]>;
+  /** Newest first. */
+  list(filter: RequestList): Promise<readonly RequestRow[]>;
   /** Newest first, of model requests alone. */
   find(filter: RequestFilter): Promise<readonly RequestRow[]>;
   /** Rows of one conversation, the newest first; what is still on its way to the table may be missing. */
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]>;
   /** Sums over the rows since then: one for each day, client and space, newest day first. */
   sum(filter: SumFilter): Promise<readonly RequestSum[]>;
+}
+
+export interface RequestList {
+  readonly limit: number;
+  /** Those whose id is this or begins so. */
+  readonly id?: string;
+  /** Milliseconds since 1970: those of the newest `limit` rows that are not older. */
+  readonly since?: number;
 }
 
 /** Every member that is there must fit. */
@@ -38,8 +46,9 @@ export interface ConversationFilter {
 }
 
 export interface SumFilter {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970: from the first, before the second. */
   readonly since: number;
+  readonly until?: number;
 }
 
 /** Sums over model requests of one day, client, space and model; what was only relayed is not in them. Tokens are svc's estimates, but for `usage`. */

@@ -1,15 +1,17 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { runAtRest } from './client/ahead.ts';
 import { hrefOf, route, type ViewName } from './client/router.ts';
 import { about, line, page } from './client/session.ts';
 import { TEXTS } from './texts/texts.ts';
+import { Command } from './parts/command.tsx';
 import { Mark } from './parts/mark.tsx';
 import { Busy } from './parts/states.tsx';
 import { RequestsView } from './views/requests.tsx';
 import { RequestView } from './views/request.tsx';
-import { MemoryView } from './views/memory.tsx';
+import { askMemoryAhead, MemoryView } from './views/memory.tsx';
 import { HealthView } from './views/health.tsx';
-import { SavingsView } from './views/savings.tsx';
+import { askSavingsAhead, SavingsView } from './views/savings.tsx';
 import { NowView } from './views/now.tsx';
 
 /** The frame around every view, and the states in which there is no view. */
@@ -29,6 +31,7 @@ const TABS: readonly { readonly view: ViewName; readonly also: readonly ViewName
 
 function Frame({ view }: { readonly view: ViewName }) {
   useTitle(TEXTS.views[view]);
+  useEffect(() => void runAtRest([askMemoryAhead, askSavingsAhead]), []);
   return (
     <Shell nav={<Tabs view={view} />}>
       {line.value === 'lost' && (
@@ -126,8 +129,9 @@ function Closed({ why }: { readonly why: keyof typeof TEXTS.closed }) {
     <section aria-labelledby="closed">
       <h1 id="closed">{title}</h1>
       <p class="lead">{text}</p>
-      <p class="lead">
-        {TEXTS.frame.newLink} <code class="command">svc ui</code>
+      <p class="lead">{TEXTS.frame.newLink}</p>
+      <p class="mend">
+        <Command text="svc ui" />
       </p>
     </section>
   );

@@ -53,19 +53,25 @@ test('a row of a list says nothing of its items: they are for the view of one re
   }
 });
 
-test('savings are summed once, and again when the log has a newer request or ten minutes went by', async () => {
+test('savings are summed a day at a time, and only days that can have changed are summed again', async () => {
   const rows = [ROW];
   const { log, asked } = logOf(rows);
   let now = NOW;
   const routes = savingsRoutes(log, () => now);
-  for (let time = 0; time < 3; time += 1) await call(routes, 'GET savings', 'days=14');
-  expect(asked.length).toBe(1);
-  await call(routes, 'GET savings', 'days=7');
-  expect(asked.length).toBe(2);
+  const get = async (days: number): Promise<number> => {
+    const before = asked.length;
+    await call(routes, 'GET savings', `days=${days}`);
+    return asked.length - before;
+  };
+  expect(await get(14)).toBe(14);
+  expect(new Set(asked.slice(0, 14)).size).toBe(14);
+  expect([await get(14), await get(7)]).toEqual([0, 0]);
+  // The other scope has its first days already.
+  expect(await get(30)).toBe(16);
+  // A request that began yesterday may have ended just now.
   rows.unshift({ ...ROW, id: 'req_2' });
-  await call(routes, 'GET savings', 'days=14');
-  expect(asked.length).toBe(3);
+  expect([await get(14), await get(14)]).toEqual([2, 0]);
+  // The log drops old rows by and by.
   now += 601_000;
-  await call(routes, 'GET savings', 'days=14');
-  expect(asked.length).toBe(4);
+  expect(await get(14)).toBe(14);
 });

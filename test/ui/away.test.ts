@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launchBrowser, missingChromium, openUi } from '../support/browser.ts';
+import { axeViolations, launchBrowser, missingChromium, openUi } from '../support/browser.ts';
 import { runCli } from '../support/cli.ts';
 import { startMemoryService } from '../support/memory-service.ts';
 import { startPageStage } from '../support/ui-stage.ts';
@@ -29,6 +29,18 @@ describe.skipIf(missing !== undefined)('a store that is away', () => {
     await page.goto(`${page.url()}#/memory?space=tidewater`);
     await expect.poll(() => page.locator('.hit').allInnerTexts()).toHaveLength(1);
     expect(await page.locator('.lead').first().innerText()).toContain('A memory service holds');
+
+    // The contract has no operation for the rest: it is off, and the page says why.
+    for (const name of ['Client', 'Source', 'Kind']) {
+      expect(await page.getByLabel(name).isDisabled()).toBe(true);
+    }
+    await page.locator('.hit a').click();
+    await page.locator('.record blockquote').waitFor();
+    for (const name of ['Edit', 'Move …', 'Pin']) {
+      expect(await page.getByRole('button', { name, exact: true }).isDisabled()).toBe(true);
+    }
+    expect(await page.locator('#off').innerText()).toContain('others may use this memory too');
+    expect(await axeViolations(page)).toEqual([]);
 
     await service.stop();
     await page.goto(`${page.url()}&role=user`);

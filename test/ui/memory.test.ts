@@ -155,10 +155,44 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     const found = page.locator('#found');
     await expect.poll(() => found.innerText()).toBe('0 memories, newest first');
     writeFileSync(join(root, 'planner.ts'), 'as it became');
-    await page.locator('.filters select').nth(3).selectOption('edited');
-    await page.locator('.filters select').nth(3).selectOption('stale');
+    await page.getByLabel('Kind').selectOption('edited');
+    await page.getByLabel('Kind').selectOption('stale');
     await expect.poll(() => page.locator('.hit').allInnerTexts()).toHaveLength(1);
     expect(await page.locator('.hit').innerText()).toContain(OF_A_FILE);
+    expect(faults).toEqual([]);
+  });
+
+  test('finds imported memories, and those that came by live', async () => {
+    const stage = await stageWithFacts();
+    const file = join(tempFolder(), 'memories.jsonl');
+    const { stdout } = await runCli(['memory', 'export'], { home: stage.home });
+    const [line = ''] = stdout.split('\n');
+    const { digest: _, ref: __, ...rest } = JSON.parse(line) as Record<string, unknown>;
+    const conversation = 'a-session-from-elsewhere';
+    writeFileSync(
+      file,
+      JSON.stringify({ ...rest, text: OF_A_FILE, space: 'tidewater', conversation }),
+    );
+    expect((await runCli(['memory', 'import', file], { home: stage.home })).code).toBe(0);
+    await stage.say({ session: 's1', prompt: 'The cranes of the harbour stand still in a storm.' });
+
+    const { page, faults } = await openMemory(browser, stage);
+    const found = async (source: string): Promise<readonly string[]> => {
+      await page.getByLabel('Source').selectOption(source);
+      await expect.poll(() => new URL(page.url()).hash).toContain(`source=${source}`);
+      await page.locator('#found').waitFor();
+      return page.locator('.hit p a').allInnerTexts();
+    };
+    await expect.poll(() => found('imported')).toEqual([OF_A_FILE]);
+    await expect
+      .poll(() => found('live'))
+      .toContain('The cranes of the harbour stand still in a storm.');
+    expect(await found('live')).not.toContain(OF_A_FILE);
+    await expect.poll(async () => (await found('by_hand')).length).toBe(FACTS.length);
+
+    await found('imported');
+    await openRecord(page, OF_A_FILE);
+    expect(await page.locator('.record .facts').innerText()).toContain('imported on');
     expect(faults).toEqual([]);
   });
 
@@ -166,6 +200,8 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     const stage = await stageWithFacts();
     const { page, faults } = await openMemory(browser, stage);
     await openRecord(page, 'Tide checks');
+    await page.locator('.choice label', { hasText: 'never' }).click();
+    await expect.poll(() => page.locator('.happened').innerText()).toContain('Noted');
     await page.locator('.record summary', { hasText: 'Move' }).click();
     await page.locator('.record details select').selectOption('paper-mill');
     await page.locator('.record button', { hasText: 'Move 1 memory' }).click();
@@ -173,6 +209,11 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     await expect.poll(() => page.locator('.record .facts').innerText()).toContain('paper-mill');
     expect(await page.locator('.record blockquote').innerText()).toBe(FACTS[0]);
     await expect.poll(() => page.locator('.hit').count()).toBe(2);
+    // The mark of the person moves too.
+    const never = page.getByRole('radio', { name: 'never' });
+    expect(await never.isChecked()).toBe(true);
+    await page.locator('.choice label', { hasText: 'when it fits' }).click();
+    await expect.poll(() => never.isChecked()).toBe(false);
     expect(await recalled(stage, 's1')).not.toContain('Tide checks go into the planner');
     await stage.say({ session: 's2', prompt: QUESTION, space: 'paper-mill' });
     expect(stage.provider.records.at(-1)?.body.toString()).toContain('Tide checks go into');

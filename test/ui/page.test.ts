@@ -61,6 +61,28 @@ describe.skipIf(missing !== undefined)('the page', () => {
     await expect.poll(() => page.locator('h1').innerText()).toBe('This page needs a link.');
   });
 
+  test('a new link that is pasted into a reloaded tab leads back to the view that was open', async () => {
+    const stage = await startPageStage();
+    const { page, faults } = await openUi(browser, { home: stage.home });
+    await page.locator('.views a', { hasText: 'Savings' }).click();
+    await expect.poll(() => page.title()).toBe('Savings · svc');
+    await page.reload();
+    await expect.poll(() => page.locator('h1').innerText()).toBe('This page needs a link.');
+    expect(await page.locator('main').innerText()).toContain('svc ui');
+    const { stdout } = await runCli(['ui', '--print'], { home: stage.home });
+    await page.goto(stdout.trim());
+    await expect.poll(() => page.title()).toBe('Savings · svc');
+    expect(page.url()).toBe(`${stage.proxy.url}/svc/ui#/savings`);
+    // An old link leaves an open page as it is.
+    await page.goto(stdout.trim());
+    await expect.poll(() => page.url()).toBe(`${stage.proxy.url}/svc/ui#/savings`);
+    expect(await page.title()).toBe('Savings · svc');
+    await stage.say({ session: 's1', prompt: 'The tide checks go into the planner.' });
+    await page.locator('.views a', { hasText: 'Now' }).click();
+    await expect.poll(() => page.locator('.talk').count()).toBe(1);
+    expect(faults).toEqual([]);
+  });
+
   test('a proxy that is gone, and one that was started again, are said', async () => {
     const stage = await startPageStage();
     const { page } = await openUi(browser, { home: stage.home });

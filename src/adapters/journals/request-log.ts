@@ -1,6 +1,7 @@
 import type {
   ConversationFilter,
   RequestFilter,
+  RequestList,
   RequestLog,
   RequestRow,
   RequestSum,
@@ -16,10 +17,7 @@ const WAITING_ROWS_MAX = 4096;
 
 export interface RequestStore {
   addRequests(rows: readonly RequestRow[]): Promise<void>;
-  listRequests(filter: {
-    readonly limit: number;
-    readonly id?: string;
-  }): Promise<readonly RequestRow[]>;
+  listRequests(filter: RequestList): Promise<readonly RequestRow[]>;
   findRequests(filter: RequestFilter): Promise<readonly RequestRow[]>;
   conversationRequests(filter: ConversationFilter): Promise<readonly RequestRow[]>;
   sumRequests(filter: SumFilter): Promise<readonly RequestSum[]>;
@@ -42,10 +40,7 @@ export class BatchedRequestLog implements RequestLog {
     else if (this.#timer === undefined) this.#sendSoon(BATCH_MS);
   }
 
-  async list(filter: {
-    readonly limit: number;
-    readonly id?: string;
-  }): Promise<readonly RequestRow[]> {
+  async list(filter: RequestList): Promise<readonly RequestRow[]> {
     await this.flush();
     return this.#store.listRequests(filter);
   }

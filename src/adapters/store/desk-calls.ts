@@ -1,3 +1,4 @@
+import { referenceOf } from '../../core/memory/reference.ts';
 import { strengthNeeded } from '../../core/recall/relevance.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type {
@@ -24,9 +25,11 @@ type DeskCallName =
   | 'days'
   | 'browse'
   | 'look'
+  | 'beginnings'
   | 'sightings'
   | 'pin'
   | 'edit'
+  | 'mark'
   | 'restore';
 
 export interface DeskParts {
@@ -52,9 +55,11 @@ export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
     days: (space) => desk.days(space),
     browse: (filter) => desk.browse(filter),
     look: (question) => look.at(question),
+    beginnings: (conversations) => desk.beginnings(conversations),
     sightings: (refs) => desk.sightings(refs),
     pin: (change) => desk.pin(change),
     edit: (change) => edit(parts, desk, change),
+    mark: (given) => desk.putMarks(given),
     restore: (given) => {
       desk.unbury(given);
       const states = records.capture(given.map(recordOf));
@@ -74,14 +79,14 @@ function edit({ records, forget }: DeskParts, desk: Desk, change: DeskEdit): Edi
   const [state] = records.capture([{ ...recordOf(old), ...text, fingerprint: '' }]);
   if (state === 'forgotten') return 'forgotten';
   if (state !== 'stored' && state !== 'duplicate') return 'rejected';
-  desk.markEdited({ space, digest: text.digest }, at);
+  desk.putMarks([{ ...old, digest: text.digest, ref: referenceOf(text.digest), editedAt: at }]);
   forget({ refs: [ref], space });
   return 'edited';
 }
 
 /** A record without the marks of the desk. */
 function recordOf(given: DeskRecord): MemoryRecord<SpeakerRole> {
-  const { pin: _, editedAt: __, ref: ___, ...record } = given;
+  const { pin: _, editedAt: __, importedAt: ___, ref: ____, ...record } = given;
   return record;
 }
 

@@ -1,6 +1,7 @@
 import { shortReference } from '../../core/memory/reference.ts';
 import { standingIn, STANDING_TERMS } from '../../core/recall/standing.ts';
 import type {
+  ConversationPlace,
   DeskFilter,
   DeskPage,
   DeskRecord,
@@ -12,20 +13,26 @@ import type {
 } from '../../ports/memory-desk.ts';
 import type { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
-import { RECORD_COLUMNS, type RecordRow, storedRecord, whereOf } from './records.ts';
+import { type StoredText, textOf } from './text.ts';
+import { newestFirst, RECORD_COLUMNS, type RecordRow, storedRecord, whereOf } from './records.ts';
 
 /** Records as a person looks through them, with the marks that a person gave them. */
 
 const SHELVES_MAX = 500;
-const DAYS_MAX = 90;
+/** More than the page lists. */
+const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
 /** Records that are read to find the standing instructions among them. */
 const STANDING_READ_MAX = 1000;
 const SIGHTINGS_MAX = 50;
+/** An exchange has fewer records. */
+const SIGHTED_MAX = 20;
+const BEGINNING_CHARS = 160;
 
 interface DeskRow extends RecordRow {
   readonly pin: Pin | null;
   readonly edited_at: number | null;
+  readonly imported_at: number | null;
 }
 
 export class Desk {
@@ -39,8 +46,21 @@ export class Desk {
     return this.#database.all<Shelf>(SHELVES);
   }
 
+  /** Each day is counted in the index: 100,000 dates would take a fifth of a second to be written. */
   days(space: string): ShelfDay[] {
-    return this.#database.all<ShelfDay>(DAYS, space);
+    const id = this.#database.get<{ id: number }>(SPACE_ID, space)?.id;
+    if (id === undefined) return [];
+    const days: ShelfDay[] = [];
+    let before = Number.MAX_SAFE_INTEGER;
+    while (days.length < DAYS_MAX) {
+      const newest = this.#database.get<{ at: number | null }>(NEWEST, id, before)?.at ?? undefined;
+      if (newest === undefined) break;
+      const since = new Date(newest).setHours(0, 0, 0, 0);
+      const counted = this.#database.get<{ memories: number }>(COUNT, id, since, before);
+      days.push({ day: dayName(since), memories: counted?.memories ?? 0 });
+      before = since;
+    }
+    return days;
   }
 
   browse(filter: DeskFilter): DeskPage {
@@ -56,12 +76,20 @@ export class Desk {
 
   /** The whole references that blocks wrote in short are found too. */
   sightings(refs: readonly string[]): Sighting[] {
-    const found = new Map<string, Sighting>();
-    for (const ref of refs) {
-      const rows = this.#database.all<Sighting>(SIGHTINGS, `"${shortReference(ref)}`);
-      for (const row of rows) found.set(row.id, row);
-    }
-    return [...found.values()].toSorted((a, b) => b.at - a.at).slice(0, SIGHTINGS_MAX);
+    if (refs.length === 0) return [];
+    const quotes = refs.slice(0, SIGHTED_MAX).map((ref) => `"${shortReference(ref)}`);
+    return this.#database.all<Sighting>(
+      `SELECT id, at, coalesce(row ->> '$.client', '') AS client FROM requests
+       WHERE ${quotes.map(() => SIGHTED).join(' OR ')} ORDER BY number DESC LIMIT ${SIGHTINGS_MAX}`,
+      ...quotes.flatMap((quote) => [quote, quote]),
+    );
+  }
+
+  beginnings(conversations: readonly ConversationPlace[]): string[] {
+    return conversations.map(({ space, conversation }) => {
+      const row = this.#database.get<StoredText>(BEGINNING, space, conversation);
+      return row === undefined ? '' : textOf(row).slice(0, BEGINNING_CHARS);
+    });
   }
 
   pin({ space, ref, pin }: PinChange): boolean {
@@ -71,19 +99,16 @@ export class Desk {
     return true;
   }
 
-  markEdited({ space, digest }: { space: string; digest: string }, at: number): void {
-    this.#database.run(EDITED, at, space, digest);
-  }
-
   /** Tombstones go; the caller captures the records again, and then has their marks put back. */
   unbury(records: readonly DeskRecord[]): void {
     for (const { space, digest } of records) this.#database.run(UNBURY, digest, space);
   }
 
   putMarks(records: readonly DeskRecord[]): void {
-    for (const { space, ref, pin, digest, editedAt } of records) {
+    for (const { space, ref, pin, digest, editedAt, importedAt } of records) {
       if (pin !== undefined) this.pin({ space, ref, pin });
-      if (editedAt !== undefined) this.markEdited({ space, digest }, editedAt);
+      if (editedAt !== undefined) this.#database.run(EDITED, editedAt, space, digest);
+      if (importedAt !== undefined) this.#database.run(IMPORTED, importedAt, space, digest);
     }
   }
 
@@ -93,12 +118,13 @@ export class Desk {
 
   #rows(
     { where, values }: Conditions,
-    { limit, offset = 0 }: Pick<DeskFilter, 'limit' | 'offset'>,
+    filter: Pick<DeskFilter, 'limit' | 'offset' | 'conversation'>,
   ): DeskRecord[] {
+    const { limit, offset = 0 } = filter;
     return this.#database
       .all<DeskRow>(
-        `SELECT ${RECORD_COLUMNS}, m.pin, m.edited_at ${FROM} ${where}
-         ORDER BY r.at DESC, r.id DESC LIMIT ? OFFSET ?`,
+        `SELECT ${RECORD_COLUMNS}, ${MARKS} ${FROM} ${where}
+         ORDER BY ${newestFirst(filter)} LIMIT ? OFFSET ?`,
         ...values,
         Math.max(0, Math.min(limit, LIMIT_MAX)),
         Math.max(0, offset),
@@ -109,7 +135,7 @@ export class Desk {
   #standing(condition: Conditions, { limit, offset = 0 }: DeskFilter): DeskPage {
     const rows = this.#database
       .all<DeskRow>(
-        `SELECT ${RECORD_COLUMNS}, m.pin, m.edited_at ${FROM} ${condition.where}
+        `SELECT ${RECORD_COLUMNS}, ${MARKS} ${FROM} ${condition.where}
          ORDER BY r.at DESC, r.id DESC LIMIT ${STANDING_READ_MAX}`,
         ...condition.values,
       )
@@ -119,16 +145,15 @@ export class Desk {
   }
 }
 
-function conditionsOf({ kind, client, ...filter }: DeskFilter): Conditions {
+function conditionsOf({ kind, source, client, ...filter }: DeskFilter): Conditions {
   const conditions = whereOf(filter);
   conditions.add('r.client = ?', client);
   if (kind !== undefined) conditions.require(KINDS[kind]);
+  if (source !== undefined) conditions.require(SOURCES[source]);
   return conditions;
 }
 
 const KINDS: Readonly<Record<NonNullable<DeskFilter['kind']>, string>> = {
-  unverified: `r.source = 'unverified'`,
-  by_hand: `r.conversation LIKE 'added!_%' ESCAPE '!'`,
   edited: 'm.edited_at IS NOT NULL',
   always: `m.pin = 'always'`,
   never: `m.pin = 'never'`,
@@ -137,25 +162,54 @@ const KINDS: Readonly<Record<NonNullable<DeskFilter['kind']>, string>> = {
     WHERE f.passage_terms MATCH '${STANDING_TERMS.map((term) => `"${term}"`).join(' OR ')}')`,
 };
 
-function deskRecord({ pin, edited_at: editedAt, ...row }: DeskRow): DeskRecord {
+const BY_HAND = `r.conversation LIKE 'added!_%' ESCAPE '!'`;
+
+const SOURCES: Readonly<Record<NonNullable<DeskFilter['source']>, string>> = {
+  live: `m.imported_at IS NULL AND NOT (${BY_HAND})`,
+  imported: 'm.imported_at IS NOT NULL',
+  by_hand: BY_HAND,
+  unverified: `r.source = 'unverified'`,
+};
+
+function deskRecord({
+  pin,
+  edited_at: editedAt,
+  imported_at: importedAt,
+  ...row
+}: DeskRow): DeskRecord {
   return {
     ...storedRecord(row),
     ...(pin === null ? {} : { pin }),
     ...(editedAt === null ? {} : { editedAt }),
+    ...(importedAt === null ? {} : { importedAt }),
   };
 }
 
+const MARKS = 'm.pin, m.edited_at, m.imported_at';
 const FROM = `FROM records r JOIN spaces s ON s.id = r.space LEFT JOIN marks m ON m.record = r.id`;
 
 const SHELVES = `SELECT s.name AS space, count(*) AS memories, max(r.at) AS newest
   FROM records r JOIN spaces s ON s.id = r.space GROUP BY r.space ORDER BY newest DESC LIMIT ${SHELVES_MAX}`;
 
-const DAYS = `SELECT date(r.at / 1000, 'unixepoch', 'localtime') AS day, count(*) AS memories
-  FROM records r JOIN spaces s ON s.id = r.space WHERE s.name = ?
-  GROUP BY day ORDER BY day DESC LIMIT ${DAYS_MAX}`;
+const SPACE_ID = 'SELECT id FROM spaces WHERE name = ?';
+const NEWEST = 'SELECT max(at) AS at FROM records WHERE space = ? AND at < ?';
+const COUNT = 'SELECT count(*) AS memories FROM records WHERE space = ? AND at >= ? AND at < ?';
 
-const SIGHTINGS = `SELECT id, at, coalesce(row ->> '$.client', '') AS client FROM requests
-  WHERE instr(row ->> '$.recall.refs', ?) > 0 ORDER BY number DESC LIMIT ${SIGHTINGS_MAX}`;
+/** 2026-11-20, in local time. */
+function dayName(at: number): string {
+  const date = new Date(at);
+  return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
+}
+
+// The search in the whole row is cheap, and spares nearly every row the reading of its JSON.
+const SIGHTED = `(instr(row, ?) > 0 AND instr(row ->> '$.recall.refs', ?) > 0)`;
+
+const BEGINNING = `SELECT r.text, r.is_utf16 FROM records r JOIN spaces s ON s.id = r.space
+  WHERE s.name = ? AND r.conversation = ? AND r.role = 'user' ORDER BY r.exchange, r.at LIMIT 1`;
 
 const ID = `SELECT r.id FROM records r JOIN spaces s ON s.id = r.space WHERE s.name = ? AND r.ref = ?`;
 
@@ -165,6 +219,10 @@ const PIN = `INSERT INTO marks (record, pin) VALUES (?, ?)
 const EDITED = `INSERT INTO marks (record, edited_at)
   SELECT r.id, ? FROM records r JOIN spaces s ON s.id = r.space WHERE s.name = ? AND r.digest = ?
   ON CONFLICT (record) DO UPDATE SET edited_at = excluded.edited_at`;
+
+const IMPORTED = `INSERT INTO marks (record, imported_at)
+  SELECT r.id, ? FROM records r JOIN spaces s ON s.id = r.space WHERE s.name = ? AND r.digest = ?
+  ON CONFLICT (record) DO UPDATE SET imported_at = excluded.imported_at`;
 
 const UNBURY = `DELETE FROM tombstones WHERE digest = ?
   AND space = (SELECT id FROM spaces WHERE name = ?)`;

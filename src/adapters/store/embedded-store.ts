@@ -125,9 +125,11 @@ function deskOver(client: SteadyClient): MemoryDesk {
     days: (space) => client.call('days', space),
     browse: (filter) => client.call('browse', filter),
     look: (question) => client.call('look', question),
+    beginnings: (conversations) => client.call('beginnings', conversations),
     sightings: (refs) => client.call('sightings', refs),
     pin: (change) => client.call('pin', change),
     edit: (change) => client.call('edit', change),
+    mark: (records) => client.call('mark', records),
     restore: (records) => client.call('restore', records),
   };
 }

@@ -20,9 +20,11 @@ import type {
   RequestFilter,
   RequestRow,
   RequestSum,
+  RequestList,
   SumFilter,
 } from '../../ports/request-log.ts';
 import type {
+  ConversationPlace,
   DeskEdit,
   DeskFilter,
   DeskPage,
@@ -65,7 +67,7 @@ export interface StoreCalls {
   filterKeys(): boolean;
   recordEntries(rows: readonly LedgerRow[]): void;
   addRequests(rows: readonly RequestRow[]): void;
-  listRequests(filter: { readonly limit: number; readonly id?: string }): readonly RequestRow[];
+  listRequests(filter: RequestList): readonly RequestRow[];
   findRequests(filter: RequestFilter): readonly RequestRow[];
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];
   sumRequests(filter: SumFilter): readonly RequestSum[];
@@ -73,9 +75,11 @@ export interface StoreCalls {
   days(space: string): readonly ShelfDay[];
   browse(filter: DeskFilter): DeskPage;
   look(question: RecallQuestion): RecallLook;
+  beginnings(conversations: readonly ConversationPlace[]): readonly string[];
   sightings(refs: readonly string[]): readonly Sighting[];
   pin(change: PinChange): boolean;
   edit(change: DeskEdit): EditState;
+  mark(records: readonly DeskRecord[]): void;
   restore(records: readonly DeskRecord[]): number;
   keepProvenance(notes: readonly ProvenanceNote[]): number;
   listProvenance(filter: ProvenanceFilter): readonly HeldProvenance[];

@@ -5,7 +5,10 @@ import { bytesOf } from './text.ts';
 
 /** The rows of spoken texts: the embedded store and the memory service keep them in the same tables. */
 
-export interface NewRow extends Omit<MemoryRecord<SpeakerRole>, 'space' | 'isTimed'> {
+export interface NewRow extends Omit<
+  MemoryRecord<SpeakerRole>,
+  'space' | 'isTimed' | 'isImported'
+> {
   readonly ref: string;
   readonly passages: readonly IndexedPassage[];
   /** The key under which the index finds the neighbours of the text. */

@@ -119,7 +119,7 @@ export class Records implements Holder {
     return this.#database
       .all<RecordRow>(
         `SELECT ${RECORD_COLUMNS} ${RECORDS} ${byRank ? bestPassage(terms) : ''} ${where}
-         ORDER BY ${byRank ? 'best.words DESC, ' : ''}r.at DESC, r.id DESC LIMIT ? OFFSET ?`,
+         ORDER BY ${byRank ? 'best.words DESC, ' : ''}${newestFirst(filter)} LIMIT ? OFFSET ?`,
         ...terms.map(quoted),
         ...values,
         limit,
@@ -181,7 +181,8 @@ export class Records implements Holder {
       // Held a moment ago and forgotten since: rare enough to be cut under the lock.
       passages: passages ?? passagesOf(record.text),
     };
-    addRecord(this.#database, row, { space, add });
+    const id = addRecord(this.#database, row, { space, add });
+    if (record.isImported === true) this.#database.run(IMPORTED, id, Date.now());
     return 'stored';
   }
 
@@ -213,6 +214,8 @@ export class Records implements Holder {
     );
   }
 }
+
+const IMPORTED = 'INSERT INTO marks (record, imported_at) VALUES (?, ?)';
 
 const REFERENCES_BESIDE = `SELECT o.ref FROM records r JOIN records o
   ON o.space = r.space AND o.conversation = r.conversation AND o.exchange = r.exchange WHERE r.id = ?`;
@@ -292,6 +295,14 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
     for (const term of terms) conditions.add(HAS_TERM, quoted(term));
   }
   return conditions;
+}
+
+/**
+ * The plus keeps the database from walking through a whole project in the order of time: a conversation
+ * is found in its own index, a thousand times sooner.
+ */
+export function newestFirst({ conversation }: Pick<ListFilter, 'conversation'>): string {
+  return `${conversation === undefined ? '' : '+'}r.at DESC, r.id DESC`;
 }
 
 const HAS_TERM = `r.id IN (SELECT p.record FROM passage_terms f JOIN passages p ON p.id = f.rowid

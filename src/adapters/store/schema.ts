@@ -162,6 +162,12 @@ CREATE TABLE marks (
 );
 `;
 
+// The page sums requests day by day. A record that was imported says so, beside the marks of a person.
+const VERSION_8 = `
+CREATE INDEX requests_by_time ON requests(at);
+ALTER TABLE marks ADD COLUMN imported_at INTEGER;
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -170,6 +176,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_5,
   VERSION_6,
   VERSION_7,
+  VERSION_8,
 ];
 
 /** A file of a later svc is left alone: what it means is not known here. */

@@ -3,6 +3,7 @@ import type {
   ConversationFilter,
   RequestRow,
   RequestSum,
+  RequestList,
   SumFilter,
 } from '../../ports/request-log.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
@@ -182,13 +183,15 @@ export class RequestTable {
   }
 
   /** Newest first. */
-  list(filter: { readonly limit: number; readonly id?: string }): RequestRow[] {
+  list(filter: RequestList): RequestRow[] {
     const limit = Math.max(0, Math.min(filter.limit, REQUEST_LIST_MAX));
     const rows =
       filter.id === undefined
         ? this.#database.all<{ row: string }>(
-            'SELECT row FROM requests ORDER BY number DESC LIMIT ?',
+            `SELECT row FROM (SELECT number, at, row FROM requests ORDER BY number DESC LIMIT ?)
+             WHERE at >= ? ORDER BY number DESC`,
             limit,
+            filter.since ?? 0,
           )
         : this.#database.all<{ row: string }>(
             // All that begin so: ids are of lower-case letters and digits, which come before a tilde.
@@ -212,9 +215,9 @@ export class RequestTable {
       .map(parsedRow);
   }
 
-  sum({ since }: SumFilter): RequestSum[] {
+  sum({ since, until = Number.MAX_SAFE_INTEGER }: SumFilter): RequestSum[] {
     return this.#database
-      .all<SumRow>(SUM_SQL, since)
+      .all<SumRow>(SUM_SQL, since, until)
       .map(
         ({
           input,
@@ -279,7 +282,7 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   count(DISTINCT row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange')) AS prompts,
   count(DISTINCT CASE WHEN row ->> '$.recall.isUsed'
     THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS promptsUsed
-FROM requests WHERE at >= ? AND coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')
+FROM requests WHERE at >= ? AND at < ? AND coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')
   AND coalesce(row ->> '$.space', '') <> '${PROBE_SPACE}'
 GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
 

@@ -47,7 +47,8 @@ export class RecordWriter {
   async #flush(): Promise<void> {
     const batch = this.#waiting.splice(0, BATCH);
     const from = performance.now();
-    const states = await this.#memory.capture(batch, AbortSignal.timeout(BATCH_MS));
+    const imported = batch.map((record) => ({ ...record, isImported: true as const }));
+    const states = await this.#memory.capture(imported, AbortSignal.timeout(BATCH_MS));
     for (const state of states) this.counts[state] += 1;
     const tookMs = performance.now() - from;
     await sleep(Math.min(Math.max(tookMs, REST_MS_MIN), REST_MS_MAX));

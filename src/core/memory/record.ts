@@ -39,6 +39,8 @@ export interface MemoryRecord<Role extends TextRole = TextRole> {
   readonly source?: 'unverified';
   /** `at` is when it was said, not when it was found in a history: saying it again renews the date. */
   readonly isTimed?: true;
+  /** A person brought it from a file or a client's transcripts; it did not come by as it was said. */
+  readonly isImported?: true;
 }
 
 /** A text without the place where it was said. */
@@ -52,7 +54,7 @@ export type SpokenRecord = StoredRecord<SpeakerRole>;
 
 export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
   MemoryRecord<Role>,
-  'isTimed'
+  'isTimed' | 'isImported'
 > {
   /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
   readonly ref: string;

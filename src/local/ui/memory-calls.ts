@@ -32,6 +32,8 @@ export interface MemoryCallParts {
   readonly memory: Memory;
   /** Undefined where a memory service holds them. */
   readonly desk: MemoryDesk | undefined;
+  /** From the request log, which is on this machine in any case. */
+  readonly sightings: MemoryDesk['sightings'];
   readonly now: () => number;
   readonly settings: () => ProxySettings;
   /** Renames a project, or merges it into another one. */
@@ -93,7 +95,8 @@ async function days(parts: MemoryCallParts, { query }: ApiCall): Promise<DaysAns
 }
 
 const ROLES = ['user', 'assistant'] as const;
-const KINDS = ['unverified', 'by_hand', 'edited', 'always', 'never', 'standing'] as const;
+const KINDS = ['edited', 'always', 'never', 'standing'] as const;
+const SOURCES = ['live', 'imported', 'by_hand', 'unverified'] as const;
 
 async function memories(
   { desk, memory, stale }: MemoryCallParts,
@@ -115,9 +118,11 @@ async function memories(
     const refs = isStale ? { refs: await stale(textIn(query, 'space', SPACE_CHARS)) } : {};
     return desk.browse({ ...paged, ...refs });
   }
-  const { kind: _, client: __, ...asked } = paged;
-  const records = await memory.list(asked, deadline());
-  return { records, total: records.length };
+  const asked = withoutDesk(paged);
+  const { limit } = asked;
+  // One more says whether there are more: a service tells no total.
+  const records = await memory.list({ ...asked, limit: limit + 1 }, deadline());
+  return { records: records.slice(0, limit), total: records.length };
 }
 
 const TIME = { fallback: 0, max: 8.64e15 };
@@ -132,6 +137,7 @@ function filterOf(
     conversation: member('session', 1024),
     role: ROLES.find((role) => role === member('role', 16)),
     kind: KINDS.find((kind) => kind === member('kind', 16)),
+    source: SOURCES.find((source) => source === member('source', 16)),
   };
   return Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));
 }
@@ -147,13 +153,13 @@ async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<Mem
       'This memory was forgotten or edited, or is elsewhere now.',
     );
   }
-  const { desk, memory } = parts;
+  const { memory } = parts;
   const beside = await memory.list(
     { space: record.space, conversation: record.conversation, limit: 200 },
     deadline(),
   );
   const exchange = beside.filter((one) => one.exchange === record.exchange);
-  const sightings = (await desk?.sightings(exchange.map((one) => one.ref))) ?? [];
+  const sightings = await parts.sightings(exchange.map((one) => one.ref));
   const first = beside.toSorted((one, other) => one.exchange - other.exchange)[0];
   return { record, sightings, session: first?.text.slice(0, 160) ?? '' };
 }
@@ -203,17 +209,17 @@ async function pin(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer
   if (kept === 'always') {
     const [record] = (await desk.browse({ space: place.space, refs: [place.ref], limit: 1 }))
       .records;
-    if ((record?.text.length ?? 0) > ALWAYS_CHARS_MAX) {
-      throw new UiRefusal(
-        409,
-        'too_long',
-        `Only a memory of at most ${ALWAYS_CHARS_MAX} characters can always be recalled. Edit it first.`,
-      );
-    }
+    if ((record?.text.length ?? 0) > ALWAYS_CHARS_MAX) throw TOO_LONG;
   }
   if (!(await desk.pin({ ...place, pin: kept }))) throw GONE;
   return {};
 }
+
+const TOO_LONG = new UiRefusal(
+  409,
+  'too_long',
+  `Only a memory of at most ${ALWAYS_CHARS_MAX} characters can always be recalled. Shorten it first.`,
+);
 
 const GONE = new UiRefusal(
   409,
@@ -229,6 +235,7 @@ async function edit(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
   if (old === undefined) throw GONE;
   const text = captureStored(old.role, memberText(body, 'text', TEXT_CHARS_MAX));
   if (text === undefined) throw new UiRefusal(400, 'empty', 'This says nothing to remember.');
+  if (old.pin === 'always' && text.text.length > ALWAYS_CHARS_MAX) throw TOO_LONG;
   const state = await desk.edit({ space, ref, text, at: parts.now() });
   if (state === 'gone') throw GONE;
   if (state === 'forgotten') {
@@ -245,19 +252,27 @@ async function edit(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
 /** Kept in the other project first, then forgotten in its own: nothing is lost in between. */
 async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
   const { memory } = parts;
+  const desk = deskOf(parts);
   const [space, to] = [spaceIn(body, 'space'), newSpaceIn(body, 'to')];
-  const records = await memory.list({ space, refs: refsIn(body), limit: 500 }, deadline());
+  const { records } = await desk.browse({ space, refs: refsIn(body), limit: 500 });
   let moved = 0;
-  for (const { ref, ...record } of records) {
+  for (const record of records) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other: each is whole.
-    const [state] = await memory.capture([{ ...record, space: to }], deadline());
+    const [state] = await memory.capture([recordOfDesk(record, to)], deadline());
     if (state !== 'stored' && state !== 'duplicate') {
       throw new UiRefusal(409, 'buried', 'You had this forgotten there: it stays where it is.');
     }
     // oxlint-disable-next-line no-await-in-loop -- As above.
-    moved += await memory.forget({ refs: [ref], space }, deadline());
+    await desk.mark([{ ...record, space: to }]);
+    // oxlint-disable-next-line no-await-in-loop -- As above.
+    moved += await memory.forget({ refs: [record.ref], space }, deadline());
   }
   return { moved };
+}
+
+function recordOfDesk(record: DeskRecord, space: string) {
+  const { pin: _, editedAt: __, importedAt: ___, ref: ____, ...rest } = record;
+  return { ...rest, space };
 }
 
 interface Chosen {
@@ -288,8 +303,9 @@ async function count(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnsw
   return { count: (await parts.desk.browse({ ...asked, limit: 1 })).total };
 }
 
-function withoutDesk(given: Omit<DeskFilter, 'limit'>) {
-  const { kind: _, client: __, ...filter } = given;
+/** A memory service knows none of these; the page says so and does not ask for them. */
+function withoutDesk<Filter extends Omit<DeskFilter, 'limit'>>(given: Filter) {
+  const { kind: _, source: __, client: ___, ...filter } = given;
   return filter;
 }
 

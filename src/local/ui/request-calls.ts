@@ -1,4 +1,5 @@
 import { isRecord } from '../../core/bytes/json-fields.ts';
+import type { ConversationPlace, MemoryDesk } from '../../ports/memory-desk.ts';
 import type { Memory } from '../../ports/memory.ts';
 import type { RequestLog } from '../../ports/request-log.ts';
 import type { About, NowAnswer, RowsAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
@@ -18,6 +19,8 @@ export interface RequestCallParts {
   readonly live: LiveRequests;
   readonly requestLog: RequestLog;
   readonly memory: Memory;
+  /** Undefined where a memory service holds the memories. */
+  readonly desk: Pick<MemoryDesk, 'beginnings'> | undefined;
   readonly now: () => number;
 }
 
@@ -41,9 +44,8 @@ export function requestRoutes(parts: RequestCallParts): readonly UiRoute[] {
 }
 
 async function now({ live, requestLog, now: clock }: RequestCallParts): Promise<NowAnswer> {
-  const rows = await requestLog.list({ limit: RECENT_MAX });
-  const since = clock() - RECENT_MS;
-  return { open: live.open(), recent: rows.filter(({ at }) => at >= since).map(listed) };
+  const recent = await requestLog.list({ limit: RECENT_MAX, since: clock() - RECENT_MS });
+  return { open: live.open(), recent: recent.map(listed) };
 }
 
 async function conversation(
@@ -76,9 +78,15 @@ async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): P
 }
 
 /** The first prompt of each conversation, as far as the memory holds it. */
-async function titles({ memory }: RequestCallParts, { body }: ApiCall): Promise<TitlesAnswer> {
+async function titles(parts: RequestCallParts, { body }: ApiCall): Promise<TitlesAnswer> {
+  const { memory, desk } = parts;
   const asked: unknown = isRecord(body) ? body['conversations'] : undefined;
   const wanted = (Array.isArray(asked) ? asked : []).filter(isConversation).slice(0, TITLES_MAX);
+  if (desk !== undefined) {
+    const beginnings = await desk.beginnings(wanted);
+    const pairs = wanted.map(({ conversation: key }, at) => [key, beginnings[at] ?? ''] as const);
+    return { titles: Object.fromEntries(pairs) };
+  }
   const found = await Promise.all(
     wanted.map(async ({ space, conversation: key }) => {
       const filter = { space, conversation: key, role: 'user', limit: PROMPTS_READ_MAX } as const;
@@ -90,9 +98,7 @@ async function titles({ memory }: RequestCallParts, { body }: ApiCall): Promise<
   return { titles: Object.fromEntries(found) };
 }
 
-function isConversation(
-  value: unknown,
-): value is { readonly space: string; readonly conversation: string } {
+function isConversation(value: unknown): value is ConversationPlace {
   return (
     isRecord(value) &&
     typeof value['space'] === 'string' &&

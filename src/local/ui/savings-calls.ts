@@ -7,58 +7,87 @@ import { type ApiCall, numberIn, type UiRoute } from './ui-routes.ts';
 
 /** The request log keeps 90 days. */
 const DAYS_MAX = 90;
-/** As many as the page has scopes. */
-const KEPT_MAX = 5;
 /** The log drops old rows by and by. */
 const KEPT_MS = 600_000;
 
 export function savingsRoutes(requestLog: RequestLog, today: () => number): readonly UiRoute[] {
-  const sums = new KeptSums(requestLog);
+  const sums = new DaySums(requestLog);
   return [['GET savings', (call) => savings(sums, today(), call)]];
 }
 
-interface Kept {
+interface KeptDay {
   readonly at: number;
+  /** The newest request of the log at that time. */
   readonly newest: string;
   readonly sums: readonly RequestSum[];
 }
 
-/** A sum reads every row of its days: it is kept until the log has a newer one. */
-class KeptSums {
+/**
+ * The sums of each day, kept. A call reads the rows of one day, so that no recall waits for the rows of
+ * 90 days. A day that has been over for a day gains no requests any more.
+ */
+class DaySums {
   readonly #requestLog: RequestLog;
-  readonly #kept = new Map<number, Kept>();
+  readonly #kept = new Map<number, KeptDay>();
 
   constructor(requestLog: RequestLog) {
     this.#requestLog = requestLog;
   }
 
-  async since(since: number, now: number): Promise<readonly RequestSum[]> {
+  /** Newest day first. */
+  async of(days: readonly number[], now: number): Promise<readonly RequestSum[]> {
     const [row] = await this.#requestLog.list({ limit: 1 });
     const newest = row?.id ?? '';
-    const kept = this.#kept.get(since);
-    if (kept?.newest === newest && Math.abs(now - kept.at) < KEPT_MS) return kept.sums;
-    const sums = await this.#requestLog.sum({ since });
-    this.#kept.delete(since);
-    this.#kept.set(since, { at: now, newest, sums });
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > KEPT_MAX && oldest !== undefined) this.#kept.delete(oldest);
+    const sums: RequestSum[] = [];
+    for (const [at, since] of days.entries()) {
+      const until = days[at - 1];
+      const isOver = at > 1;
+      const kept = this.#kept.get(since);
+      const isFresh = kept !== undefined && now >= kept.at && now - kept.at < KEPT_MS;
+      if (isFresh && (isOver || kept.newest === newest)) {
+        sums.push(...kept.sums);
+        continue;
+      }
+      // oxlint-disable-next-line no-await-in-loop -- Other calls of the store may come in between.
+      const found = await this.#requestLog.sum({
+        since,
+        ...(until === undefined ? {} : { until }),
+      });
+      this.#kept.set(since, { at: now, newest, sums: found });
+      sums.push(...found);
+    }
+    this.#drop(now);
     return sums;
+  }
+
+  #drop(now: number): void {
+    const oldest = now - (DAYS_MAX + 1) * DAY_MS;
+    for (const since of this.#kept.keys()) if (since < oldest) this.#kept.delete(since);
   }
 }
 
-async function savings(kept: KeptSums, now: number, { query }: ApiCall): Promise<SavingsAnswer> {
+const DAY_MS = 86_400_000;
+
+async function savings(kept: DaySums, now: number, { query }: ApiCall): Promise<SavingsAnswer> {
   const days = numberIn(query, 'days', { fallback: 14, max: DAYS_MAX });
-  // Whole days, today being one of them: half a day would look like a quiet one.
-  const first = new Date(now);
-  first.setHours(0, 0, 0, 0);
-  first.setDate(first.getDate() - Math.max(1, days) + 1);
-  const sums = await kept.since(first.getTime(), now);
+  const begins = beginsOf(now, Math.max(1, days));
+  const sums = await kept.of(begins, now);
   return {
-    since: first.getTime(),
+    since: begins.at(-1) ?? now,
     sums: sums.map((sum) => ({
       ...sum,
       // A login is paid by the month.
       money: sum.isLogin === 1 ? null : (moneyOf(sum.model, sum.price, sum.usage) ?? null),
     })),
   };
+}
+
+/** Whole days, today being the first of them: half a day would look like a quiet one. */
+function beginsOf(now: number, days: number): readonly number[] {
+  return Array.from({ length: days }, (_, back) => {
+    const date = new Date(now);
+    date.setHours(0, 0, 0, 0);
+    date.setDate(date.getDate() - back);
+    return date.getTime();
+  });
 }

@@ -28,12 +28,28 @@ export async function openSession(code: string): Promise<void> {
 }
 
 export function get<T>(name: string, query: Query = {}, withinMs = CALL_MS): Promise<T> {
+  return send<T>(pathOf(name, query), { withinMs });
+}
+
+/** The name of a call with its query, which also names its answer. */
+export function pathOf(name: string, query: Query): string {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
     if (value !== undefined && value !== '') words.set(key, String(value));
   }
   const asked = words.toString();
-  return send<T>(asked === '' ? name : `${name}?${asked}`, { withinMs });
+  return asked === '' ? name : `${name}?${asked}`;
+}
+
+/** The text of each answer. It tells an answer that says the same as the last one. */
+const texts = new WeakMap<object, string>();
+
+export function isSameAnswer(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  const isObject = typeof one === 'object' && one !== null;
+  if (!isObject || typeof other !== 'object' || other === null) return false;
+  const text = texts.get(one);
+  return text !== undefined && text === texts.get(other);
 }
 
 export function post<T>(name: string, body: object = {}, withinMs = CALL_MS): Promise<T> {
@@ -45,7 +61,23 @@ interface Call {
   readonly withinMs?: number;
 }
 
-async function send<T>(path: string, { body, withinMs = CALL_MS }: Call): Promise<T> {
+let calls = 0;
+
+/** Whether the page waits for an answer. */
+export function isAsking(): boolean {
+  return calls > 0;
+}
+
+async function send<T>(path: string, call: Call): Promise<T> {
+  calls += 1;
+  try {
+    return await sent<T>(path, call);
+  } finally {
+    calls -= 1;
+  }
+}
+
+async function sent<T>(path: string, { body, withinMs = CALL_MS }: Call): Promise<T> {
   const answer = await fetch(ROOT + path, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     headers: headersFor(body !== undefined),
@@ -55,13 +87,25 @@ async function send<T>(path: string, { body, withinMs = CALL_MS }: Call): Promis
     const isLate = error instanceof DOMException && error.name === 'TimeoutError';
     throw new ApiError(isLate ? 'late' : 'unreachable', '');
   });
-  const value: unknown = await answer.json().catch(() => undefined);
-  if (answer.ok) {
+  const text = await answer.text().catch(() => '');
+  const value = parsed(text);
+  if (answer.ok && value !== undefined) {
+    texts.set(value, text);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Our own server said it.
     return value as T;
   }
   const { code = 'internal', message = '' } = errorIn(value);
   throw new ApiError(code, message);
+}
+
+/** Undefined for an answer that broke off. */
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function headersFor(hasBody: boolean): Record<string, string> {

@@ -11,7 +11,20 @@ export interface Route {
 }
 
 const hash = signal(location.hash);
-addEventListener('hashchange', () => (hash.value = location.hash));
+addEventListener('hashchange', () => {
+  // The fragment of a link is no view: the one that is open stays.
+  if (isView(location.hash)) hash.value = location.hash;
+});
+
+function isView(fragment: string): boolean {
+  return fragment === '' || fragment.startsWith('#/');
+}
+
+/** Puts the address of the open view in the place of a link's. */
+export function showView(): void {
+  const fragment = isView(hash.value) ? hash.value : '';
+  history.replaceState(null, '', location.pathname + fragment);
+}
 
 export const route = computed<Route>(() => {
   const [, name = '', words = ''] = /^#\/(\w*)\??(.*)$/.exec(hash.value) ?? [];

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { About, NewsEvent } from '../../ports/ui-api.ts';
 import { ApiError, get, listen, openSession, post } from './api.ts';
+import { showView } from './router.ts';
 
 /** Whether this page may ask, and whether the proxy still answers. */
 
@@ -17,6 +18,9 @@ export const lastEventAt = signal<number | undefined>(undefined);
 
 type Listener = (news: NewsEvent) => void;
 const listeners = new Set<Listener>();
+/** Run when the session ends: nothing that it showed stays in the page. */
+export const onEnd: (() => void)[] = [];
+let isListening = false;
 
 export function onNews(listener: Listener): () => void {
   listeners.add(listener);
@@ -24,40 +28,54 @@ export function onNews(listener: Listener): () => void {
 }
 
 export async function startSession(): Promise<void> {
+  // A link that is pasted into the tab changes the fragment alone.
+  addEventListener('hashchange', () => {
+    const code = takeCode();
+    if (code !== undefined) void openWith(code);
+  });
   const code = takeCode();
-  if (code === undefined) {
-    page.value = { name: 'closed', why: 'noLink' };
-    return;
-  }
+  if (code === undefined) page.value = { name: 'closed', why: 'noLink' };
+  else await openWith(code);
+}
+
+async function openWith(code: string): Promise<void> {
   try {
     await openSession(code);
   } catch (error) {
+    // A page that is open goes on with the session that it has.
+    if (page.value.name === 'open') return;
     const isRefused = error instanceof ApiError && error.code === 'no_session';
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };
     return;
   }
   page.value = { name: 'open' };
-  listen({ onMessage: hear, onState });
+  if (!isListening) listen({ onMessage: hear, onState });
+  isListening = true;
   // The first view does not wait for it.
   get<About>('about').then((answer) => (about.value = answer), noteFailure);
 }
 
 export async function closeSession(): Promise<void> {
   await post('close').catch(() => undefined);
-  page.value = { name: 'closed', why: 'byHand' };
+  end('byHand');
 }
 
 /** Shows every failed call where it belongs, and a session that has ended for the whole page. */
 export function noteFailure(error: unknown): void {
   if (error instanceof ApiError && error.code === 'no_session') {
-    page.value = { name: 'closed', why: 'ended' };
+    end('ended');
   }
+}
+
+function end(why: 'byHand' | 'ended'): void {
+  page.value = { name: 'closed', why };
+  for (const forget of onEnd) forget();
 }
 
 /** The code of the link leaves the address before anything else happens: no history keeps it. */
 function takeCode(): string | undefined {
   const [, code] = /^#link=([\w-]{43})$/.exec(location.hash) ?? [];
-  if (code !== undefined) history.replaceState(null, '', location.pathname);
+  if (code !== undefined) showView();
   return code;
 }
 
@@ -69,5 +87,8 @@ function hear(value: unknown): void {
 
 function onState(state: 'live' | 'lost' | 'ended'): void {
   if (state !== 'ended') line.value = state;
-  else if (page.value.name === 'open') page.value = { name: 'closed', why: 'ended' };
+  else {
+    isListening = false;
+    if (page.value.name === 'open') end('ended');
+  }
 }

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { noteFailure } from './session.ts';
+import { get, isSameAnswer, pathOf, type Query } from './api.ts';
+import { noteFailure, onEnd } from './session.ts';
 
 /** A call whose answer a view shows. It is always in one of three states, and each is drawn. */
 export type Loaded<T> =
@@ -16,6 +17,8 @@ export function dropAnswers(): void {
   answers.clear();
 }
 
+onEnd.push(dropAnswers);
+
 function keepAnswer(key: string, value: unknown): void {
   answers.delete(key);
   answers.set(key, value);
@@ -23,31 +26,73 @@ function keepAnswer(key: string, value: unknown): void {
   if (answers.size > ANSWERS_MAX && oldest !== undefined) answers.delete(oldest);
 }
 
-/** Asks anew when `key` changes. The old value stays in sight while a reload runs. */
-export function useLoad<T>(key: string, ask: () => Promise<T>): Loaded<T> {
-  const [loaded, setLoaded] = useState<{ key: string; value?: T; error?: unknown } | undefined>();
+/** Asks for what a view will ask for, so that its answer is there before the view. */
+export async function askAhead<T>(name: string, query: Query = {}): Promise<T | undefined> {
+  const key = pathOf(name, query);
+  if (!answers.has(key)) {
+    const value = await get<T>(name, query).catch(() => undefined);
+    if (value !== undefined && !answers.has(key)) keepAnswer(key, value);
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The key names the call.
+  return answers.get(key) as T | undefined;
+}
+
+interface GetOptions {
+  /** Another one asks anew. */
+  readonly version?: number | string;
+  readonly withinMs?: number;
+}
+
+export function useGet<T>(name: string, query: Query = {}, options: GetOptions = {}): Loaded<T> {
+  const { version = 0, withinMs } = options;
+  return useLoad(pathOf(name, query), () => get<T>(name, query, withinMs), version);
+}
+
+interface Shown {
+  readonly key: string;
+  readonly value?: unknown;
+  readonly error?: unknown;
+}
+
+/**
+ * Asks anew when `key` or `version` changes. While it asks for the same key, the old value stays in
+ * sight. An answer that says the same as before draws nothing.
+ */
+export function useLoad<T>(
+  key: string,
+  ask: () => Promise<T>,
+  version: number | string = 0,
+): Loaded<T> {
+  const shown = useRef<Shown | undefined>(undefined);
   const newest = useRef(0);
+  const [, draw] = useState(0);
+  if (shown.current?.key !== key) {
+    shown.current = answers.has(key) ? { key, value: answers.get(key) } : undefined;
+  }
   const load = useCallback(() => {
     const mine = (newest.current += 1);
-    const settle = (found: { value?: T; error?: unknown }): void => {
-      if ('value' in found) keepAnswer(key, found.value);
-      if (mine === newest.current) setLoaded({ key, ...found });
+    const show = (next: Shown): void => {
+      if (mine !== newest.current) return;
+      shown.current = next;
+      draw(mine);
     };
-    ask().then(
-      (value) => settle({ value }),
-      (error: unknown) => {
+    void (async () => {
+      try {
+        const value = await ask();
+        keepAnswer(key, value);
+        const { current } = shown;
+        const isKnown = current !== undefined && isSameAnswer(current.value, value);
+        if (!isKnown) show({ key, value });
+      } catch (error) {
         noteFailure(error);
-        settle({ error });
-      },
-    );
-  }, [key]);
+        show({ key, error });
+      }
+    })();
+  }, [key, version]);
   useEffect(load, [load]);
-  if (loaded === undefined || loaded.key !== key) {
-    if (!answers.has(key)) return { state: 'loading' };
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The key names the call.
-    return { state: 'ready', value: answers.get(key) as T, reload: load };
-  }
-  if ('error' in loaded) return { state: 'failed', error: loaded.error, retry: load };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It is there without an error.
-  return { state: 'ready', value: loaded.value as T, reload: load };
+  const { current } = shown;
+  if (current === undefined) return { state: 'loading' };
+  if ('error' in current) return { state: 'failed', error: current.error, retry: load };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The key names the call.
+  return { state: 'ready', value: current.value as T, reload: load };
 }

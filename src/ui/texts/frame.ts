@@ -16,7 +16,8 @@ export const FRAME = {
   proxy: (host: string) => `Proxy on ${host}`,
   version: (version: string) => `version ${version}`,
   closed: 'Closed',
-  newLink: 'Get a new link in a terminal:',
+  newLink:
+    'Get a new link in a terminal. Open it, or paste it into this tab to go on where you were.',
   lost: 'The proxy does not answer. This page tries again every two seconds; what you see is from before.',
   path: 'Where you are',
 };
@@ -24,7 +25,7 @@ export const FRAME = {
 export const CLOSED = {
   noLink: {
     title: 'This page needs a link.',
-    text: 'The page keeps its secret in memory only, so that nothing of it stays behind. A reload therefore ends it.',
+    text: 'The page keeps its secret in memory only, so that no other page and no file ever holds it. A reload therefore ends it.',
   },
   usedLink: {
     title: 'This link is not good any more.',

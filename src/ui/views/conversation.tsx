@@ -1,11 +1,11 @@
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { RowsAnswer } from '../../ports/ui-api.ts';
 import { Curve } from '../charts/curve.tsx';
-import { get } from '../client/api.ts';
 import { hrefOf } from '../client/router.ts';
-import { useLoad } from '../client/use-load.ts';
+import { useGet } from '../client/use-load.ts';
 import { clock, clockSeconds, milliseconds, moment, percent } from '../format.ts';
 import { Heads } from '../parts/heads.tsx';
+import { useRows } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import {
@@ -25,9 +25,7 @@ const SHOWN_MAX = 8;
 
 export function ConversationDetails({ of: one }: { readonly of: Conversation }) {
   const newest = one.rows[0]?.id ?? '';
-  const loaded = useLoad(`${one.key} ${newest}`, () =>
-    get<RowsAnswer>('conversation', { id: one.key }),
-  );
+  const loaded = useGet<RowsAnswer>('conversation', { id: one.key }, { version: newest });
   return (
     <Shown of={loaded}>
       {({ rows }) => (
@@ -61,11 +59,12 @@ export function RequestTable(props: {
 }) {
   const { rows, isLong = false } = props;
   const { time, what, tokens, cache, took } = TEXTS.now.requestHeads;
+  const drawn = useRows(rows);
   return (
     <table class="stack brief">
       <Heads of={[time, what, { number: tokens }, { number: cache }, { number: took }]} />
       <tbody>
-        {rows.map((row) => (
+        {drawn.map((row) => (
           <tr key={row.id}>
             <td class="quiet lead-cell">
               <a href={requestHref(row)}>

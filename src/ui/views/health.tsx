@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { HealthAnswer, HealthCheck, StoreAnswer } from '../../ports/ui-api.ts';
-import { get, post } from '../client/api.ts';
+import { post } from '../client/api.ts';
 import { closeSession } from '../client/session.ts';
-import { useLoad } from '../client/use-load.ts';
+import { useGet } from '../client/use-load.ts';
 import { bytes, clockSeconds, whole } from '../format.ts';
+import { Command } from '../parts/command.tsx';
 import { NoticeLine } from '../parts/notice.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
@@ -18,8 +19,8 @@ const CHECK_MS = 60_000;
 
 export function HealthView() {
   const [version, setVersion] = useState(0);
-  const checked = useLoad(`health ${version}`, () => get<HealthAnswer>('health', {}, CHECK_MS));
-  const store = useLoad('store', () => get<StoreAnswer>('store'));
+  const checked = useGet<HealthAnswer>('health', {}, { version, withinMs: CHECK_MS });
+  const store = useGet<StoreAnswer>('store');
   return (
     <>
       {checked.state === 'loading' ? (
@@ -95,19 +96,10 @@ function CheckList({ checks }: { readonly checks: readonly HealthCheck[] }) {
 }
 
 function Mend({ fix }: { readonly fix: string }) {
-  const [isCopied, setCopied] = useState(false);
-  const [, command] = /(svc [a-z][^,.;:]*)/.exec(fix) ?? [];
+  const [, command = ''] = /(svc [a-z][^,.;:]*)/.exec(fix) ?? [];
   return (
     <span class="mend">
-      <code class="command">{fix}</code>
-      {command !== undefined && (
-        <button
-          type="button"
-          onClick={() => void navigator.clipboard.writeText(command).then(() => setCopied(true))}
-        >
-          {isCopied ? TEXTS.states.copied : TEXTS.states.copy}
-        </button>
-      )}
+      <Command text={fix} copied={command} />
     </span>
   );
 }

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { Shelf } from '../../ports/memory-desk.ts';
 import type { DaysAnswer } from '../../ports/ui-api.ts';
-import { get, post } from '../client/api.ts';
+import { post } from '../client/api.ts';
 import { goTo, hrefOf, hrefWith, route } from '../client/router.ts';
-import { useLoad } from '../client/use-load.ts';
+import { useGet } from '../client/use-load.ts';
 import { atOfDay, day, whole } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
@@ -18,12 +18,17 @@ export function Filters({
   shelves,
   space,
 }: {
-  readonly shelves: readonly Shelf[];
+  /** Null with a memory service. */
+  readonly shelves: readonly Shelf[] | null;
   readonly space: string;
 }) {
-  const { filters, kinds } = WORDS;
+  const { filters, kinds, sources } = WORDS;
   const session = route.value.query.get('session') ?? '';
-  const projects = shelves.map((one) => [one.space, one.space] as const);
+  const isHosted = shelves === null;
+  const projects = shelves?.map((one) => [one.space, one.space] as const) ?? [
+    ['', filters.all],
+    ...(space === '' ? [] : [[space, space] as const]),
+  ];
   return (
     <div class="filters">
       <Choice name="space" label={filters.space} chosen={space} options={projects} />
@@ -40,11 +45,19 @@ export function Filters({
         name="client"
         label={filters.client}
         options={[['', filters.any], ...CLIENTS.map((name) => [name, name] as const)]}
+        isOff={isHosted}
+      />
+      <Choice
+        name="source"
+        label={filters.source}
+        options={[['', filters.any], ...Object.entries(sources)]}
+        isOff={isHosted}
       />
       <Choice
         name="kind"
         label={filters.kind}
         options={[['', filters.any], ...Object.entries(kinds)]}
+        isOff={isHosted}
       />
       {session !== '' && (
         <a class="button" href={hrefWith({ session: '' })}>
@@ -60,14 +73,18 @@ function Choice(props: {
   readonly label: string;
   readonly chosen?: string;
   readonly options: readonly (readonly [value: string, text: string])[];
+  /** The sentence about the memory service says why. */
+  readonly isOff?: boolean;
 }) {
-  const { name, label, options } = props;
+  const { name, label, options, isOff = false } = props;
   const chosen = props.chosen ?? route.value.query.get(name) ?? '';
   return (
     <label>
       {label}
       <select
         value={chosen}
+        disabled={isOff}
+        {...(isOff ? { 'aria-describedby': 'hosted' } : {})}
         onChange={(event) => {
           location.hash = hrefWith({ [name]: event.currentTarget.value, q: '', ref: '' });
         }}
@@ -89,7 +106,6 @@ interface RailProps {
 }
 
 export function Rail({ shelves, space, reload }: RailProps) {
-  if (shelves.length === 0) return <div class="rail" />;
   return (
     <nav class="rail" aria-label={WORDS.projects}>
       <h2>{WORDS.projects}</h2>
@@ -113,7 +129,7 @@ export function Rail({ shelves, space, reload }: RailProps) {
 }
 
 function Days({ space }: { readonly space: string }) {
-  const loaded = useLoad(`days ${space}`, () => get<DaysAnswer>('days', { space }));
+  const loaded = useGet<DaysAnswer>('days', { space });
   const chosen = route.value.query.get('day') ?? '';
   return (
     <>

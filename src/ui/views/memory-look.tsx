@@ -15,8 +15,10 @@ import { TEXTS } from '../texts/texts.ts';
 const { memory: WORDS } = TEXTS;
 
 function useLook(space: string, prompt: string, version: number) {
-  return useLoad(`${space} ${prompt} ${version}`, () =>
-    post<LookAnswer>('look', { space, prompt }),
+  return useLoad(
+    `look ${space} ${prompt}`,
+    () => post<LookAnswer>('look', { space, prompt }),
+    version,
   );
 }
 

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import type { Pin } from '../../ports/memory-desk.ts';
+import type { DeskRecord, Pin } from '../../ports/memory-desk.ts';
 import type { MemoryAnswer } from '../../ports/ui-api.ts';
-import { get, post } from '../client/api.ts';
+import { post } from '../client/api.ts';
 import { hrefOf, hrefWith, route } from '../client/router.ts';
-import { useLoad } from '../client/use-load.ts';
+import { useGet } from '../client/use-load.ts';
 import { clock, day, longDay, moment } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
@@ -36,9 +36,7 @@ interface RecordProps extends PanelProps {
 
 function Record(props: RecordProps) {
   const { refOf: ref, space, version } = props;
-  const loaded = useLoad(`${ref} ${space} ${version}`, () =>
-    get<MemoryAnswer>('memory', { ref, space }),
-  );
+  const loaded = useGet<MemoryAnswer>('memory', { ref, space }, { version });
   return (
     <article class="panel record" aria-labelledby="rec">
       <Shown of={loaded}>{(answer) => <Opened {...props} answer={answer} />}</Shown>
@@ -73,21 +71,42 @@ function Opened(props: OpenedProps) {
       <Trail answer={answer} />
       {!isHosted && <Pins {...props} />}
       <div class="buttons">
-        {!isHosted && !isEditing && (
-          <button type="button" onClick={() => setEditing(true)}>
-            {WORDS.edit}
-          </button>
+        {isHosted ? (
+          <Off />
+        ) : (
+          <>
+            {!isEditing && (
+              <button type="button" onClick={() => setEditing(true)}>
+                {WORDS.edit}
+              </button>
+            )}
+            <Move {...props} />
+          </>
         )}
-        {!isHosted && <Move {...props} />}
         <Forget {...props} />
       </div>
     </>
   );
 }
 
+/** The acts that a memory service has no operation for, and why. */
+function Off() {
+  return (
+    <>
+      <p class="small quiet" id="off">
+        {WORDS.off}
+      </p>
+      {[WORDS.edit, WORDS.move, WORDS.pinOff].map((name) => (
+        <button key={name} type="button" disabled aria-describedby="off">
+          {name}
+        </button>
+      ))}
+    </>
+  );
+}
+
 function Origin({ answer: { record, session } }: { readonly answer: MemoryAnswer }) {
-  const { space, at, conversation, exchange, client, branch, source, editedAt } = record;
-  const captured = conversation.startsWith('added_') ? WORDS.byHand : WORDS.captured;
+  const { space, at, conversation, exchange, client, branch, editedAt } = record;
   return (
     <dl class="facts">
       <dt>{WORDS.project}</dt>
@@ -110,11 +129,17 @@ function Origin({ answer: { record, session } }: { readonly answer: MemoryAnswer
       </dd>
       <dt>{WORDS.source}</dt>
       <dd>
-        {source === 'unverified' ? WORDS.unverified : captured}
+        {sourceOf(record)}
         {editedAt !== undefined && `, ${WORDS.edited(day(editedAt))}`}
       </dd>
     </dl>
   );
+}
+
+function sourceOf({ source, conversation, importedAt }: DeskRecord): string {
+  if (source === 'unverified') return WORDS.unverified;
+  if (importedAt !== undefined) return WORDS.imported(day(importedAt));
+  return conversation.startsWith('added_') ? WORDS.byHand : WORDS.captured;
 }
 
 function Trail({ answer: { sightings } }: { readonly answer: MemoryAnswer }) {

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { DeskRecord } from '../../ports/memory-desk.ts';
 import type { MemoriesAnswer, ShelvesAnswer } from '../../ports/ui-api.ts';
-import { get } from '../client/api.ts';
+import type { Query } from '../client/api.ts';
 import { hrefWith, route } from '../client/router.ts';
-import { dropAnswers, useLoad } from '../client/use-load.ts';
+import { askAhead, dropAnswers, useGet } from '../client/use-load.ts';
 import { atOfDay, day } from '../format.ts';
 import { NoticeLine } from '../parts/notice.tsx';
+import { Later, useRows } from '../parts/later.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { forget } from './memory-acts.ts';
@@ -24,7 +25,7 @@ export function MemoryView() {
     dropAnswers();
     setVersion((one) => one + 1);
   };
-  const shelves = useLoad(`shelves ${version}`, () => get<ShelvesAnswer>('shelves'));
+  const shelves = useGet<ShelvesAnswer>('shelves', {}, { version });
   return (
     <>
       <Shown of={shelves}>
@@ -33,6 +34,18 @@ export function MemoryView() {
       <NoticeLine />
     </>
   );
+}
+
+/** The calls with which this view opens. */
+export async function askMemoryAhead(): Promise<void> {
+  const answer = await askAhead<ShelvesAnswer>('shelves');
+  const space = answer?.shelves?.[0]?.space;
+  if (space === undefined) return;
+  const query = new URLSearchParams();
+  await Promise.all([
+    askAhead('days', { space }),
+    askAhead('memories', asked({ space, query, limit: PAGE })),
+  ]);
 }
 
 interface ShelvesProps {
@@ -50,13 +63,21 @@ function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
   return (
     <>
       <h1>{shelves === null ? TEXTS.views.memory : WORDS.title(total, shelves.length)}</h1>
-      {shelves === null && <p class="lead">{WORDS.hosted}</p>}
-      <SearchForm words={words} />
-      <Filters shelves={shelves ?? []} space={space} />
+      {shelves === null && (
+        <p class="lead" id="hosted">
+          {WORDS.hosted}
+        </p>
+      )}
+      <SearchForm words={words} label={shelves === null ? WORDS.searchWords : WORDS.search} />
+      <Filters shelves={shelves} space={space} />
       <div class="shelf">
-        <Rail shelves={shelves ?? []} space={space} reload={reload} />
+        {shelves === null ? (
+          <div class="rail" />
+        ) : (
+          <Rail shelves={shelves} space={space} reload={reload} />
+        )}
         {words === '' || shelves === null ? (
-          <List space={space} version={version} reload={reload} />
+          <List space={space} isHosted={shelves === null} version={version} reload={reload} />
         ) : (
           <Looked space={space} prompt={words} version={version} />
         )}
@@ -67,12 +88,16 @@ function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
           reload={reload}
         />
       </div>
-      {shelves !== null && <WhyNot space={space} version={version} />}
+      {shelves !== null && (
+        <Later>
+          <WhyNot space={space} version={version} />
+        </Later>
+      )}
     </>
   );
 }
 
-function SearchForm({ words }: { readonly words: string }) {
+function SearchForm({ words, label }: { readonly words: string; readonly label: string }) {
   return (
     <form
       class="ask"
@@ -84,9 +109,9 @@ function SearchForm({ words }: { readonly words: string }) {
       }}
     >
       <label class="for-readers" for="q">
-        {WORDS.search}
+        {label}
       </label>
-      <input id="q" name="q" type="search" placeholder={WORDS.search} defaultValue={words} />
+      <input id="q" name="q" type="search" placeholder={label} defaultValue={words} />
       <button class="main" type="submit">
         {WORDS.searchButton}
       </button>
@@ -96,32 +121,25 @@ function SearchForm({ words }: { readonly words: string }) {
 
 interface ListProps {
   readonly space: string;
+  /** A memory service tells no total. */
+  readonly isHosted: boolean;
   readonly version: number;
   readonly reload: () => void;
 }
 
-function List({ space, version, reload }: ListProps) {
+function List({ space, isHosted, version, reload }: ListProps) {
   const { query } = route.value;
   const [limit, setLimit] = useState(PAGE);
-  const filter = {
-    space,
-    role: query.get('role') ?? '',
-    client: query.get('client') ?? '',
-    kind: query.get('kind') ?? '',
-    session: query.get('session') ?? '',
-    words: query.get('q') ?? '',
-    ...dayOf(query.get('day')),
-  };
-  const loaded = useLoad(`${JSON.stringify(filter)} ${limit} ${version}`, () =>
-    get<MemoriesAnswer>('memories', { ...filter, limit }),
-  );
+  const loaded = useGet<MemoriesAnswer>('memories', asked({ space, query, limit }), { version });
   return (
     <section aria-labelledby="found">
       <Shown of={loaded}>
         {({ records, total }) => (
           <>
             <div class="head">
-              <h2 id="found">{WORDS.list(total)}</h2>
+              <h2 id="found">
+                {total > limit && isHosted ? WORDS.newest(limit) : WORDS.list(total)}
+              </h2>
             </div>
             {records.length === 0 && <Empty>{WORDS.empty}</Empty>}
             <Records records={records} space={space} reload={reload} />
@@ -135,6 +153,26 @@ function List({ space, version, reload }: ListProps) {
       </Shown>
     </section>
   );
+}
+
+interface Asked {
+  readonly space: string;
+  readonly query: URLSearchParams;
+  readonly limit: number;
+}
+
+function asked({ space, query, limit }: Asked): Query {
+  return {
+    space,
+    role: query.get('role') ?? '',
+    client: query.get('client') ?? '',
+    kind: query.get('kind') ?? '',
+    source: query.get('source') ?? '',
+    session: query.get('session') ?? '',
+    words: query.get('q') ?? '',
+    ...dayOf(query.get('day')),
+    limit,
+  };
 }
 
 function dayOf(key: string | null): { readonly since?: number; readonly until?: number } {
@@ -151,6 +189,7 @@ function Records(props: {
   readonly reload: () => void;
 }) {
   const { records, reload } = props;
+  const rows = useRows(records);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [isAsked, setAsked] = useState(false);
   const shown = chosen.filter((ref) => records.some((one) => one.ref === ref));
@@ -183,10 +222,11 @@ function Records(props: {
         </p>
       )}
       <ol>
-        {records.map((record) => (
+        {rows.map((record) => (
           <Row
             key={record.ref + record.space}
             record={record}
+            href={hrefWith({ ref: record.ref, space: props.space === '' ? '' : record.space })}
             isChosen={shown.includes(record.ref)}
             choose={choose}
           />
@@ -200,11 +240,12 @@ const SHOWN_CHARS = 300;
 
 function Row(props: {
   readonly record: DeskRecord;
+  readonly href: string;
   readonly isChosen: boolean;
   readonly choose: (ref: string, isOn: boolean) => void;
 }) {
-  const { record, isChosen, choose } = props;
-  const { ref, space, role, text, at, client, source } = record;
+  const { record, href, isChosen, choose } = props;
+  const { ref, role, text, at, client, source } = record;
   const isOpen = route.value.query.get('ref') === ref;
   return (
     <li class={isOpen ? 'hit chosen' : 'hit'}>
@@ -218,10 +259,7 @@ function Row(props: {
       </span>
       <div>
         <p dir="auto">
-          <a
-            href={hrefWith({ ref, space })}
-            {...(isOpen ? { 'aria-current': 'true' as const } : {})}
-          >
+          <a href={href} {...(isOpen ? { 'aria-current': 'true' as const } : {})}>
             {text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text}
           </a>{' '}
           <Badges record={record} />

@@ -1,10 +1,11 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { NowAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
-import { get, post } from '../client/api.ts';
+import { post } from '../client/api.ts';
 import { about, lastEventAt, onNews } from '../client/session.ts';
-import { useLoad } from '../client/use-load.ts';
+import { useGet } from '../client/use-load.ts';
 import { clock, percent, short, span } from '../format.ts';
+import { useRows } from '../parts/later.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { type Conversation, conversationsOf } from './activity.ts';
@@ -18,7 +19,7 @@ const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
 export function NowView() {
-  const loaded = useLoad('now', () => get<NowAnswer>('now'));
+  const loaded = useGet<NowAnswer>('now');
   return <Shown of={loaded}>{(answer) => <Live first={answer} />}</Shown>;
 }
 
@@ -96,6 +97,7 @@ function doing(row: RequestRow): string {
 
 function Conversations(props: { readonly all: readonly Conversation[]; readonly now: number }) {
   const titles = useTitles(props.all);
+  const rows = useRows(props.all);
   return (
     <>
       <div class="talks-head" aria-hidden="true">
@@ -104,7 +106,7 @@ function Conversations(props: { readonly all: readonly Conversation[]; readonly 
         ))}
       </div>
       <div class="talks">
-        {props.all.map((one) => (
+        {rows.map((one) => (
           <Talk key={one.key} of={one} title={titles[one.key]} now={props.now} />
         ))}
       </div>

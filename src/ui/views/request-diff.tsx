@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { BlockLine, BlockText, TextAnswer } from '../../ports/ui-api.ts';
-import { get } from '../client/api.ts';
 import { hrefOf } from '../client/router.ts';
-import { useLoad } from '../client/use-load.ts';
+import { useGet } from '../client/use-load.ts';
 import { day, whole } from '../format.ts';
 import { LongText } from '../parts/long-text.tsx';
 import { Shown } from '../parts/states.tsx';
@@ -161,7 +160,7 @@ function LeftOut({ note }: { readonly note: NumberedNote }) {
 }
 
 export function Text({ refOf: ref }: { readonly refOf: string }) {
-  const loaded = useLoad(ref, () => get<TextAnswer>('text', { ref }));
+  const loaded = useGet<TextAnswer>('text', { ref });
   return (
     <Shown of={loaded}>
       {({ text, isCut }) => (
@@ -180,7 +179,7 @@ export function Text({ refOf: ref }: { readonly refOf: string }) {
 
 function StubText(props: { readonly refOf: string; readonly tool: string | undefined }) {
   const { refOf: ref, tool } = props;
-  const loaded = useLoad(`${ref} ${tool}`, () => get<TextAnswer>('text', { ref, tool }));
+  const loaded = useGet<TextAnswer>('text', { ref, tool });
   return <Shown of={loaded}>{({ stub }) => <pre dir="auto">{stub ?? ref}</pre>}</Shown>;
 }
 

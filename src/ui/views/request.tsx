@@ -3,9 +3,8 @@ import type { RequestRow } from '../../ports/request-log.ts';
 import type { KeptTexts, RequestAnswer } from '../../ports/ui-api.ts';
 import { findStates } from '../../core/plan/states.ts';
 import { Strip, Swatch } from '../charts/strip.tsx';
-import { get } from '../client/api.ts';
 import { hrefOf, route } from '../client/router.ts';
-import { useLoad } from '../client/use-load.ts';
+import { useGet } from '../client/use-load.ts';
 import { clockSeconds, longDay, milliseconds, percent, short, whole } from '../format.ts';
 import { LongText } from '../parts/long-text.tsx';
 import { Shown } from '../parts/states.tsx';
@@ -22,7 +21,7 @@ const { request: WORDS } = TEXTS;
 
 export function RequestView() {
   const id = route.value.query.get('id') ?? '';
-  const loaded = useLoad(id, () => get<RequestAnswer>('request', { id }));
+  const loaded = useGet<RequestAnswer>('request', { id });
   return <Shown of={loaded}>{(answer) => <One {...answer} />}</Shown>;
 }
 

@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { RowsAnswer } from '../../ports/ui-api.ts';
-import { get } from '../client/api.ts';
 import { hrefOf, route } from '../client/router.ts';
-import { useLoad } from '../client/use-load.ts';
+import { useGet } from '../client/use-load.ts';
 import { atOfDay, longDay } from '../format.ts';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
@@ -19,9 +18,7 @@ export function RequestsView() {
   const { query } = route.value;
   const [limit, setLimit] = useState(PAGE);
   const filter = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? undefined]));
-  const loaded = useLoad(`${query.toString()} ${limit}`, () =>
-    get<RowsAnswer>('requests', { ...filter, ...daysOf(query), limit }),
-  );
+  const loaded = useGet<RowsAnswer>('requests', { ...filter, ...daysOf(query), limit });
   return (
     <>
       <nav aria-label={TEXTS.frame.path}>

@@ -1,10 +1,10 @@
+import { useState } from 'preact/hooks';
 import type { SavingsAnswer, SavingsSum } from '../../ports/ui-api.ts';
 import { ShareCard } from '../charts/card.tsx';
 import { DaysChart } from '../charts/days.tsx';
 import { Strip, Swatch } from '../charts/strip.tsx';
-import { get } from '../client/api.ts';
 import { hrefOf, route } from '../client/router.ts';
-import { useLoad } from '../client/use-load.ts';
+import { askAhead, useGet } from '../client/use-load.ts';
 import {
   atOfDay,
   day,
@@ -18,6 +18,7 @@ import {
   whole,
 } from '../format.ts';
 import { Heads } from '../parts/heads.tsx';
+import { Later } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { Cost } from './cost.tsx';
@@ -30,7 +31,7 @@ const DAYS_DEFAULT = 14;
 
 export function SavingsView() {
   const days = Number(route.value.query.get('days') ?? DAYS_DEFAULT) || DAYS_DEFAULT;
-  const loaded = useLoad(`savings ${days}`, () => get<SavingsAnswer>('savings', { days }));
+  const loaded = useGet<SavingsAnswer>('savings', { days });
   return (
     <>
       <div class="scope">
@@ -52,13 +53,18 @@ export function SavingsView() {
   );
 }
 
+/** The call with which this view opens. */
+export function askSavingsAhead(): Promise<unknown> {
+  return askAhead('savings', { days: DAYS_DEFAULT });
+}
+
 interface ScopeProps {
   readonly answer: SavingsAnswer;
   readonly days: number;
 }
 
 function Sums({ answer, days }: ScopeProps) {
-  const { sums, since } = answer;
+  const { sums } = answer;
   const total = totalOf('', sums);
   const when = WORDS.when(days);
   if (total.direct === 0) {
@@ -69,12 +75,24 @@ function Sums({ answer, days }: ScopeProps) {
       </>
     );
   }
-  const first = dayKey(since);
   return (
     <>
       <h1 class="hero">{headline(total, when)}</h1>
       <Lead total={total} sums={sums} />
       <ByDay answer={answer} days={days} />
+      <Later>
+        <Rest total={total} answer={answer} days={days} />
+      </Later>
+    </>
+  );
+}
+
+/** The numbers below the chart. */
+function Rest({ answer, days, total }: ScopeProps & { readonly total: Total }) {
+  const { sums, since } = answer;
+  const first = dayKey(since);
+  return (
+    <>
       <div class="columns">
         <Ranked sums={sums} by="space" first={first} />
         <Ranked sums={sums} by="model" first={first} />
@@ -119,6 +137,7 @@ function changeText({ paid, direct }: Pick<Total, 'paid' | 'direct'>): string {
 }
 
 function ByDay({ answer: { sums, since }, days }: ScopeProps) {
+  const [isTable, setTable] = useState(false);
   const totals = daysOf(sums, { since, days });
   const bars = totals.map((total) => {
     const at = atOfDay(total.name);
@@ -161,9 +180,9 @@ function ByDay({ answer: { sums, since }, days }: ScopeProps) {
       <div class="wide chart-room" tabIndex={0} role="group" aria-label={WORDS.chart}>
         <DaysChart bars={bars} labelledBy="byday" write={short} />
       </div>
-      <details class="twin">
+      <details class="twin" onToggle={(event) => setTable(event.currentTarget.open)}>
         <summary>{WORDS.table}</summary>
-        <DayTable totals={totals.filter(({ requests }) => requests > 0)} />
+        {isTable && <DayTable totals={totals.filter(({ requests }) => requests > 0)} />}
       </details>
     </section>
   );

@@ -1,0 +1,25 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+
+/** Work that need not be done before a view is on the screen. Effects run after the browser has painted. */
+
+/** Draws its children after the view: they stand below what a screen shows. */
+export function Later({ children }: { readonly children: ComponentChildren }) {
+  const [isDue, setDue] = useState(false);
+  useEffect(() => setDue(true), []);
+  return isDue ? <>{children}</> : null;
+}
+
+/** More rows than most screens show. */
+const ROWS_FIRST = 12;
+const ROWS_STEP = 24;
+
+/** The first rows of a long list, and soon after all of them. */
+export function useRows<T>(all: readonly T[]): readonly T[] {
+  const [shown, setShown] = useState(ROWS_FIRST);
+  const isWhole = all.length <= shown;
+  useEffect(() => {
+    if (!isWhole) setShown(shown + ROWS_STEP);
+  }, [isWhole, shown]);
+  return isWhole ? all : all.slice(0, shown);
+}
