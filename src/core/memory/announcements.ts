@@ -60,7 +60,7 @@ const STATUS = new RegExp(
       "makes sense|understood|you(?:'|’)re (?:right|welcome)|(?:good|great|fair|excellent) (?:question|point|catch|call|idea|news)|sounds good|no problem|committed and pushed|build succeeds|" +
       "success|completed?|finished|both (?:done|merged|pushed)|that(?:'|’)s all|all set|all good)(?: (?:now|successfully|cleanly))?[.! ]*$",
   ].join('|'),
-  // Without case, which is twice as much to compile: 7 ms of the first answer of a process.
+  // Without case, which is twice as much to compile: 7 ms of the first answer after a start.
   'u',
 );
 const OFFER =
