@@ -2,7 +2,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ProxyError } from '../../core/errors.ts';
 import type { BodyDecoder, DecodeLimits } from '../../ports/body-decoder.ts';
 import { decodeZstdNatively, hasNativeZstd } from './native-zstd.ts';
-import { runDecoder } from './stream-decoder.ts';
+import { runDecoder, tooLarge } from './stream-decoder.ts';
 import { ZstdThread } from './zstd-thread.ts';
 
 /**
@@ -67,8 +67,4 @@ async function decodeWithZlib(
     default:
       throw new ProxyError('ENCODING_UNSUPPORTED', 'The content encoding is unknown.');
   }
-}
-
-function tooLarge(): ProxyError {
-  return new ProxyError('BODY_TOO_LARGE', 'The decoded body is over the limit.');
 }

@@ -87,7 +87,7 @@ function unreadable(cause?: Error): ProxyError {
   return new ProxyError('BODY_UNREADABLE', 'The encoded body is malformed or cut off.', { cause });
 }
 
-function tooLarge(): ProxyError {
+export function tooLarge(): ProxyError {
   return new ProxyError('BODY_TOO_LARGE', 'The decoded body is over the limit.');
 }
 

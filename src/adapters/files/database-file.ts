@@ -1,6 +1,16 @@
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The database of the embedded store, in the data folder. */
 export function databaseFile(folder: string): string {
   return join(folder, 'memory.db');
+}
+
+/** Bytes of a database and its write-ahead log; 0 where there is none. */
+export function databaseBytes(file: string): number {
+  return bytesOf(file) + bytesOf(`${file}-wal`);
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

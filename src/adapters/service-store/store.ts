@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { databaseBytes } from '../files/database-file.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type {
   ServiceAnswer,
@@ -148,7 +148,7 @@ export class WorkerStore {
       records: sizes?.records ?? 0,
       keys: sizes?.keys ?? 0,
       newestAt: sizes?.newestAt ?? 0,
-      bytes: sizeOf(file) + sizeOf(`${file}-wal`),
+      bytes: databaseBytes(file),
     };
   }
 
@@ -229,10 +229,6 @@ function isOwnFile(database: Database): boolean {
 function replaced(): MemoryError {
   const message = "The service's file was deleted or replaced while it was open: start it again.";
   return new MemoryError('unavailable', message);
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function asMemoryError(error: unknown): MemoryError {

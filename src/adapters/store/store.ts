@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import {
   type CaptureState,
   type ForgetFilter,
@@ -20,7 +19,7 @@ import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { quotesOfTexts } from '../../core/recall/quotes-of-texts.ts';
 import type { Descriptors } from './descriptors.ts';
 import { deskCalls } from './desk-calls.ts';
-import { databaseFile } from '../files/database-file.ts';
+import { databaseBytes, databaseFile } from '../files/database-file.ts';
 import { markForgotten } from '../files/marks.ts';
 import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
@@ -238,7 +237,7 @@ export class Store {
       spaces: sizes?.spaces ?? 0,
       records: sizes?.records ?? 0,
       passages: sizes?.passages ?? 0,
-      bytes: bytesOf(file) + bytesOf(`${file}-wal`),
+      bytes: databaseBytes(file),
       openMs: this.#openMs,
     };
   }
@@ -290,10 +289,6 @@ interface Tables {
   readonly records: Records;
   readonly outputs: Outputs;
   readonly ledger: LedgerTable;
-}
-
-function bytesOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function unavailable(what: string, cause?: unknown): MemoryError {

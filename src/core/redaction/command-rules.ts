@@ -1,6 +1,7 @@
 /** Passwords as arguments of commands, as a shell's history and scripts have them. */
 
-import { isArgument, isLogin, isSimplePassword } from './password-arguments.ts';
+import { isArgument, isLogin } from './password-arguments.ts';
+import { isSimplePassword } from './secret-likeness.ts';
 import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
 export const COMMAND_RULES: readonly SecretRule[] = [

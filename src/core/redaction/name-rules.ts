@@ -10,6 +10,7 @@ import {
   isMadeUp,
   isPlaceholder,
   isPublicExample,
+  isSimplePassword,
   isTechnical,
   looksRandom,
 } from './secret-likeness.ts';
@@ -131,7 +132,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     accepts: ({ context, secret, next }) =>
       /^\s?$/.test(next) &&
       !isDescription(context) &&
-      isShortSecret(secret) &&
+      isSimplePassword(secret) &&
       !COUNTED_NAME.test(secret) &&
       !MEMBER_ACCESS.test(secret) &&
       !VARIABLE.test(secret) &&
@@ -143,7 +144,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     accepts: ({ context, secret, next }) =>
       /^[\s<]?$/.test(next) &&
       !isDescription(context) &&
-      (isShortSecret(secret) || isNumber(context, secret)),
+      (isSimplePassword(secret) || isNumber(context, secret)),
   }),
   named('A vendor’s name and a random value', {
     pattern: after(
@@ -168,14 +169,14 @@ export const NAME_RULES: readonly SecretRule[] = [
     ),
     rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
-      isShortSecret(secret) ||
+      isSimplePassword(secret) ||
       (isQuoted({ context, secret, next }) && /^["'`]$/.test(next) && isLongWord(secret)),
   }),
   named('Notes and YAML: "password for the database: …". In code a variable may stand there', {
     pattern: after(`(?:${PASSWORDS})[ \\w-]{0,32}: `, '"\'`(),;&|', 6),
     rest: BARE_REST,
     accepts: ({ secret, next }) =>
-      isShortSecret(secret) &&
+      isSimplePassword(secret) &&
       !/^[([{]$/.test(next) &&
       !MEMBER_ACCESS.test(secret) &&
       !VARIABLE.test(secret),
@@ -220,10 +221,6 @@ function isLongWord(secret: string): boolean {
   return /^[a-z]{14,}$/.test(secret) && !isPlaceholder(secret) && !PLAIN_WORD.test(secret);
 }
 
-function isShortSecret(secret: string): boolean {
-  return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
-}
-
 /** As the form of a login's flag: anything that is no variable and no next flag. */
 function isFlagValue({ context, secret }: Candidate): boolean {
   if (isDescription(context) || isPlaceholder(secret) || /^[-$%/~.]/.test(secret)) return false;
@@ -248,7 +245,7 @@ function isLiteralSecret({ context, secret, next }: Candidate): boolean {
   if (isNumber(context, secret)) return true;
   if (/^auth/i.test(context)) return looksRandom(secret) || isEncodedLogin(secret);
   if (isBase32Seed(secret)) return true;
-  if (!isShortSecret(secret)) return false;
+  if (!isSimplePassword(secret)) return false;
   if (WEAK_NAME.test(context)) return looksRandom(secret);
   return IS_PASSWORD.test(context) || !isIdentifier(secret);
 }

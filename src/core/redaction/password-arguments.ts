@@ -1,6 +1,6 @@
 /** Is this argument, or this part of an address, a password? */
 
-import { hasMixedCharacters, isPlaceholder, isTechnical, looksRandom } from './secret-likeness.ts';
+import { hasMixedCharacters, isPlaceholder, looksRandom } from './secret-likeness.ts';
 import type { Candidate } from './secret-rule.ts';
 
 /** Words that people write into documents in place of a password. */
@@ -29,8 +29,4 @@ export function isLogin({ secret, context }: Candidate): boolean {
   if (/^[$<]|\{\{|\$\(/.test(name) || !isArgument(secret)) return false;
   // `-u www:data` is a user and a group; `-u 1000:1000` as well.
   return hasMixedCharacters(secret) || looksRandom(secret);
-}
-
-export function isSimplePassword(secret: string): boolean {
-  return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
 }

@@ -143,3 +143,8 @@ function kindOf(character: string): 'capital' | 'small' | 'digit' | 'other' {
   if (character >= 'A' && character <= 'Z') return 'capital';
   return character >= '0' && character <= '9' ? 'digit' : 'other';
 }
+
+/** As a person chooses one: too short to look random, and no word of code. */
+export function isSimplePassword(secret: string): boolean {
+  return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
+}

@@ -1,3 +1,5 @@
+import { endOfMatch } from './secret-rule.ts';
+
 /**
  * Finds the end of a private key block: after its END line or, when it was cut off, after the last
  * run of characters that looks like key material. Margins, line numbers, quotes, diff marks and
@@ -37,11 +39,6 @@ export function findKeyBlockEnd(headEnd: number, text: string): number | undefin
     at = end;
   }
   return keyEnd;
-}
-
-function endOfMatch(sticky: RegExp, text: string, from: number): number | undefined {
-  sticky.lastIndex = from;
-  return sticky.test(text) ? sticky.lastIndex : undefined;
 }
 
 const PUTTY_END = /Private-MAC: [0-9a-f]{20,128}/g;

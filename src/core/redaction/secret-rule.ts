@@ -57,3 +57,9 @@ export const BASE64_REST = /[A-Za-z0-9+/=_-]*/y;
 export const QUOTED_REST = /[^\s"'`\\<>[\]{}]*/y;
 export const BARE_REST = /[^\s"'`\\<>[\](){},;&|]*/y;
 export const URL_REST = /[\w/@.-]*/y;
+
+/** Where the match of a sticky pattern at `from` ends; undefined where there is none. */
+export function endOfMatch(sticky: RegExp, text: string, from: number): number | undefined {
+  sticky.lastIndex = from;
+  return sticky.test(text) ? sticky.lastIndex : undefined;
+}

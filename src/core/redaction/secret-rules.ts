@@ -6,7 +6,7 @@
 import { COMMAND_RULES } from './command-rules.ts';
 import { findCards, findCodes, findRecoveryCodes, findSeedWords } from './spoken-secrets.ts';
 import { findKeyBlockEnd, findPuttyKeyEnd } from './secret-pem.ts';
-import { isSimplePassword } from './password-arguments.ts';
+import { isSimplePassword } from './secret-likeness.ts';
 import { isMadeUp, looksRandom } from './secret-likeness.ts';
 import { findKubernetesValues } from './secret-regions.ts';
 import { BASE64_REST, NO_REST, type SecretRule } from './secret-rule.ts';

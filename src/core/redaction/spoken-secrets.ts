@@ -3,7 +3,7 @@
  * of a wallet, card numbers. A word before them marks most of them; a check digit marks the cards.
  */
 
-import type { FoundAll, Stretch } from './secret-rule.ts';
+import { endOfMatch, type FoundAll, type Stretch } from './secret-rule.ts';
 
 const CODE_LEAD =
   /["'`*]{0,3}(?:[^\d\n[\]:=]{0,40}?(?:[:=]|\b(?:is|was|are|ist)\b)[ \t"'`*#]{0,6}|[ \t]{1,2})/y;
@@ -11,9 +11,9 @@ const CODE = /(?:[A-Z]-)?(?:\d{3}[ -]\d{3}|\d{4,8})(?![\w%]|[.,]\d|-\d)/y;
 
 /** The code that follows "OTP", "verification code" and their like. */
 export function findCodes(headEnd: number, text: string): FoundAll {
-  const leadEnd = endOf(CODE_LEAD, text, headEnd);
+  const leadEnd = endOfMatch(CODE_LEAD, text, headEnd);
   if (leadEnd === undefined) return nothingAt(headEnd);
-  const end = endOf(CODE, text, leadEnd);
+  const end = endOfMatch(CODE, text, leadEnd);
   if (end === undefined) return nothingAt(headEnd);
   // "pin 1234" may be a pin of a board; with a colon or a verb it is a person's secret.
   const isBare = text.slice(headEnd, leadEnd).trim() === '';
@@ -30,10 +30,10 @@ const RECOVERY_CODES_MAX = 24;
 /** The list of codes behind "recovery codes:". */
 export function findRecoveryCodes(headEnd: number, text: string): FoundAll {
   const secrets: Stretch[] = [];
-  let at = endOf(LIST_LEAD, text, headEnd);
+  let at = endOfMatch(LIST_LEAD, text, headEnd);
   while (at !== undefined && secrets.length < RECOVERY_CODES_MAX) {
-    const start: number = endOf(LIST_MARK, text, at) ?? at;
-    const end = endOf(LIST_CODE, text, start);
+    const start: number = endOfMatch(LIST_MARK, text, at) ?? at;
+    const end = endOfMatch(LIST_CODE, text, start);
     if (end === undefined || !isRecoveryCode(text.slice(start, end))) break;
     secrets.push({ start, end });
     at = end;
@@ -56,18 +56,18 @@ const SENTENCE_WORDS =
 
 /** The words of a wallet: as many as the standard knows, and no sentence. */
 export function findSeedWords(headEnd: number, text: string): FoundAll {
-  const start = endOf(WORDS_LEAD, text, headEnd);
+  const start = endOfMatch(WORDS_LEAD, text, headEnd);
   if (start === undefined) return nothingAt(headEnd);
   let end = start;
   let count = 0;
   for (let at: number | undefined = start; at !== undefined && count <= 24;) {
-    const wordEnd: number | undefined = endOf(SEED_WORD, text, at);
+    const wordEnd: number | undefined = endOfMatch(SEED_WORD, text, at);
     if (wordEnd === undefined) break;
     count += 1;
     end = wordEnd;
     // A whole phrase on one line ends there; one word a line goes on.
     const isWhole = SEED_COUNTS.has(count) && !text.slice(start, wordEnd).includes('\n');
-    at = isWhole && text.charAt(wordEnd) === '\n' ? undefined : endOf(SEED_GAP, text, wordEnd);
+    at = isWhole && text.charAt(wordEnd) === '\n' ? undefined : endOfMatch(SEED_GAP, text, wordEnd);
   }
   if (!SEED_COUNTS.has(count) || SENTENCE_WORDS.test(text.slice(start, end))) {
     return nothingAt(headEnd);
@@ -83,7 +83,7 @@ const CARD_GROUPS = /^(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\
 
 /** A card number that begins at `headEnd`. */
 export function findCards(headEnd: number, text: string): FoundAll {
-  const end = endOf(CARD, text, headEnd);
+  const end = endOfMatch(CARD, text, headEnd);
   if (end === undefined) return nothingAt(headEnd);
   const printed = text.slice(headEnd, end);
   const digits = printed.replaceAll(/[ -]/g, '');
@@ -106,9 +106,4 @@ function hasCheckDigit(digits: string): boolean {
 
 function nothingAt(end: number): FoundAll {
   return { secrets: [], end };
-}
-
-function endOf(sticky: RegExp, text: string, from: number): number | undefined {
-  sticky.lastIndex = from;
-  return sticky.test(text) ? sticky.lastIndex : undefined;
 }
