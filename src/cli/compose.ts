@@ -106,7 +106,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   });
   const address = await server.listen();
   // A request that comes at once goes first: it opens the one connection that it needs.
-  const stopResting = onceIdle(server, () => warmAll(runtime, store, terminal));
+  const stopResting = onceIdle({ server, inFlight }, () => warmAll(runtime, store, terminal));
   return {
     ...address,
     apply: (next) => {
@@ -240,16 +240,31 @@ class Opened {
 }
 
 /**
- * Runs `work` the first time no request is open (polled every `REST_MS`). Returns a cancel
- * function.
+ * Runs `work` once no request was open for `REST_MS`: a client that has just been answered asks again
+ * at once. Returns a cancel function.
  */
-function onceIdle(server: LocalServer, work: () => void): () => void {
+function onceIdle(
+  { server, inFlight }: { readonly server: LocalServer; readonly inFlight: InFlight },
+  work: () => void,
+): () => void {
+  let busyAt = -Infinity;
+  const unwatch = inFlight.watch(() => {
+    busyAt = performance.now();
+  });
   let timer: NodeJS.Timeout;
   const look = (): void => {
-    timer = setTimeout(() => (server.openRequests > 0 ? look() : work()), REST_MS);
+    timer = setTimeout(() => {
+      const isIdle = server.openRequests === 0 && performance.now() - busyAt >= REST_MS;
+      if (!isIdle) return look();
+      unwatch();
+      work();
+    }, REST_MS);
   };
   look();
-  return () => clearTimeout(timer);
+  return () => {
+    clearTimeout(timer);
+    unwatch();
+  };
 }
 
 interface ComposedMemory extends Closable {

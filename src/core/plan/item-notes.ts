@@ -85,23 +85,30 @@ function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, I
       refs: [referenceOf(digest)],
     });
   }
-  const placeOf = new Map(view.items.map((item, index) => [item, index]));
-  const starts = new Map(view.items.map(({ start }, index) => [start, index]));
+  const starts = shortening.omitted.length === 0 ? NO_PLACES : placesByStart(view.items);
   for (const { span, texts, items, tokens } of shortening.omitted) {
     const refs = texts.map(({ digest }) => referenceOf(digest)).slice(0, REFS_MAX);
     add(starts.get(span.start) ?? 0, { edit: 'left_out', count: items, tokens, after: 0, refs });
   }
   for (const { item, tokens } of placements) {
     const refs = [item.fingerprint];
-    add(placeOf.get(item) ?? 0, { edit: 'block', count: 1, tokens: 0, after: tokens, refs });
+    const note = { edit: 'block', count: 1, tokens: 0, after: tokens, refs } as const;
+    add(Math.max(0, view.items.indexOf(item)), note);
   }
   return byItem;
+}
+
+const NO_PLACES: ReadonlyMap<number, number> = new Map();
+
+function placesByStart(items: readonly Item[]): ReadonlyMap<number, number> {
+  return new Map(items.map(({ start }, index) => [start, index]));
 }
 
 /** Joins runs of unchanged items, and the oldest edits where there are too many. */
 class NoteWriter {
   readonly notes: ItemNote[] = [];
   #tooMany: number;
+  #run: { edit: 'same'; count: number; tokens: number } | undefined;
 
   constructor(tooMany: number) {
     this.#tooMany = tooMany;
@@ -127,11 +134,16 @@ class NoteWriter {
     else this.notes[first] = joined(older, note);
   }
 
-  #join(note: ItemNote): void {
-    const last = this.notes.pop();
+  #join({ count, tokens }: ItemNote): void {
+    const last = this.notes.at(-1);
     if (last === undefined) return;
-    const { kind: _, ...run } = last;
-    this.notes.push({ ...run, count: last.count + note.count, tokens: last.tokens + note.tokens });
+    // A run is one object that grows: a conversation has a thousand items that went out as they came.
+    if (last !== this.#run) {
+      this.#run = { edit: 'same', count: last.count, tokens: last.tokens };
+      this.notes[this.notes.length - 1] = this.#run;
+    }
+    this.#run.count += count;
+    this.#run.tokens += tokens;
   }
 }
 
