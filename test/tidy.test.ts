@@ -18,6 +18,7 @@ const FLOORS: Readonly<Record<string, Floor>> = {
     floors: ['core', 'ports', 'adapters'],
     packages: [
       'undici',
+      'ioredis',
       'fzstd',
       'env-paths',
       'conf',

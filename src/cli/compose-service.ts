@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../core/settings/config-values.ts';
@@ -14,6 +13,7 @@ import type { ServiceStore } from '../ports/service-store.ts';
 import type { CallRow } from '../service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { catalogIn, newRequestId, reportTo, systemClock } from './compose-common.ts';
+import { openLimiter } from './compose-limiter.ts';
 import { openReceipts } from './compose-receipts.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -45,25 +45,26 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
   const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
   const { spaceBytesMax, drainMs = DRAIN_MS } = settings;
   const masterKeys = serviceMasterKeys(folder, environment);
+  const report = (line: string): void => terminal.warn(line);
+  const limits = await openLimiter(environment, report);
   const store = openServiceStore({
     folder,
     serves: true,
     ...(spaceBytesMax === undefined ? {} : { spaceBytesMax }),
-    report: (line) => terminal.warn(line),
+    report,
   });
   try {
     await store.health();
     const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
     await refuseWrongMasterKey(sealing.vault);
     const { signer } = sealing;
-    const report = (line: string): void => terminal.warn(line);
     const receipts = await openReceipts({ folder, store, signer, report });
     const service = createMemoryService({
       store,
       pepper,
       masterKeys,
       listCatalog: () => catalogIn(folder, environment),
-      limiter: new ProcessLimiter(systemClock),
+      limiter: limits.limiter,
       receipts,
       clock: systemClock,
       newRequestId,
@@ -86,10 +87,12 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       stop: async () => {
         await service.stop(drainMs);
         await receipts.close();
+        await limits.close();
         await store.close();
       },
     };
   } catch (error) {
+    await limits.close();
     await store.close();
     throw error;
   }

@@ -5,6 +5,7 @@ import type { BudgetAsk, LeaseAsk, Limiter, RateAsk } from '../../src/ports/limi
 export const rateAsk = (bucket: string, perMinute = 60, burst = 2): RateAsk => ({
   kind: 'rate',
   name: `limit of ${bucket}`,
+  tenant: 'acme',
   bucket,
   rate: { perMinute, burst },
   cost: 1,
@@ -16,6 +17,7 @@ export const BUDGET_MS = 3_600_000;
 export const budgetAsk = (bucket: string, more: Partial<BudgetAsk> = {}): BudgetAsk => ({
   kind: 'budget',
   name: `budget of ${bucket}`,
+  tenant: 'acme',
   bucket,
   max: 100,
   cost: 10,
@@ -27,6 +29,7 @@ export const budgetAsk = (bucket: string, more: Partial<BudgetAsk> = {}): Budget
 export const leaseAsk = (leaseId: string, more: Partial<LeaseAsk> = {}): LeaseAsk => ({
   kind: 'lease',
   name: 'places',
+  tenant: 'acme',
   bucket: 'places',
   max: 2,
   leaseId,

@@ -28,10 +28,18 @@ export async function makeServiceKey(home: string, ...flags: string[]): Promise<
   return made.stdout.trim();
 }
 
-export async function runService(home: string, ...flags: string[]): Promise<ServiceProcess> {
+export function runService(home: string, ...flags: string[]): Promise<ServiceProcess> {
+  return runServiceWith(home, {}, ...flags);
+}
+
+export async function runServiceWith(
+  home: string,
+  environment: Readonly<Record<string, string>>,
+  ...flags: string[]
+): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [BIN, 'service', 'start', '--json', ...flags], {
     cwd: home,
-    env: { PATH: process.env['PATH'] ?? '', HOME: home },
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

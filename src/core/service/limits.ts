@@ -9,7 +9,9 @@ export type LimitAsk = RateAsk | BudgetAsk | LeaseAsk;
 interface Limit {
   /** The limit's name, for the caller who meets it. */
   readonly name: string;
-  /** Whose: equal buckets share one count. */
+  /** The tenant of the call: a limiter keeps all counts of one in one place. */
+  readonly tenant: string;
+  /** Equal buckets of a tenant share one count. */
   readonly bucket: string;
 }
 
@@ -56,10 +58,14 @@ export interface LimitedCall {
 
 export function limitsOfCall(call: LimitedCall): readonly LimitAsk[] {
   const { tenant, keyId, limits, requestsPerMinute, usesMemory } = call;
+  const perKey = { perMinute: requestsPerMinute };
   const perTenant = usesMemory ? limits.memory_calls_per_minute : null;
   return [
-    ...callRate('key_calls_per_minute', `key:${keyId}`, { perMinute: requestsPerMinute }),
-    ...callRate('memory_calls_per_minute', `memory:${tenant}`, { perMinute: perTenant }),
+    ...callRate({ name: 'key_calls_per_minute', tenant, bucket: `key:${keyId}` }, perKey),
+    ...callRate(
+      { name: 'memory_calls_per_minute', tenant, bucket: `memory:${tenant}` },
+      { perMinute: perTenant },
+    ),
   ];
 }
 
@@ -100,17 +106,21 @@ export function limitsOfModelCall(call: ModelCall): ModelLimits {
   const places = limits.concurrent_requests;
   return {
     rates: [
-      ...callRate('key_calls_per_minute', `key:${keyId}`, { perMinute: requestsPerMinute }),
-      ...callRate('requests_per_minute', `requests:${tenant}`, {
-        perMinute: limits.requests_per_minute,
-        burst: limits.requests_burst,
-      }),
+      ...callRate(
+        { name: 'key_calls_per_minute', tenant, bucket: `key:${keyId}` },
+        { perMinute: requestsPerMinute },
+      ),
+      ...callRate(
+        { name: 'requests_per_minute', tenant, bucket: `requests:${tenant}` },
+        { perMinute: limits.requests_per_minute, burst: limits.requests_burst },
+      ),
       ...(tokens === null
         ? []
         : [
             {
               kind: 'rate',
               name: 'input_tokens_per_minute',
+              tenant,
               bucket: `input:${tenant}`,
               rate: { perMinute: tokens, burst: tokens },
               cost: inputTokens,
@@ -122,6 +132,7 @@ export function limitsOfModelCall(call: ModelCall): ModelLimits {
             {
               kind: 'lease',
               name: 'concurrent_requests',
+              tenant,
               bucket: `running:${tenant}`,
               max: places,
               leaseId,
@@ -150,7 +161,8 @@ function budget(call: ModelCall, { name, max, keyId }: NamedBudget): readonly To
   const period = name.endsWith('_month') ? monthOf(call.now) : dayOf(call.now);
   const owner = keyId === undefined ? `tenant:${call.key.tenant}` : `key:${keyId}`;
   const bucket = `tokens:${owner}:${name}:${period.from}`;
-  return [{ kind: 'budget', name, bucket, max, cost: call.inputTokens, keyId, ...period }];
+  const { tenant } = call.key;
+  return [{ kind: 'budget', name, tenant, bucket, max, cost: call.inputTokens, keyId, ...period }];
 }
 
 interface Period {
@@ -182,11 +194,11 @@ interface CallRate {
   readonly burst?: number | null;
 }
 
-function callRate(name: string, bucket: string, rate: CallRate): readonly LimitAsk[] {
+function callRate(limit: Limit, rate: CallRate): readonly LimitAsk[] {
   const { perMinute } = rate;
   if (perMinute === null) return [];
   const burst = rate.burst ?? Math.max(1, Math.ceil(perMinute / BURST_SHARE));
-  return [{ kind: 'rate', name, bucket, rate: { perMinute, burst }, cost: 1 }];
+  return [{ kind: 'rate', ...limit, rate: { perMinute, burst }, cost: 1 }];
 }
 
 /** Tokens as the provider counted them; input with what it read from its cache. */

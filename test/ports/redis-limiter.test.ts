@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { RedisLimiter } from '../../src/adapters/limiter/redis-limiter.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import { leaseAsk, rateAsk } from '../support/limits.ts';
+import { missingRedis, type RedisServer, startRedis } from '../support/redis.ts';
+import { limiterSuite } from './limiter-suite.ts';
+
+const missing = missingRedis();
+const patience = (): AbortSignal => AbortSignal.timeout(30_000);
+
+describe.skipIf(missing !== undefined)('a limiter on Redis', () => {
+  let server: RedisServer | undefined;
+  let opened: RedisLimiter[] = [];
+  let count = 0;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.map((one) => one.close()));
+    opened = [];
+  });
+  afterAll(() => server?.stop());
+
+  /** Limiters of one prefix are nodes of one service. */
+  function open(clock?: Clock, prefix = `test${(count += 1)}`): RedisLimiter {
+    const url = server?.url ?? '';
+    const limiter = new RedisLimiter({
+      url,
+      prefix,
+      report: () => undefined,
+      ...(clock === undefined ? {} : { clock }),
+    });
+    opened.push(limiter);
+    return limiter;
+  }
+
+  limiterSuite('by the clock of the test', (clock) => open(clock));
+
+  test('two nodes let in no more than the burst together, by the clock of the server', async () => {
+    const [one, other] = [open(undefined, 'shared'), open(undefined, 'shared')];
+    const asked = Array.from({ length: 20 }, (_, at) =>
+      (at % 2 === 0 ? one : other).take([rateAsk('a', 1, 5)], patience()),
+    );
+    const answers = await Promise.all(asked);
+    expect(answers.filter(({ refusedBy }) => refusedBy === undefined)).toHaveLength(5);
+    const waits = answers.map(({ waitMs }) => waitMs).filter((ms) => ms > 0);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(60_000);
+    expect(Math.min(...waits)).toBeGreaterThan(30_000);
+  });
+
+  test('the places of a node that died come back, and none is taken twice', async () => {
+    const [one, other] = [open(undefined, 'places'), open(undefined, 'places')];
+    const short = { max: 2, ttlMs: 300 };
+    const take = (limiter: RedisLimiter, id: string) =>
+      limiter.take([leaseAsk(id, short)], patience());
+    await take(one, 'a');
+    await take(other, 'b');
+    expect((await take(one, 'c')).refusedBy).toBe('places');
+    await one.close();
+    const until = performance.now() + 10_000;
+    while ((await take(other, 'd')).refusedBy !== undefined && performance.now() < until) {
+      // oxlint-disable-next-line no-await-in-loop
+      await other.renew([leaseAsk('b', short)], patience());
+      // oxlint-disable-next-line no-await-in-loop
+      await sleep(50);
+    }
+    expect((await take(other, 'e')).refusedBy).toBe('places');
+  });
+
+  test('a limiter that is away rejects within its deadline, says so once, and comes back', async () => {
+    const own = await startRedis();
+    const port = Number(new URL(own.url).port);
+    const lines: string[] = [];
+    const limiter = new RedisLimiter({ url: own.url, report: (line) => lines.push(line) });
+    onTestFinished(() => limiter.close());
+    expect(await limiter.take([rateAsk('a')], patience())).toEqual({
+      refusedBy: undefined,
+      waitMs: 0,
+    });
+    await own.stop();
+    const startedAt = performance.now();
+    await expect(limiter.take([rateAsk('a')], patience())).rejects.toThrow();
+    await expect(limiter.take([rateAsk('a')], patience())).rejects.toThrow();
+    expect(performance.now() - startedAt).toBeLessThan(5000);
+    // Nothing to count: nobody is asked.
+    expect(await limiter.take([], patience())).toMatchObject({ waitMs: 0 });
+    const again = await startRedis(port);
+    onTestFinished(() => again.stop());
+    await expect
+      .poll(
+        () =>
+          limiter.take([rateAsk('a')], patience()).then(
+            ({ waitMs }) => waitMs,
+            () => -1,
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe(0);
+    expect(lines).toEqual([
+      'The limiter is away: calls with a limit are refused.',
+      'The limiter is back.',
+    ]);
+  });
+});
