@@ -138,6 +138,21 @@ describe.each(PLACES)('%s', (_place, open) => {
     }
   });
 
+  test('a prompt that says that there is a past is heard below the share of its project', async () => {
+    const memory = await fill((await open(tempFolder())).memory);
+    const loud = Array.from({ length: 30 }, (_, at) => `${asked} flushTail ${at}`);
+    for (const text of loud) await memory.recall(questionOf(text, { agent }), patience());
+    const quiet = { ...agent, quietShare: 0.9, briefTokensMax: 0 };
+    const hears = async (text: string): Promise<boolean> => {
+      const answer = await memory.recall(questionOf(text, { agent: quiet }), patience());
+      return quotesOf(answer).length > 0;
+    };
+    expect(await hears('the stream loses a token')).toBe(false);
+    expect(await hears('we had this before: the stream loses a token')).toBe(true);
+    // There are no words to look for.
+    expect(await hears('do it as last time')).toBe(false);
+  });
+
   test('the share of a project survives a restart', async () => {
     const folder = tempFolder();
     const first = await open(folder);

@@ -6,6 +6,7 @@ import {
   rankExchanges,
 } from '../../core/recall/exchange-ranking.ts';
 import { isReply, ownWordsOf } from '../../core/recall/own-words.ts';
+import { speaksOfThePast } from '../../core/recall/past.ts';
 import { SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
 import { inverseFrequency } from '../../core/recall/term-value.ts';
 import { withoutSuperseded } from '../../core/recall/superseded.ts';
@@ -116,7 +117,8 @@ export class ExchangeSearch {
     // A project that nothing was stored of yet may still hear of what all projects share.
     const [home] = project;
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    return speaks(signal, earlier, question.agent.quietShare);
+    // Whoever says that there was something before asks the memory, however rarely it speaks otherwise.
+    return speaks(signal, earlier, speaksOfThePast(own) ? 0 : question.agent.quietShare);
   }
 
   *#quote(

@@ -1,0 +1,29 @@
+/**
+ * Recognises a prompt that says itself that there is something to remember: "we had this before", "as
+ * last time". Then recall need not guess whether the prompt needs memory. "Again" alone is no such
+ * sign: people mostly mean the minute before.
+ */
+
+const SUBJECT = `(?:we|i|you)(?:['’]ve| have| had|['’]d)? (?:already |also |just |once |once again |definitely )?`;
+const DID =
+  '(?:had|have|did|done|saw|seen|discussed|decided|agreed|talked about|spoke about|solved|fixed|tried|used|changed|configured|chose|chosen|built|wrote|set up|ran into|went through|been through|dealt with|looked at|said|mentioned|told you)';
+const EARLIER =
+  '(?:before\\b(?! (?:we|i|you|the|it|that|this|they|any|each|every|he|she|a|an|commit|push|merg|run|start)\\w*)|already\\b(?= once)|earlier (?:today|this week|this month)|in an? (?:earlier|previous) (?:session|chat)|last (?:time|week|night|month|session)\\b|yesterday\\b|the other day|a while ago|weeks? ago|days? ago|in the past\\b|at some point)';
+
+const PAST = new RegExp(
+  [
+    `\\b${SUBJECT}${DID}\\b[^.!?\\n]{0,60}?\\b${EARLIER}`,
+    `\\b(?:yesterday|last (?:time|week|night|month|session)),? ${SUBJECT}${DID}\\b`,
+    `\\b(?:as|like|than|from) (?:we did |you did |i did )?(?:the )?(?:last (?:time|week|session)|yesterday|the previous session)\\b`,
+    '\\bdo you (?:still )?remember\\b|^remember (?:when|how|what|that|the|our|we)\\b',
+    '\\bwie (?:beim |das )?(?:letzte[ns]? mal|gestern|neulich|letzte woche)\\b|\\bhatten wir (?:das |das doch |doch |so etwas )?(?:schon|bereits)\\b|\\b(?:erinnerst du dich|weißt du noch)\\b',
+    '\\bcomo la (?:última|ultima) vez\\b|\\b(?:te acuerdas|recuerdas)\\b|\\bcomme la dernière fois\\b|\\btu te souviens\\b',
+    'как в прошлый раз|ты помнишь|помнишь,|上次|还记得|前回|この前',
+  ].join('|'),
+  'iu',
+);
+
+/** Pasted text is no word of the person's: give the prompt's own words. */
+export function speaksOfThePast(ownWords: string): boolean {
+  return PAST.test(ownWords);
+}
