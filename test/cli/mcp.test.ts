@@ -1,8 +1,9 @@
-import { mkdirSync, readdirSync, realpathSync } from 'node:fs';
+import { mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import { linesOf } from '../../src/core/bytes/lines.ts';
@@ -74,6 +75,30 @@ test('memory_get and svc memory get give the exact stored bytes, whole and by li
     const printed = await runCli(['memory', 'get', ref, ...words], { home, env });
     expect([printed.stdout, printed.stderr, printed.code]).toEqual([text, '', 0]);
   }
+});
+
+test('a memory whose files have changed since says so, beside its text and never in it', async () => {
+  const { store, ask, env, home, project } = await openMcp();
+  const space = folderSpace(project);
+  const text = 'The walrus pooler listens on port 6543 because pgbouncer owns the other one.';
+  const record = recordOf(text, { space });
+  await store.memory.capture([record], patience());
+  const ref = referenceOf(record.digest);
+  writeFileSync(join(project, 'pool.ts'), '6543');
+  const look = await new CodeFiles().look({ folder: project, root: project }, ['pool.ts']);
+  const note = { space, digests: [record.digest], root: project, commit: '' };
+  await store.provenance.keep([{ ...note, files: look?.files ?? [] }]);
+  const read = async () => (await ask('memory_get', { ref })).content.map((one) => one.text);
+  const find = async () => (await ask('memory_search', { query: 'pgbouncer' })).content[0]?.text;
+  expect(await read()).toEqual([text]);
+  expect(await find()).not.toContain('changed since');
+  writeFileSync(join(project, 'pool.ts'), '6432');
+  const remark = 'files changed since this was said: pool.ts.';
+  expect(await read()).toEqual([text, expect.stringContaining(remark)]);
+  expect(await find()).toContain(remark);
+  const printed = await runCli(['memory', 'get', ref], { home, env });
+  expect([printed.stdout, printed.code]).toEqual([text, 0]);
+  expect(printed.stderr).toContain(remark);
 });
 
 test('a long text comes in parts of at most 1,500 tokens that fit together, or all at once', async () => {

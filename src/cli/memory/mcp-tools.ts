@@ -6,6 +6,7 @@ import type { Memory, StoredRecord } from '../../ports/memory.ts';
 import { timeText } from '../listing.ts';
 import { retrieveFrom } from './memory.ts';
 import type { CliStore } from '../compose-store.ts';
+import type { ChangeReader } from './changed-since.ts';
 
 /**
  * The memory tools for a model. Each answer is a list of texts: the first is the stored text, to
@@ -40,9 +41,10 @@ export type AllowedSpaces = readonly string[] | undefined;
 
 export async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
-  { ref: asked, allowed, ...part }: GetRequest & { readonly allowed: AllowedSpaces },
+  request: GetRequest & { readonly allowed: AllowedSpaces; readonly changes: ChangeReader },
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
+  const { ref: asked, allowed, changes, ...part } = request;
   const begun = await beginningSo(store, { ref: asked, allowed }, signal);
   if (begun.length > 1) {
     return failure(`Several memories begin so: ${begun.join(', ')}. Ask for one of them.`);
@@ -56,8 +58,10 @@ export async function getForModel(
   const excerpt = excerptOf(record.text, part, FIELDS);
   if ('problem' in excerpt) return failure(`${excerpt.problem} ${excerpt.hint}`);
   const { text, wholeLines } = beginningOf(excerpt.text, ANSWER_CHARS_MAX);
+  const changed = await changes.remark(record.ref);
+  const remarks = changed === undefined ? [] : [changed];
   if (text.length === excerpt.text.length) {
-    return { texts: excerpt.rest === undefined ? [text] : [text, excerpt.rest] };
+    return { texts: [text, ...(excerpt.rest === undefined ? [] : [excerpt.rest]), ...remarks] };
   }
   const range = parseLineRange(part.lines ?? '');
   const all = countLines(record.text);
@@ -66,7 +70,7 @@ export async function getForModel(
     wholeLines === 0
       ? `[svc: this is the start of line ${first}, which is too long for one answer. In a shell, svc memory get ${ref} --all prints all of it.]`
       : `[svc: lines ${first}-${first + wholeLines - 1} of ${all}. For the next ones ask for lines "${first + wholeLines}-${range?.to ?? all}".]`;
-  return { texts: [text, rest] };
+  return { texts: [text, rest, ...remarks] };
 }
 
 /** References that begin so, of what the model may read; none where the reference is whole. */
@@ -112,10 +116,14 @@ export interface SearchRequest {
 /** Without a space: everything that the model may read, the project of its folder first. */
 export async function searchForModel(
   memory: Pick<Memory, 'list'>,
-  request: SearchRequest & { readonly project: string; readonly allowed: AllowedSpaces },
+  request: SearchRequest & {
+    readonly project: string;
+    readonly allowed: AllowedSpaces;
+    readonly changes: ChangeReader;
+  },
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
-  const { query, limit = FOUND_USUAL, space, project, allowed } = request;
+  const { query, limit = FOUND_USUAL, space, project, allowed, changes } = request;
   if (space !== undefined && allowed?.includes(space) === false) {
     return failure(moreSpaces(allowed));
   }
@@ -123,16 +131,21 @@ export async function searchForModel(
   const found = await Promise.all(
     spaces.map((name) => memory.list({ words: query, limit, space: name }, signal)),
   );
-  const texts = found.flat().slice(0, limit).map(foundText);
+  const shown = found.flat().slice(0, limit);
+  const remarks = await Promise.all(shown.map(({ ref }) => changes.remark(ref)));
+  const texts = shown.map((record, at) => foundText(record, remarks[at]));
   if (texts.length > 0) return { texts };
   return { texts: [`Nothing found in ${spaces.join(' and ')}.`] };
 }
 
-function foundText({ ref, at, role, space, text }: StoredRecord): string {
+function foundText(
+  { ref, at, role, space, text }: StoredRecord,
+  changed: string | undefined,
+): string {
   const start = beginningOf(text, FOUND_CHARS_MAX).text;
   const rest =
     start.length === text.length ? '' : ` (its start; memory_get ${ref} gives all of it)`;
-  return `${ref}, ${timeText(at)}, said by the ${role} in ${space}${rest}:\n${start}`;
+  return `${ref}, ${timeText(at)}, said by the ${role} in ${space}${rest}:\n${start}${changed === undefined ? '' : `\n${changed}`}`;
 }
 
 function failure(text: string): ToolAnswer {

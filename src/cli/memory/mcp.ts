@@ -25,6 +25,7 @@ import {
 import { shortLines } from './mcp-lines.ts';
 import { deadline } from './memory.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
+import { type ChangeReader, changeReader } from './changed-since.ts';
 
 /**
  * `svc mcp`: the memory as tools of a model, over standard input and output. It reads and never
@@ -57,16 +58,21 @@ interface Reach {
   readonly allowed: AllowedSpaces;
 }
 
+interface Served extends Reach {
+  readonly folder: string;
+}
+
 /** Ends with its input. */
 export async function serveMcp(
   options: McpOptions,
   { environment, stdin }: Pick<CommandContext, 'environment'> & { readonly stdin: Readable },
   openStore: OpenStore,
 ): Promise<void> {
+  const folder = dataFolder(environment);
   // Not before the first question: most clients start every server that they know, and ask nothing.
   let store: Promise<CliStore> | undefined;
   const open = (): Promise<CliStore> =>
-    (store ??= openStore(dataFolder(environment), { environment, report: () => undefined }));
+    (store ??= openStore(folder, { environment, report: () => undefined }));
   const ended = Promise.race([once(stdin, 'end'), once(stdin, 'close')]);
   // The SDK stops reading for good at a message that is too long, so it never gets one.
   const messages = shortLines(stdin, MESSAGE_BYTES_MAX, (id) => {
@@ -77,8 +83,8 @@ export async function serveMcp(
   const transport = new StdioServerTransport(messages, process.stdout, {
     maxBufferSize: 2 * MESSAGE_BYTES_MAX,
   });
-  const reach = await reachOf(options, new GitProjects(dataFolder(environment), COMMAND_WAITS));
-  const handle = serveStdio(() => buildServer(open, reach), { transport });
+  const reach = await reachOf(options, new GitProjects(folder, COMMAND_WAITS));
+  const handle = serveStdio(() => buildServer(open, { ...reach, folder }), { transport });
   await ended;
   await handle.close();
   await (await store)?.close();
@@ -98,7 +104,11 @@ async function reachOf(
   return { project, allowed: allSpaces ? undefined : [...own, ...spaces] };
 }
 
-function buildServer(open: () => Promise<CliStore>, { project, allowed }: Reach): McpServer {
+function buildServer(
+  open: () => Promise<CliStore>,
+  { project, allowed, folder }: Served,
+): McpServer {
+  const changesIn = (store: CliStore): ChangeReader => changeReader(store, folder);
   const server = new McpServer({ name: 'svc', version: VERSION }, { instructions: INSTRUCTIONS });
   const ask = async (
     signal: AbortSignal,
@@ -115,36 +125,13 @@ function buildServer(open: () => Promise<CliStore>, { project, allowed }: Reach)
       description:
         'The exact text behind a reference m_…, or a part of it. At most ' +
         `${EXCERPT_TOKENS_MAX} tokens come back unless all is true: ask for the part that you need.`,
-      inputSchema: z.object({
-        ref: z
-          .string()
-          .max(REFERENCE_CHARS_MAX)
-          .refine(isReferenceStart, 'no reference')
-          .describe('The reference: m_ and 16 characters, or at least the first 4 of them'),
-        lines: z
-          .string()
-          .max(20)
-          .optional()
-          .describe('Only these lines: FROM-TO, counted from 1. For example 1-200'),
-        grep: z
-          .string()
-          .min(1)
-          .max(PATTERN_CHARS_MAX)
-          .optional()
-          .describe('Only lines that this pattern matches, with their numbers'),
-        context: z.int().min(0).max(CONTEXT_MAX).optional().describe('Lines around each of them'),
-        around: z
-          .string()
-          .min(1)
-          .max(PATTERN_CHARS_MAX)
-          .optional()
-          .describe('Only the function, class or heading of this name'),
-        all: z.boolean().default(false).describe('All at once, however long it is'),
-      }),
+      inputSchema: GET_INPUT,
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
     (request, { mcpReq }) =>
-      ask(mcpReq.signal, (store, signal) => getForModel(store, { ...request, allowed }, signal)),
+      ask(mcpReq.signal, (store, signal) =>
+        getForModel(store, { ...request, allowed, changes: changesIn(store) }, signal),
+      ),
   );
   server.registerTool(
     'memory_search',
@@ -157,12 +144,40 @@ function buildServer(open: () => Promise<CliStore>, { project, allowed }: Reach)
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
     (request, { mcpReq }) =>
-      ask(mcpReq.signal, ({ memory }, signal) =>
-        searchForModel(memory, { ...request, project, allowed }, signal),
-      ),
+      ask(mcpReq.signal, (store, signal) => {
+        const asked = { ...request, project, allowed, changes: changesIn(store) };
+        return searchForModel(store.memory, asked, signal);
+      }),
   );
   return server;
 }
+
+const GET_INPUT = z.object({
+  ref: z
+    .string()
+    .max(REFERENCE_CHARS_MAX)
+    .refine(isReferenceStart, 'no reference')
+    .describe('The reference: m_ and 16 characters, or at least the first 4 of them'),
+  lines: z
+    .string()
+    .max(20)
+    .optional()
+    .describe('Only these lines: FROM-TO, counted from 1. For example 1-200'),
+  grep: z
+    .string()
+    .min(1)
+    .max(PATTERN_CHARS_MAX)
+    .optional()
+    .describe('Only lines that this pattern matches, with their numbers'),
+  context: z.int().min(0).max(CONTEXT_MAX).optional().describe('Lines around each of them'),
+  around: z
+    .string()
+    .min(1)
+    .max(PATTERN_CHARS_MAX)
+    .optional()
+    .describe('Only the function, class or heading of this name'),
+  all: z.boolean().default(false).describe('All at once, however long it is'),
+});
 
 const SEARCH_INPUT = z.object({
   query: z.string().min(1).max(QUERY_CHARS_MAX).describe('Words to find'),

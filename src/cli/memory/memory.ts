@@ -5,6 +5,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
+import { changeReader } from './changed-since.ts';
 import { awaitCaptures } from './captures-on-their-way.ts';
 import { noSuchReference, wholeReference, wholeReferences } from './whole-reference.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
@@ -88,15 +89,21 @@ export async function getMemory(
   // Wrong flags are reported before the memory is asked, whether or not it has the reference.
   const wrong = excerptOf('', asked, FLAGS);
   if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
-  const record = await withStore(context, openStore, (store) => retrieveFrom(store, ref));
-  if (record === undefined) {
+  const found = await withStore(context, openStore, async (store) => {
+    const record = await retrieveFrom(store, ref);
+    const changes = changeReader(store, dataFolder(context.environment));
+    return record && { record, changed: await changes.remark(record.ref) };
+  });
+  if (found === undefined) {
     throw noSuchReference(ref);
   }
+  const { record, changed } = found;
   const excerpt = excerptOf(record.text, asked, FLAGS);
   if ('problem' in excerpt) throw problemError(excerpt);
   if (json === true) context.terminal.json({ ...record, ...excerpt });
   else context.terminal.outText(excerpt.text);
   if (excerpt.rest !== undefined && json !== true) context.terminal.note(excerpt.rest);
+  if (changed !== undefined && json !== true) context.terminal.note(changed);
 }
 
 function problemError({
