@@ -20,8 +20,10 @@ function meanOldSpace(): number {
 }
 
 test('the heap of a busy process grows to less beside what is alive', () => {
+  vi.useFakeTimers();
   const before = meanOldSpace();
   const bound = new HeapBound();
+  vi.advanceTimersByTime(3_000);
   bound.note({ originalInputTokens: 2_000 });
   const after = meanOldSpace();
   expect(after).toBeLessThan(0.85 * before);
@@ -35,6 +37,7 @@ test('long requests get room for their bodies, until none has come for a minute'
   vi.useFakeTimers();
   const flags: string[] = [];
   const bound = new HeapBound((flag) => flags.push(flag));
+  vi.advanceTimersByTime(3_000);
   bound.note({ originalInputTokens: 2_000 });
   expect(flags).toEqual(['--heap-growing-percent=50']);
   bound.note({ originalInputTokens: 250_000 });
@@ -47,4 +50,15 @@ test('long requests get room for their bodies, until none has come for a minute'
   expect(flags.slice(2)).toEqual(['--heap-growing-percent=50']);
   bound.note({ originalInputTokens: 250_000 });
   expect(flags.slice(3)).toEqual(['--heap-growing-percent=300']);
+});
+
+test('no flag changes until the compiled code is saved, whatever requests come', () => {
+  vi.useFakeTimers();
+  const flags: string[] = [];
+  const bound = new HeapBound((flag) => flags.push(flag));
+  bound.note({ originalInputTokens: 250_000 });
+  vi.advanceTimersByTime(2_000);
+  expect(flags).toEqual([]);
+  vi.advanceTimersByTime(1_000);
+  expect(flags).toEqual(['--heap-growing-percent=300']);
 });

@@ -9,7 +9,12 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { runCli } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { freePort } from '../support/free-port.ts';
+import { homeWith } from '../support/home.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 interface Cached {
@@ -110,3 +115,19 @@ function writeFileSyncQuietly(path: string): void {
     // Not root: the mode of the folder is enough.
   }
 }
+
+test('a second start of the proxy takes its code from the cache of the first', async () => {
+  const cache = join(import.meta.dirname, '../../dist/quick/start.cjs.cache');
+  const start = async (): Promise<void> => {
+    const home = homeWith({ ...validConfig(), proxy: { port: await freePort() } });
+    const at = { home, env: { SVC_DATA_HOME: join(home, 'data') } };
+    onTestFinished(async () => void (await runCli(['stop'], at)));
+    expect((await runCli(['start', '--detach'], at)).code).toBe(0);
+    // It is saved after a second, by a process that may have much else to do.
+    await sleep(3_000);
+  };
+  await start();
+  const saved = statSync(cache).ino;
+  await start();
+  expect(statSync(cache).ino).toBe(saved);
+}, 60_000);

@@ -20,14 +20,25 @@ const LONG_TOKENS = 100_000;
 /** Milliseconds after the last long request. A person's agent sends the next one within that time. */
 const LONG_LASTS_MS = 60_000;
 
+/**
+ * Milliseconds after the start. V8 refuses code that was compiled under other flags, and `bin/svc.js`
+ * saves what was compiled one second after the start: without this every start compiles all of it anew.
+ */
+const FIRST_MS = 3_000;
+
 /** Bounds the heaps of this process and of its threads, from the next collection of each on. */
 export class HeapBound {
   readonly #setFlag: (flag: string) => void;
+  #percent = GROWTH_PERCENT;
+  #isBounding = false;
   #untilShort: NodeJS.Timeout | undefined;
 
   constructor(setFlag: (flag: string) => void = setFlagsFromString) {
     this.#setFlag = setFlag;
-    this.#setGrowth(GROWTH_PERCENT);
+    setTimeout(() => {
+      this.#isBounding = true;
+      this.#setGrowth(this.#percent);
+    }, FIRST_MS).unref();
   }
 
   /** To be called with each request that is over. */
@@ -45,6 +56,7 @@ export class HeapBound {
   }
 
   #setGrowth(percent: number): void {
-    this.#setFlag(`--heap-growing-percent=${percent}`);
+    this.#percent = percent;
+    if (this.#isBounding) this.#setFlag(`--heap-growing-percent=${percent}`);
   }
 }
