@@ -100,11 +100,13 @@ function withoutKeys(check: HealthCheck): HealthCheck {
 }
 
 async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<StoreAnswer> {
-  const { records, spaces, passages, bytes, driver, sqliteVersion } = await store.health();
+  const { records, passages, bytes, driver, sqliteVersion } = await store.health();
+  // A project without a memory is none to a person.
+  const shelves = await store.desk.shelves();
   const waiting = findWaiting(dataFolder).reduce((sum, one) => sum + one.records, 0);
   return {
     memories: records,
-    projects: spaces,
+    projects: shelves.length,
     passages,
     bytes,
     engine: `SQLite ${sqliteVersion}, ${driver}`,

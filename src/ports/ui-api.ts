@@ -61,6 +61,8 @@ export interface RequestAnswer {
   /** Its number in its conversation, where that is known. */
   readonly place: { readonly number: number; readonly of: number } | null;
   readonly blocks: readonly BlockText[];
+  /** The provider's price of a token beside that of a new one. */
+  readonly rates: { readonly read: number; readonly write: number; readonly writeHour: number };
   readonly kept: KeptTexts | null;
 }
 

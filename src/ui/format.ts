@@ -18,16 +18,21 @@ function grouped(digits: string): string {
   return digits.replaceAll(/\B(?=(?:\d{3})+(?!\d))/g, ',');
 }
 
+/** A number and its unit stay on one line. */
+const SPACE = '\u00A0';
+
 /** `−24 %`, `+3 %`, `0 %`; a dash where nothing is known. */
 export function signedPercent(share: number | undefined): string {
   if (share === undefined || !Number.isFinite(share)) return '–';
   const rounded = Math.round(share * 100);
   const sign = rounded > 0 ? '+' : '';
-  return `${rounded < 0 ? '−' : sign}${Math.abs(rounded)} %`;
+  return `${rounded < 0 ? '−' : sign}${Math.abs(rounded)}${SPACE}%`;
 }
 
 export function percent(share: number | undefined): string {
-  return share === undefined || !Number.isFinite(share) ? '–' : `${Math.round(share * 100)} %`;
+  return share === undefined || !Number.isFinite(share)
+    ? '–'
+    : `${Math.round(share * 100)}${SPACE}%`;
 }
 
 export function bytes(value: number): string {
@@ -40,7 +45,7 @@ export function dollars(value: number): string {
 }
 
 export function milliseconds(value: number): string {
-  return value < 10_000 ? `${withTenth(value)} ms` : `${(value / 1000).toFixed(1)} s`;
+  return value < 1000 ? `${withTenth(value)} ms` : `${withTenth(value / 1000)} s`;
 }
 
 export function withTenth(value: number): string {

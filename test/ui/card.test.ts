@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)('the card to share', () => {
       await page.locator('.card svg').waitFor();
       const svg = (await saved(page, 'Save as SVG', colorScheme)).toString();
       expect(svg).toMatch(/^<svg [^>]*xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
-      expect(svg).toMatch(/\d+ %<\/text>/);
+      expect(svg).toMatch(/>(?:\d+\u00A0%|Even)<\/text>/);
       expect(svg).toMatch(/7 days to .*, 2 requests, by the providers’ own counts\./);
       expect(svg).toContain('Direct is a model. Rereads and cache writes are counted in.');
       expect(svg).not.toMatch(/tidewater|class=|<script|href|127\.0\.0\.1/);

@@ -5,7 +5,11 @@ import { expect, test } from 'vitest';
 /** The stylesheet and the components name the same classes, elements and tokens. */
 
 const folder = join(import.meta.dirname, '..', '..', 'src', 'ui');
-const css = readFileSync(join(folder, 'app.css'), 'utf8').replaceAll(/\/\*[^]*?\*\//g, '');
+const sheets = readdirSync(join(folder, 'styles')).filter((name) => name.endsWith('.css'));
+const css = sheets
+  .map((name) => readFileSync(join(folder, 'styles', name), 'utf8'))
+  .join('\n')
+  .replaceAll(/\/\*[^]*?\*\//g, '');
 const components = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.tsx'))
   .map((name) => readFileSync(join(folder, name), 'utf8'));
@@ -41,6 +45,16 @@ function classesOf(source: string): readonly string[] {
     text.split(' '),
   );
 }
+
+test('every sheet is a part of the page, and short', () => {
+  const joined = readFileSync(join(folder, 'app.css'), 'utf8');
+  const imported = matches(joined, /@import '\.\/styles\/([a-z]+\.css)'/g);
+  expect(imported.toSorted()).toEqual(sheets.toSorted());
+  const lines = sheets.map((name) =>
+    readFileSync(join(folder, 'styles', name), 'utf8').split('\n'),
+  );
+  expect(lines.filter(({ length }) => length > 400)).toEqual([]);
+});
 
 test('every class of the stylesheet is one of a component, and the other way round', () => {
   const styled = matches(selectors, /\.([a-z][\w-]*)/gi);

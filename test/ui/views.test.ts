@@ -11,6 +11,7 @@ import {
 } from '../support/browser.ts';
 import { runCli } from '../support/cli.ts';
 import { longOutput, type Round } from '../support/tool-session.ts';
+import { addPast } from '../support/ui-past.ts';
 import { type PageStage, startPageStage } from '../support/ui-stage.ts';
 
 /**
@@ -31,9 +32,11 @@ const FACTS = [
 const VIEWS: readonly (readonly [name: string, hash: string, ready: string])[] = [
   ['now', '#/now', '.talk'],
   ['request', '#/request?id=ID', '.diff'],
-  ['memory', `#/memory?space=tidewater&q=${encodeURIComponent(QUESTION)}`, '.hit'],
+  ['memory', `#/memory?space=tidewater&ref=REF&q=${encodeURIComponent(QUESTION)}`, '.record dl'],
+  ['memory-list', '#/memory?space=tidewater', '.hit'],
   ['savings', '#/savings?days=14', '.chart'],
   ['requests', '#/requests?client=claude-code', 'tbody tr'],
+  ['conversation', '#/now', '.talk'],
   ['health', '#/health', '.checks li'],
 ];
 
@@ -53,9 +56,10 @@ function rounds(count: number): readonly Round[] {
   }));
 }
 
-/** A proxy through which a day of work went. Resolves to the id of a changed request. */
-async function dayOfWork(): Promise<{ readonly stage: PageStage; readonly id: string }> {
+/** A proxy through which a day of work went, with a changed request and a memory of it. */
+async function dayOfWork(): Promise<Readonly<{ stage: PageStage; id: string; ref: string }>> {
   const stage = await startPageStage({ proxy: { inputBudget: 1000, elisionKeepRounds: 2 } });
+  await addPast(stage.home);
   for (const text of FACTS) {
     await runCli(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
   }
@@ -69,7 +73,10 @@ async function dayOfWork(): Promise<{ readonly stage: PageStage; readonly id: st
       return headers.get('x-svc-continuity-state');
     })
     .toBe('elided_tool_output');
-  return { stage, id: headers.get('x-svc-request-id') ?? '' };
+  const { stdout } = await runCli(['memory', 'list', '--json'], { home: stage.home });
+  const listed = JSON.parse(stdout) as readonly { ref: string; text: string }[];
+  const ref = listed.find(({ text }) => text === FACTS[0])?.ref ?? '';
+  return { stage, id: headers.get('x-svc-request-id') ?? '', ref };
 }
 
 async function show(page: Page, hash: string, ready: string): Promise<void> {
@@ -94,12 +101,16 @@ describe.skipIf(missing !== undefined)('every view', () => {
     'is usable in both themes, on a narrow screen and enlarged',
     { timeout: 240_000 },
     async () => {
-      const { stage, id } = await dayOfWork();
+      const { stage, id, ref } = await dayOfWork();
       const wrong: string[] = [];
       for (const [lookName, look] of LOOKS) {
         const { page, faults } = await openUi(browser, { home: stage.home, look });
         for (const [name, hash, ready] of VIEWS) {
-          await show(page, hash.replace('ID', id), ready);
+          await show(page, hash.replace('ID', id).replace('REF', ref), ready);
+          if (name === 'conversation') {
+            await page.locator('.talk summary').first().click();
+            await page.locator('.inside table').first().waitFor();
+          }
           for (const line of await axeViolations(page)) wrong.push(`${name} ${lookName}: ${line}`);
           const isWide = await page.evaluate(
             'document.documentElement.scrollWidth > document.documentElement.clientWidth',
@@ -110,6 +121,37 @@ describe.skipIf(missing !== undefined)('every view', () => {
         wrong.push(...faults);
       }
       expect(wrong).toEqual([]);
+    },
+  );
+
+  test.each(['light', 'dark'] as const)(
+    'says that there is nothing, that it failed, and that it is closed, in the %s theme',
+    { timeout: 120_000 },
+    async (colorScheme) => {
+      const stage = await startPageStage();
+      const { page, faults } = await openUi(browser, { home: stage.home, look: { colorScheme } });
+      const wrong: string[] = [];
+      const look = async (name: string): Promise<void> => {
+        expect(await page.locator('[aria-busy=true]').count()).toBe(0);
+        for (const line of await axeViolations(page)) wrong.push(`${name}: ${line}`);
+        await keepShot(page, `state-${name}-${colorScheme}`);
+      };
+      const states = [
+        ['now', '#/now', 'No request came in the last hour'],
+        ['memory', '#/memory', 'Nothing is remembered yet'],
+        ['savings', '#/savings', 'no request told what it cost'],
+        ['requests', '#/requests', 'No request of the log fits'],
+        ['request', '#/request?id=req_nothing', 'no such request'],
+      ] as const;
+      for (const [name, hash, text] of states) {
+        await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+        await expect.poll(() => page.locator('main').innerText()).toContain(text);
+        await look(name);
+      }
+      await page.reload();
+      await expect.poll(() => page.locator('main').innerText()).toContain('needs a link');
+      await look('closed');
+      expect([wrong, faults]).toEqual([[], []]);
     },
   );
 

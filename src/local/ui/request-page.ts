@@ -1,4 +1,5 @@
 import { LOCAL_TENANT } from '../../core/ledger/entries.ts';
+import { cachePrices } from '../../core/shortening/pricing.ts';
 import { NEWEST_FORM, gistOf, writeStub } from '../../core/shortening/stubs.ts';
 import type { Ledger } from '../../ports/ledger.ts';
 import type { Memory } from '../../ports/memory.ts';
@@ -37,7 +38,9 @@ async function request(parts: RequestPageParts, { query }: ApiCall): Promise<Req
     throw new UiRefusal(404, 'not_found', 'The request log has no such request any more.');
   }
   const [blocks, place] = await Promise.all([blocksOf(parts, row), placeOf(parts, row)]);
-  return { row, place, blocks, kept: keptOf(parts.kept, id) };
+  const { read, write, writeHour } = cachePrices(row.dialect, row.cacheMs);
+  const rates = { read, write, writeHour };
+  return { row, place, blocks, rates, kept: keptOf(parts.kept, id) };
 }
 
 async function placeOf(

@@ -47,10 +47,26 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 /** Draws what was loaded, or that it is not there yet, or why it will not come. */
 export function Shown<T>(props: {
   readonly of: Loaded<T>;
+  /** The headline while there is no value, where this is the whole view. */
+  readonly title?: string;
   readonly children: (value: T, reload: () => void) => ComponentChildren;
 }) {
-  const { of: loaded, children } = props;
-  if (loaded.state === 'loading') return <Busy />;
-  if (loaded.state === 'failed') return <Failed error={loaded.error} retry={loaded.retry} />;
+  const { of: loaded, title, children } = props;
+  if (loaded.state === 'loading') {
+    return (
+      <>
+        {title !== undefined && <h1 class="for-readers">{title}</h1>}
+        <Busy />
+      </>
+    );
+  }
+  if (loaded.state === 'failed') {
+    return (
+      <>
+        {title !== undefined && <h1>{title}</h1>}
+        <Failed error={loaded.error} retry={loaded.retry} />
+      </>
+    );
+  }
   return <>{children(loaded.value, loaded.reload)}</>;
 }

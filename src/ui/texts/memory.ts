@@ -5,7 +5,9 @@ import { count, whole } from '../format.ts';
 export const MEMORY = {
   title: (memories: number, projects: number) =>
     `${count(memories, 'memory', 'memories')} in ${count(projects, 'project')}, all on this machine.`,
-  none: 'Nothing is remembered yet. What you and your agents say through svc appears here.',
+  none: 'Nothing is remembered yet.',
+  noneText:
+    'What you and your agents say through svc appears here. What you said before is imported in a terminal, after a count:',
   hosted:
     'A memory service holds these memories, and others may use them too. You can search them by words, read them and forget them here. Its contract has no operation for the rest: editing, pinning, moving, projects, recall’s view of a prompt, undo, and the filters by client, source and kind are off.',
   search: 'Search as recall does',

@@ -47,6 +47,7 @@ export const NOW = {
   requests: 'Requests',
   requestHeads: {
     time: 'Time',
+    whose: 'Project, client and model',
     what: 'What memory did',
     tokens: 'In → went out',
     cache: 'Cache',

@@ -61,7 +61,11 @@ export const SAVINGS = {
     `Of ${count(prompts, 'prompt')} that got memories, the model used those of ${whole(usedOnes)}, as far as svc can see.`,
   card: 'A card to share',
   cardSays: 'says what it measures',
-  cardText: (better: boolean) => `${better ? 'less' : 'more'} for input than without svc`,
+  cardSame: 'Even',
+  cardText: (change: number) =>
+    change === 0
+      ? 'input cost the same as without svc'
+      : `${change < 0 ? 'less' : 'more'} for input than without svc`,
   cardScope: (days: number, date: string, requests: number) =>
     `${count(days, 'day')} to ${date}, ${count(requests, 'request')}, by the providers’ own counts.`,
   cardModel: 'Direct is a model. Rereads and cache writes are counted in.',

@@ -58,11 +58,20 @@ export function RequestTable(props: {
   readonly isLong?: boolean;
 }) {
   const { rows, isLong = false } = props;
-  const { time, what, tokens, cache, took } = TEXTS.now.requestHeads;
+  const { time, whose, what, tokens, cache, took } = TEXTS.now.requestHeads;
   const drawn = useRows(rows);
   return (
     <table class="stack brief">
-      <Heads of={[time, what, { number: tokens }, { number: cache }, { number: took }]} />
+      <Heads
+        of={[
+          time,
+          ...(isLong ? [whose] : []),
+          what,
+          { number: tokens },
+          { number: cache },
+          { number: took },
+        ]}
+      />
       <tbody>
         {drawn.map((row) => (
           <tr key={row.id}>
@@ -72,18 +81,20 @@ export function RequestTable(props: {
                 {isLong ? moment(row.at) : clockSeconds(row.at)}
               </a>
             </td>
-            <td data-label="What">
+            {isLong && (
+              <td class="whose cut">
+                {row.space || TEXTS.now.noProject}{' '}
+                <span class="quiet">
+                  {row.client}, {row.model}
+                </span>
+              </td>
+            )}
+            <td class="did">
               <MemoryDid row={row} />
             </td>
-            <td class="n" data-label="Tokens">
-              {sizeText(row)}
-            </td>
-            <td class="n" data-label="Cache">
-              {percent(cacheShare([row]))}
-            </td>
-            <td class="n quiet" data-label="Time">
-              {milliseconds(tookMs(row))}
-            </td>
+            <td class="n sizes">{sizeText(row)}</td>
+            <td class="n">{percent(cacheShare([row]))}</td>
+            <td class="n quiet">{milliseconds(tookMs(row))}</td>
           </tr>
         ))}
       </tbody>

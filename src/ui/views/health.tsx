@@ -26,7 +26,7 @@ export function HealthView() {
       {checked.state === 'loading' ? (
         <h1 aria-busy="true">{WORDS.looking}</h1>
       ) : (
-        <Shown of={checked}>
+        <Shown of={checked} title={TEXTS.views.health}>
           {(answer) => <Checks answer={answer} again={() => setVersion((one) => one + 1)} />}
         </Shown>
       )}
@@ -138,8 +138,10 @@ function Facts(props: {
         <tbody>
           {props.rows.map(([name, value]) => (
             <tr key={name}>
-              <th scope="row">{name}</th>
-              <td class="n">{value}</td>
+              <th scope="row" class="nowrap">
+                {name}
+              </th>
+              <td class="n wraps">{value}</td>
             </tr>
           ))}
         </tbody>

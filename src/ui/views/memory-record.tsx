@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DeskRecord, Pin } from '../../ports/memory-desk.ts';
 import type { MemoryAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
@@ -37,8 +37,11 @@ interface RecordProps extends PanelProps {
 function Record(props: RecordProps) {
   const { refOf: ref, space, version } = props;
   const loaded = useGet<MemoryAnswer>('memory', { ref, space }, { version });
+  const panel = useRef<HTMLElement>(null);
+  // On a narrow screen it stands above the list.
+  useEffect(() => panel.current?.scrollIntoView({ block: 'nearest' }), []);
   return (
-    <article class="panel record" aria-labelledby="rec">
+    <article ref={panel} class="panel record" aria-labelledby="rec">
       <Shown of={loaded}>{(answer) => <Opened {...props} answer={answer} />}</Shown>
     </article>
   );
@@ -118,7 +121,7 @@ function Origin({ answer: { record, session } }: { readonly answer: MemoryAnswer
       <dt>{WORDS.session}</dt>
       <dd>
         <a href={hrefOf('memory', { space, session: conversation })} dir="auto">
-          {session === '' ? WORDS.noSession : session.slice(0, 60)}
+          {session === '' ? WORDS.noSession : shortened(session)}
         </a>
         , {WORDS.exchange(exchange)}
       </dd>
@@ -134,6 +137,12 @@ function Origin({ answer: { record, session } }: { readonly answer: MemoryAnswer
       </dd>
     </dl>
   );
+}
+
+const SESSION_CHARS = 60;
+
+function shortened(text: string): string {
+  return text.length > SESSION_CHARS ? `${text.slice(0, SESSION_CHARS)} …` : text;
 }
 
 function sourceOf({ source, conversation, importedAt }: DeskRecord): string {

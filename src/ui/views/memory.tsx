@@ -5,6 +5,7 @@ import type { Query } from '../client/api.ts';
 import { hrefWith, route } from '../client/router.ts';
 import { askAhead, dropAnswers, useGet } from '../client/use-load.ts';
 import { atOfDay, day } from '../format.ts';
+import { Command } from '../parts/command.tsx';
 import { NoticeLine } from '../parts/notice.tsx';
 import { Later, useRows } from '../parts/later.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
@@ -28,7 +29,7 @@ export function MemoryView() {
   const shelves = useGet<ShelvesAnswer>('shelves', {}, { version });
   return (
     <>
-      <Shown of={shelves}>
+      <Shown of={shelves} title={TEXTS.views.memory}>
         {(answer) => <Shelves answer={answer} version={version} reload={reload} />}
       </Shown>
       <NoticeLine />
@@ -59,7 +60,8 @@ function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
   const words = query.get('q') ?? '';
   const space = query.get('space') ?? shelves?.[0]?.space ?? '';
   const total = (shelves ?? []).reduce((sum, { memories }) => sum + memories, 0);
-  if (shelves?.length === 0) return <h1>{WORDS.none}</h1>;
+  const isHosted = shelves === null;
+  if (shelves?.length === 0) return <Nothing />;
   return (
     <>
       <h1>{shelves === null ? TEXTS.views.memory : WORDS.title(total, shelves.length)}</h1>
@@ -70,20 +72,16 @@ function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
       )}
       <SearchForm words={words} label={shelves === null ? WORDS.searchWords : WORDS.search} />
       <Filters shelves={shelves} space={space} />
-      <div class="shelf">
-        {shelves === null ? (
-          <div class="rail" />
-        ) : (
-          <Rail shelves={shelves} space={space} reload={reload} />
-        )}
+      <div class={isHosted ? 'shelf railless' : 'shelf'}>
+        {shelves !== null && <Rail shelves={shelves} space={space} reload={reload} />}
         {words === '' || shelves === null ? (
-          <List space={space} isHosted={shelves === null} version={version} reload={reload} />
+          <List space={space} isHosted={isHosted} version={version} reload={reload} />
         ) : (
           <Looked space={space} prompt={words} version={version} />
         )}
         <RecordPanel
           spaces={(shelves ?? []).map((one) => one.space)}
-          isHosted={shelves === null}
+          isHosted={isHosted}
           version={version}
           reload={reload}
         />
@@ -93,6 +91,18 @@ function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
           <WhyNot space={space} version={version} />
         </Later>
       )}
+    </>
+  );
+}
+
+function Nothing() {
+  return (
+    <>
+      <h1>{WORDS.none}</h1>
+      <p class="lead">{WORDS.noneText}</p>
+      <p class="mend">
+        <Command text="svc memory import --from claude-code" />
+      </p>
     </>
   );
 }
@@ -249,7 +259,7 @@ function Row(props: {
   const isOpen = route.value.query.get('ref') === ref;
   return (
     <li class={isOpen ? 'hit chosen' : 'hit'}>
-      <span class="score">
+      <span class="tick">
         <input
           type="checkbox"
           aria-label={WORDS.many.choose(ref)}

@@ -20,7 +20,11 @@ const MINUTE_MS = 60_000;
 
 export function NowView() {
   const loaded = useGet<NowAnswer>('now');
-  return <Shown of={loaded}>{(answer) => <Live first={answer} />}</Shown>;
+  return (
+    <Shown of={loaded} title={TEXTS.views.now}>
+      {(answer) => <Live first={answer} />}
+    </Shown>
+  );
 }
 
 function Live({ first }: { readonly first: NowAnswer }) {

@@ -1,4 +1,5 @@
 import type { RequestRow } from '../../ports/request-log.ts';
+import type { RequestAnswer } from '../../ports/ui-api.ts';
 import { Strip, Swatch } from '../charts/strip.tsx';
 import { milliseconds, whole, withTenth } from '../format.ts';
 import { Heads } from '../parts/heads.tsx';
@@ -10,8 +11,7 @@ import { tookMs } from './activity.ts';
 
 const { request: WORDS } = TEXTS;
 
-export function PriceSection({ row: { price, usage } }: { readonly row: RequestRow }) {
-  const { input, tokens } = WORDS.priceHeads;
+export function PriceSection({ row: { price, usage }, rates }: PriceProps) {
   return (
     <section aria-labelledby="price">
       <div class="head">
@@ -36,28 +36,7 @@ export function PriceSection({ row: { price, usage } }: { readonly row: RequestR
             />
             <span class="n">{whole(price.direct)}</span>
           </div>
-          <table>
-            <Heads of={[input, { number: tokens }]} />
-            <tbody>
-              <PriceRow name={WORDS.fresh} tokens={usage.input} fill="f-paid" />
-              <PriceRow name={WORDS.read} tokens={usage.cacheRead} fill="f-cache" />
-              <PriceRow name={WORDS.written} tokens={usage.cacheWrite} fill="f-cache" isPale />
-            </tbody>
-            <tfoot>
-              <tr>
-                <th scope="row">
-                  {WORDS.together}, {WORDS.withSvc}
-                </th>
-                <td class="n">{whole(price.paid)}</td>
-              </tr>
-              <tr>
-                <th scope="row">
-                  {WORDS.together}, {WORDS.direct}
-                </th>
-                <td class="n">{whole(price.direct)}</td>
-              </tr>
-            </tfoot>
-          </table>
+          <PriceTable price={price} usage={usage} rates={rates} />
           <p class="small quiet lead">{WORDS.priceNote}</p>
         </>
       )}
@@ -65,19 +44,74 @@ export function PriceSection({ row: { price, usage } }: { readonly row: RequestR
   );
 }
 
+interface PriceProps {
+  readonly row: RequestRow;
+  readonly rates: RequestAnswer['rates'];
+}
+
+type PriceTableProps = Pick<Required<RequestRow>, 'price' | 'usage'> & Pick<PriceProps, 'rates'>;
+
+function PriceTable({ price, usage, rates }: PriceTableProps) {
+  const { input, rate, tokens, cost } = WORDS.priceHeads;
+  const { input: fresh, cacheRead, cacheWrite, cacheWriteHour = 0 } = usage;
+  return (
+    <table>
+      <Heads of={[input, { number: rate }, { number: tokens }, { number: cost }]} />
+      <tbody>
+        <PriceRow name={WORDS.fresh} tokens={fresh} rate={1} fill="f-paid" />
+        <PriceRow name={WORDS.read} tokens={cacheRead} rate={rates.read} fill="f-cache" />
+        <PriceRow
+          name={WORDS.written}
+          tokens={cacheWrite - cacheWriteHour}
+          rate={rates.write}
+          fill="f-cache"
+          isPale
+        />
+        {cacheWriteHour > 0 && (
+          <PriceRow
+            name={WORDS.writtenHour}
+            tokens={cacheWriteHour}
+            rate={rates.writeHour}
+            fill="f-cache"
+            isPale
+          />
+        )}
+      </tbody>
+      <tfoot>
+        <tr>
+          <th scope="row">{WORDS.together}</th>
+          <td />
+          <td class="n">{whole(fresh + cacheRead + cacheWrite)}</td>
+          <td class="n">{whole(price.paid)}</td>
+        </tr>
+        <tr>
+          <th scope="row">{WORDS.directModel}</th>
+          <td />
+          <td />
+          <td class="n">{whole(price.direct)}</td>
+        </tr>
+      </tfoot>
+    </table>
+  );
+}
+
 function PriceRow(props: {
   readonly name: string;
   readonly tokens: number;
+  readonly rate: number;
   readonly fill: string;
   readonly isPale?: boolean;
 }) {
+  const { name, tokens, rate, fill, isPale = false } = props;
   return (
     <tr>
-      <th scope="row" class="nowrap">
-        <Swatch fill={props.fill} isPale={props.isPale ?? false} />
-        {props.name}
+      <th scope="row">
+        <Swatch fill={fill} isPale={isPale} />
+        {name}
       </th>
-      <td class="n quiet">{whole(props.tokens)}</td>
+      <td class="n quiet">{WORDS.rate(rate)}</td>
+      <td class="n quiet">{whole(tokens)}</td>
+      <td class="n">{whole(tokens * rate)}</td>
     </tr>
   );
 }

@@ -22,10 +22,14 @@ const { request: WORDS } = TEXTS;
 export function RequestView() {
   const id = route.value.query.get('id') ?? '';
   const loaded = useGet<RequestAnswer>('request', { id });
-  return <Shown of={loaded}>{(answer) => <One {...answer} />}</Shown>;
+  return (
+    <Shown of={loaded} title={TEXTS.views.request}>
+      {(answer) => <One {...answer} />}
+    </Shown>
+  );
 }
 
-function One({ row, place, blocks, kept }: RequestAnswer) {
+function One({ row, place, blocks, rates, kept }: RequestAnswer) {
   const notes = row.items ?? [unchanged(row)];
   return (
     <>
@@ -52,7 +56,7 @@ function One({ row, place, blocks, kept }: RequestAnswer) {
       </section>
       {kept !== null && <Whole kept={kept} />}
       <div class="columns">
-        <PriceSection row={row} />
+        <PriceSection row={row} rates={rates} />
         <TimeSection row={row} />
       </div>
     </>

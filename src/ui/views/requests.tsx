@@ -29,7 +29,7 @@ export function RequestsView() {
           <li>{scopeText(query)}</li>
         </ol>
       </nav>
-      <Shown of={loaded}>
+      <Shown of={loaded} title={TEXTS.views.requests}>
         {({ rows }) => (
           <>
             <h1>{WORDS.title(rows.length, rows.length === limit)}</h1>

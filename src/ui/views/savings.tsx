@@ -48,7 +48,9 @@ export function SavingsView() {
         </div>
         <span class="small quiet">{WORDS.everything}</span>
       </div>
-      <Shown of={loaded}>{(answer) => <Sums answer={answer} days={days} />}</Shown>
+      <Shown of={loaded} title={TEXTS.views.savings}>
+        {(answer) => <Sums answer={answer} days={days} />}
+      </Shown>
     </>
   );
 }
@@ -181,7 +183,7 @@ function ByDay({ answer: { sums, since }, days }: ScopeProps) {
         <DaysChart bars={bars} labelledBy="byday" write={short} />
       </div>
       <details class="twin" onToggle={(event) => setTable(event.currentTarget.open)}>
-        <summary>{WORDS.table}</summary>
+        <summary class="turn">{WORDS.table}</summary>
         {isTable && <DayTable totals={totals.filter(({ requests }) => requests > 0)} />}
       </details>
     </section>
@@ -330,7 +332,8 @@ function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
 
 function Card({ total, days }: { readonly total: Total; readonly days: number }) {
   const share = shareOf(total) ?? 0;
-  const figure = percent(Math.abs(share));
+  const rounded = Math.round(share * 100);
+  const figure = rounded === 0 ? WORDS.cardSame : percent(Math.abs(share));
   const today = day(Date.now());
   return (
     <section aria-labelledby="share">
@@ -342,7 +345,7 @@ function Card({ total, days }: { readonly total: Total; readonly days: number })
         paidShare={total.paid / Math.max(1, total.direct)}
         texts={{
           figure,
-          text: WORDS.cardText(share <= 0),
+          text: WORDS.cardText(rounded),
           lines: [WORDS.cardScope(days, today, total.requests), WORDS.cardModel],
           label: WORDS.cardLabel(signedPercent(share), days, total.requests),
           saveSvg: WORDS.saveSvg,
