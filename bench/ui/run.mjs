@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,6 +29,9 @@ const IDLE_MS = 10_000;
 const TICKS_PER_SECOND = 100;
 const ROUNDS = 6;
 const SETTLE_MS = 500;
+const LOCAL_TOKEN = `svc_local_${'bench'.repeat(8)}`;
+const ASKED = 60;
+const ASK_ROUNDS = 4;
 /** The tab, the sign that its view is there, and that it has come to rest. */
 const VIEWS = [
   ['Memory', '.hit', '.hit'],
@@ -57,10 +61,26 @@ const home = values.home ?? mkdtempSync(join(tmpdir(), 'svc-bench-ui-'));
 const isFilled = existsSync(join(home, '.local'));
 const environment = { PATH: process.env.PATH, HOME: home };
 const results = [];
+let proxyUrl = '';
+/** A whole answer of a stand-in provider. */
+const ANSWER = JSON.stringify({
+  type: 'message',
+  role: 'assistant',
+  model: 'claude-sonnet-4-5',
+  content: [{ type: 'text', text: 'Done.' }],
+  stop_reason: 'end_turn',
+  usage: { input_tokens: 10, output_tokens: 2 },
+});
+const provider = createServer((request, response) => {
+  request
+    .resume()
+    .on('end', () => response.setHeader('content-type', 'application/json').end(ANSWER));
+});
 let proxy;
 let browser;
 try {
   results.push(bar('script and style, gzip', sizeOfPage() / 1000, { most: 70, unit: 'kB' }));
+  await new Promise((done) => provider.listen(0, '127.0.0.1', done));
   proxy = await startProxy();
   if (!isFilled) fillMemories(Number(values.memories));
   fillRequests(Number(values.requests));
@@ -72,6 +92,7 @@ try {
 } finally {
   await browser?.close();
   proxy?.kill('SIGKILL');
+  provider.close();
   if (values.home === undefined) rmSync(home, { recursive: true, force: true });
 }
 process.exitCode = results.every((isMet) => isMet) ? 0 : 1;
@@ -97,19 +118,19 @@ async function startProxy() {
   const upstream = {
     name: 'none',
     apiStyle: 'anthropic_messages',
-    baseUrl: 'http://127.0.0.1:9',
+    baseUrl: `http://127.0.0.1:${provider.address().port}`,
     providerKey: 'bench-key-that-opens-nothing',
     auth: 'x-api-key',
     allowPrivate: true,
   };
-  const localToken = `svc_local_${'bench'.repeat(8)}`;
-  const config = { version: 1, proxy: { port: 0 }, upstreams: [upstream], localToken };
+  const config = { version: 1, proxy: { port: 0 }, upstreams: [upstream], localToken: LOCAL_TOKEN };
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config), { mode: 0o600 });
   const child = spawn(process.execPath, [BIN, 'start', '--json'], {
     env: environment,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(child.stdout, 'data');
+  const [line] = await once(child.stdout, 'data');
+  proxyUrl = JSON.parse(String(line)).url;
   return child;
 }
 
@@ -231,11 +252,12 @@ async function measure(opened, pid) {
   const times = new Map(VIEWS.map(([tab]) => [tab, []]));
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const [tab, ready, done] of VIEWS) {
+      // A person looks at a view before the next one. The page asks ahead meanwhile.
+      await sleep(SETTLE_MS);
       await page.locator('.views a', { hasText: tab }).click();
       times.get(tab).push(await page.evaluate((shown) => globalThis.shownAt(shown), ready));
       // The checks of Health run in a process of their own, and would compete with the next view.
       await page.locator(done).first().waitFor({ timeout: 60_000 });
-      await sleep(SETTLE_MS);
     }
   }
   for (const [tab, [first, ...again]] of times) {
@@ -250,6 +272,46 @@ async function measure(opened, pid) {
   await sleep(IDLE_MS);
   const share = ((ticksOf(pid) - before) / TICKS_PER_SECOND / (IDLE_MS / 1000)) * 100;
   results.push(bar('CPU of the proxy, page open, idle', share, { most: 1, unit: '%' }));
+  await measureRequests(context);
+}
+
+/** Requests of a client, by turns with and without an open page. */
+async function measureRequests(context) {
+  const times = { open: [], closed: [] };
+  for (let round = 0; round < ASK_ROUNDS; round += 1) {
+    for (const state of ['closed', 'open']) {
+      const page = context.pages()[0];
+      await page.goto(state === 'open' ? svc(['ui', '--print']) : 'about:blank');
+      await sleep(2000);
+      for (let nth = 0; nth < ASKED; nth += 1) {
+        const from = performance.now();
+        await ask(`${state}-${round}-${nth}`);
+        times[state].push(performance.now() - from);
+      }
+    }
+  }
+  const median = (all) => all.toSorted((a, b) => a - b)[all.length >> 1];
+  const added = median(times.open) - median(times.closed);
+  results.push(bar('added to a request by an open page', added, { most: 0.5, unit: 'ms' }));
+}
+
+async function ask(session) {
+  const answer = await fetch(`${proxyUrl}/v1/messages`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-api-key': LOCAL_TOKEN,
+      'x-claude-code-session-id': session,
+      'x-svc-memory-space': 'project-1',
+    },
+    body: JSON.stringify({
+      model: 'claude-sonnet-4-5',
+      max_tokens: 64,
+      messages: [{ role: 'user', content: 'Where do the tide checks of the harbour planner go?' }],
+    }),
+  });
+  if (!answer.ok) throw new Error(`The proxy answered ${answer.status}: ${await answer.text()}`);
+  await answer.arrayBuffer();
 }
 
 /**
