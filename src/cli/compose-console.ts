@@ -7,6 +7,7 @@ import { readPepper } from '../adapters/service-store/service-files.ts';
 import { asRecord, parseJson } from '../core/bytes/json-fields.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
 import { isOwnMachineUrl } from '../core/settings/own-machine.ts';
+import { SpaceStates } from '../service/call.ts';
 import { runConsole } from '../service/console/console.ts';
 import type { ConsoleActor } from '../service/console/console-call.ts';
 import { ServiceFault } from '../service/fault.ts';
@@ -51,10 +52,11 @@ async function openLocal(
   const masterKeys = serviceMasterKeys(folder, environment);
   const listCatalog = () => catalogIn(folder, environment);
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
-  const parts = { ...sealing, listCatalog };
+  const parts = { ...sealing, listCatalog, states: new SpaceStates(), receipts: undefined };
   return {
-    call: async ({ method, path, query = {}, body = {} }) => {
-      const request = { method, path, query: new URLSearchParams(query), tenant, body };
+    call: async ({ method, path, query = {}, body = {}, ifVersion }) => {
+      const search = new URLSearchParams(query);
+      const request = { method, path, query: search, tenant, body, ifVersion };
       const reply = await runConsole(parts, request, PERSON).catch((error: unknown) => {
         throw error instanceof ServiceFault ? refusalError(error.code, error.message) : error;
       });
@@ -79,7 +81,7 @@ function openRemote(
 
 async function callRemote(
   endpoint: ConsoleEndpoint,
-  { method, path, query = {}, body }: ConsoleAsk,
+  { method, path, query = {}, body, ifVersion }: ConsoleAsk,
   tenant: string | undefined,
 ): ReturnType<ConsoleAccess['call']> {
   const search = new URLSearchParams(query).toString();
@@ -88,6 +90,7 @@ async function callRemote(
     path: `${CONSOLE_START}${path}${search === '' ? '' : `?${search}`}`,
     tenant,
     body: body === undefined ? undefined : JSON.stringify(body),
+    ifVersion,
   }).catch(() => {
     const hint = 'Look whether it runs there, and at its certificate: svc service status';
     throw new CliError('The service at --url gave no answer.', hint);

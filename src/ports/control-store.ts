@@ -1,3 +1,4 @@
+import type { AccountSettings, StoredSettings } from '../core/service/account-settings.ts';
 import type { StoredAdmin } from '../core/service/admins.ts';
 import type { AuditEvent, AuditNote } from '../core/service/audit.ts';
 import type { Rotation, StoredKey } from '../core/service/keys.ts';
@@ -36,6 +37,8 @@ export interface TenantControl {
   noteKeyUse(keyId: string, at: number): Promise<void>;
   /** By id; at most PROVIDERS_MAX. */
   listProviders(): Promise<readonly TenantProvider[]>;
+  /** The defaults where nobody has changed them. */
+  getSettings(): Promise<StoredSettings>;
   /** Newest first; `after` is the number of an event. */
   listAudit(page: Page): Promise<readonly AuditEvent[]>;
   findSecret(secretId: string): Promise<SealedSecret | undefined>;
@@ -84,7 +87,13 @@ export type TenantChange =
       /** New ones. The provider's secrets that it does not name any more are destroyed. */
       readonly secrets: readonly SealedSecret[];
     }
-  | { readonly what: 'provider.remove'; readonly providerId: string };
+  | { readonly what: 'provider.remove'; readonly providerId: string }
+  | {
+      readonly what: 'settings.put';
+      readonly settings: AccountSettings;
+      /** The one that the caller has seen; 0: nobody has changed them. */
+      readonly ifVersion: number;
+    };
 
 export type ServiceChange =
   | VaultChange

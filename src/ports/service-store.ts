@@ -1,4 +1,5 @@
 import type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
+import type { AuditNote } from '../core/service/audit.ts';
 import type { MemoryRecord } from '../core/memory/record.ts';
 import type { AgentFacts, RecalledExchange, RecalledSession } from './memory.ts';
 import type { Caller, ServiceControl, TenantControl } from './control-store.ts';
@@ -255,6 +256,8 @@ export interface PurgeOrder {
   readonly isDryRun: boolean;
   readonly requestedBy: string;
   readonly now: number;
+  /** Goes on record in the same transaction, unless nothing is purged. */
+  readonly note?: AuditNote;
 }
 
 export interface Purge {
@@ -293,6 +296,8 @@ export interface ServiceStoreHealth {
   readonly records: number;
   /** Not revoked; some may have expired. */
   readonly keys: number;
+  readonly tenants: number;
+  readonly providers: number;
   /** Milliseconds since 1970 of what was written last; 0 when nothing was. */
   readonly newestAt: number;
   /** Size of the database and its write-ahead log. */

@@ -57,7 +57,8 @@ export function answerFault(
     // A budget of a day is no reason to try again in a minute.
     headers['x-should-retry'] = String((more.afterMs ?? 0) <= RETRY_AFTER.max * 1000);
   }
-  if (row.retry === 'after_delay') headers['retry-after'] = seconds(more.afterMs);
+  const isLater = row.retry === 'after_delay' || (row.status === 404 && more.afterMs !== undefined);
+  if (isLater) headers['retry-after'] = seconds(more.afterMs);
   if (row.retry === 'same_request' && more.afterMs !== undefined) {
     headers['retry-after-ms'] = more.afterMs;
     headers['retry-after'] = seconds(more.afterMs);

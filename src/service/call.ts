@@ -1,4 +1,5 @@
 import { parseShape, type Shape } from '../core/memory-api/shape.ts';
+import type { AuditActor } from '../core/service/audit.ts';
 import { mayUse, type StoredKey } from '../core/service/keys.ts';
 import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-store.ts';
 import type { CallHead } from './gate.ts';
@@ -9,6 +10,8 @@ import type { ServingParts } from './parts.ts';
 export interface Call {
   readonly requestId: string;
   readonly key: StoredKey;
+  /** Who calls through the console; undefined for a key. */
+  readonly actor?: AuditActor;
   /** The part of the store that belongs to the key's tenant; an operation has no other. */
   readonly store: TenantStore;
   readonly head: CallHead;
@@ -36,7 +39,7 @@ export type Operation = (call: Call, service: ServiceState) => Promise<Reply>;
 
 /** The state that all operations share. */
 export interface ServiceState {
-  readonly parts: ServingParts;
+  readonly parts: Pick<ServingParts, 'clock' | 'randomBytes' | 'signer' | 'settings'>;
   readonly states: SpaceStates;
   /** Captures that run, by key and Idempotency-Key, with the hash of what they were asked. */
   readonly running: Map<string, string>;

@@ -78,6 +78,16 @@ export function idempotencyKeyOf(headers: RawHeaders): string | undefined {
   throw new ServiceFault('INVALID_REQUEST', message, { param: 'Idempotency-Key' });
 }
 
+/** The version that the caller has seen: a number, as the ETag has it. */
+export function ifVersionOf(headers: RawHeaders): number | undefined {
+  const stated = headerOf(headers, 'if-match');
+  if (stated === undefined) return undefined;
+  const [, version] = /^"?(\d{1,12})"?$/.exec(stated) ?? [];
+  if (version !== undefined) return Number(version);
+  const message = 'If-Match is not the ETag of an answer.';
+  throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
+}
+
 /** Undefined when there is no body. */
 export function expectBody(
   headers: RawHeaders,

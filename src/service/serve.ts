@@ -1,8 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asRecord } from '../core/bytes/json-fields.ts';
 import { ProxyError } from '../core/errors.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
-import { findRoute, KEYS_PATH, healthPath, type ServiceRoute } from '../core/service/routes.ts';
+import {
+  findRoute,
+  healthPath,
+  KEYS_PATH,
+  MEMORY_START,
+  type ServiceRoute,
+} from '../core/service/routes.ts';
 import { describeFault } from '../http/faults.ts';
 import { dropBody } from '../http/connections.ts';
 import { readBody } from '../http/body.ts';
@@ -14,12 +21,22 @@ import { type Operation, parseBody, type Reply, type ServiceState, SpaceStates }
 import { admitRoute, runConsole } from './console/console.ts';
 import type { ConsoleReply } from './console/console-call.ts';
 import { ServiceFault } from './fault.ts';
-import { type CallHead, deadlineOf, expectBody, HEADERS_MAX, readHead, tooLarge } from './gate.ts';
+import {
+  type CallHead,
+  deadlineOf,
+  expectBody,
+  HEADERS_MAX,
+  idempotencyKeyOf,
+  ifVersionOf,
+  readHead,
+  tooLarge,
+} from './gate.ts';
 import { HealthCheck } from './health.ts';
 import { capture } from './operations/capture.ts';
 import { listItems, listPurges, listSources } from './operations/lists.ts';
 import { createPurge, deleteItem, getPurge } from './operations/purges.ts';
 import { recall } from './operations/recall.ts';
+import { getReceipt, listReceiptHeads, listReceipts } from './operations/receipts.ts';
 import { getObject, retrieve } from './operations/retrieve.ts';
 import { whoami } from './operations/whoami.ts';
 import { ModelAdmission } from './model-admission.ts';
@@ -43,6 +60,9 @@ const OPERATIONS: Readonly<Record<ServiceRoute['operation'], Operation>> = {
   createPurge,
   listPurges,
   getPurge,
+  listReceipts,
+  getReceipt,
+  listReceiptHeads,
 };
 
 interface Story {
@@ -140,9 +160,10 @@ export class CallServer {
     const { method, query, headers } = head;
     const parsed = body === undefined ? {} : parseBody(body);
     const tenant = headerOf(headers, 'x-svc-tenant');
-    return consoleReply(
-      await runConsole(this.#parts, { method, path, query, tenant, body: parsed }, actor),
-    );
+    const parts = { ...this.#parts, states: this.#state.states };
+    const [ifVersion, idempotencyKey] = [ifVersionOf(headers), idempotencyKeyOf(headers)];
+    const request = { method, path, query, tenant, body: parsed, ifVersion, idempotencyKey };
+    return consoleReply(await runConsole(parts, request, actor));
   }
 
   /** Undefined when the client went before its body was whole. */
@@ -165,7 +186,7 @@ export class CallServer {
       keyId: key.keyId,
       limits: tenant.limits,
       requestsPerMinute: settings.requestsPerMinute,
-      usesMemory: route.scope !== undefined,
+      usesMemory: head.path.startsWith(MEMORY_START),
     });
     const body = await this.#receive(story, head, route);
     if (body === 'gone' || outgoing.destroyed) return undefined;
@@ -264,7 +285,12 @@ export class CallServer {
 }
 
 function consoleReply({ status, body }: ConsoleReply): Reply {
-  return { status, body: body === undefined ? '' : JSON.stringify(body) };
+  const { version } = asRecord(body);
+  return {
+    status,
+    body: body === undefined ? '' : JSON.stringify(body),
+    ...(typeof version === 'number' ? { headers: { etag: `"${version}"` } } : {}),
+  };
 }
 
 /** For the log only: the client hung up before it was answered. */

@@ -318,6 +318,7 @@ test('a file from before there were tenants opens as the tenant default, whole',
 const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
 
 const BACK_TO_VERSION_1 = `
+DROP TABLE account_settings;
 DROP TABLE usage_days;
 DROP TABLE receipt_heads;
 DROP TABLE receipts;

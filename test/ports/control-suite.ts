@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findBreak } from '../../src/core/service/audit.ts';
 import type { StoredAdmin } from '../../src/core/service/admins.ts';
+import { ACCOUNT_DEFAULTS } from '../../src/core/service/account-settings.ts';
 import { NO_LIMITS } from '../../src/core/service/plans.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import {
@@ -140,6 +141,35 @@ export function controlSuite(open: () => ServiceStore | Promise<ServiceStore>): 
       expect(await putProvider(store, enabled, 1)).toBe('clash');
       const elsewhere = { ...enabled, apiStyle: 'anthropic_messages' as const };
       expect(await putProvider(store, elsewhere, 1)).toBe('done');
+    });
+
+    test('settings have defaults until they are saved, and change from the version that was seen', async () => {
+      const store = whole.of('default');
+      expect(await store.getSettings()).toEqual({ ...ACCOUNT_DEFAULTS, version: 0 });
+      const settings = { ...ACCOUNT_DEFAULTS, inputBudget: 9000 };
+      const put = (ifVersion: number) =>
+        store.apply({ what: 'settings.put', settings, ifVersion }, noteOfTest('settings.updated'));
+      expect(await put(1)).toBe('changed');
+      expect(await put(0)).toBe('done');
+      expect(await put(0)).toBe('changed');
+      expect(await store.getSettings()).toEqual({ ...settings, version: 1 });
+      expect(await store.listAudit(EVERY)).toMatchObject([{ kind: 'settings.updated' }]);
+      await addTenant(whole, 'acme');
+      expect(await whole.of('acme').getSettings()).toMatchObject({ version: 0 });
+      const lost = { what: 'settings.put', settings, ifVersion: 0 } as const;
+      expect(await whole.of('nobody').apply(lost, noteOfTest('settings.updated'))).toBe('missing');
+    });
+
+    test('a purge leaves its event in its own transaction, and counting leaves none', async () => {
+      const store = whole.of('default');
+      const note = noteOfTest('memory.purge_requested');
+      const order = { space: 'default', scope: { all: true }, requestedBy: 'k', now: 6 } as const;
+      await store.beginPurge({ ...order, purgeId: 'prg_1', isDryRun: true, note });
+      expect(await store.listAudit(EVERY)).toEqual([]);
+      await store.beginPurge({ ...order, purgeId: 'prg_2', isDryRun: false, note });
+      const events = await store.listAudit(EVERY);
+      expect(events).toMatchObject([{ kind: 'memory.purge_requested', number: 1 }]);
+      expect(findBreak('default', events)).toBe(undefined);
     });
 
     test('tenants and plans are made once, changed, and listed by name', async () => {

@@ -11,6 +11,8 @@ import {
   removeProvider,
   revokeKeyOf,
 } from '../support/service-control.ts';
+import { newReceiptId } from '../../src/core/service/receipt-id.ts';
+import { RECEIVED_AT, rowOfReceipt } from '../support/receipt-facts.ts';
 import { itemsOf, newPurgeId, objectOf, questionTo } from '../support/service-objects.ts';
 
 /**
@@ -18,6 +20,7 @@ import { itemsOf, newPurgeId, objectOf, questionTo } from '../support/service-ob
  * words in the same spaces, in any order; then each is compared with a store that only it used.
  */
 
+const RECEIPT_IDS = [0, 1].map((at) => newReceiptId(RECEIVED_AT + at, () => new Uint8Array(10)));
 const TENANTS = ['acme', 'acme-2'] as const;
 const SPACES = ['default', 'project/shop', 'global'];
 const WORDS = [
@@ -32,6 +35,7 @@ type Step =
   | { readonly what: 'purge'; readonly space: string; readonly text: string | undefined }
   | { readonly what: 'key' | 'revoke'; readonly name: string }
   | { readonly what: 'provider' | 'remove'; readonly name: string }
+  | { readonly what: 'receipt' | 'settings'; readonly name: string }
   | { readonly what: 'answer'; readonly name: string; readonly text: string };
 
 type TenantStep = Step & { readonly tenant: (typeof TENANTS)[number] };
@@ -53,6 +57,7 @@ const step: fc.Arbitrary<TenantStep> = fc.oneof(
   }),
   fc.record({ tenant, what: fc.constantFrom('key' as const, 'revoke' as const), name }),
   fc.record({ tenant, what: fc.constantFrom('provider' as const, 'remove' as const), name }),
+  fc.record({ tenant, what: fc.constantFrom('receipt' as const, 'settings' as const), name }),
   fc.record({ tenant, what: fc.constant('answer' as const), name, text }),
 );
 
@@ -123,7 +128,7 @@ async function viewsAfter(
   try {
     for (const [at, given] of steps.entries()) {
       // oxlint-disable-next-line no-await-in-loop
-      await take(store.of(given.tenant), given, steps.slice(0, at));
+      await take(store, given, steps.slice(0, at));
     }
     const views = await Promise.all(TENANTS.map((one) => viewOf(store.of(one))));
     return Object.fromEntries(TENANTS.map((one, at) => [one, views[at]]));
@@ -132,7 +137,8 @@ async function viewsAfter(
   }
 }
 
-async function take(store: TenantStore, given: TenantStep, before: readonly TenantStep[]) {
+async function take(whole: ServiceStore, given: TenantStep, before: readonly TenantStep[]) {
+  const store = whole.of(given.tenant);
   switch (given.what) {
     case 'capture':
       return keep(store, given.space, given.text);
@@ -172,6 +178,20 @@ async function take(store: TenantStore, given: TenantStep, before: readonly Tena
     }
     case 'remove':
       return removeProvider(store, `prov_${given.name}`);
+    case 'receipt': {
+      // Ids of two tenants differ; equal ones show that the tenant counts as well.
+      const receiptId = RECEIPT_IDS[given.name === 'one' ? 0 : 1] ?? '';
+      const row = rowOfReceipt({ tenant: given.tenant, receiptId, keyId: given.name });
+      return whole.storeReceipts([{ ...row, seq: before.length + 1 }]);
+    }
+    case 'settings': {
+      const { version, ...settings } = await store.getSettings();
+      const change = { ...settings, inputBudget: given.name === 'one' ? 2000 : 3000 };
+      return store.apply(
+        { what: 'settings.put', settings: change, ifVersion: version },
+        noteOfTest('settings.updated'),
+      );
+    }
     case 'answer': {
       // Keys of two tenants have different ids; equal ones show that the tenant counts as well.
       const asked = { keyId: 'same', idempotencyKey: given.name };
@@ -226,12 +246,26 @@ async function viewOf(store: TenantStore): Promise<unknown> {
     store.listKeys(),
     store.listAudit({ limit: 99, after: undefined }),
     store.listProviders(),
+    store.getSettings(),
+    store.listReceipts({ limit: 99, order: 'asc' }, patience()),
+    store.listHeads({ limit: 99, after: undefined }),
+    store.listUsage({ from: '2000-01-01', to: '2999-12-31', groups: ['day', 'key'], limit: 99 }),
+    store.tokensSpent({ from: '2000-01-01', to: '2999-12-31' }, patience()),
     store.findSecret('sec_one'),
     store.findSecret('sec_two'),
     store.findAnswer({ keyId: 'same', idempotencyKey: 'one' }, patience()),
     store.findAnswer({ keyId: 'same', idempotencyKey: 'two' }, patience()),
   ]);
-  const counted = new Set(['itemId', 'sourceId', 'purgeId', 'at', 'event_id', 'hash', 'previous']);
+  const counted = new Set([
+    'lastSeq',
+    'itemId',
+    'sourceId',
+    'purgeId',
+    'at',
+    'event_id',
+    'hash',
+    'previous',
+  ]);
   return JSON.parse(
     JSON.stringify(seen, (member, value: unknown) => {
       if (counted.has(member)) return undefined;

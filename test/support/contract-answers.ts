@@ -46,7 +46,9 @@ export function contractProblem({
   json,
 }: Told): string | undefined {
   const bare = path.split('?')[0] ?? '';
-  const document: ContractName = /^\/(?:v1\/svc\/console|\.well-known)\//.test(bare)
+  const document: ContractName = /^\/(?:v1\/svc\/(?:console|requests)|\.well-known)(?:\/|$)/.test(
+    bare,
+  )
     ? 'console'
     : 'api';
   const { paths, components } = DOCUMENTS[document];

@@ -16,6 +16,8 @@ export interface ConsoleHttpCall {
   readonly tenant: string | undefined;
   /** JSON text. */
   readonly body: string | undefined;
+  /** The version that the change is of. */
+  readonly ifVersion: number | undefined;
 }
 
 export interface ConsoleHttpAnswer {
@@ -31,12 +33,13 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 /** Rejects with Node's own error when there is no whole answer in time. */
 export function callConsole(
   { url, token }: ConsoleEndpoint,
-  { method, path, tenant, body }: ConsoleHttpCall,
+  { method, path, tenant, body, ifVersion }: ConsoleHttpCall,
 ): Promise<ConsoleHttpAnswer> {
   const headers = {
     authorization: `Bearer ${token}`,
     'x-svc-deadline-ms': '10000',
     ...(tenant === undefined ? {} : { 'x-svc-tenant': tenant }),
+    ...(ifVersion === undefined ? {} : { 'if-match': `"${ifVersion}"` }),
     ...(body === undefined
       ? {}
       : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),

@@ -1,4 +1,4 @@
-import { type AuditEvent, type AuditNote, chainEvent } from '../../core/service/audit.ts';
+import type { AuditNote } from '../../core/service/audit.ts';
 import type { Plan, PlanLimits } from '../../core/service/plans.ts';
 import { SERVICE_TENANT, type Tenant, type TenantStatus } from '../../core/service/tenants.ts';
 import type {
@@ -11,6 +11,8 @@ import type {
 import type { Database } from '../store/database.ts';
 import { AdminTable } from './admins.ts';
 import { ProviderTable } from './providers.ts';
+import { SettingsTable } from './account-settings.ts';
+import { AuditTable } from './audit-table.ts';
 import { VaultTable } from './vault-table.ts';
 import type { KeyTable } from './keys.ts';
 
@@ -36,6 +38,8 @@ export class Control {
   readonly admins: AdminTable;
   readonly vault: VaultTable;
   readonly providers: ProviderTable;
+  readonly settings: SettingsTable;
+  readonly audit: AuditTable;
 
   constructor(database: Database, keys: KeyTable) {
     this.#database = database;
@@ -43,6 +47,8 @@ export class Control {
     this.admins = new AdminTable(database);
     this.vault = new VaultTable(database);
     this.providers = new ProviderTable(database, this.vault);
+    this.settings = new SettingsTable(database);
+    this.audit = new AuditTable(database);
   }
 
   listTenants({ limit, after = '' }: Page): Tenant[] {
@@ -63,17 +69,6 @@ export class Control {
     return this.#database.all<PlanRow>(sql, after, limit).map(planOf);
   }
 
-  listAudit(tenant: string, { limit, after }: Page): AuditEvent[] {
-    return this.#database
-      .all<{ event: string }>(
-        'SELECT event FROM audit WHERE tenant = ? AND number < ? ORDER BY number DESC LIMIT ?',
-        tenant,
-        Number(after ?? Number.MAX_SAFE_INTEGER),
-        limit,
-      )
-      .map(({ event }) => eventOf(event));
-  }
-
   applyService(change: ServiceChange, note: AuditNote): ChangeOutcome {
     return this.#withEvent(SERVICE_TENANT, note, () => this.#service(change));
   }
@@ -85,25 +80,9 @@ export class Control {
   #withEvent(tenant: string, note: AuditNote, change: () => ChangeOutcome): ChangeOutcome {
     return this.#database.transaction(() => {
       const outcome = change();
-      if (outcome === 'done') this.#chain(tenant, note);
+      if (outcome === 'done') this.audit.chain(tenant, note);
       return outcome;
     });
-  }
-
-  #chain(tenant: string, note: AuditNote): void {
-    const last = this.#database.get<{ number: number; hash: string }>(
-      'SELECT number, hash FROM audit WHERE tenant = ? ORDER BY number DESC LIMIT 1',
-      tenant,
-    );
-    const event = chainEvent(tenant, note, last);
-    this.#database.run(
-      'INSERT INTO audit (tenant, number, at, hash, event) VALUES (?, ?, ?, ?, ?)',
-      tenant,
-      event.number,
-      event.at,
-      event.hash,
-      JSON.stringify(event),
-    );
   }
 
   #tenant(tenant: string, change: TenantChange): ChangeOutcome {
@@ -127,6 +106,9 @@ export class Control {
       }
       case 'provider.remove':
         return this.providers.remove(tenant, change.providerId) ? 'done' : 'missing';
+      case 'settings.put':
+        if (this.findTenant(tenant) === undefined) return 'missing';
+        return this.settings.put(tenant, change.settings, change.ifVersion);
     }
   }
 
@@ -215,8 +197,4 @@ export function tenantOf({ id, name, plan, status, created_at: createdAt }: Tena
 /* oxlint-disable typescript/no-unsafe-type-assertion */
 function limitsOf({ limits }: Pick<PlanRow, 'limits'>): PlanLimits {
   return JSON.parse(limits) as PlanLimits;
-}
-
-export function eventOf(text: string): AuditEvent {
-  return JSON.parse(text) as AuditEvent;
 }

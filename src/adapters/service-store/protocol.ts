@@ -1,3 +1,4 @@
+import type { StoredSettings } from '../../core/service/account-settings.ts';
 import type { StoredAdmin } from '../../core/service/admins.ts';
 import type { AuditEvent, AuditNote } from '../../core/service/audit.ts';
 import type { StoredKey } from '../../core/service/keys.ts';
@@ -81,6 +82,7 @@ export interface ServiceCalls {
   noteAdminUse(input: { adminId: string; at: number }): void;
   listAudit(input: { tenant: string; page: Page }): readonly AuditEvent[];
   listProviders(tenant: string): readonly TenantProvider[];
+  getSettings(tenant: string): StoredSettings;
   findSecret(input: { tenant: string; secretId: string }): SealedSecret | undefined;
   listMasterKeys(input: undefined): readonly MasterKeyRow[];
   listSecrets(filter: SecretFilter): readonly SealedSecret[];

@@ -1,6 +1,7 @@
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
 import type { Database } from '../store/database.ts';
 import { PassageIndex } from '../store/passage-index.ts';
+import { AuditTable } from './audit-table.ts';
 import { sourceNumber } from './origins.ts';
 import type { UnfinishedPurge } from './protocol.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
@@ -50,11 +51,13 @@ export class Purges {
   readonly #database: Database;
   readonly #spaces: Spaces;
   readonly #index: PassageIndex;
+  readonly #audit: AuditTable;
 
   constructor(database: Database, spaces: Spaces) {
     this.#database = database;
     this.#spaces = spaces;
     this.#index = new PassageIndex(database);
+    this.#audit = new AuditTable(database);
   }
 
   begin(order: PurgeOrder): Purge {
@@ -84,6 +87,7 @@ export class Purges {
         upto: sizes.last,
       };
       if (!isDryRun) this.#keep(purge);
+      if (!isDryRun && order.note !== undefined) this.#audit.chain(tenantOf(space), order.note);
       return purgeOf(purge);
     });
   }
@@ -224,6 +228,11 @@ export class Purges {
       row.upto,
     );
   }
+}
+
+/** A space is stored with its tenant in front: see tenant-store.ts. */
+function tenantOf(space: string): string {
+  return space.slice(0, space.indexOf(':'));
 }
 
 /** On o, the objects of one space. */

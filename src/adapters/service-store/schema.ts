@@ -259,6 +259,14 @@ CREATE TABLE usage_days (
 ) WITHOUT ROWID;
 `;
 
+const VERSION_8 = `
+CREATE TABLE account_settings (
+  tenant TEXT PRIMARY KEY,
+  version INTEGER NOT NULL,
+  settings TEXT NOT NULL
+) WITHOUT ROWID;
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -267,6 +275,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_5,
   VERSION_6,
   VERSION_7,
+  VERSION_8,
 ];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */

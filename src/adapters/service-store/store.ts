@@ -133,10 +133,12 @@ export class WorkerStore {
   #health(database: Database): ServiceStoreHealth {
     const file = serviceFile(this.#options.folder);
     const sizes = database.get<
-      Pick<ServiceStoreHealth, 'spaces' | 'records' | 'keys' | 'newestAt'>
+      Pick<ServiceStoreHealth, 'spaces' | 'records' | 'keys' | 'tenants' | 'providers' | 'newestAt'>
     >(
       `SELECT count(*) AS spaces, coalesce(sum(records), 0) AS records,
          (SELECT count(*) FROM service_keys WHERE revoked_at IS NULL) AS keys,
+         (SELECT count(*) FROM tenants WHERE status <> 'deleted') AS tenants,
+         (SELECT count(*) FROM providers) AS providers,
          max(coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0),
            coalesce((SELECT max(created_at) FROM service_keys), 0)) AS newestAt
        FROM space_states`,
@@ -147,6 +149,8 @@ export class WorkerStore {
       spaces: sizes?.spaces ?? 0,
       records: sizes?.records ?? 0,
       keys: sizes?.keys ?? 0,
+      tenants: sizes?.tenants ?? 0,
+      providers: sizes?.providers ?? 0,
       newestAt: sizes?.newestAt ?? 0,
       bytes: databaseBytes(file),
     };
@@ -182,8 +186,9 @@ function controlCalls(database: Database) {
     findAdmin: (adminId) => control.admins.find(adminId),
     listAdmins: ({ tenant, page }) => control.admins.list(tenant, page),
     noteAdminUse: ({ adminId, at }) => control.admins.noteUse(adminId, at),
-    listAudit: ({ tenant, page }) => control.listAudit(tenant, page),
+    listAudit: ({ tenant, page }) => control.audit.list(tenant, page),
     listProviders: (tenant) => control.providers.list(tenant),
+    getSettings: (tenant) => control.settings.get(tenant),
     findSecret: ({ tenant, secretId }) => control.vault.find(tenant, secretId),
     listMasterKeys: () => control.vault.masterKeys(),
     listSecrets: (filter) => control.vault.list(filter),

@@ -112,6 +112,7 @@ function controlCalls(tenant: string, { read, write }: StoreCalls) {
     noteKeyUse: (keyId, at) => write('noteKeyUse', { tenant, keyId, at }),
     listAudit: (page) => read('listAudit', { tenant, page }),
     listProviders: () => read('listProviders', tenant),
+    getSettings: () => read('getSettings', tenant),
     findSecret: (secretId) => read('findSecret', { tenant, secretId }),
     apply: (change, note) => write('applyTenant', { tenant, change, note }),
   } satisfies Partial<TenantStore>;

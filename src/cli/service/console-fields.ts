@@ -8,6 +8,8 @@ export interface ConsoleAsk {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** The version that the change is of. */
+  readonly ifVersion?: number;
 }
 
 /** The members of an answer's body. */

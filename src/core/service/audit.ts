@@ -14,6 +14,9 @@ export type AuditKind =
   | 'provider.created'
   | 'provider.updated'
   | 'provider.deleted'
+  | 'settings.updated'
+  | 'memory.item_deleted'
+  | 'memory.purge_requested'
   | 'tenant.created'
   | 'tenant.updated'
   | 'tenant.suspended'
@@ -29,7 +32,7 @@ export type AuditKind =
   | 'signing_key.rotated';
 
 export interface AuditActor {
-  readonly type: 'admin' | 'cli' | 'system';
+  readonly type: 'admin' | 'key' | 'cli' | 'system';
   readonly id: string;
   /** Keyed hash of the caller's address; null where there is none. */
   readonly ip_hash: string | null;

@@ -95,10 +95,10 @@ export const providerCreate = members(
 );
 export type ProviderCreate = Infer<typeof providerCreate>;
 
-/** `version`: the one that the caller has seen. */
+/** `version`: the one that the caller has seen, where If-Match does not say it. */
 export const providerUpdate = members(
-  { version: integer(1) },
-  { name: planName, ...providerModels, ...providerMembers },
+  {},
+  { version: integer(1), name: planName, ...providerModels, ...providerMembers },
   CLOSED,
 );
 export type ProviderUpdate = Infer<typeof providerUpdate>;

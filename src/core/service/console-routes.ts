@@ -22,6 +22,19 @@ export type ConsoleOperationName =
   | 'getProvider'
   | 'updateProvider'
   | 'deleteProvider'
+  | 'getSettings'
+  | 'updateSettings'
+  | 'getUsage'
+  | 'listRequests'
+  | 'getRequest'
+  | 'listRequestHeads'
+  | 'listMemoryItems'
+  | 'deleteMemoryItem'
+  | 'listMemorySources'
+  | 'createMemoryPurge'
+  | 'listMemoryPurges'
+  | 'getMemoryPurge'
+  | 'getStatus'
   | 'listAudit'
   | 'getVault'
   | 'addMasterKey'
@@ -61,6 +74,20 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, ConsoleRoute>>>> =
     PATCH: writes('updateProvider', 'admin'),
     DELETE: looks('deleteProvider', 'admin'),
   },
+  settings: { GET: looks('getSettings', 'viewer'), PATCH: writes('updateSettings', 'admin') },
+  usage: { GET: looks('getUsage', 'viewer') },
+  requests: { GET: looks('listRequests', 'viewer') },
+  'requests/heads': { GET: looks('listRequestHeads', 'viewer') },
+  'requests/*': { GET: looks('getRequest', 'viewer') },
+  'memory/items': { GET: looks('listMemoryItems', 'admin') },
+  'memory/items/*': { DELETE: looks('deleteMemoryItem', 'admin') },
+  'memory/sources': { GET: looks('listMemorySources', 'viewer') },
+  'memory/purges': {
+    GET: looks('listMemoryPurges', 'viewer'),
+    POST: writes('createMemoryPurge', 'admin'),
+  },
+  'memory/purges/*': { GET: looks('getMemoryPurge', 'viewer') },
+  status: { GET: looks('getStatus', 'operator') },
   audit: { GET: looks('listAudit', 'viewer') },
   vault: { GET: looks('getVault', 'operator') },
   'vault/keys': { POST: writes('addMasterKey', 'operator') },
@@ -84,7 +111,7 @@ export function findConsoleRoute(method: string, path: string): FoundConsoleRout
   for (const place of [1, 2]) {
     const parameter = parts[place] ?? '';
     const pattern = parts.with(Math.min(place, parts.length - 1), '*').join('/');
-    const isKnown = Object.hasOwn(ROUTES, pattern) && /^[\w-]{1,128}$/.test(parameter);
+    const isKnown = Object.hasOwn(ROUTES, pattern) && /^[\w.-]{1,128}$/.test(parameter);
     if (isKnown) return routeIn(pattern, method, parameter);
   }
   return undefined;

@@ -14,7 +14,10 @@ export type OperationName =
   | 'listSources'
   | 'createPurge'
   | 'listPurges'
-  | 'getPurge';
+  | 'getPurge'
+  | 'listReceipts'
+  | 'getReceipt'
+  | 'listReceiptHeads';
 
 export interface ServiceRoute {
   readonly operation: OperationName;
@@ -41,6 +44,8 @@ export type FoundRoute =
   | { readonly allow: string };
 
 const START = '/v1/svc/';
+/** Calls below this count as calls of the memory. */
+export const MEMORY_START = `${START}memory/`;
 
 const { recall, capture, retrieve, purge } = REQUEST_BYTES_MAX;
 
@@ -58,16 +63,20 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, ServiceRoute>>>> = 
     GET: reads('listPurges', 'receipt:read'),
   },
   'memory/purges/*': { GET: reads('getPurge', 'receipt:read') },
+  requests: { GET: reads('listReceipts', 'receipt:read') },
+  'requests/heads': { GET: reads('listReceiptHeads', 'receipt:read') },
+  'requests/*': { GET: reads('getReceipt', 'receipt:read') },
 };
 
 /** The path exactly as it came: nothing is decoded and nothing normalised. */
 export function findRoute(method: string, path: string): FoundRoute | undefined {
   if (!path.startsWith(START)) return undefined;
   const name = path.slice(START.length);
-  const [, folder = '', parameter = ''] =
-    /^(memory\/(?:objects|items|purges))\/([\w.-]{1,128})$/.exec(name) ?? [];
-  const pattern = parameter === '' ? name : `${folder}/*`;
-  if (!Object.hasOwn(PATHS, pattern) || (parameter === '' && name.endsWith('*'))) return undefined;
+  const isWhole = Object.hasOwn(PATHS, name) && !name.endsWith('*');
+  const [, folder = '', part = ''] =
+    /^(memory\/(?:objects|items|purges)|requests)\/([\w.-]{1,128})$/.exec(name) ?? [];
+  const [pattern, parameter] = isWhole ? [name, ''] : [`${folder}/*`, part];
+  if (!Object.hasOwn(PATHS, pattern)) return undefined;
   const methods = PATHS[pattern] ?? {};
   const route = Object.hasOwn(methods, method) ? methods[method] : undefined;
   return route === undefined ? { allow: Object.keys(methods).join(', ') } : { route, parameter };

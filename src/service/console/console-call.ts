@@ -1,7 +1,9 @@
 import type { AdminRole } from '../../core/service/admins.ts';
 import type { AuditKind, AuditNote } from '../../core/service/audit.ts';
 import type { ChangeOutcome, Page, TenantFacts } from '../../ports/control-store.ts';
+import type { Receipts } from '../../ports/receipts.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
+import type { SpaceStates } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { newId } from '../../core/service/ids.ts';
 import type { ServingParts } from '../parts.ts';
@@ -11,7 +13,11 @@ import type { ServingParts } from '../parts.ts';
 export type ConsoleParts = Pick<
   ServingParts,
   'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer' | 'listCatalog'
->;
+> & {
+  readonly states: SpaceStates;
+  /** Undefined beside the process that serves. */
+  readonly receipts: Receipts | undefined;
+};
 
 /** The caller: an admin with a token, or a person at the machine, who may do everything. */
 export interface ConsoleActor {
@@ -32,6 +38,9 @@ export interface ConsoleRequest {
   readonly tenant: string | undefined;
   /** Parsed JSON; undefined where there is none. */
   readonly body: unknown;
+  /** The version that the caller has seen, by If-Match. */
+  readonly ifVersion?: number | undefined;
+  readonly idempotencyKey?: string | undefined;
 }
 
 export interface ConsoleReply {

@@ -6,7 +6,9 @@ import {
 } from '../../core/service/console-routes.ts';
 import { DEFAULT_TENANT, isTenantId } from '../../core/service/tenants.ts';
 import { ServiceFault } from '../fault.ts';
+import { getSettings, getUsage, updateSettings } from './account.ts';
 import { createAdmin, getSession, listAdmins, revokeAdmin } from './admins.ts';
+import { answerOnce } from './answered-once.ts';
 import { listAudit } from './audit.ts';
 import type {
   ConsoleActor,
@@ -17,12 +19,22 @@ import type {
 } from './console-call.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import {
+  createMemoryPurge,
+  deleteMemoryItem,
+  getMemoryPurge,
+  listMemoryItems,
+  listMemoryPurges,
+  listMemorySources,
+} from './memory.ts';
+import {
   createProvider,
   deleteProvider,
   getProvider,
   listProviders,
   updateProvider,
 } from './providers.ts';
+import { getRequest, listRequestHeads, listRequests } from './requests.ts';
+import { getStatus } from './status.ts';
 import {
   createPlan,
   createTenant,
@@ -67,6 +79,19 @@ const OPERATIONS: Readonly<Record<ConsoleOperationName, ConsoleOperation>> = {
   getProvider,
   updateProvider,
   deleteProvider,
+  getSettings,
+  updateSettings,
+  getUsage,
+  listRequests,
+  getRequest,
+  listRequestHeads,
+  listMemoryItems,
+  deleteMemoryItem,
+  listMemorySources,
+  createMemoryPurge,
+  listMemoryPurges,
+  getMemoryPurge,
+  getStatus,
   listAudit,
   getVault,
   addMasterKey,
@@ -106,8 +131,14 @@ export async function runConsole(
 ): Promise<ConsoleReply> {
   const { route, parameter } = admitRoute(request, actor);
   const tenantId = tenantOf(request.tenant, actor);
-  const call = { ...request, actor, parts, parameter, tenantId, now: parts.clock.now() };
-  return OPERATIONS[route.operation](call);
+  const { operation, bodyBytesMax } = route;
+  const now = parts.clock.now();
+  const call = { ...request, actor, parts, parameter, tenantId, now, operation };
+  const work = (): Promise<ConsoleReply> => OPERATIONS[operation](call);
+  const { idempotencyKey, method } = request;
+  const isWrite = bodyBytesMax !== undefined || method === 'DELETE';
+  if (idempotencyKey === undefined || !isWrite) return work();
+  return answerOnce(call, idempotencyKey, work);
 }
 
 /** For anyone but an operator, no tenant exists beside their own. */

@@ -78,26 +78,39 @@ export async function createProvider(call: ConsoleCall): Promise<ConsoleReply> {
 export async function updateProvider(call: ConsoleCall): Promise<ConsoleReply> {
   const asked = readValue(call.body, providerUpdate);
   const before = await findProvider(call);
+  const ifVersion = asked.version ?? call.ifVersion;
+  if (ifVersion === undefined) {
+    const message = 'Send If-Match with the version of the provider that you have seen.';
+    throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
+  }
   // The kept members are of this version, so no other one may be replaced.
-  if (before.version !== asked.version) mustBeDone('changed', 'provider');
+  checkVersion(call, before);
+  if (before.version !== ifVersion) mustBeDone('changed', 'provider');
   const provider: TenantProvider = {
     ...before,
     name: asked.name ?? before.name,
     defaultModel: asked.default_model ?? before.defaultModel,
     allowedModels: asked.allowed_models ?? before.allowedModels,
     isEnabled: asked.enabled ?? before.isEnabled,
-    version: asked.version + 1,
+    version: ifVersion + 1,
     updatedAt: call.now,
   };
-  return save(call, { provider, asked, ifVersion: asked.version });
+  return save(call, { provider, asked, ifVersion });
 }
 
 export async function deleteProvider(call: ConsoleCall): Promise<ConsoleReply> {
-  const { providerId, name } = await findProvider(call);
+  const before = await findProvider(call);
+  const { providerId, name } = before;
+  checkVersion(call, before);
   const target = { type: 'provider', id: providerId };
   const note = noteOf(call, 'provider.deleted', { target, details: { name } });
   mustBeDone(await storeOf(call).apply({ what: 'provider.remove', providerId }, note), 'provider');
   return { status: 204 };
+}
+
+/** Throws ServiceFault CONFLICT where If-Match names another version. */
+function checkVersion({ ifVersion }: ConsoleCall, { version }: TenantProvider): void {
+  if (ifVersion !== undefined && ifVersion !== version) mustBeDone('changed', 'provider');
 }
 
 async function findProvider(call: ConsoleCall): Promise<TenantProvider> {

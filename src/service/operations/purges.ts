@@ -2,6 +2,7 @@ import { purgeRequest } from '../../core/memory-api/purge-contract.ts';
 import { space as spaceShape } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/service/keys.ts';
 import { newId } from '../../core/service/ids.ts';
+import type { AuditKind } from '../../core/service/audit.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Purge, PurgeScope, TenantStore } from '../../ports/service-store.ts';
 import {
@@ -21,7 +22,12 @@ import { receiptOf } from '../wire.ts';
 export const createPurge: Operation = async (call, service) => {
   const { space, scope, dry_run: isDryRun = false } = readBody(call, purgeRequest);
   checkSpaces(call.key, [space]);
-  const done = await purge(call, service, { space, scope, isDryRun });
+  const done = await purge(call, service, {
+    kind: 'memory.purge_requested',
+    space,
+    scope,
+    isDryRun,
+  });
   return replyJson(await service.parts.signer.sign(receiptOf(done)));
 };
 
@@ -32,7 +38,8 @@ export const deleteItem: Operation = async (call, service) => {
   const digest = await call.store.findItem(asked, call.signal);
   if (digest === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such item.');
   const scope = { digests: [digest] };
-  const done = await purge(call, service, { space, scope, isDryRun: false });
+  const order = { kind: 'memory.item_deleted', space, scope, isDryRun: false } as const;
+  const done = await purge(call, service, order);
   return replyJson(await service.parts.signer.sign(receiptOf(done)));
 };
 
@@ -45,17 +52,28 @@ export const getPurge: Operation = async (call, { parts }) => {
 };
 
 interface Order {
+  readonly kind: Extract<AuditKind, `memory.${string}`>;
   readonly space: string;
   readonly scope: PurgeScope;
   readonly isDryRun: boolean;
 }
 
 async function purge(call: Call, { parts, states }: ServiceState, order: Order): Promise<Purge> {
+  const { kind, ...given } = order;
+  const purgeId = newId('prg', parts.randomBytes);
   const begun = await call.store.beginPurge({
-    ...order,
-    purgeId: newId('prg', parts.randomBytes),
+    ...given,
+    purgeId,
     requestedBy: call.key.keyId,
     now: call.now,
+    note: {
+      event_id: newId('evt', parts.randomBytes),
+      at: call.now,
+      kind,
+      actor: call.actor ?? { type: 'key', id: call.key.keyId, ip_hash: null },
+      target: { type: 'purge', id: purgeId },
+      details: { space: order.space, scope: Object.keys(order.scope).join(' ') },
+    },
   });
   if (order.isDryRun) return begun;
   const erasedAt = await erase({ store: call.store, clock: parts.clock }, begun.purgeId);

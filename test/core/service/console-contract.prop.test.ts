@@ -15,6 +15,7 @@ import {
   tenantCreate,
   tenantUpdate,
 } from '../../../src/core/service/console-contract.ts';
+import { settingsUpdate } from '../../../src/core/service/account-settings.ts';
 import { findConsoleRoute } from '../../../src/core/service/console-routes.ts';
 import { NO_LIMITS } from '../../../src/core/service/plans.ts';
 import { nameOf, ODDITIES, placesIn, withChange } from '../../support/contract-changes.ts';
@@ -87,6 +88,18 @@ const SUBJECTS: readonly Subject[] = [
       enabled: true,
     },
   },
+  {
+    schema: 'SettingsUpdate',
+    shape: settingsUpdate,
+    sample: {
+      compression_mode: 'shadow',
+      input_budget: 2_000_000,
+      recalled_tokens_max: 0,
+      elision_enabled: false,
+      elision_keep_rounds: 1,
+      elision_capture_limit: 64,
+    },
+  },
   { schema: 'PlanCreate', shape: planCreate, sample: { name: 'team', limits: LIMITS } },
   { schema: 'PlanUpdate', shape: planUpdate, sample: { limits: LIMITS } },
   { schema: 'MasterKeyAdd', shape: masterKeyAdd, sample: { key_id: 'mk_0123abcd' } },
@@ -149,7 +162,7 @@ test('the document has every route of the table, under its name, and no other', 
     }),
   );
   expect(told.filter(([name, operation]) => name !== operation)).toEqual([]);
-  expect(told).toHaveLength(27);
+  expect(told).toHaveLength(40);
   expect(JSON.stringify(consoleContract)).toContain(Object.keys(FAULTS).join('","'));
 });
 

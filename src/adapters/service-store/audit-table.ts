@@ -1,0 +1,45 @@
+import { type AuditEvent, type AuditNote, chainEvent } from '../../core/service/audit.ts';
+import type { Page } from '../../ports/control-store.ts';
+import type { Database } from '../store/database.ts';
+
+/** Audit events as rows. Each carries the hash of the one before it in its tenant. */
+export class AuditTable {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Call it within the transaction of what the event tells. */
+  chain(tenant: string, note: AuditNote): void {
+    const last = this.#database.get<{ number: number; hash: string }>(
+      'SELECT number, hash FROM audit WHERE tenant = ? ORDER BY number DESC LIMIT 1',
+      tenant,
+    );
+    const event = chainEvent(tenant, note, last);
+    this.#database.run(
+      'INSERT INTO audit (tenant, number, at, hash, event) VALUES (?, ?, ?, ?, ?)',
+      tenant,
+      event.number,
+      event.at,
+      event.hash,
+      JSON.stringify(event),
+    );
+  }
+
+  list(tenant: string, { limit, after }: Page): AuditEvent[] {
+    return this.#database
+      .all<{ event: string }>(
+        'SELECT event FROM audit WHERE tenant = ? AND number < ? ORDER BY number DESC LIMIT ?',
+        tenant,
+        Number(after ?? Number.MAX_SAFE_INTEGER),
+        limit,
+      )
+      .map(({ event }) => eventOf(event));
+  }
+}
+
+export function eventOf(text: string): AuditEvent {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only chain() writes it.
+  return JSON.parse(text) as AuditEvent;
+}
