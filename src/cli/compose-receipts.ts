@@ -1,8 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { ReceiptJournal, recoverReceipts } from '../adapters/journals/receipt-journal.ts';
+import {
+  ReceiptJournal,
+  type Recovered,
+  recoverReceipts,
+} from '../adapters/journals/receipt-journal.ts';
+import { readPepper } from '../adapters/service-store/service-files.ts';
+import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
+import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import type { Environment } from '../core/settings/config-values.ts';
 import { VERSION } from '../core/version.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { Signer } from '../service/signer.ts';
+import { withVault } from '../service/with-vault.ts';
 import { systemClock } from './compose-common.ts';
 
 /** The composition root of receipts: their journal over the store and the signer of a service. */
@@ -26,6 +35,21 @@ export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal>
     needs.report('Receipts of an earlier run wait: svc service receipts recover stores them.');
   }
   return new ReceiptJournal(options);
+}
+
+/** Stores what earlier processes left. Throws MemoryError where a service runs on the folder. */
+export async function recoverIn(folder: string, environment: Environment): Promise<Recovered> {
+  const pepper = await readPepper(folder);
+  const store = openServiceStore({ folder, serves: true, report: () => undefined });
+  try {
+    await store.health();
+    const masterKeys = serviceMasterKeys(folder, environment);
+    const needs = { store, pepper, masterKeys, clock: systemClock, randomBytes };
+    const { signer } = withVault(needs);
+    return await recoverReceipts(optionsOf({ folder, store, signer, report: () => undefined }));
+  } finally {
+    await store.close();
+  }
 }
 
 function optionsOf({ folder, store, signer, report }: ReceiptNeeds) {

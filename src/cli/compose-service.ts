@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../core/settings/config-values.ts';
+import { Retention } from '../service/retention.ts';
 import type { Vault } from '../service/vault.ts';
 import { withVault } from '../service/with-vault.ts';
 import { CliError } from './cli-error.ts';
@@ -81,11 +82,14 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       tls,
     });
     const address = await service.listen();
+    const retention = new Retention({ store, clock: systemClock });
+    retention.start();
     return {
       ...address,
       renew: (material) => service.renew(material),
       stop: async () => {
         await service.stop(drainMs);
+        await retention.stop();
         await receipts.close();
         await limits.close();
         await store.close();

@@ -1,8 +1,16 @@
 import { join } from 'node:path';
 import { build, type Options } from 'tsup';
 
-/** Bundles a TypeScript file of test/support, with the store's worker where it looks for it; its path. */
-export async function buildChild(name: string): Promise<string> {
+const WORKERS = {
+  'store-worker': 'store/worker.ts',
+  'service-store-worker': 'service-store/worker.ts',
+} as const;
+
+/** Bundles a TypeScript file of test/support, with its store's worker where it looks for it; its path. */
+export async function buildChild(
+  name: string,
+  workerName: keyof typeof WORKERS = 'store-worker',
+): Promise<string> {
   const root = join(import.meta.dirname, '..', '..');
   // Inside the package: the native driver is found through node_modules.
   const outDir = join(root, 'node_modules', '.cache', `svc-${name}-${process.pid}`);
@@ -16,8 +24,13 @@ export async function buildChild(name: string): Promise<string> {
   } satisfies Options;
   const entry = { [name]: join(root, 'test', 'support', `${name}.ts`) };
   await build({ ...shared, entry, format: 'esm' });
-  const worker = join(root, 'src', 'adapters', 'store', 'worker.ts');
+  const worker = join(root, 'src', 'adapters', WORKERS[workerName]);
   // With shims for import.meta.url.
-  await build({ ...shared, entry: { 'quick/store-worker': worker }, format: 'cjs', shims: true });
+  await build({
+    ...shared,
+    entry: { [`quick/${workerName}`]: worker },
+    format: 'cjs',
+    shims: true,
+  });
   return join(outDir, `${name}.js`);
 }

@@ -6,7 +6,9 @@ import type { KeyCreateOptions, KeyRotateOptions } from '../service/service-keys
 import type { PlanOptions, TenantOptions } from '../service/service-tenants.ts';
 import { withConsoleOptions } from './console-options.ts';
 import type { Finish } from './program.ts';
+import { addAccountCommands } from './program-service-account.ts';
 import { addProviderCommands } from './program-service-providers.ts';
+import { addReceiptCommands } from './program-service-receipts.ts';
 import { addVaultCommands } from './program-service-vault.ts';
 
 /** Declares the commands that manage a service: clients of its console operations. */
@@ -22,6 +24,8 @@ export function addConsoleCommands(
   addAdmins(service, context);
   addAudit(service, context);
   addVaultCommands(service, context, finish);
+  addAccountCommands(service, context);
+  addReceiptCommands(service, context, finish);
 }
 
 function addKeys(service: Command, context: CommandContext): void {

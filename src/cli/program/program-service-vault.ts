@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { ConsoleOptions } from '../service/console-access.ts';
-import type { VerifyOptions } from '../service/service-receipts.ts';
 import type { VaultAddOptions } from '../service/service-vault.ts';
 import { withConsoleOptions } from './console-options.ts';
 import type { Finish } from './program.ts';
 
-/** Declares the commands around the keys of a service: its vault, its signing keys, its receipts. */
+/** Declares the commands around the keys of a service: its vault and its signing keys. */
 export function addVaultCommands(service: Command, context: CommandContext, finish: Finish): void {
   addVault(service, context, finish);
   addSigning(service, context);
-  addReceipts(service, context, finish);
 }
 
 function addVault(service: Command, context: CommandContext, finish: Finish): void {
@@ -83,26 +81,5 @@ function addSigning(service: Command, context: CommandContext): void {
     .action(async (options: ConsoleOptions) => {
       const { rotateSigningKey } = await import('../service/service-vault.ts');
       await rotateSigningKey(options, context);
-    });
-}
-
-function addReceipts(service: Command, context: CommandContext, finish: Finish): void {
-  const receipts = service.command('receipts').description('Signed receipts of a service');
-  receipts
-    .command('verify')
-    .description('Check receipts in a file; asks nobody. Exit 1 when one is not as it was signed')
-    .argument('<file>', 'a receipt, a list of them, or NDJSON')
-    .requiredOption('--keys <file>', 'the public keys, from /.well-known/svc/receipt-keys.json')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ curl -s https://HOST/.well-known/svc/receipt-keys.json > keys.json
-  $ svc service receipts verify purges.json --keys keys.json`,
-    )
-    .action(async (file: string, options: VerifyOptions) => {
-      const { verifyReceipts } = await import('../service/service-receipts.ts');
-      finish(await verifyReceipts(file, options, context));
     });
 }

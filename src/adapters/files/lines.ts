@@ -1,0 +1,16 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { createGunzip } from 'node:zlib';
+
+/** The lines of a text file, one after the other; of a file whose name ends in `.gz`, unpacked. */
+export async function* linesOfFile(path: string): AsyncGenerator<string> {
+  const file = createReadStream(path);
+  const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
+  // An error of the file would be nobody's behind the pipe.
+  file.on('error', (error) => input.destroy(error));
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Infinity })) yield line;
+  } finally {
+    file.destroy();
+  }
+}

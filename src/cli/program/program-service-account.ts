@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+import type { ConsoleOptions } from '../service/console-access.ts';
+import type {
+  PurgeOptions,
+  SettingsOptions,
+  SpaceOptions,
+  UsageOptions,
+} from '../service/service-account.ts';
+import { withConsoleOptions } from './console-options.ts';
+
+/** Declares the commands about what belongs to one tenant. */
+export function addAccountCommands(service: Command, context: CommandContext): void {
+  addSettings(service, context);
+  withConsoleOptions(service.command('usage'))
+    .description('Sum requests and tokens by day, key, provider or model')
+    .option('--by <list>', 'some of day,key,provider,model', 'day')
+    .option('--from <day>', 'first day, UTC (30 days ago)')
+    .option('--to <day>', 'last day, UTC (today)')
+    .option('--key <id>', 'one key alone')
+    .option('--limit <number>', 'how many sums (100)')
+    .addHelpText('after', '\nExamples:\n  $ svc service usage --by day,model --from 2026-11-01')
+    .action(async (options: UsageOptions) => {
+      const { showUsage } = await import('../service/service-account.ts');
+      await showUsage(options, context);
+    });
+  withConsoleOptions(service.command('sources'))
+    .description('List where the records of a space came from')
+    .requiredOption('--space <name>', 'of the memory')
+    .option('--limit <number>', 'how many (20)')
+    .addHelpText('after', '\nExamples:\n  $ svc service sources --space project/api-0123456789')
+    .action(async (options: SpaceOptions) => {
+      const { listSources } = await import('../service/service-account.ts');
+      await listSources(options, context);
+    });
+  addPurge(service, context);
+}
+
+function addSettings(service: Command, context: CommandContext): void {
+  const settings = service
+    .command('settings')
+    .description('Account defaults of a tenant; a request says otherwise with its headers');
+  withConsoleOptions(settings.command('show'))
+    .description('Print the account defaults')
+    .addHelpText('after', '\nExamples:\n  $ svc service settings show --json')
+    .action(async (options: ConsoleOptions) => {
+      const { showSettings } = await import('../service/service-account.ts');
+      await showSettings(options, context);
+    });
+  withConsoleOptions(settings.command('set'))
+    .description('Change account defaults; what is not named stays')
+    .option('--compression-mode <mode>', 'passthrough, shadow or deterministic')
+    .option('--input-budget <tokens>', 'shortening begins above it (8192)')
+    .option('--recalled-tokens <tokens>', 'most that is recalled (512)')
+    .option('--elision <state>', 'on or off')
+    .option('--keep-rounds <number>', 'newest rounds whose outputs stay (4)')
+    .option('--capture-limit <number>', 'outputs kept in one request (8)')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc service settings set --input-budget 16000 --elision off',
+    )
+    .action(async (options: SettingsOptions) => {
+      const { setSettings } = await import('../service/service-account.ts');
+      await setSettings(options, context);
+    });
+}
+
+function addPurge(service: Command, context: CommandContext): void {
+  withConsoleOptions(service.command('purge'))
+    .description('Purge records of a space; without --yes it only counts them')
+    .requiredOption('--space <name>', 'of the memory')
+    .option('--all', 'all of its records')
+    .option('--session <id>', 'of one session')
+    .option('--source <id>', 'of one source, from the list')
+    .option('--before <when>', 'older than a day or time')
+    .option('--digest <digest...>', 'these records')
+    .option('--yes', 'do it; what is purged cannot come back')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc service purge --space project/api-0123456789 --before 2026-01-01 --yes',
+    )
+    .action(async (options: PurgeOptions) => {
+      const { purgeMemory } = await import('../service/service-account.ts');
+      await purgeMemory(options, context);
+    });
+}

@@ -1,0 +1,61 @@
+import type { Clock } from '../ports/clock.ts';
+import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
+
+/** Deletes receipts that are older than the plan of their tenant keeps them. Sums of days stay. */
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const TENANTS_AT_ONCE = 100;
+/** Receipts in one transaction: a few milliseconds, after which calls pass. */
+const DROPPED_AT_ONCE = 500;
+
+export class Retention {
+  readonly #parts: { readonly store: ServiceStore; readonly clock: Clock };
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: { readonly store: ServiceStore; readonly clock: Clock }) {
+    this.#parts = parts;
+  }
+
+  /** Looks once an hour. A failure waits for the next look. */
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.#running = this.#running.then(() => this.sweep()).catch(() => undefined);
+    }, HOUR_MS).unref();
+  }
+
+  /** Resolves when no look is under way any more. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  async sweep(): Promise<void> {
+    const { store, clock } = this.#parts;
+    let after: string | undefined;
+    for (;;) {
+      // One tenant after the other, on purpose: calls pass in between.
+      /* oxlint-disable no-await-in-loop */
+      const tenants = await store.listTenants({ limit: TENANTS_AT_ONCE, after });
+      for (const { tenantId } of tenants) {
+        const days = (await store.findTenant(tenantId))?.limits.retention_days ?? null;
+        if (days !== null) await dropOld(store.of(tenantId), clock.now() - days * DAY_MS);
+      }
+      /* oxlint-enable no-await-in-loop */
+      if (tenants.length < TENANTS_AT_ONCE) return;
+      after = tenants.at(-1)?.tenantId;
+    }
+  }
+}
+
+/** The number of receipts that were deleted. */
+export async function dropOld(store: TenantStore, before: number): Promise<number> {
+  let dropped = 0;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- Calls pass in between.
+    const some = await store.dropReceipts({ before, limit: DROPPED_AT_ONCE });
+    dropped += some;
+    if (some < DROPPED_AT_ONCE) return dropped;
+  }
+}

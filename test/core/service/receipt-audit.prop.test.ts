@@ -1,0 +1,76 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ReceiptAudit } from '../../../src/core/service/receipt-audit.ts';
+import { headOf, receiptOf } from '../../../src/core/service/receipts.ts';
+import { closingOf, openingOf, testSigner } from '../../support/receipt-facts.ts';
+
+const { sign, jwk } = testSigner();
+const stranger = testSigner();
+const COUNT = 12;
+
+async function whole(): Promise<readonly Record<string, unknown>[]> {
+  const values = ['acme', 'globex'].flatMap((tenant) => {
+    const receipts = Array.from({ length: COUNT }, (_, at) =>
+      receiptOf(openingOf({ tenant }), closingOf(), { version: '1', node: 'node_a', seq: at + 1 }),
+    );
+    const head = headOf({ node: 'node_a', tenant, lastSeq: COUNT }, { at: 'now', isClosed: true });
+    return [...receipts, head] as readonly object[];
+  });
+  return (await sign(values)) as unknown as readonly Record<string, unknown>[];
+}
+
+function auditOf(values: readonly unknown[]) {
+  const audit = new ReceiptAudit([jwk]);
+  for (const value of values) audit.take(value);
+  return audit.result();
+}
+
+test('receipts as they were signed are whole, in any order', async () => {
+  const values = await whole();
+  fc.assert(
+    fc.property(fc.shuffledSubarray([...values.keys()], { minLength: values.length }), (order) => {
+      const { receipts, heads, wrong, missing } = auditOf(order.map((at) => values[at]));
+      expect([receipts, heads, wrong, missing]).toEqual([2 * COUNT, 2, [], []]);
+    }),
+    { numRuns: 5 },
+  );
+});
+
+test('each receipt that was taken away is missed by its number', async () => {
+  const values = await whole();
+  const seqOf = (value: Record<string, unknown>): number =>
+    (value['issuer'] as { seq: number } | undefined)?.seq ?? 0;
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.integer({ min: 1, max: COUNT }), { minLength: 1 }), (gone) => {
+      const lost = new Set(gone);
+      const left = values.filter((one) => one['tenant_id'] !== 'acme' || !lost.has(seqOf(one)));
+      const { missing, wrong } = auditOf(left);
+      const found = missing.flatMap(({ tenant, from, to }) =>
+        Array.from({ length: to - from + 1 }, (_, at) => [tenant, from + at]),
+      );
+      const expected = gone.toSorted((a, b) => a - b).map((seq) => ['acme', seq]);
+      expect([found, wrong]).toEqual([expected, []]);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test('an altered, added or removed member, another key and a copy are each found', async () => {
+  const [first = {}, ...others] = await whole();
+  const { signature: _, ...bare } = first;
+  const [forged = {}] = await stranger.sign([bare]);
+  const cases = [
+    [{ ...first, output_tokens: 1 }, 'invalid'],
+    [{ ...first, surplus: 1 }, 'invalid'],
+    [Object.fromEntries(Object.entries(first).filter(([name]) => name !== 'status')), 'invalid'],
+    [{ ...bare, signature: Reflect.get(forged, 'signature') as unknown }, 'unknown_key'],
+    [bare, 'unsigned'],
+  ] as const;
+  for (const [changed, outcome] of cases) {
+    const { wrong, missing } = auditOf([changed, ...others]);
+    expect(wrong).toMatchObject([{ outcome }]);
+    // A receipt that is not valid stands for no number.
+    expect(missing).toMatchObject([{ tenant: 'acme', from: 1, to: 1 }]);
+  }
+  expect(auditOf([first, first, ...others]).wrong).toMatchObject([{ outcome: 'twice' }]);
+});
