@@ -13,6 +13,7 @@ import { NO_LIMITS } from '../../src/core/service/plans.ts';
 import {
   addKeyTo,
   addMasterKey,
+  addSigningKey,
   addTenant,
   noteOfTest,
   providerOf,
@@ -20,6 +21,7 @@ import {
   revokeKeyOf,
 } from '../support/service-control.ts';
 import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
+import { rowOfReceipt } from '../support/receipt-facts.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
@@ -183,6 +185,55 @@ test('a restore brings back no provider that was deleted since, and none of its 
   expect(await again.of('acme').findSecret('sec_a')).toBe(undefined);
   expect(await again.of('default').listProviders()).toEqual([providerOf()]);
   expect(await again.of('default').findSecret('sec_a')).toMatchObject({ owner: 'prov_a' });
+});
+
+test('a restore brings back no credential that was replaced since, nor the key that signed then', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  await addMasterKey(store);
+  const own = store.of('default');
+  await putProvider(own, providerOf());
+  await addSigningKey(store, 'kid_1');
+  const file = join(tempFolder(), 'backup.db');
+  await backUpService(folder, file);
+  const credential = { secretId: 'sec_new', fingerprint: 'fp_00000009', savedAt: 9 };
+  const next = { ...providerOf(), credential, version: 2, name: 'renamed', defaultModel: 'other' };
+  expect(await putProvider(own, next, 1)).toBe('done');
+  await addSigningKey(store, 'kid_2');
+  await store.close();
+  await restoreService(folder, file, 3000);
+  const again = open(folder, { serves: true });
+  // Its name and its models are those of the backup.
+  expect(await again.of('default').listProviders()).toEqual([
+    { ...providerOf(), credential, version: 2, updatedAt: next.updatedAt },
+  ]);
+  expect(await again.of('default').findSecret('sec_a')).toBe(undefined);
+  expect(await again.of('default').findSecret('sec_new')).toMatchObject({ owner: 'prov_a' });
+  expect(await again.listSigningKeys()).toMatchObject([
+    { kid: 'kid_2' },
+    { kid: 'kid_1', retiredAt: 5 },
+  ]);
+  expect((await again.listSigningKeys())[0]).not.toHaveProperty('retiredAt');
+  expect(await again.of('service').findSecret('kid_2')).toMatchObject({ purpose: 'signing' });
+});
+
+test('a restore keeps the receipts that were made since, and counts each once', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  const rows = Array.from({ length: 3 }, (_, at) => rowOfReceipt({ seq: at + 1 }));
+  await store.storeReceipts(rows.slice(0, 1));
+  const file = join(tempFolder(), 'backup.db');
+  await backUpService(folder, file);
+  await store.storeReceipts(rows);
+  const head = { tenant: 'default', node: 'node_a', lastSeq: 3, body: '{}' };
+  await store.closeHeads([head]);
+  await store.close();
+  await restoreService(folder, file, 3000);
+  const own = open(folder, { serves: true }).of('default');
+  expect(await own.listReceipts({ limit: 9, order: 'asc' }, patience())).toHaveLength(3);
+  expect(await own.listHeads({ limit: 9, after: undefined })).toEqual([head]);
+  const days = { from: '2000-01-01', to: '2999-12-31', groups: ['day'], limit: 9 } as const;
+  expect(await own.listUsage(days)).toMatchObject([{ requests: 3, spentTokens: 300 }]);
 });
 
 test('a restore over a broken database says that it could carry nothing over', async () => {

@@ -93,6 +93,16 @@ export async function addMasterKey(store: ServiceStore): Promise<void> {
   );
 }
 
+/** The one that signs from now on; the one before it is retired at 5. */
+export async function addSigningKey(store: ServiceStore, kid: string): Promise<void> {
+  const bytes = new Uint8Array([1]);
+  const place = { tenant: 'service', secretId: kid, owner: kid, purpose: 'signing', version: 1 };
+  const sealed = { kek: FIRST, wrapped: bytes, ciphertext: bytes };
+  const secret = { ...place, ...sealed, fingerprint: 'fp_1', savedAt: 2 };
+  const change = { what: 'signing.add', kid, x: kid, secret, at: 5 } as const;
+  await store.apply(change, noteOfTest('signing_key.rotated'));
+}
+
 export async function addTenant(
   store: ServiceStore,
   tenantId: string,

@@ -4,10 +4,10 @@ import { groupBy } from '../../core/bytes/group-by.ts';
 import { PURGE_DIGESTS_MAX } from '../../core/memory-api/limits.ts';
 import type { Database } from '../store/database.ts';
 import type { CarriedOver } from '../../ports/service-store.ts';
-import { ProviderTable } from './providers.ts';
+import { carryReceipts } from './carry-receipts.ts';
+import { carrySecrets } from './carry-secrets.ts';
 import { Purges } from './purges.ts';
 import { Spaces } from './spaces.ts';
-import { VaultTable } from './vault-table.ts';
 
 /** Takes over what a restore must not undo. Everything else of the present database is set aside. */
 
@@ -15,8 +15,8 @@ const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 
 
 export function carryOver(from: Database, to: Database, now: number): CarriedOver {
   carryRotations(from, to);
-  carrySigningKeys(from, to, now);
-  carryDeletedProviders(from, to);
+  carrySecrets(from, to);
+  carryReceipts(from, to);
   const revoked = carryRevocations(from, to);
   let purged = 0;
   const purges = new Purges(to, new Spaces(to));
@@ -65,27 +65,6 @@ function carryRotations(from: Database, to: Database): void {
     const sql = `UPDATE service_keys SET hash = ?, retired = ?, rotated_at = ?
       WHERE id = ? AND coalesce(rotated_at, 0) < ?`;
     to.run(sql, hash, retired, at, id, at);
-  }
-}
-
-/** A deleted provider stays deleted, and its secrets destroyed. The audit knows which ones were. */
-function carryDeletedProviders(from: Database, to: Database): void {
-  const table = new ProviderTable(to, new VaultTable(to));
-  const sql = `SELECT tenant, json_extract(event, '$.target.id') AS id FROM audit
-    WHERE json_extract(event, '$.kind') = 'provider.deleted'`;
-  for (const { tenant, id } of from.all<{ tenant: string; id: string }>(sql)) {
-    table.remove(tenant, id);
-  }
-}
-
-/** Receipts that were signed since the backup can still be checked; nothing is signed with these. */
-function carrySigningKeys(from: Database, to: Database, now: number): void {
-  for (const { kid, x, at } of from.all<{ kid: string; x: string; at: number }>(
-    'SELECT kid, x, created_at AS at FROM signing_keys',
-  )) {
-    const sql = `INSERT INTO signing_keys (kid, x, created_at, retired_at) VALUES (?, ?, ?, ?)
-      ON CONFLICT DO NOTHING`;
-    to.run(sql, kid, x, at, now);
   }
 }
 

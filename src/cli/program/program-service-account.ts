@@ -25,7 +25,7 @@ export function addAccountCommands(service: Command, context: CommandContext): v
       await showUsage(options, context);
     });
   withConsoleOptions(service.command('sources'))
-    .description('List where the records of a space came from')
+    .description('List the origins of the records of a space')
     .requiredOption('--space <name>', 'of the memory')
     .option('--limit <number>', 'how many (20)')
     .addHelpText('after', '\nExamples:\n  $ svc service sources --space project/api-0123456789')

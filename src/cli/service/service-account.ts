@@ -96,8 +96,8 @@ export async function showUsage(options: UsageOptions, context: CommandContext):
   const query = {
     group_by: by,
     limit: String(limit),
-    ...(from === undefined ? {} : { from: timeIn(from, '--from').slice(0, DAY_CHARS) }),
-    ...(to === undefined ? {} : { to: timeIn(to, '--to').slice(0, DAY_CHARS) }),
+    ...(from === undefined ? {} : { from: timeIn(from, '--from <when>').slice(0, DAY_CHARS) }),
+    ...(to === undefined ? {} : { to: timeIn(to, '--to <when>').slice(0, DAY_CHARS) }),
     ...(key === undefined ? {} : { api_key_id: key }),
   };
   const page = await withConsole(options, context, (console) =>
@@ -184,7 +184,7 @@ function scopeOf({ all, session, source, before, digest }: PurgeOptions): object
     ...(all === true ? [{ all: true }] : []),
     ...(session === undefined ? [] : [{ session_id: session }]),
     ...(source === undefined ? [] : [{ source_id: source }]),
-    ...(before === undefined ? [] : [{ before: timeIn(before, '--before') }]),
+    ...(before === undefined ? [] : [{ before: timeIn(before, '--before <when>') }]),
     ...(digest === undefined ? [] : [{ digests: digest }]),
   ];
   const [scope] = scopes;

@@ -235,8 +235,8 @@ function filterOf(options: ListOptions): Readonly<Record<string, string>> {
     ...(model === undefined ? {} : { model }),
     ...(key === undefined ? {} : { api_key_id: key }),
     ...(provider === undefined ? {} : { provider_id: provider }),
-    ...(from === undefined ? {} : { from: timeIn(from, '--from') }),
-    ...(to === undefined ? {} : { to: timeIn(to, '--to') }),
+    ...(from === undefined ? {} : { from: timeIn(from, '--from <when>') }),
+    ...(to === undefined ? {} : { to: timeIn(to, '--to <when>') }),
   };
 }
 
@@ -244,7 +244,7 @@ function filterOf(options: ListOptions): Readonly<Record<string, string>> {
 export function timeIn(text: string, flag: string): string {
   const at = Date.parse(text);
   if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(at)) return new Date(at).toISOString();
-  throw new CliError(`${flag}: expected a day or a time.`, `Try ${flag} 2026-11-20`, 2);
+  throw new CliError(`${flag}: expected a day or a time.`, 'Give it as 2026-11-20.', 2);
 }
 
 function numberText(value: unknown): string {
