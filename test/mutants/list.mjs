@@ -14,6 +14,7 @@ import { PROVENANCE } from './provenance.mjs';
 import { STATE } from './state.mjs';
 import { STORE } from './store.mjs';
 import { UNASKED } from './unasked.mjs';
+import { RECEIPTS } from './receipts.mjs';
 import { TENANTS } from './tenants.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
@@ -35,6 +36,7 @@ export const MUTANTS = [
   ...STATE,
   ...UNASKED,
   ...TENANTS,
+  ...RECEIPTS,
   {
     name: 'a brief alone permits exchanges to leave',
     file: DECIDE,

@@ -8,6 +8,7 @@ import { itemOf, keyIdOf } from '../support/memory-service.ts';
 
 const SPACE = 'project/api-0123456789';
 
+// spec: 2.1-prefix, 2.1-revoked, 4.6-console, 5.4-shown-once
 test('a key made over HTTP opens the memory of its tenant, and its secret is told once', async () => {
   const { ask, askMemory } = await openConsole();
   const made = await ask('POST keys', { name: 'laptop', scopes: ['read', 'write'] });
@@ -64,6 +65,7 @@ test('R4: a live key opens no console operation, and a token nothing else', asyn
   expect((await ask('PUT keys', {})).headers['allow']).toBe('GET, POST');
 });
 
+// spec: 7-403
 test('each role may do what it includes, and nobody gives a role above their own', async () => {
   const { ask, tokenOf } = await openConsole();
   const calls: readonly [string, string, object | undefined, AdminRole][] = [
@@ -223,6 +225,7 @@ test('R29: a secret and a token are in no file, list, audit event or log', async
   }
 });
 
+// spec: 6-audit
 test('the events over HTTP form a chain that anyone can check', async () => {
   const { ask } = await openConsole();
   const { key_id: id } = (await ask('POST keys', { name: 'k', scopes: [] })).json;

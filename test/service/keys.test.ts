@@ -18,6 +18,7 @@ function codeOf({ status, json }: ServiceAnswer): string {
   return `${status} ${status === 200 ? '' : json.error.code}`.trim();
 }
 
+// spec: 5.3-401-403
 test('R4: no key, a mistyped one, an unknown one and two that differ are refused alike, before the path', async () => {
   const { url, makeKey } = await startMemoryService();
   const key = await makeKey();
@@ -37,6 +38,7 @@ test('R4: no key, a mistyped one, an unknown one and two that differ are refused
   expect(answer).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } });
 });
 
+// spec: 5.1-api-key
 test('either header carries the key', async () => {
   const { url, makeKey } = await startMemoryService();
   const key = await makeKey({ name: 'laptop' });
@@ -67,6 +69,7 @@ test('a key that has expired is refused', async () => {
   expect(codeOf(await callService(url, '/v1/svc/whoami', { key }))).toBe('401 AUTH_EXPIRED');
 });
 
+// spec: 2.1-scopes
 test('each scope opens its own operations and nothing else', async () => {
   const { url, makeKey } = await startMemoryService();
   const calls: Readonly<Record<string, [string, object | undefined, string]>> = {

@@ -64,6 +64,7 @@ async function refusal(call: Promise<unknown>): Promise<readonly unknown[]> {
   return [error.code, error.more.param, error.more.afterMs];
 }
 
+// spec: 8-plan-rates
 test.each([
   [{ requests_per_minute: 60, requests_burst: 1 }, 'requests_per_minute', 1000],
   [{ input_tokens_per_minute: 6000 }, 'input_tokens_per_minute', 40_000],

@@ -22,6 +22,7 @@ async function openProviders(): Promise<OpenedConsole> {
   return opened;
 }
 
+// spec: 2.3-one-configuration, 2.3-api-style
 test('a custom provider is made, listed, changed and deleted, each with its event', async () => {
   const { ask } = await openProviders();
   const made = await ask('POST providers', CUSTOM);
@@ -60,6 +61,7 @@ test('a custom provider is made, listed, changed and deleted, each with its even
   ]);
 });
 
+// spec: 2.3-secret-vaulted
 test('R29: a credential and a header value with it are told nowhere, and are sealed on disk', async () => {
   const { ask, service } = await openProviders();
   const made = await ask('POST providers', {
@@ -149,6 +151,7 @@ test('a plan bounds providers, and deleting one frees a slot', async () => {
   expect((await add('two')).status).toBe(201);
 });
 
+// spec: 2.3-endpoint-stored
 test('a preset takes its address from the catalog, and keeps it', async () => {
   const { ask } = await openProviders();
   const preset = {

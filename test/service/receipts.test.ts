@@ -2,6 +2,7 @@ import { flattenedVerify, importJWK } from 'jose';
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../../src/core/memory-api/canonical.ts';
 import { newReceiptId } from '../../src/core/service/receipt-id.ts';
+import { NOTHING_DECIDED } from '../../src/core/service/receipts.ts';
 import { JournalFullError } from '../../src/ports/receipts.ts';
 import { openConsole, type OpenedConsole } from '../support/console.ts';
 import { callService } from '../support/memory-service.ts';
@@ -34,6 +35,7 @@ async function serve(
   return ids;
 }
 
+// spec: 2.2-signed, 4.2-one, 9-receipt-v1
 test('a receipt can be read by its id, and an independent library verifies it', async () => {
   const opened = await openSigned();
   const { key, askMemory, service } = opened;
@@ -55,6 +57,7 @@ test('a receipt can be read by its id, and an independent library verifies it', 
   ).rejects.toThrow('signature verification failed');
 });
 
+// spec: 4.2-scope, 5.2-receipt-scope
 test('receipts are read with receipt:read, in their own tenant; a young one may be on its way', async () => {
   const opened = await openSigned();
   const { ask, askMemory, key, clock } = opened;
@@ -75,6 +78,7 @@ test('receipts are read with receipt:read, in their own tenant; a young one may 
   expect((await askMemory('requests/rcpt_nonsense', key)).status).toBe(404);
 });
 
+// spec: 4.2-list
 test('a list is newest first, in pages from both ends, with its filters', async () => {
   const opened = await openSigned();
   const { askMemory, key } = opened;
@@ -107,6 +111,38 @@ test('a list is newest first, in pages from both ends, with its filters', async 
     // oxlint-disable-next-line no-await-in-loop
     expect([wrong, (await page(wrong)).error.code]).toEqual([wrong, 'INVALID_REQUEST']);
   }
+});
+
+// spec: 2.2-original_input_tokens, 2.2-forwarded_input_tokens, 2.2-recalled_tokens, 2.2-output_tokens
+// spec: 2.2-memory_mode, 2.2-memory_state, 2.2-compression_mode
+test('a receipt has the estimates, the counts of the provider, what was asked and what happened', async () => {
+  const opened = await openSigned();
+  const decided = {
+    ...NOTHING_DECIDED,
+    memoryMode: 'read-write',
+    memoryModeEffective: 'read',
+    memoryState: 'recalled',
+    compressionModeRequested: 'deterministic',
+    compressionMode: 'passthrough',
+    continuityState: 'bypassed_not_stored',
+    originalInputTokens: 1200,
+    forwardedInputTokens: 1300,
+    recalledTokens: 100,
+  } as const;
+  const [id = ''] = await serve(opened, 1, { decided });
+  const { json } = await opened.askMemory(`requests/${id}`, opened.key);
+  expect(json).toMatchObject({
+    original_input_tokens: 1200,
+    forwarded_input_tokens: 1300,
+    recalled_tokens: 100,
+    output_tokens: 7,
+    memory_mode: 'read-write',
+    memory_mode_effective: 'read',
+    memory_state: 'recalled',
+    compression_mode_requested: 'deterministic',
+    compression_mode: 'passthrough',
+    continuity_state: 'bypassed_not_stored',
+  });
 });
 
 test('heads say the last number of each node, signed, and closed once the node has ended', async () => {

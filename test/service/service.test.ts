@@ -223,6 +223,7 @@ test('recall looks into the spaces that are named and no other', async () => {
   expect(both.json.items[0].provenance[0].space).toBe('global');
 });
 
+// spec: 4.3-health
 test('live, ready and health tell a stranger nothing but whether the service works', async () => {
   const clock = manualClock();
   const { service } = await open({ clock });

@@ -153,6 +153,7 @@ test('one secret that does not open is named, and the others are rotated', async
   expect([answer.secrets, answer.unreadable]).toEqual([0, [expect.stringMatching(/^service\/./)]]);
 });
 
+// spec: 1.7-vault
 test('R29: neither a private key nor a master key is in a file of the service or in an answer', async () => {
   const { ask, keys, service } = await openVault();
   const { kid } = (await ask('POST signing/rotate', {})).json;

@@ -67,10 +67,10 @@ const PURPOSE = {
     'Recall and saved text may use the hosted memory service.',
     'adapters/memory-client',
   ),
+  '1.7-vault': row('The hosted proxy keeps provider keys in an encrypted vault.', 'service/vault'),
   ...later('hosted provider proxy', {
     '1.1-own-upstream': 'The hosted proxy forwards to the caller’s own configured upstream.',
     '1.4-receipt': 'Every hosted request leaves a receipt.',
-    '1.7-vault': 'The hosted proxy keeps provider keys in an encrypted vault.',
     '1.7-model-routed': 'The hosted proxy routes a model against the allowed ones.',
   }),
 };
@@ -88,24 +88,51 @@ const RESOURCES = {
     '$API_KEY in a custom header or query value is a secret.',
     'adapters/files/config-file',
   ),
+  '2.1-prefix': row(
+    'An API key is a live prefix and an opaque secret, shown once.',
+    'core/memory-api/service-key',
+  ),
+  '2.1-scopes': row('Scopes are read, write and receipt:read.', 'core/service/keys'),
+  '2.1-revoked': row('A revoked key stops authenticating.', 'core/service/keys'),
+  '2.2-signed': row('A receipt is signed and found by its id.', 'core/service/jws'),
+  '2.2-original_input_tokens': row(
+    'The receipt has the estimated input received.',
+    'core/service/receipts',
+  ),
+  '2.2-forwarded_input_tokens': row(
+    'The receipt has the estimated input sent on.',
+    'core/service/receipts',
+  ),
+  '2.2-recalled_tokens': row('The receipt has the memory tokens added.', 'core/service/receipts'),
+  '2.2-output_tokens': row(
+    'The receipt has the provider’s output tokens when told.',
+    'core/service/receipts',
+  ),
+  '2.2-memory_mode': row('The receipt has the requested memory access.', 'core/service/receipts'),
+  '2.2-memory_state': row('The receipt has what happened with memory.', 'core/service/receipts'),
+  '2.2-compression_mode': row(
+    'The receipt has the effective compression mode.',
+    'core/service/receipts',
+  ),
+  '2.3-one-configuration': row(
+    'One base URL, credential, API style, default model, list of models.',
+    'core/service/providers',
+  ),
+  '2.3-api-style': row(
+    'The API style is one of the three dialects.',
+    'core/service/console-contract',
+  ),
+  '2.3-secret-vaulted': row(
+    'The provider secret is never shown, logged or put on a receipt.',
+    'service/console/providers',
+  ),
+  '2.3-endpoint-stored': row(
+    'An auto-admitted provider keeps the endpoint it was created with.',
+    'service/console/providers',
+  ),
   ...later('hosted provider proxy', {
-    '2.1-prefix': 'An API key is a live prefix and an opaque secret, shown once.',
-    '2.1-scopes': 'Scopes are read, write and receipt:read.',
-    '2.1-revoked': 'A revoked key stops authenticating.',
-    '2.2-signed': 'A receipt is signed and found by its id.',
-    '2.2-original_input_tokens': 'The receipt has the estimated input received.',
-    '2.2-forwarded_input_tokens': 'The receipt has the estimated input sent on.',
-    '2.2-recalled_tokens': 'The receipt has the memory tokens added.',
-    '2.2-output_tokens': 'The receipt has the provider’s output tokens when told.',
-    '2.2-memory_mode': 'The receipt has the requested memory access.',
-    '2.2-memory_state': 'The receipt has what happened with memory.',
-    '2.2-compression_mode': 'The receipt has the effective compression mode.',
-    '2.3-one-configuration': 'One base URL, credential, API style, default model, list of models.',
-    '2.3-api-style': 'The API style is one of the three dialects.',
-    '2.3-secret-vaulted': 'The provider secret is never shown, logged or put on a receipt.',
     '2.3-presets': 'Preset providers come from a public catalog and fetch no model list.',
     '2.3-catalog-refresh': 'The catalog refreshes itself, with a committed snapshot behind it.',
-    '2.3-endpoint-stored': 'An auto-admitted provider keeps the endpoint it was created with.',
     '2.3-discovery-only': 'A provider without a usable endpoint or variable is never routable.',
     '2.3-fetch-models': 'Only custom channels fetch models, by a guarded probe.',
   }),
@@ -261,17 +288,26 @@ const ENDPOINTS = {
     'adapters/catalog',
   ),
   '4.5-doctor': row('doctor checks and reports.', 'cli/doctor'),
+  '4.2-list': row(
+    'GET /v1/svc/requests lists receipts up to a limit.',
+    'service/operations/receipts',
+  ),
+  '4.2-one': row(
+    'GET /v1/svc/requests/{receipt_id} gives one receipt.',
+    'service/operations/receipts',
+  ),
+  '4.2-scope': row('Receipts need the scope receipt:read.', 'core/service/routes'),
+  '4.3-health': row('GET /health, /livez and /readyz on the hosted base.', 'service/health'),
+  '4.6-console': row(
+    'Keys, configurations and account defaults are console operations.',
+    'service/console',
+  ),
   ...later('hosted provider proxy', {
     '4.1-chat': 'POST /v1/chat/completions on the hosted base.',
     '4.1-responses': 'POST /v1/responses on the hosted base.',
     '4.1-messages': 'POST /v1/messages on the hosted base.',
     '4.1-evidence': 'Hosted answers carry the receipt id, states and estimates.',
     '4.1-base-and-key': 'A client changes its base URL and its key, nothing else.',
-    '4.2-list': 'GET /v1/svc/requests lists receipts up to a limit.',
-    '4.2-one': 'GET /v1/svc/requests/{receipt_id} gives one receipt.',
-    '4.2-scope': 'Receipts need the scope receipt:read.',
-    '4.3-health': 'GET /health, /livez and /readyz on the hosted base.',
-    '4.6-console': 'Keys, configurations and account defaults are console operations.',
   }),
 };
 
@@ -333,16 +369,23 @@ const RULES = {
     '503: the rate limiter cannot be asked, the request is blocked.',
     'adapters/memory-client',
   ),
-  ...later('hosted provider proxy', {
-    '5.1-api-key': 'Hosted endpoints take the API key as bearer or x-api-key.',
-    '5.2-receipt-scope': 'Receipt endpoints need receipt:read.',
-    '5.3-401-403': 'A bad key is 401, a key without permission 403.',
-    '5.4-shown-once': 'Keys are shown once and stop working when revoked.',
-    '6-audit': 'The console shows audit events, sources and purge receipts.',
-    '7-403': '403: the key or tenant may not do this.',
-    '8-plan-rates': 'Rates and the number of configurations are limited by plan.',
-    '9-receipt-v1': 'Receipt paths carry the segment v1.',
-  }),
+  '5.1-api-key': row(
+    'Hosted endpoints take the API key as bearer or x-api-key.',
+    'service/authenticator',
+  ),
+  '5.2-receipt-scope': row('Receipt endpoints need receipt:read.', 'core/service/routes'),
+  '5.3-401-403': row('A bad key is 401, a key without permission 403.', 'service/authenticator'),
+  '5.4-shown-once': row(
+    'Keys are shown once and stop working when revoked.',
+    'service/console/keys',
+  ),
+  '6-audit': row('The console shows audit events, sources and purge receipts.', 'service/console'),
+  '7-403': row('403: the key or tenant may not do this.', 'core/memory-api/faults'),
+  '8-plan-rates': row(
+    'Rates and the number of configurations are limited by plan.',
+    'core/service/limits',
+  ),
+  '9-receipt-v1': row('Receipt paths carry the segment v1.', 'core/service/routes'),
 };
 
 export const INTERFACE_ROWS: Readonly<Record<string, InterfaceRow>> = {

@@ -1,0 +1,121 @@
+/** What makes receipts worth believing; see list.mjs. */
+
+const JOURNAL = 'src/adapters/journals/receipt-journal.ts';
+const JOURNAL_TEST = 'test/adapters/receipt-journal.test.ts';
+const SUITE = 'test/ports/service-store.test.ts';
+const TABLE = 'src/adapters/service-store/receipts.ts';
+const AUDIT = 'test/core/service/receipt-audit.prop.test.ts';
+
+export const RECEIPTS = [
+  {
+    name: 'a request goes on though its receipt is not on disk',
+    file: JOURNAL,
+    from: "      throw new JournalFullError('The journal of receipts cannot be written.', { cause: error });\n",
+    to: '      void error;\n',
+    test: JOURNAL_TEST,
+  },
+  {
+    name: 'a full journal opens further receipts',
+    file: JOURNAL,
+    from: '    if (!this.#hasRoom(line.length)) {',
+    to: '    if (!this.#hasRoom(-line.length * 1e6)) {',
+    test: JOURNAL_TEST,
+  },
+  {
+    name: 'tenants share the numbers of a node',
+    file: JOURNAL,
+    from: 'this.#seqs.set(opening.tenant, seq);',
+    to: "for (const name of ['acme', 'globex']) this.#seqs.set(name, seq);",
+    test: JOURNAL_TEST,
+  },
+  {
+    name: 'a request whose process died leaves nothing',
+    file: JOURNAL,
+    from: '  const found = [...readReceiptLines(files.flatMap(({ values }) => values)).values()];',
+    to: '  const found = [...readReceiptLines(files.flatMap(({ values }) => values)).values()].filter(\n    ({ closing }) => closing !== undefined,\n  );',
+    test: JOURNAL_TEST,
+  },
+  {
+    name: 'the lines of a dead process go before they are stored',
+    file: JOURNAL,
+    from: '  const { folder, store } = options;\n  const files = takeJournals({ folder, name });\n',
+    to: '  const { folder, store } = options;\n  const files = takeJournals({ folder, name });\n  for (const file of files) file.remove();\n',
+    test: JOURNAL_TEST,
+  },
+  {
+    name: 'receipts are stored without a signature',
+    file: JOURNAL,
+    from: 'signed.push(...(await sign(receipts.slice(at, at + SIGNED_AT_ONCE))));',
+    to: 'signed.push(...receipts.slice(at, at + SIGNED_AT_ONCE));',
+    test: JOURNAL_TEST,
+  },
+  {
+    name: 'a receipt that is stored again counts again',
+    file: TABLE,
+    from: 'if (this.#add(row)) this.#usage',
+    to: 'this.#add(row);\n        this.#usage',
+    test: SUITE,
+    only: 'receipt',
+  },
+  {
+    name: 'receipts of every tenant are listed',
+    file: TABLE,
+    from: "    conditions.add('tenant = ?', tenant);\n    conditions.add(isDown",
+    to: "    conditions.add('tenant >= ?', tenant.slice(0, 0));\n    conditions.add(isDown",
+    test: SUITE,
+    only: 'a list has what fits',
+  },
+  {
+    name: 'a closed head rises again',
+    file: TABLE,
+    from: '         WHERE receipt_heads.body IS NULL`,\n      tenant,\n      node,\n      seq,',
+    to: '         WHERE 1`,\n      tenant,\n      node,\n      seq,',
+    test: SUITE,
+    only: 'a head rises',
+  },
+  {
+    name: 'a receipt repeats a key that came as a model',
+    file: 'src/core/service/receipts.ts',
+    from: "maskSecrets(text).text === text ? text : '[masked]'",
+    to: "maskSecrets(text).text === '' ? '[masked]' : text",
+    test: 'test/core/service/receipts.prop.test.ts',
+  },
+  {
+    name: 'a receipt that is not valid fills its number',
+    file: 'src/core/service/receipt-audit.ts',
+    from: '      this.#wrong.push({ id, outcome });\n      return;\n',
+    to: '      this.#wrong.push({ id, outcome });\n',
+    test: AUDIT,
+  },
+  {
+    name: 'a number that is missing is not told',
+    file: 'src/core/service/receipt-audit.ts',
+    from: 'seq <= last; seq += 1',
+    to: 'seq < 1; seq += 1',
+    test: AUDIT,
+  },
+  {
+    name: 'a restore brings back a credential that was replaced',
+    file: 'src/adapters/service-store/carry-secrets.ts',
+    from: '  carryCredentials(from, to);\n',
+    to: '',
+    test: 'test/adapters/service-store.test.ts',
+    only: 'restore',
+  },
+  {
+    name: 'an answer with a new key is kept in the open',
+    file: 'src/service/console/answered-once.ts',
+    from: 'isSecret ? await sealAnswer(call, name, reply) : JSON.stringify(reply)',
+    to: 'JSON.stringify(reply)',
+    test: 'test/service/account.test.ts',
+    only: 'Idempotency-Key',
+  },
+  {
+    name: 'settings that somebody else changed are overwritten',
+    file: 'src/adapters/service-store/account-settings.ts',
+    from: "    if (this.get(tenant).version !== ifVersion) return 'changed';\n",
+    to: '',
+    test: SUITE,
+    only: 'settings have defaults',
+  },
+];
