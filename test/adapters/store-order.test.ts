@@ -10,15 +10,15 @@ import { toldRecords } from '../support/told.ts';
  * write the new order down.
  */
 const ORDERS: Record<string, string> = {
-  'Which port does the gateway use?': 'port-new tests-fast port-old cache mondays',
+  'Which port does the gateway use?': 'port-new tests-fast port-new* port-old port-old*',
   'Which port did the gateway use before the move?':
-    'port-new mondays tests-fast port-new* port-old',
-  'On which day do we release?': 'mondays fridays rollback fridays* rollback*',
-  'Who signs a release off?': 'mondays fridays rollback fridays* port-new',
-  'How long do the integration tests take?': 'tests-fast tests-slow tests-slow* german timeouts',
+    'port-new mondays port-new* tests-fast port-old',
+  'On which day do we release?': 'mondays fridays fridays* rollback rollback*',
+  'Who signs a release off?': 'mondays fridays fridays* rollback rollback*',
+  'How long do the integration tests take?': 'tests-fast tests-slow tests-slow* rollback* german',
   'Why did uploads fail?': 'timeouts timeouts* tests-slow tests-slow*',
-  'Can we go back to an earlier image?': 'rollback fridays rollback* tests-slow fridays*',
-  'What did I say about caching in February?': 'cache fridays cache* port-old fridays*',
+  'Can we go back to an earlier image?': 'rollback rollback* fridays fridays* tests-slow',
+  'What did I say about caching in February?': 'cache cache* fridays fridays* port-old',
   'What did we do on March 9?': 'tests-fast german port-new port-new*',
   'Who may use the profiler that we buy?': 'bought chinese',
   'Wann verschicken wir die Rechnungen?': 'german tests-fast chinese',

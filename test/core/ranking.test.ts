@@ -43,8 +43,19 @@ test('more of the question ranks higher', () => {
 });
 
 test('what the person said outranks the same from the assistant', () => {
-  const theirs = candidate(1, 'red kite one', { role: 'assistant' });
-  expect(order('red kite', [theirs, candidate(2, 'red kite two')])).toEqual([2, 1]);
+  const theirs = candidate(2, 'red kite one', { role: 'assistant' });
+  expect(order('red kite', [theirs, candidate(1, 'red kite two')])).toEqual([1, 2]);
+});
+
+test('an answer of one passage outranks a passage of a long answer, which repeats the question', () => {
+  const ofLong = candidate(2, 'red kite one', { role: 'assistant', isOfLongAnswer: true });
+  const short = candidate(1, 'red kite two', { role: 'assistant' });
+  expect(order('red kite', [ofLong, short])).toEqual([1, 2]);
+  // A better match than a person's words stands before them only when it is a statement of its own.
+  const person = candidate(3, 'red kite three and four and more');
+  expect(
+    order('red kite harbour', [person, candidate(1, 'red kite harbour', { role: 'assistant' })]),
+  ).toEqual([1, 3]);
 });
 
 test('of two statements on the same thing the later one comes first, whichever answers a little better', () => {

@@ -104,6 +104,11 @@ export class UnitReader {
 
 type Draft = Omit<Unit, 'at'>;
 
+interface Around extends Pick<Unit, 'answer' | 'earlier' | 'previous' | 'next' | 'later'> {
+  /** Whether other passages of the same answer stand beside it. */
+  readonly isOfLongAnswer: (passage: Passage) => boolean;
+}
+
 class UnitMaker {
   readonly #excluded: ReadonlySet<number>;
   readonly #drafts: Draft[] = [];
@@ -132,6 +137,8 @@ class UnitMaker {
     const before = rangeAt(said, range.first - 1);
     const after = rangeAt(said, range.last + 1);
     this.#add(said.slice(range.first, range.last + 1), {
+      isOfLongAnswer: (passage) =>
+        !isUsers(passage) && said.some((one) => one !== passage && one.record === passage.record),
       answer: this.#answerTo(said, range.last),
       earlier: this.#termsAt(said, before.first - 1),
       previous: this.#termsAt(said, range.first - 1),
@@ -145,10 +152,7 @@ class UnitMaker {
     return !this.#taken.has(id) && !this.#excluded.has(record);
   }
 
-  #add(
-    parts: readonly Passage[],
-    around: Pick<Unit, 'answer' | 'earlier' | 'previous' | 'next' | 'later'>,
-  ): void {
+  #add(parts: readonly Passage[], { isOfLongAnswer, ...around }: Around): void {
     const [first] = parts;
     if (first === undefined) return;
     const { id, record } = first;
@@ -159,9 +163,11 @@ class UnitMaker {
       record,
       passages,
       role: parts.some(isUsers) ? 'user' : 'assistant',
+      isOfLongAnswer: parts.some(isOfLongAnswer),
       terms: this.#termsOf(parts),
       parts: parts.map((part) => ({
         role: isUsers(part) ? 'user' : 'assistant',
+        isOfLongAnswer: isOfLongAnswer(part),
         terms: part.terms,
       })),
       ...around,

@@ -6,6 +6,8 @@ export interface Candidate {
   readonly id: number;
   readonly record: number;
   readonly role: 'user' | 'assistant';
+  /** One passage of an answer that has more. */
+  readonly isOfLongAnswer?: boolean;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly terms: readonly string[];
@@ -21,6 +23,7 @@ export interface Candidate {
 
 export interface Part {
   readonly role: 'user' | 'assistant';
+  readonly isOfLongAnswer?: boolean;
   readonly terms: readonly string[];
 }
 

@@ -22,8 +22,10 @@ export interface RankingWeights {
   readonly partShare: number;
   /** For two words that stand side by side in the question and in the passage. */
   readonly pair: number;
-  /** The person's words outrank the assistant's. */
+  /** The person's words outrank a long answer, which says the words of the question over and over. */
   readonly userRole: number;
+  /** An answer of one passage states something, nearly as a person does. */
+  readonly shortAnswer: number;
   /** "when" in the question and a time in the passage. */
   readonly when: number;
   /** A date in the question and the same date in or of the passage. */
@@ -73,6 +75,9 @@ export const RANKING: RankingWeights = {
   pair: 0.4,
   // A set of chats with an assistant: 1.3 found 7 % more of the evidence than 1.
   userRole: 1.3,
+  // Just under the person's words, not fitted. LoCoMo with its speakers as user and assistant: 1 loses
+  // 1.9 in the block and 7.6 of MRR. The dialogues, where all answers are long, do not mind.
+  shortAnswer: 1.25,
   // LoCoMo: 0.2 to 0.5 within 0.2 in the block and of dialog R@10.
   when: 0.35,
   // LoCoMo: 0.2 to 1 alike.

@@ -87,16 +87,23 @@ class Scorer {
     return held > 0 ? 1 : 0;
   }
 
-  #sharesOf({ role, parts }: Candidate): number[] {
+  #sharesOf(candidate: Candidate): number[] {
+    const { parts } = candidate;
     if (parts.length < 2) return ONE_PART;
-    const { partShare, userRole } = this.#weights;
+    const { partShare } = this.#weights;
+    const trusted = this.#trustIn(candidate);
     const scores = parts.map(({ terms }) => this.#plainScoreOf(terms));
     const best = Math.max(...scores);
     return parts.map((part, place) => {
       const own = best === 0 ? 1 : (scores[place] ?? 0) / best;
-      const trust = part.role === role ? 1 : 1 / userRole;
-      return (1 - partShare + partShare * own) * trust;
+      return ((1 - partShare + partShare * own) * this.#trustIn(part)) / trusted;
     });
+  }
+
+  #trustIn({ role, isOfLongAnswer }: Pick<Candidate, 'role' | 'isOfLongAnswer'>): number {
+    const { userRole, shortAnswer } = this.#weights;
+    if (role === 'user') return userRole;
+    return isOfLongAnswer === true ? 1 : shortAnswer;
   }
 
   #plainScoreOf(terms: readonly string[]): number {
@@ -183,8 +190,8 @@ class Scorer {
   }
 
   #factor(candidate: Candidate): number {
-    const { userRole, when, date } = this.#weights;
-    let factor = candidate.role === 'user' ? userRole : 1;
+    const { when, date } = this.#weights;
+    let factor = this.#trustIn(candidate);
     if (this.#question.asksWhen && candidate.terms.some(isTimeWord)) {
       factor *= 1 + when;
     }
