@@ -205,6 +205,17 @@ test('every file of this house that a comment names exists', () => {
   expect(broken).toEqual([]);
 });
 
+test('every change of the recall bench is of one place of a file that exists', async () => {
+  const { CHANGES, NEVER_LATE } = (await import(join(root, 'bench/recall/changes.mjs'))) as {
+    CHANGES: readonly { readonly name: string; readonly file?: string; readonly from?: string }[];
+    NEVER_LATE: { readonly file: string; readonly from: string };
+  };
+  const stale = [...CHANGES, { name: 'never late', ...NEVER_LATE }].filter(
+    ({ file, from = '' }) => file !== undefined && read(file).split(from).length !== 2,
+  );
+  expect(stale.map(({ name }) => name)).toEqual([]);
+});
+
 test('every mutant changes one place of a file that exists, and names a test that exists', async () => {
   const { MUTANTS } = (await import(join(root, 'test/mutants/list.mjs'))) as {
     MUTANTS: readonly Record<'name' | 'file' | 'from' | 'test', string>[];

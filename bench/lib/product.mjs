@@ -2,15 +2,19 @@
  * The product's own modules, built from src as they are now. Node 20 reads no TypeScript, and the
  * store's worker has to lie where the module looks that starts it, so they are built into one folder.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'tsup';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** `entries`: modules by name, as paths from the repository's root. */
-export async function buildProduct(entries) {
-  const outDir = join(root, '.bench', `product-${process.pid}`);
+/**
+ * `entries`: modules by name, as paths from the repository's root. `changes`: places of source
+ * files that are others in this build.
+ */
+export async function buildProduct(entries, changes = []) {
+  builds += 1;
+  const outDir = join(root, '.bench', `product-${process.pid}-${builds}`);
   const isWorker = ([name]) => name.endsWith('-worker');
   const workers = Object.entries(entries).filter(isWorker);
   const imported = Object.entries(entries).filter((entry) => !isWorker(entry));
@@ -22,6 +26,7 @@ export async function buildProduct(entries) {
     target: 'node20',
     noExternal: [/^(?!@photostructure\/sqlite|node:)/],
     external: ['@photostructure/sqlite', 'node:sqlite'],
+    esbuildPlugins: changes.map(changing),
   };
   await build({
     ...shared,
@@ -44,6 +49,29 @@ export async function buildProduct(entries) {
   const modules = {};
   for (const [name] of imported) modules[name] = await import(join(outDir, `${name}.js`));
   return { modules, remove: () => rmSync(outDir, { recursive: true, force: true }) };
+}
+
+/** A module is loaded once by its path, so each build has its own. */
+let builds = 0;
+
+function changing({ file, from, to }) {
+  return {
+    name: 'changing',
+    setup({ onLoad }) {
+      const path = join(root, file);
+      onLoad({ filter: /\.ts$/ }, (given) => {
+        if (given.path !== path) return undefined;
+        return { contents: changed(readFileSync(path, 'utf8'), { file, from, to }), loader: 'ts' };
+      });
+    },
+  };
+}
+
+/** Throws unless there is exactly one such place. */
+function changed(source, { file, from, to }) {
+  const parts = source.split(from);
+  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times: ${from}`);
+  return parts.join(to);
 }
 
 /** A store of its own for one measurement, gone afterwards. */

@@ -19,7 +19,7 @@ export async function measureCoding(modules, options) {
     const exchanges = set.exchanges.filter((exchange) => exchange.repo === repo);
     /** By session: earlier sessions that the block at its first prompt names or quotes. */
     const briefs = new Map();
-    const isBaselineAsked = ({ id }) => labels.has(id);
+    const isBaselineAsked = ({ id }) => options.isQuiet !== true && labels.has(id);
     const look = ({ prompt, prior, isFirst, block, plain }) => {
       const sources = sourcesIn(prior);
       if (isFirst) briefs.set(prompt.session, sessionsIn(block, sources));
@@ -39,7 +39,11 @@ export async function measureCoding(modules, options) {
     };
     await replay(modules, exchanges, { settings, isBaselineAsked, look });
   }
-  const results = { set: set.set, ...report(rows, set.set, facts !== undefined) };
+  const results = {
+    set: set.set,
+    repos: byRepo(rows),
+    ...report(rows, options.isQuiet === true ? undefined : set.set, facts !== undefined),
+  };
   if (options.blocks !== undefined) writeFileSync(options.blocks, reading(rows));
   return results;
 }
@@ -82,17 +86,24 @@ function tokensOf(text) {
 /** Commit c9fa49f over 320 labelled prompts, 120 of which are the set `dev`: see ../RESULTS.md. */
 const EARLIER = { dev: { needless: 0.51, byLines: 0.45, fact: 0.16, tokens: 220 } };
 
+/** The figures of each repository alone. */
+function byRepo(rows) {
+  const labelled = rows.filter(({ label }) => label !== undefined);
+  const repos = [...new Set(labelled.map(({ repo }) => repo))];
+  const own = (repo) => labelled.filter((row) => row.repo === repo);
+  return repos.map((repo) => [repo, figuresOf(own(repo), 'svc')]);
+}
+
+/** `name`: the set's; undefined prints nothing. */
 function report(rows, name, hasFacts) {
   const labelled = rows.filter(({ label }) => label !== undefined);
   const figures = { svc: figuresOf(labelled, 'svc'), plain: figuresOf(labelled, 'plain') };
+  if (name === undefined) return { ...figures, hasFacts };
   const list = [
     ['svc', figures.svc],
     ['plain BM25', figures.plain],
   ];
-  for (const repo of new Set(labelled.map((row) => row.repo))) {
-    const own = labelled.filter((row) => row.repo === repo);
-    list.push([`svc, ${repo}`, figuresOf(own, 'svc')]);
-  }
+  for (const [repo, own] of byRepo(rows)) list.push([`svc, ${repo}`, own]);
   if (EARLIER[name] !== undefined) list.push(['c9fa49f', EARLIER[name]]);
   const columns = ['needless', 'byLines', 'byEither', 'useful', ...(hasFacts ? ['fact'] : [])];
   const needs = labelled.filter(({ label }) => label.need === 'yes').length;

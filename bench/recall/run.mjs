@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { drawTable } from '../lib/statistics.mjs';
+import { measureAblations } from './ablations.mjs';
+import { NEVER_LATE } from './changes.mjs';
 import { measureCoding } from './coding.mjs';
 import { measureEvidence } from './evidence.mjs';
 import { DATA_FILE, readConversations } from './locomo.mjs';
@@ -24,6 +26,9 @@ const { values: options } = parseArgs({
     brief: { type: 'string' },
     sizes: { type: 'string', default: '1000,10000,100000' },
     questions: { type: 'string', default: '300' },
+    /** For the suite 'ablations': the changes whose name holds this, and the sets of this kind. */
+    only: { type: 'string' },
+    kind: { type: 'string' },
     json: { type: 'string' },
     gate: { type: 'boolean', default: false },
   },
@@ -51,18 +56,28 @@ process.exitCode = await run();
 
 async function run() {
   const suites = options.suite.split(',');
-  const { modules, remove } = await buildProduct(MODULES);
+  if (suites.includes('ablations')) return runAblations();
+  const { modules, remove } = await buildProduct(MODULES, [NEVER_LATE]);
   const results = {};
   try {
     if (suites.includes('coding')) results.coding = await runCoding(modules);
     if (suites.includes('evidence')) results.evidence = await runEvidence(modules);
     if (suites.includes('dialogues')) results.dialogues = await runDialogues(modules);
     if (suites.includes('silence')) results.silence = await runSilence(modules);
-    if (suites.includes('speed')) results.speed = await runSpeed(modules);
   } finally {
     remove();
   }
+  if (suites.includes('speed')) results.speed = await runSpeed();
   return report(results);
+}
+
+/** Each change is a build of its own, so it is a run of its own. */
+async function runAblations() {
+  const { only, kind, labels, json } = options;
+  const half = process.argv.includes('--half') ? options.half : 'dev';
+  const scores = await measureAblations(MODULES, { only, kind, half, labels, data: dataFile });
+  if (json !== undefined) writeFileSync(json, JSON.stringify(scores, null, 2));
+  return 0;
 }
 
 function runCoding(modules) {
@@ -174,9 +189,11 @@ function drawEvidence(rows) {
   );
 }
 
-async function runSpeed(modules) {
+async function runSpeed() {
+  const { modules, remove } = await buildProduct(MODULES);
   const sizes = options.sizes.split(',').map(Number);
-  const rows = await measureSpeed(modules, { sizes, questions: Number(options.questions) });
+  const asked = { sizes, questions: Number(options.questions) };
+  const rows = await measureSpeed(modules, asked).finally(remove);
   const columns = [
     'records',
     'questions',
