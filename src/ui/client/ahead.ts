@@ -2,7 +2,7 @@ import { isAsking } from './api.ts';
 
 /** Work for the time in which the page rests: the view in sight was drawn, and no answer is awaited. */
 
-const LOOK_MS = 100;
+const LOOK_MS = 30;
 
 /** Runs each after the one before it. A call that fails is made again when its view is opened. */
 export async function runAtRest(works: readonly (() => Promise<unknown>)[]): Promise<void> {

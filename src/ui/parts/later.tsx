@@ -10,8 +10,8 @@ export function Later({ children }: { readonly children: ComponentChildren }) {
   return isDue ? <>{children}</> : null;
 }
 
-/** More rows than most screens show. */
-const ROWS_FIRST = 12;
+/** About as many rows as a screen shows. */
+const ROWS_FIRST = 10;
 const ROWS_STEP = 24;
 
 /** The first rows of a long list, and soon after all of them. */

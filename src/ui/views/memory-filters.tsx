@@ -5,6 +5,7 @@ import { post } from '../client/api.ts';
 import { goTo, hrefOf, hrefWith, route } from '../client/router.ts';
 import { useGet } from '../client/use-load.ts';
 import { atOfDay, day, whole } from '../format.ts';
+import { Later } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { act, forget } from './memory-acts.ts';
@@ -123,7 +124,9 @@ export function Rail({ shelves, space, reload }: RailProps) {
         ))}
       </ul>
       <Days space={space} />
-      <ProjectActs shelves={shelves} space={space} reload={reload} />
+      <Later>
+        <ProjectActs shelves={shelves} space={space} reload={reload} />
+      </Later>
     </nav>
   );
 }

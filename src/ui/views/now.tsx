@@ -99,9 +99,14 @@ function doing(row: RequestRow): string {
   return 'plan' in row.ms ? TEXTS.now.waits : TEXTS.now.reads;
 }
 
+/** More than a person has open; a script may begin hundreds in an hour. */
+const PAGE = 40;
+
 function Conversations(props: { readonly all: readonly Conversation[]; readonly now: number }) {
-  const titles = useTitles(props.all);
-  const rows = useRows(props.all);
+  const [limit, setLimit] = useState(PAGE);
+  const listed = useMemo(() => props.all.slice(0, limit), [props.all, limit]);
+  const titles = useTitles(listed);
+  const rows = useRows(listed);
   return (
     <>
       <div class="talks-head" aria-hidden="true">
@@ -114,6 +119,13 @@ function Conversations(props: { readonly all: readonly Conversation[]; readonly 
           <Talk key={one.key} of={one} title={titles[one.key]} now={props.now} />
         ))}
       </div>
+      {listed.length < props.all.length && (
+        <p class="lead">
+          <button type="button" onClick={() => setLimit(limit + PAGE)}>
+            {TEXTS.states.more}
+          </button>
+        </p>
+      )}
     </>
   );
 }
