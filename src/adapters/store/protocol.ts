@@ -1,4 +1,5 @@
 import type { LedgerRow } from '../journals/ledger-row.ts';
+import type { WrittenRow } from '../journals/request-log.ts';
 import type {
   CaptureState,
   ForgetFilter,
@@ -66,7 +67,7 @@ export interface StoreCalls {
   /** Reads some keys of the ledger into the filter; see shared-state.ts. False when all are in it. */
   filterKeys(): boolean;
   recordEntries(rows: readonly LedgerRow[]): void;
-  addRequests(rows: readonly RequestRow[]): void;
+  addRequests(rows: readonly WrittenRow[]): void;
   listRequests(filter: RequestList): readonly RequestRow[];
   findRequests(filter: RequestFilter): readonly RequestRow[];
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];

@@ -8,6 +8,7 @@ import type {
 } from '../../ports/request-log.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { LedgerRow } from '../journals/ledger-row.ts';
+import type { WrittenRow } from '../journals/request-log.ts';
 import type { Database } from './database.ts';
 import type { KeyFilter } from './key-filter.ts';
 
@@ -171,11 +172,11 @@ export class RequestTable {
   }
 
   /** A row that a power cut takes is not missed. */
-  add(rows: readonly RequestRow[]): void {
+  add(rows: readonly WrittenRow[]): void {
     this.#database.unsyncedTransaction(() => {
-      for (const row of rows) {
+      for (const { id, at, row } of rows) {
         const sql = 'INSERT INTO requests (id, at, row) VALUES (?, ?, ?)';
-        this.#database.run(sql, row.id, row.at, JSON.stringify(row));
+        this.#database.run(sql, id, at, row);
       }
       this.#writes += 1;
       if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune(rows.at(-1)?.at ?? 0);
