@@ -20,6 +20,8 @@ export interface TmuxSession {
   screen(): string;
   /** The lines as the program printed them, also where the screen broke them. */
   wholeLines(): readonly string[];
+  /** Of the program itself. */
+  processId(): number;
   /** Ends it before the test does. */
   close(): void;
 }
@@ -71,6 +73,7 @@ export function openTmux({
       tmux('capture-pane', '-p', '-J', '-S', '-400', '-t', 'test')
         .split('\n')
         .map((line) => line.trimEnd()),
+    processId: () => Number(tmux('display-message', '-p', '-t', 'test', '#{pane_pid}')),
     close: () => void tmux('kill-server'),
     press,
     type: (text, isEntered = true) => {

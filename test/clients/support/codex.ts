@@ -13,6 +13,8 @@ export type CodexSetup = 'plain' | 'websocket' | 'signed-in';
 
 export interface CodexStart {
   readonly prompt: string;
+  /** Files of the project, given with the prompt. */
+  readonly pictures?: readonly string[];
   /** Goes on with the newest session. */
   readonly isResumed?: boolean;
   readonly setup?: CodexSetup;
@@ -32,9 +34,10 @@ export function startCodex(client: InstalledClient, stage: Stage, start: CodexSt
   writeFileSync(join(folder, 'config.toml'), config);
   if (start.setup === 'signed-in') writeFileSync(join(folder, 'auth.json'), signIn(token));
   const resume = start.isResumed === true ? ['resume', '--last'] : [];
+  const pictures = (start.pictures ?? []).map((path) => `--image=${path}`);
   return runProgram({
     file: binaryOf(client, 'codex'),
-    args: ['exec', ...resume, '--skip-git-repo-check', start.prompt],
+    args: ['exec', ...resume, '--skip-git-repo-check', ...pictures, start.prompt],
     folder: start.project ?? stage.project,
     env: {
       ...clientEnvironment(stage),

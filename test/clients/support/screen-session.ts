@@ -1,0 +1,119 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, vi } from 'vitest';
+import { isAlive } from '../../../src/adapters/processes/processes.ts';
+import { openTmux, type TmuxSession } from '../../support/tmux.ts';
+import type { SpokenRecord } from '../../../src/ports/memory.ts';
+import { clientEnvironment } from './claude-code.ts';
+import { codexConfig } from './codex.ts';
+import { type InstalledClient, binaryOf } from './installed-client.ts';
+import { type CallPair, callPairs, type Stage } from './stage.ts';
+import { svcCommand } from './svc-command.ts';
+
+/** A client on a screen, typed at as a person does. */
+export interface ScreenSession extends TmuxSession {
+  /** Types a text and sends it once the client shows it; an Enter that comes with a text is part of it. */
+  say(text: string): Promise<void>;
+}
+
+const COLUMNS = 140;
+
+export async function openClaudeScreen(
+  client: InstalledClient,
+  stage: Stage,
+): Promise<ScreenSession> {
+  const trust = { [stage.project]: { hasTrustDialogAccepted: true } };
+  const state = { hasCompletedOnboarding: true, projects: trust };
+  writeFileSync(join(stage.home, '.claude.json'), JSON.stringify(state));
+  const command = `'${binaryOf(client, 'claude')}' --allowedTools Bash`;
+  const session = openScreen(stage, command, {
+    ANTHROPIC_BASE_URL: stage.url,
+    ANTHROPIC_AUTH_TOKEN: stage.svc.token,
+    CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  });
+  await session.shows('❯');
+  return session;
+}
+
+export async function openCodexScreen(
+  client: InstalledClient,
+  stage: Stage,
+): Promise<ScreenSession> {
+  const folder = join(stage.home, '.codex');
+  mkdirSync(folder, { recursive: true });
+  const trust = `[projects."${stage.project}"]\ntrust_level = "trusted"\n`;
+  writeFileSync(join(folder, 'config.toml'), `${codexConfig(stage.url)}${trust}`);
+  // Without --no-daemon a server stays behind that keeps the environment of the first session.
+  const command = `'${binaryOf(client, 'codex')}' --no-daemon`;
+  const session = openScreen(stage, command, {
+    CODEX_HOME: folder,
+    SVC_LOCAL_PROXY_TOKEN: stage.svc.token,
+  });
+  await session.shows('›');
+  return session;
+}
+
+function openScreen(
+  stage: Stage,
+  command: string,
+  more: Readonly<Record<string, string>>,
+): ScreenSession {
+  const environment = { ...clientEnvironment(stage), TERM: 'xterm-256color', ...more };
+  const words = Object.entries(environment).map(([name, value]) => `'${name}=${value}'`);
+  const session = openTmux({
+    command: `cd '${stage.project}' && exec env -i ${words.join(' ')} ${command}`,
+    home: stage.home,
+    columns: COLUMNS,
+  });
+  const pid = session.processId();
+  onTestFinished(async () => {
+    session.close();
+    // It goes on writing to its home for a moment.
+    await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 30_000 });
+  });
+  const say = async (text: string): Promise<void> => {
+    session.type(text, false);
+    await session.shows(text.slice(0, COLUMNS / 2));
+    session.press('Enter');
+  };
+  return { ...session, say };
+}
+
+/** Once a call with these words is on its way to the provider: the client has taken them. */
+export async function sentWith({ provider }: Stage, words: string): Promise<void> {
+  await vi.waitFor(
+    () => {
+      if (!provider.records.some(({ body }) => body.includes(words))) {
+        throw new Error(`no call with "${words}" was sent`);
+      }
+    },
+    { timeout: 60_000, interval: 100 },
+  );
+}
+
+/** The call whose newest message has these words, once its answer is over. */
+export async function callWith(stage: Stage, words: string): Promise<CallPair> {
+  return vi.waitFor(
+    () => {
+      const call = callPairs(stage).findLast(
+        ({ record, clientBody }) => record.isOver && clientBody.includes(words),
+      );
+      if (call === undefined) throw new Error(`no call with "${words}" is over`);
+      return call;
+    },
+    { timeout: 60_000, interval: 100 },
+  );
+}
+
+/** What the memory holds as a person's own words, in the order of the alphabet. */
+export async function typedTexts(
+  stage: Stage,
+  client: InstalledClient,
+): Promise<readonly string[]> {
+  const args = ['memory', 'list', '--json', '--limit', '1000'];
+  const { stdout } = await svcCommand(stage, client, args).ended;
+  const records = JSON.parse(stdout) as readonly SpokenRecord[];
+  return records.flatMap(({ role, text }) => (role === 'user' ? [text] : [])).toSorted();
+}
