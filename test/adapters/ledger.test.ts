@@ -58,6 +58,23 @@ test('an entry is found right after it was recorded, without asking the table', 
   expect(store.asked).toEqual([]);
 });
 
+test('long blocks are kept at hand up to 4 MiB, and the table has the older ones', async () => {
+  const store = new MapStore();
+  const ledger = openLedger(tempFolder(), store);
+  const block = 'x'.repeat(2_000);
+  const entries = Array.from({ length: 3_000 }, (_, at) => blockEntry(`${at}`, { block }));
+  await ledger.record(entries);
+  await expect.poll(() => store.rows.size).toBe(3_000);
+  // Once all are in the table, only the newest 4 MiB are still at hand.
+  await ledger.record([blockEntry('last')]);
+  await expect.poll(() => store.rows.size).toBe(3_001);
+  expect(await foundBlock(ledger, '2999')).toBe(block);
+  expect(await foundBlock(ledger, '1500')).toBe(block);
+  expect(store.asked).toEqual([]);
+  expect(await foundBlock(ledger, '0')).toBe(block);
+  expect(store.asked.length).toBe(1);
+});
+
 test('unknown keys are asked for once, in one batch, and what is absent is remembered', async () => {
   const store = new MapStore();
   store.put('old');

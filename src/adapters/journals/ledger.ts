@@ -1,4 +1,5 @@
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { Recent } from '../../core/bytes/recent.ts';
 import { keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/entries.ts';
 import { FoundEntries } from '../../core/ledger/found-entries.ts';
 import type { Ledger } from '../../ports/ledger.ts';
@@ -14,10 +15,12 @@ import { entryOf, type LedgerRow, rowFrom, rowOf } from './ledger-row.ts';
  */
 
 /**
- * An entry is about 2 kB with its block, so at most 16 MB; most blocks are empty or short. A prompt has
- * two or three: the entries of 16 conversations of 150 prompts fit.
+ * A prompt has two or three entries, and most blocks are empty or short: the entries of 16 conversations
+ * of 150 prompts fit, or 2,000 prompts with a block of 2 kB. The table has the others.
  */
-const ENTRIES_MAX = 8_000;
+const ROWS_BYTES_MAX = 4 * 1024 * 1024;
+/** A row takes so much beside its texts. */
+const ROW_BYTES = 200;
 /** A key takes 200 bytes. One long conversation asks for two or three keys of each of its prompts. */
 const ABSENT_MAX = 20_000;
 const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
@@ -54,7 +57,10 @@ export class JournalLedger implements Ledger {
   readonly #options: LedgerOptions;
   readonly #journal: Journal;
   /** In the order of last use. */
-  readonly #rows = new Map<string, LedgerRow>();
+  readonly #rows = new Recent<string, LedgerRow>(
+    ROWS_BYTES_MAX,
+    ({ key, block }) => ROW_BYTES + key.length + block.length,
+  );
   /** Keys without an entry, and until when that is believed. */
   readonly #absent = new Map<string, number>();
   readonly #undrained = new Map<string, LedgerRow>();
@@ -161,7 +167,6 @@ export class JournalLedger implements Ledger {
       this.#suspect.delete(row.key);
       this.#undrained.set(row.key, this.#use(row));
     }
-    forgetOldest(this.#rows, ENTRIES_MAX);
   }
 
   #undrainedRow(key: string): LedgerRow | undefined {
@@ -169,7 +174,6 @@ export class JournalLedger implements Ledger {
   }
 
   #use(row: LedgerRow): LedgerRow {
-    this.#rows.delete(row.key);
     this.#rows.set(row.key, row);
     return row;
   }
@@ -190,7 +194,6 @@ export class JournalLedger implements Ledger {
       return false;
     }
     this.#noteAbsent(keys.filter((key) => !found.has(key) && !this.#rows.has(key)));
-    forgetOldest(this.#rows, ENTRIES_MAX);
     return true;
   }
 

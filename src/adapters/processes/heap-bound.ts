@@ -1,4 +1,4 @@
-import { setFlagsFromString } from 'node:v8';
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
  * V8 lets the heap of a busy process grow to four times of what is alive before it collects, and keeps
@@ -26,15 +26,25 @@ const LONG_LASTS_MS = 60_000;
  */
 const FIRST_MS = 3_000;
 
+/**
+ * V8 lets the young generation of a busy process grow to 32 MB and keeps it, though hardly anything in
+ * it is alive. With a quarter of it a request takes as much of the processor: 24 to 30 instead of 24 to
+ * 34 ms at 100 kB, and 67 instead of 71 ms at 1 MB.
+ */
+const YOUNG_BYTES = 8 * 1024 * 1024;
+
 /** Bounds the heaps of this process and of its threads, from the next collection of each on. */
 export class HeapBound {
   readonly #setFlag: (flag: string) => void;
+  readonly #youngBytes: () => number;
+  #isYoungBounded = false;
   #percent = GROWTH_PERCENT;
   #isBounding = false;
   #untilShort: NodeJS.Timeout | undefined;
 
-  constructor(setFlag: (flag: string) => void = setFlagsFromString) {
+  constructor(setFlag: (flag: string) => void = setFlagsFromString, youngBytes = youngBytesNow) {
     this.#setFlag = setFlag;
+    this.#youngBytes = youngBytes;
     setTimeout(() => {
       this.#isBounding = true;
       this.#setGrowth(this.#percent);
@@ -43,6 +53,7 @@ export class HeapBound {
 
   /** To be called with each request that is over. */
   note({ originalInputTokens }: { readonly originalInputTokens: number }): void {
+    this.#boundYoung();
     if (originalInputTokens < LONG_TOKENS) return;
     if (this.#untilShort !== undefined) {
       this.#untilShort.refresh();
@@ -55,8 +66,21 @@ export class HeapBound {
     }, LONG_LASTS_MS).unref();
   }
 
+  /** It begins with 2 MB, and doubles until it is told not to grow. */
+  #boundYoung(): void {
+    if (!this.#isBounding || this.#isYoungBounded) return;
+    if (this.#youngBytes() < YOUNG_BYTES) return;
+    this.#isYoungBounded = true;
+    this.#setFlag('--semi-space-growth-factor=1');
+  }
+
   #setGrowth(percent: number): void {
     this.#percent = percent;
     if (this.#isBounding) this.#setFlag(`--heap-growing-percent=${percent}`);
   }
+}
+
+function youngBytesNow(): number {
+  const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
+  return space?.space_size ?? 0;
 }

@@ -1,11 +1,15 @@
-/** A map of bounded size: the entry that was used longest ago makes way for a new one. */
+/** A map of bounded size: the entries that were used longest ago make way for a new one. */
 export class Recent<Key, Value> {
   readonly #max: number;
+  readonly #sizeOf: (value: Value) => number;
+  #sum = 0;
   /** In the order of last use. */
   readonly #values = new Map<Key, Value>();
 
-  constructor(max: number) {
+  /** `max`: entries, or the sum of their sizes where `sizeOf` is given. */
+  constructor(max: number, sizeOf: (value: Value) => number = () => 1) {
     this.#max = max;
+    this.#sizeOf = sizeOf;
   }
 
   get size(): number {
@@ -19,11 +23,14 @@ export class Recent<Key, Value> {
   }
 
   set(key: Key, value: Value): void {
-    this.#values.delete(key);
+    this.delete(key);
     this.#values.set(key, value);
-    if (this.#values.size <= this.#max) return;
-    const [oldest] = this.#values.keys();
-    if (oldest !== undefined) this.#values.delete(oldest);
+    this.#sum += this.#sizeOf(value);
+    if (this.#sum <= this.#max) return;
+    for (const oldest of this.#values.keys()) {
+      this.delete(oldest);
+      if (this.#sum <= this.#max) return;
+    }
   }
 
   has(key: Key): boolean {
@@ -31,10 +38,13 @@ export class Recent<Key, Value> {
   }
 
   delete(key: Key): void {
+    const value = this.#values.get(key);
+    if (value !== undefined) this.#sum -= this.#sizeOf(value);
     this.#values.delete(key);
   }
 
   clear(): void {
+    this.#sum = 0;
     this.#values.clear();
   }
 }
