@@ -14,6 +14,8 @@ import type { Signer } from '../service/signer.ts';
 import { withVault } from '../service/with-vault.ts';
 import { systemClock } from './compose-common.ts';
 
+export { waitingReceipts } from '../adapters/journals/receipt-journal.ts';
+
 /** The composition root of receipts: their journal over the store and the signer of a service. */
 
 export interface ReceiptNeeds {

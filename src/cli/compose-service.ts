@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../core/settings/config-values.ts';
-import { Retention } from '../service/retention.ts';
 import type { Vault } from '../service/vault.ts';
 import { withVault } from '../service/with-vault.ts';
 import { CliError } from './cli-error.ts';
@@ -16,6 +15,7 @@ import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { catalogIn, newRequestId, reportTo, systemClock } from './compose-common.ts';
 import { openLimiter } from './compose-limiter.ts';
 import { openReceipts } from './compose-receipts.ts';
+import { metricsOf, startJobs } from './compose-service-jobs.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root of the memory service: where its store meets its listener. */
@@ -34,6 +34,8 @@ export interface RunningService {
   readonly host: string;
   /** The port that the system gave, where the settings say 0. */
   readonly port: number;
+  /** Undefined where no metrics are asked for. */
+  readonly metricsPort: number | undefined;
   renew(tls: TlsMaterial): void;
   stop(): Promise<void>;
 }
@@ -60,6 +62,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     await refuseWrongMasterKey(sealing.vault);
     const { signer } = sealing;
     const receipts = await openReceipts({ folder, store, signer, report });
+    const metrics = metricsOf(receipts);
     const service = createMemoryService({
       store,
       pepper,
@@ -71,7 +74,10 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       newRequestId,
       randomBytes,
       report: reportTo(terminal),
-      onCall,
+      onCall: (row) => {
+        metrics.count(row);
+        onCall(row);
+      },
       version: VERSION,
       settings: {
         requestsPerMinute: settings.requestsPerMinute ?? null,
@@ -82,14 +88,14 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       tls,
     });
     const address = await service.listen();
-    const retention = new Retention({ store, clock: systemClock });
-    retention.start();
+    const jobs = await startJobs({ store, metrics, settings });
     return {
       ...address,
+      metricsPort: jobs.metricsPort,
       renew: (material) => service.renew(material),
       stop: async () => {
         await service.stop(drainMs);
-        await retention.stop();
+        await jobs.stop();
         await receipts.close();
         await limits.close();
         await store.close();

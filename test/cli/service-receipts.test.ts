@@ -81,7 +81,7 @@ test('receipts that a dead process left are recovered, listed, exported and veri
   expect((await verify(into, '--keys', others)).stdout).toContain('is signed with a key');
   writeFileSync(file, `${lines.join('\n')}\nnot json`);
   expect((await verify()).code).toBe(2);
-});
+}, 240_000);
 
 test('old receipts move to files, one a day, and a killed run goes on', async () => {
   const { home, folder, run } = await open();
@@ -103,7 +103,7 @@ test('old receipts move to files, one a day, and a killed run goes on', async ()
   const again = await run('receipts', 'archive', into, '--older-than', '2d', '--json');
   expect(JSON.parse(again.stdout)).toMatchObject({ receipts: 0 });
   expect((await run('receipts', 'archive', into, '--older-than', 'soon')).code).toBe(2);
-});
+}, 240_000);
 
 test('usage, account defaults, sources and purges of a tenant', async () => {
   const { folder, home, run } = await open();
@@ -131,4 +131,4 @@ test('usage, account defaults, sources and purges of a tenant', async () => {
   expect(counted.stderr).toContain('0 records would be purged');
   expect((await run('purge', '--space', 'default')).code).toBe(2);
   expect((await run('purge', '--space', 'default', '--all', '--yes')).stderr).toContain('prg_');
-});
+}, 240_000);

@@ -166,6 +166,15 @@ export function journalNames(folder: string): readonly string[] {
   return [...new Set(fileNames(folder).map((file) => file.slice(0, file.indexOf('-'))))];
 }
 
+/** Bytes of all journals whose names begin so. */
+export function journalBytes(folder: string, start: string): number {
+  const files = fileNames(folder).filter((file) => file.startsWith(start));
+  const sizes = files.map(
+    (file) => statSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0,
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
 /** The values of all journals of this name, whichever process owns them; for reading only. */
 export function readJournals({ folder, name }: Pick<JournalOptions, 'folder' | 'name'>): unknown[] {
   return fileNames(folder).flatMap((file) => {

@@ -10,7 +10,7 @@ import {
 import { receiptRow } from '../../core/service/receipt-rows.ts';
 import type { ClosedHead, ReceiptStore } from '../../ports/receipt-store.ts';
 import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
-import { Journal, journalNames, takeJournals } from './journal.ts';
+import { Journal, journalBytes, journalNames, takeJournals } from './journal.ts';
 import { type JournalledReceipt, type ReceiptLine, readReceiptLines } from './receipt-lines.ts';
 
 /**
@@ -233,6 +233,15 @@ export class ReceiptJournal implements Receipts {
       this.#isUnwritable = true;
     }
   }
+}
+
+/** Journals in a folder: of how many processes, and how long together. */
+export function waitingReceipts(folder: string): {
+  readonly nodes: number;
+  readonly bytes: number;
+} {
+  const names = journalNames(folder).filter((name) => name.startsWith(NAME_START));
+  return { nodes: names.length, bytes: journalBytes(folder, NAME_START) };
 }
 
 export interface Recovered {

@@ -125,5 +125,6 @@ function withSettings(command: Command): Command {
     .option('--tls-cert <path>', 'PEM file of the certificate and its chain')
     .option('--tls-key <path>', 'PEM file of its key')
     .option('--behind-proxy', 'a proxy in front ends TLS and sets x-forwarded-for')
-    .option('--rate <number>', 'calls of one key a minute, or off');
+    .option('--rate <number>', 'calls of one key a minute, or off')
+    .option('--metrics <address>', 'counts of calls as text, at http://ADDRESS/metrics');
 }

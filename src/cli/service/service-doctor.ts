@@ -27,6 +27,7 @@ import {
 } from './service-context.ts';
 import { withConsole } from './console-access.ts';
 import { textOf } from './console-fields.ts';
+import { waitingReceipts } from '../compose-receipts.ts';
 import { findService } from './service-status.ts';
 import { isoTime } from '../../core/memory/times.ts';
 
@@ -66,6 +67,7 @@ async function runChecks(folder: string, context: CommandContext): Promise<reado
     ...(await checkModes(folder, settings)),
     ...(await checkStore(folder)),
     await checkVault(folder, context),
+    checkReceipts(folder, await findService(folder)),
     ...(settings.tls === undefined ? [] : [await checkCertificate(settings.tls)]),
     await checkPort(folder, settings),
     ...(await checkDisk(folder)),
@@ -125,6 +127,25 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
   } catch (error) {
     return failed(subject, error);
   }
+}
+
+/** Half of what the journal may take. */
+const JOURNAL_BYTES_MAX = 256 * 1024 ** 2;
+
+function checkReceipts(folder: string, running: object | undefined): Check {
+  const subject = 'Receipts';
+  const { nodes, bytes } = waitingReceipts(folder);
+  if (bytes > JOURNAL_BYTES_MAX) {
+    const found = `${Math.ceil(bytes / 1024 ** 2)} MiB wait in the journal: the store takes none`;
+    const fix = 'Look at what svc service start says about the store and the signing key.';
+    return { level: 'problem', subject, found, fix };
+  }
+  if (running === undefined && nodes > 0) {
+    const found =
+      nodes === 1 ? 'those of a dead process wait' : `those of ${nodes} dead processes wait`;
+    return { level: 'warning', subject, found, fix: 'svc service receipts recover, or a start' };
+  }
+  return { level: 'ok', subject, found: running === undefined ? 'none wait' : 'they are stored' };
 }
 
 function checkKeys(keys: number): Check {

@@ -8,10 +8,12 @@ export interface RawServiceFlags {
   readonly tlsKey?: string;
   readonly behindProxy?: boolean;
   readonly rate?: string;
+  /** `host:port` */
+  readonly metrics?: string;
 }
 
 export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, unknown>> {
-  const { host, port, tlsCert: cert, tlsKey: key, behindProxy, rate } = flags;
+  const { host, port, tlsCert: cert, tlsKey: key, behindProxy, rate, metrics } = flags;
   if ((cert === undefined) !== (key === undefined)) {
     const hint = 'Give --tls-cert and --tls-key, both as paths of PEM files.';
     throw new CliError('A certificate and its key belong together.', hint, 2);
@@ -21,10 +23,17 @@ export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, un
     ...(port === undefined ? {} : { port: numberOf(port, '--port') }),
     ...(cert === undefined ? {} : { tls: { cert, key } }),
     ...(behindProxy === undefined ? {} : { behindProxy }),
+    ...(metrics === undefined ? {} : { metrics: addressOf(metrics) }),
     ...(rate === undefined
       ? {}
       : { requestsPerMinute: rate === 'off' ? null : numberOf(rate, '--rate') }),
   };
+}
+
+function addressOf(text: string): { host: string; port: number } {
+  const [, host = '', port = ''] = /^\[?([0-9A-Za-z.:_-]+?)\]?:(\d{1,5})$/.exec(text) ?? [];
+  if (host !== '') return { host, port: Number(port) };
+  throw new CliError('--metrics: expected an address.', 'Try --metrics 127.0.0.1:9466', 2);
 }
 
 function numberOf(text: string, flag: string): number {

@@ -69,7 +69,9 @@ export async function startServiceCommand(
     const run = { pid: process.pid, host, port, version: VERSION, startedAt: Date.now() };
     const cert = settings.tls === undefined ? {} : { cert: settings.tls.cert };
     await writePrivate(folder, RUN_FILE, `${JSON.stringify({ ...run, ...cert })}\n`);
-    if (options.json === true) terminal.out(JSON.stringify({ url, host, port }));
+    const { metricsPort } = service;
+    const more = metricsPort === undefined ? {} : { metricsPort };
+    if (options.json === true) terminal.out(JSON.stringify({ url, host, port, ...more }));
     if (options.quiet !== true) {
       terminal.note(`The memory service listens on ${url}. Make a key: svc service keys create`);
     }

@@ -82,6 +82,9 @@ function linesOf(
   held: ServiceStoreHealth,
 ): readonly string[] {
   const counts = [
+    // A service with one tenant never shows the word.
+    ...(held.tenants > 1 ? [count(held.tenants, 'tenant')] : []),
+    ...(held.providers > 0 ? [count(held.providers, 'provider')] : []),
     count(held.spaces, 'space'),
     count(held.records, 'record'),
     count(held.keys, 'key'),

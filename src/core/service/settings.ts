@@ -20,6 +20,7 @@ export const SERVICE_PORT = 8766;
 const HOST = /^[0-9A-Za-z.:_-]{1,255}$/;
 const path = text({ min: 1, max: 4096 });
 const GIB = 1024 ** 3;
+const CLOSED = { closed: true } as const;
 
 /** The id of a master key. */
 export const MASTER_KEY_ID = /^mk_[0-9a-z]{8}$/;
@@ -53,6 +54,8 @@ const serviceSettings = such(
       spaceBytesMax: integer(1, 1024 * GIB),
       /** Master keys of the vault: their sources, never the keys. */
       vault: members({ keys: listOf(masterKeySource, { max: 64 }) }, {}, { closed: true }),
+      /** Counts of calls as text, on an address of their own. */
+      metrics: members({ host: text({ pattern: HOST }), port: integer(0, 65_535) }, {}, CLOSED),
       /** Milliseconds that open calls have to finish at shutdown. */
       drainMs: integer(0, 600_000),
     },

@@ -1,0 +1,50 @@
+import type { ReceiptJournal } from '../adapters/journals/receipt-journal.ts';
+import type { ServiceSettings } from '../core/service/settings.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import { Metrics } from '../service/metrics.ts';
+import { startMetrics } from '../service/metrics-server.ts';
+import { Retention } from '../service/retention.ts';
+import { systemClock } from './compose-common.ts';
+
+/** The composition root of what runs beside the calls of a service: metrics, and what a plan lets expire. */
+
+export function metricsOf(receipts: ReceiptJournal): Metrics {
+  return new Metrics([
+    {
+      name: 'svc_receipts_waiting',
+      help: 'Receipts that are open or not stored yet.',
+      read: () => receipts.waiting,
+    },
+    {
+      name: 'svc_receipts_journal_ready',
+      help: '1 while a receipt can be opened.',
+      read: () => (receipts.problem() === undefined ? 1 : 0),
+    },
+    {
+      name: 'svc_resident_memory_bytes',
+      help: 'Memory of the process.',
+      read: () => process.memoryUsage.rss(),
+    },
+  ]);
+}
+
+export interface JobParts {
+  readonly store: ServiceStore;
+  readonly metrics: Metrics;
+  readonly settings: Pick<ServiceSettings, 'metrics'>;
+}
+
+/** Throws the server's own error where the address of the metrics cannot be had. */
+export async function startJobs({ store, metrics, settings }: JobParts) {
+  const server =
+    settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);
+  const retention = new Retention({ store, clock: systemClock });
+  retention.start();
+  return {
+    /** Undefined where no metrics are asked for. */
+    metricsPort: server?.port,
+    stop: async (): Promise<void> => {
+      await Promise.all([retention.stop(), server?.stop()]);
+    },
+  };
+}

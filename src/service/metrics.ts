@@ -1,0 +1,77 @@
+import type { CallRow } from './parts.ts';
+
+/**
+ * Counts of calls as text, in the format that Prometheus reads. No label names a tenant, a key, a
+ * space or a model.
+ */
+
+/** Upper bounds in seconds: a look-up, a recall, an answer of a model, a long one. */
+const BOUNDS = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10, 60, 300] as const;
+
+interface Series {
+  readonly counts: number[];
+  sum: number;
+  count: number;
+}
+
+/** A number that is read when somebody asks. */
+export interface Gauge {
+  readonly name: string;
+  readonly help: string;
+  readonly read: () => number;
+}
+
+export class Metrics {
+  readonly #calls = new Map<string, number>();
+  readonly #times = new Map<string, Series>();
+  readonly #gauges: readonly Gauge[];
+
+  constructor(gauges: readonly Gauge[]) {
+    this.#gauges = gauges;
+  }
+
+  /** Operations are those of the closed tables of routes, so the labels are bounded. */
+  count({ operation = 'none', status, code = '', ms }: CallRow): void {
+    const labels = `operation="${operation}",status="${status}",code="${code}"`;
+    this.#calls.set(labels, (this.#calls.get(labels) ?? 0) + 1);
+    const series = this.#times.get(operation) ?? { counts: BOUNDS.map(() => 0), sum: 0, count: 0 };
+    this.#times.set(operation, series);
+    const seconds = ms / 1000;
+    for (const [at, bound] of BOUNDS.entries()) {
+      if (seconds <= bound) series.counts[at] = (series.counts[at] ?? 0) + 1;
+    }
+    series.sum += seconds;
+    series.count += 1;
+  }
+
+  text(): string {
+    const calls = [...this.#calls].map(([labels, count]) => `svc_calls_total{${labels}} ${count}`);
+    const times = [...this.#times].flatMap(([operation, series]) => linesOf(operation, series));
+    const gauges = this.#gauges.flatMap(({ name, help, read }) => [
+      ...headOf(name, help, 'gauge'),
+      `${name} ${read()}`,
+    ]);
+    return [
+      ...headOf('svc_calls_total', 'Calls that were answered.', 'counter'),
+      ...calls,
+      ...headOf('svc_call_seconds', 'Time from the head of a call to its end.', 'histogram'),
+      ...times,
+      ...gauges,
+      '',
+    ].join('\n');
+  }
+}
+
+function linesOf(operation: string, { counts, sum, count }: Series): readonly string[] {
+  const label = `operation="${operation}"`;
+  return [
+    ...BOUNDS.map((bound, at) => `svc_call_seconds_bucket{${label},le="${bound}"} ${counts[at]}`),
+    `svc_call_seconds_bucket{${label},le="+Inf"} ${count}`,
+    `svc_call_seconds_sum{${label}} ${sum}`,
+    `svc_call_seconds_count{${label}} ${count}`,
+  ];
+}
+
+function headOf(name: string, help: string, type: string): readonly string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+}
