@@ -55,14 +55,18 @@ export class Statements {
   #isCorrection(clause: readonly string[], isIgnored: (term: string) => boolean): boolean {
     const terms = clause.filter((term) => this.#known.has(term) || !isIgnored(term));
     const said = new Set(terms);
+    const shared = terms.filter((term) => this.#known.has(term));
+    if (new Set(shared).size < SHARED_MIN || shared.length === terms.length) return false;
     const alike = this.#statements.filter(
       (statement) => new Set(statement.filter((term) => said.has(term))).size >= SHARED_MIN,
     );
     if (alike.length === 0) return false;
-    return terms.some((term, at) => {
+    let next = 0;
+    return terms.some((term) => {
+      if (this.#known.has(term)) next += 1;
       if (!this.#isNew(term)) return false;
-      const before = terms.slice(0, at).findLast((one) => this.#known.has(one));
-      const after = terms.slice(at + 1).find((one) => this.#known.has(one));
+      // The known words on both sides: those before it were counted, and the next one is beside them.
+      const [before, after] = [shared[next - 1], shared[next]];
       return alike.some((statement) =>
         betweenIn(statement, before, after).some((replaced) => !said.has(replaced)),
       );
