@@ -3,6 +3,8 @@
 const STANDING = 'test/proxy/standing-proofs.test.ts';
 const LOOKUP = 'src/proxy/batch-lookup.ts';
 const LOOKUPS = 'test/proxy/batch-lookup.test.ts';
+const RELAY = 'src/proxy/relay.ts';
+const RELAYED = 'test/proxy/relay.test.ts';
 const COUNTS = 'test/proxy/provider-counts.test.ts';
 const LISTED = 'test/proxy/read-items.prop.test.ts';
 const SHARED_STATE = 'src/adapters/store/shared-state.ts';
@@ -86,6 +88,20 @@ export const UNASKED = [
     from: 'if (mayHaveWritten || this.#publisher?.isWanted === true)',
     to: 'if (mayHaveWritten)',
     test: SHARED,
+  },
+  {
+    name: 'what was written in the moment in which the client goes is not read',
+    file: RELAY,
+    from: '  #settle(end: RelayEnd): void {\n    this.#watchNow();\n',
+    to: '  #settle(end: RelayEnd): void {\n',
+    test: RELAYED,
+  },
+  {
+    name: 'the last facts are written before the answer was read to its end',
+    file: RELAY,
+    from: '  #passLast(): boolean {\n    this.#watchNow();\n',
+    to: '  #passLast(): boolean {\n',
+    test: RELAYED,
   },
   {
     name: 'a proof counts although the memory has another version',

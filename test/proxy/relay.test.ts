@@ -1,6 +1,8 @@
-import { Agent, request as httpRequest, type ServerResponse } from 'node:http';
-import { connect } from 'node:net';
+import { Agent, IncomingMessage, request as httpRequest, ServerResponse } from 'node:http';
+import { connect, Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import { relay } from '../../src/proxy/relay.ts';
+import type { AnswerSink } from '../../src/ports/upstream.ts';
 import { recordingWatcher, startRelaying, TERMINAL } from '../support/relaying.ts';
 import {
   ask,
@@ -306,3 +308,20 @@ test.each([204, 304])(
     agent.destroy();
   },
 );
+
+test('the watcher has read all that was written when the client goes in the same moment', async () => {
+  const outgoing = new ServerResponse(new IncomingMessage(new Socket()));
+  const watcher = recordingWatcher();
+  const answer = {
+    status: 200,
+    headers: [],
+    resume: () => undefined,
+    abort: () => undefined,
+    deliver: (sink: AnswerSink) => {
+      sink.data(Buffer.from('what was said'));
+      outgoing.emit('close');
+    },
+  };
+  const end = await relay({ answer, outgoing, watcher, head: { status: 200, headers: [] } });
+  expect([end, Buffer.concat(watcher.seen).toString()]).toEqual(['client-gone', 'what was said']);
+});
