@@ -142,6 +142,9 @@ describe.skipIf(missing !== undefined)('every view', () => {
         ['savings', '#/savings', 'no request told what it cost'],
         ['requests', '#/requests', 'No request of the log fits'],
         ['request', '#/request?id=req_nothing', 'no such request'],
+        // An address that somebody typed.
+        ['requests', '#/requests?first=garbage', 'No request of the log fits'],
+        ['savings', '#/savings?days=100000', 'no request told what it cost'],
       ] as const;
       for (const [name, hash, text] of states) {
         await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);

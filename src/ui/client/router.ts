@@ -32,6 +32,12 @@ export const route = computed<Route>(() => {
   return { view, query: new URLSearchParams(words) };
 });
 
+/** A day in the address: 2026-11-20. Anything else there names no day. */
+export function dayIn(query: URLSearchParams, name: string): string | undefined {
+  const value = query.get(name) ?? '';
+  return /^\d{4}-\d\d-\d\d$/.test(value) ? value : undefined;
+}
+
 export type Words = Readonly<Record<string, string | number | undefined>>;
 
 export function hrefOf(view: ViewName, words: Words = {}): string {

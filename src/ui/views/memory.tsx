@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { DeskRecord } from '../../ports/memory-desk.ts';
 import type { MemoriesAnswer, ShelvesAnswer } from '../../ports/ui-api.ts';
 import type { Query } from '../client/api.ts';
-import { hrefWith, route } from '../client/router.ts';
+import { dayIn, hrefWith, route } from '../client/router.ts';
 import { askAhead, dropAnswers, useGet } from '../client/use-load.ts';
 import { atOfDay, day } from '../format.ts';
 import { Command } from '../parts/command.tsx';
@@ -180,13 +180,13 @@ function asked({ space, query, limit }: Asked): Query {
     source: query.get('source') ?? '',
     session: query.get('session') ?? '',
     words: query.get('q') ?? '',
-    ...dayOf(query.get('day')),
+    ...dayOf(dayIn(query, 'day')),
     limit,
   };
 }
 
-function dayOf(key: string | null): { readonly since?: number; readonly until?: number } {
-  if (key === null || key === '') return {};
+function dayOf(key: string | undefined): { readonly since?: number; readonly until?: number } {
+  if (key === undefined) return {};
   const since = atOfDay(key);
   const end = new Date(since);
   end.setDate(end.getDate() + 1);

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { RowsAnswer } from '../../ports/ui-api.ts';
-import { hrefOf, route } from '../client/router.ts';
+import { dayIn, hrefOf, route } from '../client/router.ts';
 import { useGet } from '../client/use-load.ts';
 import { atOfDay, longDay } from '../format.ts';
 import { Empty, Shown } from '../parts/states.tsx';
@@ -53,19 +53,19 @@ export function RequestsView() {
 
 /** `first` and `last` are days, and both are meant. */
 function daysOf(query: URLSearchParams): { readonly since?: number; readonly until?: number } {
-  const [from, to] = [query.get('first'), query.get('last')];
-  if (from === null) return {};
+  const [from, to] = [dayIn(query, 'first'), dayIn(query, 'last')];
+  if (from === undefined) return {};
   const end = new Date(atOfDay(to ?? from));
   end.setDate(end.getDate() + 1);
   return { since: atOfDay(from), until: end.getTime() };
 }
 
 function scopeText(query: URLSearchParams): string {
-  const from = query.get('first');
+  const from = dayIn(query, 'first');
   const parts = NAMES.flatMap((name) => {
     const value = query.get(name);
     return value === null ? [] : [WORDS.of[name](value)];
   });
-  if (from !== null) parts.push(WORDS.of.day(longDay(atOfDay(from))));
+  if (from !== undefined) parts.push(WORDS.of.day(longDay(atOfDay(from))));
   return parts.length === 0 ? WORDS.all : parts.join(', ');
 }

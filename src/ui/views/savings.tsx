@@ -30,7 +30,8 @@ const { savings: WORDS } = TEXTS;
 const DAYS_DEFAULT = 14;
 
 export function SavingsView() {
-  const days = Number(route.value.query.get('days') ?? DAYS_DEFAULT) || DAYS_DEFAULT;
+  const asked = Number(route.value.query.get('days'));
+  const [days] = WORDS.scopes.find(([number]) => number === asked) ?? [DAYS_DEFAULT];
   const loaded = useGet<SavingsAnswer>('savings', { days });
   return (
     <>
@@ -125,11 +126,13 @@ function headline(total: Total, when: string): string {
 
 function Lead({ total, sums }: { readonly total: Total; readonly sums: readonly SavingsSum[] }) {
   const money = moneyOf(sums);
+  // Less than a cent says nothing.
+  const isCounted = money.direct >= 0.01;
   return (
     <p class="lead">
       {WORDS.lead(short(total.paid), short(total.direct), total.requests)}{' '}
-      {money.direct > 0 && WORDS.money(dollars(money.paid), dollars(money.direct))}{' '}
-      {money.direct > 0 && money.unpriced > 0 && WORDS.unpriced(money.unpriced)} {WORDS.output}
+      {isCounted && WORDS.money(dollars(money.paid), dollars(money.direct))}{' '}
+      {isCounted && money.unpriced > 0 && WORDS.unpriced(money.unpriced)} {WORDS.output}
     </p>
   );
 }
