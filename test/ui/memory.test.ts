@@ -1,7 +1,7 @@
 import { realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { axeViolations, launchBrowser, missingChromium, openUi } from '../support/browser.ts';
@@ -121,6 +121,26 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
       home: stage.home,
     });
     expect(again.stderr).toContain('forgotten');
+  });
+
+  test('a text that is being typed outlives a proxy that is started again', async () => {
+    const stage = await stageWithFacts();
+    const { page, faults } = await openMemory(browser, stage);
+    await openRecord(page, 'margin of the berth');
+    await page.locator('.record button', { hasText: 'Edit' }).click();
+    const typed = 'The margin of the berth plan is 1.5 m since Monday.';
+    await page.locator('#edit').fill(typed);
+    await stage.proxy.kill('SIGKILL');
+    const { home } = stage;
+    expect((await runCli(['start', '--detach'], { home })).code).toBe(0);
+    onTestFinished(async () => void (await runCli(['stop'], { home })));
+    await expect.poll(() => page.locator('h1').innerText()).toBe('This page has ended.');
+    await page.goto((await runCli(['ui', '--print'], { home })).stdout.trim());
+    await expect.poll(() => page.locator('#edit').inputValue()).toBe(typed);
+    await page.locator('.edit button[type=submit]').click();
+    await expect.poll(() => page.locator('.record').innerText()).toContain('edited here on');
+    expect(await page.locator('.record blockquote').innerText()).toBe(typed);
+    expect(faults.filter((fault) => !fault.includes('ERR_CONNECTION'))).toEqual([]);
   });
 
   test('never and always are obeyed by the next recall', async () => {

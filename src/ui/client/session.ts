@@ -18,8 +18,8 @@ export const lastEventAt = signal<number | undefined>(undefined);
 
 type Listener = (news: NewsEvent) => void;
 const listeners = new Set<Listener>();
-/** Run when the session ends: nothing that it showed stays in the page. */
-export const onEnd: (() => void)[] = [];
+/** Run when the session ends: no text that it showed stays in the page. */
+export const onEnd: ((why: 'byHand' | 'ended') => void)[] = [];
 let isListening = false;
 
 export function onNews(listener: Listener): () => void {
@@ -69,7 +69,7 @@ export function noteFailure(error: unknown): void {
 
 function end(why: 'byHand' | 'ended'): void {
   page.value = { name: 'closed', why };
-  for (const forget of onEnd) forget();
+  for (const forget of onEnd) forget(why);
 }
 
 /** The code of the link leaves the address before anything else happens: no history keeps it. */

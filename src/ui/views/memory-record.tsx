@@ -3,6 +3,7 @@ import type { DeskRecord, Pin } from '../../ports/memory-desk.ts';
 import type { MemoryAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
 import { hrefOf, hrefWith, route } from '../client/router.ts';
+import { onEnd } from '../client/session.ts';
 import { useGet } from '../client/use-load.ts';
 import { clock, day, longDay, moment } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
@@ -54,7 +55,7 @@ interface OpenedProps extends RecordProps {
 function Opened(props: OpenedProps) {
   const { answer, isHosted } = props;
   const { record } = answer;
-  const [isEditing, setEditing] = useState(false);
+  const [isEditing, setEditing] = useState(drafts.has(record.ref));
   return (
     <>
       <div>
@@ -198,13 +199,27 @@ function Pins({ answer: { record }, reload }: OpenedProps) {
   );
 }
 
+/**
+ * Texts that a person is typing, by the memory. They outlive the end of the session: a proxy that is
+ * started again ends it, and the person goes on typing with a new link.
+ */
+const drafts = new Map<string, string>();
+
+onEnd.push((why) => {
+  if (why === 'byHand') drafts.clear();
+});
+
 /** The typed text stays when saving fails: somebody else may have edited the same memory. */
 function EditForm({
   answer: { record },
   reload,
   close,
 }: OpenedProps & { readonly close: () => void }) {
-  const [text, setText] = useState(record.text);
+  const [text, setText] = useState(drafts.get(record.ref) ?? record.text);
+  const leave = (): void => {
+    drafts.delete(record.ref);
+    close();
+  };
   const save = async (): Promise<void> => {
     let ref = record.ref;
     const isDone = await act(async () => {
@@ -216,7 +231,7 @@ function EditForm({
       return TEXTS.memory.done.edited;
     });
     if (!isDone) return;
-    close();
+    leave();
     location.hash = hrefWith({ ref });
     reload();
   };
@@ -237,14 +252,17 @@ function EditForm({
         value={text}
         maxLength={32_768}
         dir="auto"
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => {
+          drafts.set(record.ref, event.currentTarget.value);
+          setText(event.currentTarget.value);
+        }}
       />
       <p class="small quiet">{WORDS.editNote}</p>
       <div class="buttons">
         <button class="main" type="submit" disabled={text.trim() === ''}>
           {WORDS.save}
         </button>
-        <button type="button" onClick={close}>
+        <button type="button" onClick={leave}>
           {TEXTS.states.cancel}
         </button>
       </div>
