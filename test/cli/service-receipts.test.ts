@@ -45,6 +45,10 @@ function leaveReceipts(folder: string, node: string, at = Date.now()): readonly 
 test('receipts that a dead process left are recovered, listed, exported and verified', async () => {
   const { home, folder, run } = await open();
   const ids = leaveReceipts(folder, 'node_0a');
+  const checks = JSON.parse((await run('doctor', '--json')).stdout).checks;
+  expect(checks).toContainEqual(
+    expect.objectContaining({ subject: 'Receipts', level: 'warning', found: expect.any(String) }),
+  );
   const recovered = await run('receipts', 'recover', '--json');
   expect(JSON.parse(recovered.stdout)).toEqual({ nodes: 1, receipts: 3, unknown: 1 });
   expect((await run('receipts', 'recover')).stderr).toContain('No receipts wait.');
@@ -125,7 +129,10 @@ test('usage, account defaults, sources and purges of a tenant', async () => {
   expect((await run('settings', 'show')).stdout).toContain('elision_enabled  false');
   expect((await run('settings', 'set')).code).toBe(2);
   expect((await run('settings', 'set', '--input-budget', '7')).code).toBe(2);
-  await makeServiceKey(home, '--folder', folder);
+  await makeServiceKey(home, '--folder', folder, '--tokens-per-day', '5000');
+  const [key] = JSON.parse((await run('keys', 'list', '--json')).stdout);
+  expect(key).toMatchObject({ tokensPerDay: 5000 });
+  expect((await run('keys', 'create', '--tokens-per-day', 'many')).code).toBe(2);
   expect((await run('sources', '--space', 'default', '--json')).stdout.trim()).toBe('[]');
   const counted = await run('purge', '--space', 'default', '--all');
   expect(counted.stderr).toContain('0 records would be purged');

@@ -37,11 +37,14 @@ function addKeys(service: Command, context: CommandContext): void {
     .option('--space <glob...>', 'only these spaces; a star stands for any characters')
     .option('--model <name...>', 'only these models; a star may stand at the end')
     .option('--expires <when>', 'days from now (90d) or a date')
+    .option('--tokens-per-day <number>', 'input and output of its model requests, by day of UTC')
+    .option('--tokens-per-month <number>', 'the same by month')
     .addHelpText(
       'after',
       `
 Examples:
   $ svc service keys create --name laptop
+  $ svc service keys create --name intern --tokens-per-day 2000000
   $ svc service keys create --name ci --scopes read --space 'project/*' --expires 90d`,
     )
     .action(async (options: KeyCreateOptions) => {

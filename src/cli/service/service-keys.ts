@@ -19,6 +19,8 @@ export interface KeyCreateOptions extends ConsoleOptions {
   readonly model?: readonly string[];
   /** `90d`, or a date. */
   readonly expires?: string;
+  readonly tokensPerDay?: string;
+  readonly tokensPerMonth?: string;
 }
 
 export interface KeyRotateOptions extends ConsoleOptions {
@@ -42,6 +44,8 @@ export async function createKey(options: KeyCreateOptions, context: CommandConte
     spaces: spacesOf(options.space) ?? null,
     allowed_models: model ?? null,
     expires_at: expiresAt === undefined ? null : isoTime(expiresAt),
+    tokens_per_day: tokensOf(options.tokensPerDay, '--tokens-per-day'),
+    tokens_per_month: tokensOf(options.tokensPerMonth, '--tokens-per-month'),
   };
   const made = await withConsole(options, context, (console) =>
     console.call({ method: 'POST', path: 'keys', body }),
@@ -52,6 +56,12 @@ export async function createKey(options: KeyCreateOptions, context: CommandConte
     terminal.json({ key, keyId, name, scopes, spaces, expiresAt });
   } else terminal.out(key);
   terminal.note('The key is shown this once. Put it where only its owner reads it.');
+}
+
+function tokensOf(text: string | undefined, flag: string): number | null {
+  if (text === undefined) return null;
+  if (/^\d{1,12}$/.test(text)) return Number(text);
+  throw new CliError(`${flag}: expected a whole number.`, `Try ${flag} 2000000`, 2);
 }
 
 export async function listKeys(options: ConsoleOptions, context: CommandContext): Promise<void> {
@@ -130,12 +140,18 @@ function shown(key: Fields) {
     scopes: textsOf(key['scopes']) ?? [],
     spaces: textsOf(key['spaces']),
     allowedModels: textsOf(key['allowed_models']),
+    tokensPerDay: countOf(key['tokens_per_day']),
+    tokensPerMonth: countOf(key['tokens_per_month']),
     createdAt: timeOf(key['created_at']),
     expiresAt: timeOf(key['expires_at']),
     revokedAt: timeOf(key['revoked_at']),
     usedAt: timeOf(key['last_used_at']),
     state: textOf(key['status']),
   };
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
 }
 
 function textsOf(value: unknown): readonly string[] | undefined {
