@@ -28,7 +28,7 @@ const FLOORS: Readonly<Record<string, Floor>> = {
       '@photostructure/sqlite',
     ],
   },
-  http: { floors: ['core', 'http'], packages: [] },
+  http: { floors: ['core', 'ports', 'http'], packages: [] },
   local: { floors: ['core', 'ports', 'proxy', 'http', 'local'], packages: [] },
   // It runs in a browser: nothing of Node's.
   ui: {

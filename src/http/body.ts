@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { ExpectedBody } from '../core/http/gate.ts';
+import type { ExpectedBody } from '../core/http/http-form.ts';
 import { ProxyError } from '../core/errors.ts';
 import { freeChunk } from './free-chunk.ts';
 

@@ -9,9 +9,9 @@ import {
   checkUpgrade,
   isAnthropic,
   pathOf,
-  type RequestHead,
   routeKind,
 } from '../core/http/gate.ts';
+import type { RequestHead } from '../core/http/http-form.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { admitUi, isUiTarget } from '../core/http/ui-gate.ts';
 import { type ModeLimits, modesToTell } from '../core/http/modes.ts';
@@ -26,11 +26,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { Handler } from '../proxy/client-request.ts';
+import { goneSignal } from '../proxy/gone-signal.ts';
 import { type ListenerBounds, serverOptions, serveWith } from '../http/bounded-server.ts';
 import { Connections, dropBody, endRaw } from '../http/connections.ts';
 import { listenAt } from '../http/listen.ts';
 import { describeFault } from '../http/faults.ts';
-import { RequestBodies } from './request-bodies.ts';
+import { RequestBodies } from '../http/request-bodies.ts';
 import type { UiDoor } from './ui-door.ts';
 import {
   answerError,
@@ -190,7 +191,7 @@ class Listener implements LocalServer {
       answerUiLink(outgoing, await this.#uiLink());
       return;
     }
-    const received = await this.#bodies.receive(incoming, outgoing, admission.body);
+    const received = await this.#bodies.receive(incoming, admission.body, goneSignal(outgoing));
     if (received === 'gone') return;
     try {
       await this.#options.handler(

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { RawHeaders } from '../core/http/headers.ts';
-import type { Encoding } from '../core/http/gate.ts';
+import type { Encoding } from '../core/http/http-form.ts';
 import type { Route } from '../core/http/routes.ts';
 
 /** A request that passed the gate: routed, its token checked, its body read and decoded. */

@@ -1,7 +1,7 @@
 import { type Dialect, DIALECTS } from '../core/conversation/dialect.ts';
 import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';
-import type { Encoding } from '../core/http/gate.ts';
+import type { Encoding } from '../core/http/http-form.ts';
 import { answerHeaders, forwardHeaders, withoutRetry } from '../core/http/header-rules.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';

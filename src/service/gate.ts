@@ -1,7 +1,7 @@
 import { headerCount, headerOf } from '../core/http/header-rules.ts';
 import type { RawHeaders } from '../core/http/headers.ts';
 import { DEADLINE_MS } from '../core/memory-api/limits.ts';
-import type { ExpectedBody } from '../core/http/gate.ts';
+import type { ExpectedBody } from '../core/http/http-form.ts';
 import { ServiceFault } from './fault.ts';
 
 /** Checks a call by its head, before one byte of its body is read. */

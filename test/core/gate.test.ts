@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { ProxyError } from '../../src/core/errors.ts';
-import { admit, type GatePolicy, type RequestHead } from '../../src/core/http/gate.ts';
+import { admit, type GatePolicy } from '../../src/core/http/gate.ts';
+import type { RequestHead } from '../../src/core/http/http-form.ts';
 
 const TOKEN = 'svc_local_right';
 const policy: GatePolicy = {

@@ -86,7 +86,7 @@ export const LIMITS = [
   },
   {
     name: 'the room of a body never comes back',
-    file: 'src/local/request-bodies.ts',
+    file: 'src/http/request-bodies.ts',
     from: 'return { body, ...asSent, release: () => lease.release() };',
     to: 'return { body, ...asSent, release: () => {} };',
     test: 'test/local/body-budget.test.ts',

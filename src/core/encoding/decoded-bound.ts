@@ -1,4 +1,4 @@
-import type { Encoding } from '../http/gate.ts';
+import type { Encoding } from '../http/http-form.ts';
 import { readZstdFrames } from './zstd-frame.ts';
 
 // The best that deflate can do: 258 bytes from two bits.

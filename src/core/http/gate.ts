@@ -1,9 +1,18 @@
 import { type ErrorCode, ProxyError } from '../errors.ts';
 import type { RawHeaders } from './headers.ts';
+import {
+  type BodyForm,
+  type BodyPolicy,
+  checkBody,
+  checkForm,
+  checkModes,
+  type HeaderIndex,
+  indexHeaders,
+  type RequestHead,
+} from './http-form.ts';
 import { isOneOf, type SplitTarget, splitTarget, TOKEN_HEADER } from './local-token.ts';
 import { carriesLogin, checkLogin, type Login } from './logins.ts';
 import { explainUnknownPath, findPath, isTelemetry, type PathEntry, type Route } from './routes.ts';
-import { COMPRESSION_MODES, MEMORY_MODES } from '../settings/settings.ts';
 
 /**
  * The gate: everything about a request that can be decided from its head, decided before one byte
@@ -13,16 +22,7 @@ import { COMPRESSION_MODES, MEMORY_MODES } from '../settings/settings.ts';
  * The order is part of the design. A web page is refused first (Host, Origin), then a caller
  * without a token; only a caller with the token learns which paths and methods exist.
  */
-export interface RequestHead {
-  readonly method: string;
-  /** The request target as it came. */
-  readonly target: string;
-  /** '1.1' */
-  readonly httpVersion: string;
-  readonly headers: RawHeaders;
-}
-
-export interface GatePolicy {
+export interface GatePolicy extends BodyPolicy {
   /** The port that svc listens on. */
   readonly port: number;
   /** sha256 of each token that is valid now. */
@@ -32,49 +32,14 @@ export interface GatePolicy {
   /** The login that the upstream of a route takes; undefined where svc has a key for it. */
   readonly loginOf?: (route: Route) => Login | undefined;
   readonly relayPaths: readonly string[];
-  /** Decoded bytes of a body. */
-  readonly bodyBytesMax: number;
-  /** Bytes of a zstd body on the wire. */
-  readonly zstdBytesMax: number;
 }
 
 /** A request that may go on. */
-export interface Admission {
+export interface Admission extends BodyForm {
   readonly route: Route;
   /** The request target without the local token. */
   readonly target: string;
-  /** undefined: the request has no body. */
-  readonly body: ExpectedBody | undefined;
-  /** The client waits for `100 Continue` before it sends the body. */
-  readonly awaitsContinue: boolean;
 }
-
-export interface ExpectedBody {
-  readonly encoding: Encoding;
-  /** Bytes as announced; undefined when chunked. */
-  readonly length: number | undefined;
-  /** Bytes that may arrive. */
-  readonly wireBytesMax: number;
-  /** The encoded bytes are needed beside the decoded ones: they leave as they are where nothing changes. */
-  readonly keepsEncoded?: boolean;
-}
-
-const ENCODINGS = ['identity', 'zstd', 'gzip', 'deflate', 'br'] as const;
-export type Encoding = (typeof ENCODINGS)[number];
-
-/** Real clients send 20 to 40; the next size up that no honest one reaches. */
-export const HEADERS_MAX = 100;
-
-// Two of any of these and the parties on the way may each believe another one.
-const ONCE = [
-  'host',
-  'authorization',
-  'x-api-key',
-  TOKEN_HEADER,
-  'content-type',
-  'content-length',
-  'expect',
-];
 
 const ANY_METHOD = 'GET, HEAD, POST';
 
@@ -148,42 +113,6 @@ export function isAnthropic(headers: RawHeaders): boolean {
   return indexHeaders(headers).has('anthropic-version');
 }
 
-export type HeaderIndex = ReadonlyMap<string, readonly string[]>;
-
-export function indexHeaders(raw: RawHeaders): HeaderIndex {
-  const index = new Map<string, string[]>();
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    const name = (raw[at] ?? '').toLowerCase();
-    const value = raw[at + 1] ?? '';
-    const values = index.get(name);
-    if (values === undefined) index.set(name, [value]);
-    else values.push(value);
-  }
-  return index;
-}
-
-/** HTTP itself: what a strict server refuses from anyone. */
-export function checkForm(head: RequestHead, headers: HeaderIndex): void {
-  if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc speaks HTTP/1.1 only.');
-  const isPath = head.target.startsWith('/') || (head.target === '*' && head.method === 'OPTIONS');
-  if (!isPath || /[#\\]/.test(head.target)) {
-    refuse('REQUEST_MALFORMED', 'The request target is not a path.');
-  }
-  if (head.headers.length > 2 * HEADERS_MAX) {
-    refuse('HEADERS_TOO_MANY', 'The request has too many headers.');
-  }
-  // The parser of Node 20.18 lets a space before the colon pass, and others may drop the header.
-  for (const name of headers.keys()) {
-    if (name.endsWith(' ')) refuse('REQUEST_MALFORMED', 'A header name ends with a space.');
-  }
-  if (!headers.has('host')) refuse('REQUEST_MALFORMED', 'The request names no Host.');
-  for (const name of ONCE) {
-    if ((headers.get(name)?.length ?? 0) > 1) {
-      refuse('REQUEST_MALFORMED', `The request repeats the header ${name}.`);
-    }
-  }
-}
-
 /** A program on this machine, not a web page: neither a foreign one nor a rebound name. */
 function checkCaller(headers: HeaderIndex, port: number): void {
   const host = headers.get('host')?.[0]?.toLowerCase() ?? '';
@@ -244,60 +173,6 @@ function credentialsOf(headers: HeaderIndex): readonly string[] {
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   const [apiKey] = headers.get('x-api-key') ?? [];
   return [bearer, apiKey].filter((presented) => presented !== undefined);
-}
-
-/** A mode that is not understood must not be guessed: 'off' may have been meant. */
-function checkModes(headers: HeaderIndex): void {
-  const vocabularies: readonly (readonly [string, readonly string[]])[] = [
-    ['x-svc-memory-mode', MEMORY_MODES],
-    ['x-svc-compression-mode', COMPRESSION_MODES],
-  ];
-  for (const [name, modes] of vocabularies) {
-    const values = headers.get(name) ?? [];
-    if (values.length > 1 || values.some((value) => !modes.includes(value))) {
-      refuse('MODE_INVALID', `The header ${name} is repeated or has an unknown value.`);
-    }
-  }
-}
-
-function checkBody(
-  method: string,
-  headers: HeaderIndex,
-  policy: GatePolicy,
-): Omit<Admission, 'route' | 'target'> {
-  const chunked = headers.get('transfer-encoding');
-  if (chunked !== undefined && (chunked.length > 1 || chunked[0]?.toLowerCase() !== 'chunked')) {
-    refuse('TRANSFER_ENCODING_UNSUPPORTED', 'The transfer encoding is not chunked.');
-  }
-  const [expectation] = headers.get('expect') ?? [];
-  if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') {
-    refuse('EXPECTATION_FAILED', 'The Expect header asks for something unknown.');
-  }
-  const awaitsContinue = expectation !== undefined;
-  const announced = headers.get('content-length')?.[0];
-  const length = chunked === undefined ? Number(announced ?? 0) : undefined;
-  const encoding = encodingOf(headers);
-  if (length === 0) {
-    if (encoding !== 'identity') refuse('BODY_UNREADABLE', 'The body is empty but encoded.');
-    return { body: undefined, awaitsContinue };
-  }
-  if (method !== 'POST') refuse('REQUEST_MALFORMED', 'Only a POST request may have a body.');
-  if (!/^application\/json *(?:;|$)/i.test(headers.get('content-type')?.[0] ?? '')) {
-    refuse('CONTENT_TYPE_UNSUPPORTED', 'The body is not declared as JSON.');
-  }
-  const wireBytesMax = encoding === 'zstd' ? policy.zstdBytesMax : policy.bodyBytesMax;
-  if (length !== undefined && length > wireBytesMax) {
-    refuse('BODY_TOO_LARGE', 'The body is over the limit.');
-  }
-  return { body: { encoding, length, wireBytesMax }, awaitsContinue };
-}
-
-function encodingOf(headers: HeaderIndex): Encoding {
-  const values = headers.get('content-encoding') ?? ['identity'];
-  const named = values.length === 1 ? values[0]?.trim().toLowerCase() : undefined;
-  const encoding = ENCODINGS.find((known) => known === named);
-  if (encoding === undefined) refuse('ENCODING_UNSUPPORTED', 'The content encoding is unknown.');
-  return encoding;
 }
 
 function refuse(code: ErrorCode, message: string): never {

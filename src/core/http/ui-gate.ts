@@ -1,5 +1,6 @@
 import { type ErrorCode, ProxyError } from '../errors.ts';
-import { checkForm, type HeaderIndex, indexHeaders, isOwnHost, type RequestHead } from './gate.ts';
+import { isOwnHost } from './gate.ts';
+import { checkForm, type HeaderIndex, indexHeaders, type RequestHead } from './http-form.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**

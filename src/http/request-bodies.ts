@@ -1,11 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { decodedBound } from '../core/encoding/decoded-bound.ts';
-import type { ExpectedBody } from '../core/http/gate.ts';
-import { readBody } from '../http/body.ts';
-import { ByteBudget, type Lease } from '../http/byte-budget.ts';
+import type { Encoding, ExpectedBody } from '../core/http/http-form.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
-import type { EncodedBody } from '../proxy/client-request.ts';
-import { goneSignal } from '../proxy/gone-signal.ts';
+import { readBody } from './body.ts';
+import { ByteBudget, type Lease } from './byte-budget.ts';
 
 /**
  * Reads and decodes request bodies within one budget for the whole process (R38). It never decodes
@@ -34,14 +32,16 @@ export class RequestBodies {
     });
   }
 
-  /** 'gone': the client went first. Throws ProxyError; the rest of the body may be unread then. */
+  /**
+   * 'gone': the client went first, which `gone` tells. Throws ProxyError; the rest of the body may be
+   * unread then.
+   */
   async receive(
     incoming: IncomingMessage,
-    outgoing: ServerResponse,
     expected: ExpectedBody | undefined,
+    gone: AbortSignal,
   ): Promise<ReceivedBody | 'gone'> {
     if (expected === undefined) return NO_BODY;
-    const gone = goneSignal(outgoing);
     try {
       return expected.encoding === 'identity'
         ? await this.#receivePlain(incoming, expected, gone)
@@ -99,7 +99,7 @@ export class RequestBodies {
 export interface ReceivedBody {
   readonly body: Buffer | undefined;
   /** The body as the client encoded it; undefined where it did not. */
-  readonly encoded?: EncodedBody;
+  readonly encoded?: { readonly bytes: Buffer; readonly encoding: Encoding };
   /** To be called when the handler is done with the body. */
   readonly release: () => void;
 }
