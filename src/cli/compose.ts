@@ -155,7 +155,7 @@ function handlerOn(
     code: isEmbedded ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
     blockKey: blockKeyOf(settings.localToken),
     outputFolder: isEmbedded ? outputFolder(dataFolder) : undefined,
-    note: (row) => {
+    note: ({ row }) => {
       store.requestLog.add(row);
       onRow?.(row);
       inFlight.finished(row);

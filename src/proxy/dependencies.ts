@@ -9,11 +9,12 @@ import type { Projects } from '../ports/projects.ts';
 import type { Code } from '../ports/code.ts';
 import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
-import type { RequestLog, RequestRow } from '../ports/request-log.ts';
+import type { RequestLog } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { InFlight } from './in-flight.ts';
 import type { KeptRequests } from './kept-requests.ts';
+import type { RequestFacts } from './request-facts.ts';
 
 /** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */
 export interface ConfiguredUpstream {
@@ -67,6 +68,10 @@ export interface ProxyDependencies {
   readonly inFlight?: InFlight;
   /** The last requests whole, where the settings ask for it. */
   readonly kept?: KeptRequests;
+  /** Asked once a request, when its plan stands, before it is sent. Throws to stop it. */
+  readonly admit?: (facts: RequestFacts) => Promise<void>;
   /** Called once with each request, when its answer has ended. */
-  readonly note: (row: RequestRow) => void;
+  readonly note: (facts: RequestFacts) => void;
+  /** The facts tell hashes of the bodies. */
+  readonly hashesBodies?: boolean;
 }

@@ -131,6 +131,7 @@ class RequestHandler {
     const modes = this.#modesOf(request, settings, compressionMode);
     record.decided(modes);
     record.sentTo(configured.settings);
+    record.routed(request);
     const reading = typeof read === 'string' ? undefined : read;
     if (reading !== undefined) held.belongsTo(reading.place);
     record.read(reading);
@@ -142,6 +143,8 @@ class RequestHandler {
     record.recalled(recalled);
     record.planned(plan);
     this.#keepWhole(request, change, settings.keepRequests);
+
+    await this.#dependencies.admit?.(record.facts());
 
     // 10 and 11: headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
@@ -158,12 +161,13 @@ class RequestHandler {
     });
     // After this line nothing delays the request; before the answer's first byte little may delay that.
     held.releaseAfter(SWIFT_ANSWER_MS);
+    record.forwarded(change.body);
     record.reread(change.rereads);
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
     });
-    record.answered(answer.status);
+    record.answered(answer);
     held.release();
 
     // 12 to 15: evidence, then the provider's bytes as they come, watched on the side; captures
@@ -184,10 +188,10 @@ class RequestHandler {
     const end = await relay({
       answer,
       outgoing,
-      watcher: watch,
+      watcher: record.watching(watch),
       head: {
         status: answer.status,
-        headers: [...headersForClient(answer, configured), ...record.evidence()],
+        headers: [...headersForClient(answer, configured), ...record.evidence(answer.status)],
       },
     });
     record.ended(end);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ProxyError } from '../core/errors.ts';
 import { modesToTell } from '../core/http/modes.ts';
-import { relayedEvidence } from '../core/plan/evidence.ts';
+import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import { forwardUntouched, headersForClient } from './forward.ts';
@@ -25,22 +25,29 @@ export async function relayUntouched(
     ...dependencies.settings(),
     supports: dependencies.memory.supports,
   });
-  const answer = await withinDeadline(request.method === 'POST', (late) =>
+  record.sentTo(configured.settings);
+  record.routed(request);
+  await dependencies.admit?.(record.facts());
+  const answering = withinDeadline(request.method === 'POST', (late) =>
     forwardUntouched({
       configured,
       request,
       signal: late === undefined ? gone : AbortSignal.any([gone, late]),
     }),
   );
-  record.answered(answer.status);
+  record.forwarded(undefined);
+  const answer = await answering;
+  record.answered(answer);
   return relay({
     answer,
     outgoing,
+    watcher: record.watching(undefined),
     head: {
       status: answer.status,
       headers: [
         ...headersForClient(answer, configured),
         ...relayedEvidence({ issuer: dependencies.issuer, requestId: request.id, modes }),
+        ...sourceHeaders(dependencies.issuer, answer.status),
       ],
     },
   });
@@ -49,7 +56,7 @@ export async function relayUntouched(
 interface RelayedScene {
   readonly request: ClientRequest;
   readonly outgoing: ServerResponse;
-  readonly record: Pick<RequestRecord, 'answered'>;
+  readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
   readonly gone: AbortSignal;
 }

@@ -1,7 +1,7 @@
 import type { Answer } from '../core/dialects/answer.ts';
 import { ProxyError } from '../core/errors.ts';
 import { itemNotes } from '../core/plan/item-notes.ts';
-import { evidenceHeaders, NOTHING_PLANNED } from '../core/plan/evidence.ts';
+import { evidenceHeaders, NOTHING_PLANNED, sourceHeaders } from '../core/plan/evidence.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Modes } from '../core/http/modes.ts';
@@ -13,11 +13,14 @@ import type { Placement } from '../core/recall/injections.ts';
 import { recallUse } from '../core/recall/recall-use.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
+import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { CostMeter } from './cost-meter.ts';
+import { BodyHashes } from './body-hashes.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
-import type { RelayEnd } from './relay.ts';
+import type { AnswerWatcher, RelayEnd } from './relay.ts';
+import type { RequestFacts } from './request-facts.ts';
 
 interface Recalled {
   readonly state: MemoryState;
@@ -41,7 +44,10 @@ export class RequestRecord {
   #end = 'INTERNAL';
   #answer: Answer | undefined;
   #placements: readonly Placement[] = [];
-  #isLogin = false;
+  #upstream: UpstreamSettings | undefined;
+  #head: RequestFacts['head'];
+  #error: unknown;
+  readonly #hashes: BodyHashes | undefined;
 
   constructor(dependencies: ProxyDependencies, meter: CostMeter, request: ClientRequest) {
     this.#dependencies = dependencies;
@@ -49,6 +55,7 @@ export class RequestRecord {
     this.#request = request;
     this.#at = dependencies.clock.now();
     this.#lastMark = request.startedAt;
+    this.#hashes = dependencies.hashesBodies === true ? new BodyHashes(request.body) : undefined;
     this.#mark('body');
   }
 
@@ -56,9 +63,24 @@ export class RequestRecord {
     this.#modes = modes;
   }
 
-  /** Notes who pays: a key, or the client's own login. */
-  sentTo({ auth }: Pick<UpstreamSettings, 'auth'>): void {
-    this.#isLogin = auth === 'client';
+  /** The upstream that was chosen, with the one who pays: a key, or the client's own login. */
+  sentTo(upstream: UpstreamSettings): void {
+    this.#upstream = upstream;
+  }
+
+  /** The request as it is forwarded where nothing else is changed. */
+  routed({ body }: ClientRequest): void {
+    this.#hashes?.routed(body);
+  }
+
+  /** To be called when the request is on its way. `body`: undefined for the client's own bytes. */
+  forwarded(body: readonly Uint8Array[] | undefined): void {
+    this.#hashes?.forwarded(body);
+  }
+
+  /** The watcher of the answer that notes what the facts need, too. */
+  watching(watcher: AnswerWatcher | undefined): AnswerWatcher | undefined {
+    return this.#hashes === undefined ? watcher : this.#hashes.watching(watcher);
   }
 
   read(reading: Reading | undefined): void {
@@ -88,6 +110,7 @@ export class RequestRecord {
 
   /** The provider would not take the changed request: what was forwarded is the client's own. */
   refused(): void {
+    this.#hashes?.forwarded(undefined);
     if (this.#plan === undefined) return;
     const { originalTokens } = this.#plan;
     this.#memoryState = 'skipped_unsupported';
@@ -106,8 +129,9 @@ export class RequestRecord {
     };
   }
 
-  answered(status: number): void {
+  answered({ status, headers }: UpstreamAnswer): void {
     this.#status = status;
+    this.#head = { status, headers };
     this.#mark('head');
   }
 
@@ -121,21 +145,24 @@ export class RequestRecord {
   }
 
   failed(error: unknown): void {
+    this.#error = error;
     const known = error instanceof ProxyError ? error : undefined;
     this.#status = known?.status ?? 500;
     this.#end = known?.code ?? 'INTERNAL';
   }
 
-  /** The evidence headers; none while the modes are unknown. */
-  evidence(): string[] {
+  /** The evidence headers; none while the modes are unknown. `status`: of the provider's answer. */
+  evidence(status = 0): string[] {
+    const { issuer } = this.#dependencies;
     if (this.#modes === undefined) return [];
-    return evidenceHeaders({
-      issuer: this.#dependencies.issuer,
+    const evidence = evidenceHeaders({
+      issuer,
       requestId: this.#request.id,
       modes: this.#modes,
       memoryState: this.#memoryState,
       plan: this.#plan ?? NOTHING_PLANNED,
     });
+    return [...evidence, ...sourceHeaders(issuer, status)];
   }
 
   /** The row with the facts known now; the answer has not ended. */
@@ -148,7 +175,24 @@ export class RequestRecord {
       { ...this.#row(), ...this.#recallUse(), ...this.#items() },
       this.#reading,
     );
-    this.#dependencies.note(row);
+    this.#dependencies.note(this.facts(row));
+  }
+
+  /** What is known now. */
+  facts(row = this.#row()): RequestFacts {
+    return {
+      row,
+      request: this.#request,
+      modes: this.#modes,
+      plan: this.#plan ?? NOTHING_PLANNED,
+      recalledBlocks: this.#placements.length,
+      isStreamed: this.#reading?.view.shell.value['stream'] === true,
+      upstream: this.#upstream,
+      head: this.#head,
+      answer: this.#answer,
+      error: this.#error,
+      hashes: this.#hashes?.known(),
+    };
   }
 
   /** Once the answer has ended: what a block came to is nothing that a client waits for. */
@@ -193,7 +237,7 @@ export class RequestRecord {
       elidedItems: plan.elidedItems,
       elidedTokens: plan.elidedTokens,
       ...(plan.elidedRefs.length === 0 ? {} : { elidedRefs: plan.elidedRefs }),
-      ...(this.#isLogin ? { isLogin: true } : {}),
+      ...(this.#upstream?.auth === 'client' ? { isLogin: true } : {}),
       ...(usage === undefined ? {} : { usage }),
       ...cacheOf(reading),
       ...(this.#rereads === undefined ? {} : { rereads: this.#rereads }),

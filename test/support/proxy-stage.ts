@@ -86,7 +86,7 @@ export async function openProxyStage({
     projects: FOLDER_PROJECTS,
     blockKey: 'a secret of these tests',
     outputFolder: undefined,
-    note: (row) => {
+    note: ({ row }) => {
       store.requestLog.add(row);
       rows.push(row);
     },

@@ -140,7 +140,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     ...(options.projects !== undefined && { code: store.code }),
     blockKey: 'a secret of these tests',
     outputFolder: undefined,
-    note: (row) => {
+    note: ({ row }) => {
       store.log(row);
       rows.push(row);
     },

@@ -1,3 +1,5 @@
+import type { Fields } from '../bytes/json-fields.ts';
+
 /** The facts that svc reads from a provider's answer while its bytes are relayed. */
 
 export interface Usage {
@@ -22,4 +24,10 @@ export interface Answer {
   /** The answer ended at a limit (`max_tokens`, `length`): its text is not whole. */
   readonly isCutShort: boolean;
   readonly usage?: Usage;
+  /** The answer's own name at the provider. */
+  readonly id?: string;
+  /** The model that answered, as the provider says. */
+  readonly model?: string;
+  /** The provider's own `usage` object. */
+  readonly usageTold?: Fields;
 }

@@ -19,6 +19,9 @@ export abstract class DialectAnswer implements AnswerParser {
   protected isFailed = false;
   protected isCutShort = false;
   protected usage: Usage | undefined;
+  #id: string | undefined;
+  #model: string | undefined;
+  #usageTold: Fields | undefined;
   readonly #template: DeltaTemplate;
 
   constructor(textCharsMax: number, form: DeltaForm) {
@@ -53,7 +56,21 @@ export abstract class DialectAnswer implements AnswerParser {
       isFailed: this.isFailed,
       isCutShort: this.isCutShort,
       ...(this.usage !== undefined && { usage: this.usage }),
+      ...(this.#id !== undefined && { id: this.#id }),
+      ...(this.#model !== undefined && { model: this.#model }),
+      ...(this.#usageTold !== undefined && { usageTold: this.#usageTold }),
     };
+  }
+
+  /** Notes what the provider calls its answer, in the object that holds the names. */
+  protected noteNames({ id, model }: Fields): void {
+    if (typeof id === 'string' && id !== '') this.#id = id;
+    if (typeof model === 'string' && model !== '') this.#model = model;
+  }
+
+  /** Later counts of one answer complete the earlier ones. */
+  protected noteUsage(told: Fields): void {
+    this.#usageTold = { ...this.#usageTold, ...told };
   }
 
   /** True for an event that needs no parsing; it may be noted in passing. */

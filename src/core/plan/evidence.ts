@@ -76,6 +76,14 @@ function stateHeaders({ issuer, requestId, modes, memoryState, plan }: Evidence)
   ];
 }
 
+/** A service says that an error is the provider's own. */
+export function sourceHeaders(issuer: Issuer, providerStatus: number): string[] {
+  const isTold = issuer.kind === 'service' && providerStatus >= FIRST_ERROR;
+  return isTold ? ['x-svc-error-source', 'provider'] : [];
+}
+
+const FIRST_ERROR = 400;
+
 function issuerHeaders(issuer: Issuer, requestId: string): string[] {
   return issuer.kind === 'service'
     ? ['x-svc-request-id', requestId, 'x-svc-receipt-id', requestId]

@@ -21,6 +21,7 @@ export class MessagesAnswer extends DialectAnswer {
   readBody(body: unknown): void {
     const message = asRecord(body);
     this.isFailed = isRecord(message['error']);
+    this.noteNames(message);
     for (const block of asList(message['content'])) this.#startBlock(asRecord(block));
     this.#readUsage(message['usage']);
     this.#stop(message['stop_reason']);
@@ -38,6 +39,7 @@ export class MessagesAnswer extends DialectAnswer {
   protected readParsed(event: Fields): void {
     switch (event['type']) {
       case 'message_start':
+        this.noteNames(asRecord(event['message']));
         this.#readUsage(asRecord(event['message'])['usage']);
         break;
       case 'content_block_start':
@@ -77,6 +79,7 @@ export class MessagesAnswer extends DialectAnswer {
 
   #readUsage(value: unknown): void {
     if (!isRecord(value)) return;
+    this.noteUsage(value);
     const before = this.usage;
     const hour = asRecord(value['cache_creation'])['ephemeral_1h_input_tokens'];
     const cacheWriteHour = asCount(hour, before?.cacheWriteHour);

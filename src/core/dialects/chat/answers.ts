@@ -45,6 +45,7 @@ export class ChatAnswer extends DialectAnswer {
 
   #readChunk(chunk: Fields, member: 'delta' | 'message'): void {
     if (isRecord(chunk['error'])) this.isFailed = true;
+    this.noteNames(chunk);
     this.#readUsage(chunk['usage']);
     const choice = firstChoice(chunk);
     const said = asRecord(choice[member]);
@@ -64,6 +65,7 @@ export class ChatAnswer extends DialectAnswer {
 
   #readUsage(value: unknown): void {
     if (!isRecord(value)) return;
+    this.noteUsage(value);
     const details = asRecord(value['prompt_tokens_details']);
     const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
     this.usage = {

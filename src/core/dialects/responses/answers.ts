@@ -68,6 +68,7 @@ export class ResponsesAnswer extends DialectAnswer {
   }
 
   #end(response: Fields): void {
+    this.noteNames(response);
     const output = asList(response['output']).map(asRecord);
     for (const item of output) this.#readItem(item);
     if (this.text.isEmpty) this.#readMessages(output);
@@ -91,6 +92,7 @@ export class ResponsesAnswer extends DialectAnswer {
 
   #readUsage(value: unknown): void {
     if (!isRecord(value)) return;
+    this.noteUsage(value);
     const cacheRead = asCount(asRecord(value['input_tokens_details'])['cached_tokens']);
     this.usage = {
       input: Math.max(0, asCount(value['input_tokens']) - cacheRead),

@@ -1,0 +1,33 @@
+import type { Answer } from '../core/dialects/answer.ts';
+import type { Modes } from '../core/http/modes.ts';
+import type { Plan } from '../core/plan/plan.ts';
+import type { RawHeaders } from '../core/http/headers.ts';
+import type { UpstreamSettings } from '../core/settings/settings.ts';
+import type { RequestRow } from '../ports/request-log.ts';
+import type { KnownHashes } from './body-hashes.ts';
+import type { ClientRequest } from './client-request.ts';
+
+/**
+ * Everything that is known of one request, collected once: a row of the request log and a receipt
+ * are two views of it.
+ */
+export interface RequestFacts {
+  readonly row: RequestRow;
+  readonly request: ClientRequest;
+  /** Undefined while they are not decided. */
+  readonly modes: Modes | undefined;
+  readonly plan: Plan;
+  /** Recalled blocks that the request carried. */
+  readonly recalledBlocks: number;
+  /** The client asked for an answer in events. */
+  readonly isStreamed: boolean;
+  /** Undefined where none was chosen. */
+  readonly upstream: UpstreamSettings | undefined;
+  /** The head of the provider's answer. */
+  readonly head: { readonly status: number; readonly headers: RawHeaders } | undefined;
+  readonly answer: Answer | undefined;
+  /** The error that ended the request. */
+  readonly error: unknown;
+  /** Undefined where they are not asked for. */
+  readonly hashes: KnownHashes | undefined;
+}
