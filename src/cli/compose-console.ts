@@ -4,6 +4,8 @@ import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../core/settings/config-values.ts';
 import { withVault } from '../service/with-vault.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';
+import { egressOf } from '../core/service/settings.ts';
+import { serviceSettings } from './service/service-context.ts';
 import { asRecord, parseJson } from '../core/bytes/json-fields.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
 import { isOwnMachineUrl } from '../core/settings/own-machine.ts';
@@ -52,7 +54,9 @@ async function openLocal(
   const masterKeys = serviceMasterKeys(folder, environment);
   const listCatalog = () => catalogIn(folder, environment);
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
-  const parts = { ...sealing, listCatalog, states: new SpaceStates(), receipts: undefined };
+  const settings = { egress: egressOf(await serviceSettings(folder, {})) };
+  const own = { states: new SpaceStates(), receipts: undefined };
+  const parts = { ...sealing, ...own, listCatalog, settings };
   return {
     call: async ({ method, path, query = {}, body = {}, ifVersion }) => {
       const search = new URLSearchParams(query);

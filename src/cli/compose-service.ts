@@ -6,7 +6,7 @@ import type { Vault } from '../service/vault.ts';
 import { withVault } from '../service/with-vault.ts';
 import { CliError } from './cli-error.ts';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
-import type { ServiceSettings } from '../core/service/settings.ts';
+import { egressOf, type ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
@@ -14,6 +14,7 @@ import type { CallRow } from '../service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { catalogIn, newRequestId, reportTo, systemClock } from './compose-common.ts';
 import { openLimiter } from './compose-limiter.ts';
+import { openModels } from './compose-models.ts';
 import { openReceipts } from './compose-receipts.ts';
 import { metricsOf, startJobs } from './compose-service-jobs.ts';
 import type { Terminal } from './terminal.ts';
@@ -63,6 +64,8 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const { signer } = sealing;
     const receipts = await openReceipts({ folder, store, signer, report });
     const metrics = metricsOf(receipts);
+    const egress = egressOf(settings);
+    const opened = openModels({ folder, store, egress, report });
     const service = createMemoryService({
       store,
       pepper,
@@ -70,6 +73,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       listCatalog: () => catalogIn(folder, environment),
       limiter: limits.limiter,
       receipts,
+      models: opened.models,
       clock: systemClock,
       newRequestId,
       randomBytes,
@@ -82,6 +86,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       settings: {
         requestsPerMinute: settings.requestsPerMinute ?? null,
         isBehindProxy: settings.behindProxy === true,
+        egress,
       },
       host: settings.host,
       port: settings.port,
@@ -96,6 +101,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       stop: async () => {
         await service.stop(drainMs);
         await jobs.stop();
+        await opened.close();
         await receipts.close();
         await limits.close();
         await store.close();

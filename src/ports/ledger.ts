@@ -23,3 +23,18 @@ export interface Ledger {
    */
   record(entries: readonly LedgerEntry[]): Promise<void>;
 }
+
+/**
+ * A ledger entry as it is stored: one shape for all kinds, in the journal and in the table. Earlier
+ * releases used the same shape, so their entries can be read.
+ */
+export interface LedgerRow {
+  readonly key: string;
+  /** A recalled block, or what another kind of entry says. */
+  readonly block: string;
+  readonly form: 'text' | 'part';
+  readonly dropsEarlier: boolean;
+  readonly at: number;
+  /** An earlier row with this key stays. */
+  readonly isOnce?: true;
+}

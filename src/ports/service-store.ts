@@ -1,6 +1,7 @@
 import type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
 import type { AuditNote } from '../core/service/audit.ts';
 import type { MemoryRecord } from '../core/memory/record.ts';
+import type { LedgerRow } from './ledger.ts';
 import type { AgentFacts, RecalledExchange, RecalledSession } from './memory.ts';
 import type { Caller, ServiceControl, TenantControl } from './control-store.ts';
 import type { ReceiptStore, TenantReceipts } from './receipt-store.ts';
@@ -49,6 +50,11 @@ export interface TenantStore extends TenantControl, TenantReceipts {
   findPurge(purgeId: string, signal: AbortSignal): Promise<Purge | undefined>;
   /** Newest first. */
   listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly Purge[]>;
+
+  /** Rows of the ledger with these keys. */
+  findLedger(keys: readonly string[]): Promise<readonly LedgerRow[]>;
+  /** A row that is written once stays as it was first. A purge empties the recalled blocks before it. */
+  recordLedger(rows: readonly LedgerRow[]): Promise<void>;
 
   findAnswer(asked: AnswerKey, signal: AbortSignal): Promise<KeptAnswer | undefined>;
   keepAnswer(asked: AnswerKey, answer: KeptAnswer): Promise<void>;

@@ -28,14 +28,14 @@ export class BodyHashes {
     else this.#forwardedHash = this.#own === this.#request ? this.#requestHash : hashOf(this.#own);
   }
 
-  /** Hashes an answer beside a watcher. What the watcher does, and whether it fails, changes nothing. */
+  /** Hashes an answer beside a watcher, also where the watcher fails. */
   watching(inner: AnswerWatcher | undefined): AnswerWatcher {
     const hash = createHash('sha256');
     this.#response = hash;
     return new HashingWatch(hash, inner);
   }
 
-  /** What is known so far; to be called when the relay is over. */
+  /** The hashes so far; to be called when the relay is over. */
   known(): KnownHashes {
     this.#responseHash ??= this.#response?.digest('hex');
     return {

@@ -10,6 +10,7 @@ import type { ConversationState } from './conversation-state.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { FinishedExchange } from './provenance-keeper.ts';
 import type { Reading } from './read-request.ts';
+import type { Captured } from './request-facts.ts';
 
 // No request waits for history. If the ledger takes longer, the next request asks it again.
 const LEDGER_MS = 1000;
@@ -92,33 +93,31 @@ export class CaptureKeeper {
   }
 
   /** Called with a whole answer before the client has its last byte. */
-  keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): void {
+  keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): Captured {
     if (!answer.isComplete || answer.isFailed) {
       this.noteCut(reading);
-      return;
+      return 0;
     }
     // The exchange goes on; what the person asked was kept with its first round.
     const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
     const place = goesOn && isLaterRound ? undefined : placeOf(reading);
-    if (place === undefined) return;
+    if (place === undefined) return 0;
     const { exchange } = place;
     const heard = this.#heardBy(exchange, placements);
-    const human = this.#questionOf(reading, exchange, heard);
-    if (goesOn) {
-      this.#keep(reading, place, [human]);
-      return;
-    }
+    const human = captureHuman(exchange.humanText, heard);
+    if (goesOn) return this.#keep(reading, place, [human]).captured;
     if (answer.isCutShort) {
-      this.#keep(reading, place, [human]);
+      const { captured } = this.#keep(reading, place, [human]);
       this.noteCut(reading);
-      return;
+      return captured;
     }
     const answered = captureAssistant(closedText(exchange, answer), heard);
-    const records = this.#keep(reading, place, [human, answered]);
+    const { records, captured } = this.#keep(reading, place, [human, answered]);
     this.#onFinished(reading, { exchange, records: records.toReversed() });
     const id = reading.view.items[exchange.start]?.fingerprint ?? '';
     this.#keptOf(reading).keptExchanges.set(id, true);
+    return captured;
   }
 
   /** Keeps the person's question when the answer was stopped. */
@@ -152,15 +151,11 @@ export class CaptureKeeper {
   }
 
   /** Captures the texts of the current exchange. */
-  #keep(
-    reading: Reading,
-    place: ExchangePlace,
-    texts: readonly (RecordText | undefined)[],
-  ): readonly MemoryRecord<SpeakerRole>[] {
+  #keep(reading: Reading, place: ExchangePlace, texts: readonly (RecordText | undefined)[]): Kept {
     const at = this.#dependencies.clock.now();
     const records = recordsOf(reading, place, { texts, at });
-    this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
-    return records;
+    const isKept = this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
+    return { records, captured: isKept ? records.length : 'failed' };
   }
 
   /** Each answer of an exchange brings its question again, and to mask a text is most of this work. */
@@ -178,8 +173,8 @@ export class CaptureKeeper {
     return { blocks, key: this.#dependencies.blockKey, question: humanText };
   }
 
-  #outbox(records: readonly MemoryRecord<SpeakerRole>[]): void {
-    if (records.length > 0) this.#dependencies.outbox.keep(records);
+  #outbox(records: readonly MemoryRecord<SpeakerRole>[]): boolean {
+    return records.length === 0 || this.#dependencies.outbox.keep(records);
   }
 
   /** After something was forgotten, or the store became another one, what was kept may be gone. */
@@ -192,6 +187,11 @@ export class CaptureKeeper {
     state.keptIn = generation;
     return state;
   }
+}
+
+interface Kept {
+  readonly records: readonly MemoryRecord<SpeakerRole>[];
+  readonly captured: Captured;
 }
 
 interface ExchangePlace {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Answer } from '../core/dialects/answer.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
 import type { Edit } from '../core/plan/edits.ts';
@@ -174,16 +175,7 @@ class RequestHandler {
     // are durable before the client has the last byte.
     const watch = new AnswerWatch(request, answer, (said) => {
       record.said(said);
-      if (reading !== undefined) {
-        this.#shortener.measured(reading, plan, said.usage);
-        this.#longCaches.measured(reading, said.usage);
-      }
-      if (reading === undefined) return;
-      // Without this entry a fork may get another block, and nothing worse happens.
-      if (said.isComplete) {
-        this.#recaller.answered(reading, said, placements).catch(() => undefined);
-      }
-      if (modes.writes) this.#keeper.keepAnswer(reading, said, placements);
+      if (reading !== undefined) this.#noteAnswer(record, { reading, modes, said, change });
     });
     const end = await relay({
       answer,
@@ -286,6 +278,18 @@ class RequestHandler {
     return { recalled, shortening, cacheMarks };
   }
 
+  /** Called with an answer before the client has its last byte. */
+  #noteAnswer(record: RequestRecord, { reading, modes, said, change }: SaidAnswer): void {
+    const { placements } = change.recalled;
+    this.#shortener.measured(reading, change.plan, said.usage);
+    this.#longCaches.measured(reading, said.usage);
+    // Without this entry a fork may get another block, and nothing worse happens.
+    if (said.isComplete) {
+      this.#recaller.answered(reading, said, placements).catch(() => undefined);
+    }
+    if (modes.writes) record.captured(this.#keeper.keepAnswer(reading, said, placements));
+  }
+
   /** The provider does not say which change it refused: each kind that the request carried is off. */
   async #noteRefusal(
     reading: Reading,
@@ -334,6 +338,13 @@ interface RequestContext {
   readonly gone: AbortSignal;
   /** To be released when the request is on its way, or will not be. */
   readonly held: ReturnType<BusyCounter['hold']>;
+}
+
+interface SaidAnswer {
+  readonly reading: Reading;
+  readonly modes: Modes;
+  readonly said: Answer;
+  readonly change: Change;
 }
 
 interface RoutedRequest {

@@ -1,11 +1,15 @@
 import type { Answer } from '../core/dialects/answer.ts';
 import type { Modes } from '../core/http/modes.ts';
+import type { MemoryState } from '../core/plan/memory-state.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { RawHeaders } from '../core/http/headers.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { KnownHashes } from './body-hashes.ts';
 import type { ClientRequest } from './client-request.ts';
+
+/** How many records wait in the outbox now; 'failed': it could not take them. */
+export type Captured = number | 'failed';
 
 /**
  * Everything that is known of one request, collected once: a row of the request log and a receipt
@@ -17,6 +21,9 @@ export interface RequestFacts {
   /** Undefined while they are not decided. */
   readonly modes: Modes | undefined;
   readonly plan: Plan;
+  readonly memoryState: MemoryState;
+  /** Records that were put into the outbox; 'failed' where it could not take them. */
+  readonly captured: Captured;
   /** Recalled blocks that the request carried. */
   readonly recalledBlocks: number;
   /** The client asked for an answer in events. */

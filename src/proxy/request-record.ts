@@ -20,7 +20,7 @@ import { BodyHashes } from './body-hashes.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 import type { AnswerWatcher, RelayEnd } from './relay.ts';
-import type { RequestFacts } from './request-facts.ts';
+import type { Captured, RequestFacts } from './request-facts.ts';
 
 interface Recalled {
   readonly state: MemoryState;
@@ -47,6 +47,7 @@ export class RequestRecord {
   #upstream: UpstreamSettings | undefined;
   #head: RequestFacts['head'];
   #error: unknown;
+  #captured: Captured = 0;
   readonly #hashes: BodyHashes | undefined;
 
   constructor(dependencies: ProxyDependencies, meter: CostMeter, request: ClientRequest) {
@@ -135,6 +136,10 @@ export class RequestRecord {
     this.#mark('head');
   }
 
+  captured(captured: Captured): void {
+    this.#captured = captured;
+  }
+
   said(answer: Answer): void {
     this.#answer = answer;
   }
@@ -178,13 +183,15 @@ export class RequestRecord {
     this.#dependencies.note(this.facts(row));
   }
 
-  /** What is known now. */
+  /** All that is known now. */
   facts(row = this.#row()): RequestFacts {
     return {
       row,
       request: this.#request,
       modes: this.#modes,
       plan: this.#plan ?? NOTHING_PLANNED,
+      memoryState: this.#memoryState,
+      captured: this.#captured,
       recalledBlocks: this.#placements.length,
       isStreamed: this.#reading?.view.shell.value['stream'] === true,
       upstream: this.#upstream,

@@ -25,6 +25,8 @@ export interface Credentials {
   readonly address: string;
 }
 
+export type FindCaller = (keyId: string, signal: AbortSignal) => Promise<Caller | undefined>;
+
 interface Presented {
   readonly publicId: string;
   readonly hash: string;
@@ -40,10 +42,14 @@ export class Authenticator {
   }
 
   /** Throws ServiceFault AUTH_*, TENANT_SUSPENDED or RATE_LIMIT_EXCEEDED. */
-  async admit(credentials: Credentials, signal: AbortSignal): Promise<Caller> {
+  async admit(
+    credentials: Credentials,
+    signal: AbortSignal,
+    find: FindCaller = (keyId, patience) => this.#parts.store.findCaller(keyId, patience),
+  ): Promise<Caller> {
     const { clock, store } = this.#parts;
     const presented = this.#read(credentials, 'svc_live');
-    const caller = await store.findCaller(presented.publicId, signal);
+    const caller = await find(presented.publicId, signal);
     const now = clock.now();
     this.#judge(presented, refuseKey(caller?.key, presented.hash, now));
     if (caller === undefined) throw refusal('AUTH_INVALID');

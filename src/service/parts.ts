@@ -1,5 +1,12 @@
+import type { Egress } from '../core/service/providers.ts';
+import type { StoredKey } from '../core/service/keys.ts';
+import type { BodyDecoder } from '../ports/body-decoder.ts';
+import type { Ledger } from '../ports/ledger.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { MasterKeys } from '../ports/master-keys.ts';
+import type { Memory } from '../ports/memory.ts';
+import type { Outbox } from '../ports/outbox.ts';
+import type { ProviderLinks } from '../ports/provider-links.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Receipts } from '../ports/receipts.ts';
 import type { Report } from '../ports/report.ts';
@@ -18,6 +25,7 @@ export interface ServiceParts {
   /** The catalog of providers. */
   readonly listCatalog: () => Promise<readonly Provider[]>;
   readonly limiter: Limiter;
+  readonly models: ModelParts;
   readonly receipts: Receipts;
   readonly clock: Clock;
   /** `req_` and 24 characters. */
@@ -28,6 +36,17 @@ export interface ServiceParts {
   readonly onCall: (row: CallRow) => void;
   readonly version: string;
   readonly settings: ServiceLimits;
+}
+
+/** The dependencies of the model routes alone. */
+export interface ModelParts {
+  readonly decode: BodyDecoder;
+  readonly links: ProviderLinks;
+  /** One for all tenants: each entry names its own. */
+  readonly ledger: Ledger;
+  readonly outboxOf: (tenant: string) => Outbox;
+  /** The memory of a tenant, as far as the key may use it. */
+  readonly memoryOf: (tenant: string, key: StoredKey) => Memory;
 }
 
 /** The dependencies with what stands on them. */
@@ -43,6 +62,8 @@ export interface ServiceLimits {
   readonly requestsPerMinute: number | null;
   /** The service stands behind a proxy that ends TLS and names the caller in x-forwarded-for. */
   readonly isBehindProxy: boolean;
+  /** Where providers may be, beside public addresses. */
+  readonly egress: Egress;
 }
 
 /** One answered call, for the log: no text, no key, no name of a space. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asRecord } from '../core/bytes/json-fields.ts';
 import { ProxyError } from '../core/errors.ts';
+import { pathOf } from '../core/http/gate.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
 import {
@@ -32,6 +33,7 @@ import {
   tooLarge,
 } from './gate.ts';
 import { HealthCheck } from './health.ts';
+import { isModelPath, ModelServer } from './models/model-server.ts';
 import { capture } from './operations/capture.ts';
 import { listItems, listPurges, listSources } from './operations/lists.ts';
 import { createPurge, deleteItem, getPurge } from './operations/purges.ts';
@@ -68,7 +70,7 @@ const OPERATIONS: Readonly<Record<ServiceRoute['operation'], Operation>> = {
 interface Story {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  readonly requestId: string;
+  requestId: string;
   /** By the clock that never jumps. */
   readonly startedAt: number;
   operation?: string;
@@ -86,6 +88,7 @@ export class CallServer {
   readonly #parts: ServingParts;
   readonly #authenticator: Authenticator;
   readonly #health: HealthCheck;
+  readonly #models: ModelServer;
   readonly #state: ServiceState;
   #isStopping = false;
 
@@ -94,6 +97,7 @@ export class CallServer {
     this.#parts = parts;
     this.#authenticator = new Authenticator(parts);
     this.#health = new HealthCheck(parts);
+    this.#models = new ModelServer(parts, this.#authenticator);
     this.#state = { parts, states: new SpaceStates(), running: new Map() };
   }
 
@@ -102,13 +106,21 @@ export class CallServer {
     this.#isStopping = true;
   }
 
+  /** Runs the work that no request waits for: once, when none comes any more. Never rejects. */
+  drain(withinMs: number): Promise<void> {
+    return this.#models.drain(withinMs);
+  }
+
   /** Answers, whatever happens. */
   async serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { clock, newRequestId } = this.#parts;
     const startedAt = clock.monotonic();
     const story: Story = { incoming, outgoing, requestId: newRequestId(), startedAt, bytesIn: 0 };
     try {
-      this.#note(story, await this.#answer(story));
+      const path = pathOf(incoming.url ?? '');
+      if (path === '/' && incoming.method === 'HEAD') this.#note(story, answerRoot(outgoing));
+      else if (isModelPath(path)) this.#note(story, await this.#serveModel(story));
+      else this.#note(story, await this.#answer(story));
     } catch (error) {
       this.#note(story, this.#fail(story, error));
     }
@@ -138,6 +150,15 @@ export class CallServer {
       : await this.#run(story, head);
     const bytesOut = reply === undefined ? 0 : answerReply(outgoing, reply, requestId);
     return { status: reply === undefined ? CLIENT_GONE : outgoing.statusCode, bytesOut };
+  }
+
+  async #serveModel(story: Story): Promise<Ending> {
+    const { incoming } = story;
+    const { rawHeaders: headers } = incoming;
+    const credentials = this.#credentialsOf(incoming, { headers });
+    const exchange = Object.assign(story, { credentials, isStopping: this.#isStopping });
+    const ending = await this.#models.serve(exchange);
+    return { ...ending, bytesOut: 0 };
   }
 
   /** Public keys: whoever holds a receipt may check it. */
@@ -205,7 +226,7 @@ export class CallServer {
     return OPERATIONS[route.operation](call, this.#state);
   }
 
-  #credentialsOf(incoming: IncomingMessage, { headers }: CallHead): Credentials {
+  #credentialsOf(incoming: IncomingMessage, { headers }: Pick<CallHead, 'headers'>): Credentials {
     return {
       authorization: headerOf(headers, 'authorization'),
       apiKey: headerOf(headers, 'x-api-key'),
@@ -282,6 +303,13 @@ export class CallServer {
       ms: Math.round((clock.monotonic() - story.startedAt) * 10) / 10,
     });
   }
+}
+
+/** Clients that open a connection ahead of need ask for this; it tells nothing. */
+function answerRoot(outgoing: ServerResponse): Ending {
+  outgoing.writeHead(200, { 'content-length': 0, 'cache-control': 'no-store' });
+  outgoing.end();
+  return { status: 200, bytesOut: 0 };
 }
 
 function consoleReply({ status, body }: ConsoleReply): Reply {

@@ -39,8 +39,8 @@ export interface MemoryServiceOptions extends ServiceParts {
 const TIMES = {
   /** The head of a call. */
   head: 10_000,
-  /** Head and body: 8 MiB over a line of 2 Mbit/s. */
-  request: 40_000,
+  /** Head and body: 64 MiB over a line of 2 Mbit/s. A silent caller is dropped long before. */
+  request: 300_000,
   handshake: 5000,
   /** Between calls: a proxy keeps its connection while its person thinks. */
   keepAlive: 300_000,
@@ -52,11 +52,13 @@ const TIMES = {
 
 const BOUNDS: ListenerBounds = {
   times: TIMES,
-  /** The contract's own headers take 500 bytes. */
-  headerBytesMax: 16 << 10,
+  /** Codex sends its state in headers; the contract's own take 500 bytes. */
+  headerBytesMax: 64 << 10,
   /** One or two for each machine of a large team. */
   connectionsMax: 4096,
 };
+/** Captures of the last requests: 32 exchanges at most. */
+const KEEP_LAST_MS = 500;
 const TLS_VERSION_MIN = 'TLSv1.2';
 
 export function createMemoryService(options: MemoryServiceOptions): MemoryService {
@@ -109,7 +111,7 @@ class Listener implements MemoryService {
     this.#calls.stop();
     const closed = this.#connections.close(this.#server, drainMs);
     for (const socket of this.#greeting.values()) socket.destroy();
-    return closed;
+    return closed.then(() => this.#calls.drain(KEEP_LAST_MS));
   }
 
   #createServer(): Server | TlsServer {
@@ -131,7 +133,8 @@ class Listener implements MemoryService {
       connections: this.#connections,
       serve: (incoming, outgoing) => void this.#calls.serve(incoming, outgoing),
     });
-    server.on('upgrade', (_incoming, socket) => refuse(socket, '400 Bad Request'));
+    // Codex then goes on over HTTP at once.
+    server.on('upgrade', (_incoming, socket) => refuse(socket, '426 Upgrade Required'));
     server.on('connect', (_incoming, socket) => refuse(socket, '405 Method Not Allowed'));
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
       this.#refuseBroken(error, socket),

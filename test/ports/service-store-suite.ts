@@ -237,6 +237,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       expect(await store.findAnswer(asked, patience())).toBe(undefined);
     });
 
+    ledgerTests(() => ({ whole, store, purge }));
     isolationLaw(open);
 
     test('a signal that has fired is a MemoryError, and so is a closed store', async () => {
@@ -247,5 +248,54 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
         reason: 'unavailable',
       });
     });
+  });
+}
+
+interface LedgerStage {
+  readonly whole: ServiceStore;
+  readonly store: TenantStore;
+  readonly purge: (scope: PurgeScope) => Promise<Purge>;
+}
+
+function ledgerTests(stage: () => LedgerStage): void {
+  const row = (key: string, block: string, more: object = {}) =>
+    ({ key, block, form: 'text', dropsEarlier: false, at: 3, ...more }) as const;
+  const QUOTING = '<svc-memory note="x">\n- The code word is marmalade.\n</svc-memory>';
+
+  test('a row of the ledger is found by its tenant alone', async () => {
+    const { whole, store } = stage();
+    const other = whole.of('other');
+    await store.recordLedger([row('l:1', 'mine')]);
+    await other.recordLedger([row('l:1', 'theirs'), row('l:2', 'theirs')]);
+    expect(await store.findLedger(['l:1', 'l:2'])).toEqual([row('l:1', 'mine')]);
+    expect(await other.findLedger(['l:1'])).toEqual([row('l:1', 'theirs')]);
+  });
+
+  test('a later row of the ledger wins, but for one that is written once', async () => {
+    const { store } = stage();
+    await store.recordLedger([row('e:1', 'first'), row('l:1', 'first', { isOnce: true })]);
+    await store.recordLedger([
+      row('e:1', 'later', { at: 4 }),
+      row('l:1', 'later', { isOnce: true }),
+    ]);
+    const found = await store.findLedger(['e:1', 'l:1']);
+    expect(found.map(({ block }) => block)).toEqual(['later', 'first']);
+  });
+
+  test('a purge empties the recalled blocks of its tenant, also those that arrive late', async () => {
+    const { whole, store, purge } = stage();
+    const other = whole.of('other');
+    await store.recordLedger([row('e:1', QUOTING), row('x:1', '3 !2 m_abc')]);
+    await other.recordLedger([row('e:1', QUOTING)]);
+    await purge({ all: true });
+    await store.recordLedger([row('e:2', QUOTING, { at: 5 }), row('e:3', QUOTING, { at: 7 })]);
+    const found = await store.findLedger(['e:1', 'e:2', 'e:3', 'x:1']);
+    expect(found.map(({ key, block }) => [key, block])).toEqual([
+      ['e:1', ''],
+      ['e:2', ''],
+      ['e:3', QUOTING],
+      ['x:1', '3 !2 m_abc'],
+    ]);
+    expect(await other.findLedger(['e:1'])).toEqual([row('e:1', QUOTING)]);
   });
 }

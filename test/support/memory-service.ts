@@ -12,7 +12,10 @@ import {
 } from '../../src/core/memory-api/service-key.ts';
 import { providersOf } from '../../src/core/settings/catalog.ts';
 import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
-import type { CallRow, ServiceLimits } from '../../src/service/parts.ts';
+import type { Trust } from '../../src/adapters/network/pinned-connector.ts';
+import { openModels } from '../../src/cli/compose-models.ts';
+import { type Egress, NO_EGRESS } from '../../src/core/service/providers.ts';
+import type { CallRow, ModelParts, ServiceLimits } from '../../src/service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../../src/service/server.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { ReceiptJournal } from '../../src/adapters/journals/receipt-journal.ts';
@@ -39,6 +42,9 @@ export interface TestServiceOptions {
   readonly clock?: Clock;
   readonly masterKeys?: MasterKeys;
   readonly limiter?: Limiter;
+  readonly egress?: Egress;
+  /** Of the ways to providers. */
+  readonly trust?: Trust;
 }
 
 export interface KeyOptions {
@@ -55,6 +61,9 @@ export interface TestService {
   readonly folder: string;
   readonly store: ServiceStore;
   readonly pepper: Uint8Array;
+  readonly models: ModelParts;
+  /** Resolves when everything captured so far is in the store. */
+  readonly flush: (withinMs?: number) => Promise<void>;
   readonly calls: CallRow[];
   readonly reports: SafeLine[];
   /** A whole key, good from now on. */
@@ -89,8 +98,17 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     now: () => clock.now(),
     report: (line) => reports.push({ code: line }),
   });
+  const egress = options.egress ?? NO_EGRESS;
+  const opened = openModels({
+    folder,
+    store,
+    egress,
+    ...(options.trust === undefined ? {} : { trust: options.trust }),
+    report: (line) => reports.push({ code: line }),
+  });
   const service = createMemoryService({
     store,
+    models: opened.models,
     receipts,
     pepper,
     limiter: options.limiter ?? new ProcessLimiter(clock),
@@ -102,7 +120,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     report: (line) => reports.push(line),
     onCall: (row) => calls.push(row),
     version: '0.1.2',
-    settings: { requestsPerMinute: null, isBehindProxy: false, ...limits },
+    settings: { requestsPerMinute: null, isBehindProxy: false, egress, ...limits },
     host: '127.0.0.1',
     port,
     tls,
@@ -113,6 +131,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   });
   const stop = async (drainMs = 0): Promise<void> => {
     await service.stop(drainMs);
+    await opened.close();
     await receipts.close();
     await store.close();
   };
@@ -124,6 +143,8 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     store,
     pepper,
     receipts,
+    models: opened.models,
+    flush: (withinMs = 30_000) => opened.flush(withinMs),
     calls,
     reports,
     makeKey: (given) => addKey(store, pepper, given),

@@ -1,5 +1,6 @@
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
@@ -11,7 +12,7 @@ import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import type { ProxySettings } from '../../src/core/settings/settings.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { LedgerRow } from '../../src/adapters/journals/ledger-row.ts';
+import type { LedgerRow } from '../../src/ports/ledger.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { Projects } from '../../src/ports/projects.ts';
@@ -56,15 +57,21 @@ export interface RecordingProvider {
   reply: (request: SeenRequest) => Reply;
 }
 
-export async function startRecordingProvider(): Promise<RecordingProvider> {
+/** With `tls` it speaks https; `url` then names an address that its certificate does not. */
+export async function startRecordingProvider(tls?: {
+  readonly key: string;
+  readonly cert: string;
+}): Promise<RecordingProvider> {
   const provider = { url: '', seen: [] as SeenRequest[], reply: answerTo };
-  const server = createServer((incoming, outgoing) => void take(provider, incoming, outgoing));
+  const answer = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
+    void take(provider, incoming, outgoing);
+  const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
-  provider.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  provider.url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return provider;
 }
 

@@ -7,22 +7,9 @@ import {
   type LeftOut,
 } from '../../core/ledger/entries.ts';
 import { isTime } from '../../core/memory/times.ts';
+import type { LedgerRow } from '../../ports/ledger.ts';
 
-/**
- * A ledger entry as it is stored: one shape for all kinds, in the journal and in the table. Earlier
- * releases used the same shape, so their entries can be read. Only this file knows the meaning of
- * each column.
- */
-export interface LedgerRow {
-  readonly key: string;
-  /** A recalled block, or what another kind of entry says. */
-  readonly block: string;
-  readonly form: 'text' | 'part';
-  readonly dropsEarlier: boolean;
-  readonly at: number;
-  /** An earlier row with this key stays. */
-  readonly isOnce?: true;
-}
+/** Only this file knows the meaning of each column of a stored entry. */
 
 type Said = Pick<LedgerRow, 'block' | 'form' | 'dropsEarlier'>;
 

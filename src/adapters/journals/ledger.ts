@@ -2,12 +2,12 @@ import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { Recent } from '../../core/bytes/recent.ts';
 import { keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/entries.ts';
 import { FoundEntries } from '../../core/ledger/found-entries.ts';
-import type { Ledger } from '../../ports/ledger.ts';
+import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
 import { forgottenAt } from '../files/marks.ts';
 import { OnceATurn } from '../files/once-a-turn.ts';
 import { within } from '../within.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
-import { entryOf, type LedgerRow, rowFrom, rowOf } from './ledger-row.ts';
+import { entryOf, rowFrom, rowOf } from './ledger-row.ts';
 
 /**
  * The ledger: memory first, a journal for entries that a kill must not take, a table for the rest.

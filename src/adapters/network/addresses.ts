@@ -9,6 +9,8 @@ import { classOfHost } from '../../core/settings/host-class.ts';
 export interface AddressRule {
   /** Loopback and private networks too: the user said so for this upstream. */
   readonly allowPrivate: boolean;
+  /** Private networks that an operator has opened, beside what `allowPrivate` says. */
+  readonly networks?: readonly Network[];
   /** TLS. Without it no key leaves the private network, whatever else is allowed. */
   readonly isSecure: boolean;
 }
@@ -32,13 +34,21 @@ const METADATA: ReadonlySet<string> = new Set([
   'fd20:ce::254',
 ]);
 
+/** As `parseNetwork` gives it: the network's address, and the bits that count. */
+export type Network = ReturnType<typeof ipaddr.parseCIDR>;
+
+/** Undefined for a text that is no network such as 10.1.0.0/16 or fd00:1::/32. */
+export function parseNetwork(text: string): Network | undefined {
+  return ipaddr.isValidCIDR(text) ? ipaddr.parseCIDR(text) : undefined;
+}
+
 /** `address` as the system's resolver or a socket gives it. */
 export function mayDial(address: string, rule: AddressRule): boolean {
   if (isIP(address) === 0) return false;
   // `process` turns an IPv4 address inside IPv6 (::ffff:127.0.0.1) into what would be dialled.
   const ip = ipaddr.process(address);
   if (METADATA.has(ip.toString())) return false;
-  if (PRIVATE_RANGES.has(ip.range())) return rule.allowPrivate;
+  if (PRIVATE_RANGES.has(ip.range())) return rule.allowPrivate || isIn(ip, rule.networks);
   return rule.isSecure && isGlobal(ip);
 }
 
@@ -47,7 +57,8 @@ export function mayResolve(hostname: string, rule: AddressRule): boolean {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isIP(host) !== 0) return mayDial(host, rule);
   const place = classOfHost(host);
-  return place === 'public' || (place === 'own' && rule.allowPrivate);
+  const isOpened = rule.allowPrivate || (rule.networks?.length ?? 0) > 0;
+  return place === 'public' || (place === 'own' && isOpened);
 }
 
 /** The kind of network that an address is in, for people. */
@@ -57,6 +68,12 @@ export function classOf(address: string): AddressClass {
   if (mayDial(address, { allowPrivate: false, isSecure: true })) return 'public';
   if (!mayDial(address, { allowPrivate: true, isSecure: true })) return 'never allowed';
   return ipaddr.process(address).range() === 'loopback' ? 'this machine' : 'a private network';
+}
+
+function isIn(ip: ipaddr.IPv4 | ipaddr.IPv6, networks: readonly Network[] = []): boolean {
+  return networks.some(([network, bits]) => {
+    return network.kind() === ip.kind() && ip.match(network, bits);
+  });
 }
 
 function isGlobal(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {

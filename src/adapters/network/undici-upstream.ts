@@ -13,9 +13,9 @@ import type {
   UpstreamAnswer,
   UpstreamRequest,
 } from '../../ports/upstream.ts';
-import { mayResolve } from './addresses.ts';
+import { type AddressRule, mayResolve } from './addresses.ts';
 import { AddressRefusedError, type Trust } from './pinned-connector.ts';
-import { connectorTo } from './connector.ts';
+import { connectorTo, type Way } from './connector.ts';
 import { NetworkProxyError } from './tunnel-connector.ts';
 
 /**
@@ -57,53 +57,81 @@ export function createUpstream(
   limits: UpstreamLimits,
   trust: Trust = {},
 ): Upstream {
-  return new UndiciUpstream(settings, limits, trust);
+  const base = parseUpstreamBase(settings);
+  const rule = { allowPrivate: settings.allowPrivate, isSecure: base.isSecure };
+  const pool = createPool(base.origin, { rule, proxy: settings.proxy }, { ...limits, ...trust });
+  return upstreamOver({
+    base,
+    pool: () => pool,
+    isRefused: isRefusedBase(base, rule),
+    close: async () => {
+      if (!pool.destroyed) await pool.close();
+    },
+  });
+}
+
+/** The connections to one origin, for `upstreamOver`. */
+export function createPool(origin: string, way: Way, { headersMs, ...trust }: PoolLimits): Pool {
+  return new Pool(origin, {
+    connect: connectorTo(way, trust),
+    connections: CONNECTIONS_MAX,
+    // One request at a time on a connection: then undici has nothing to send again by itself.
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    headersTimeout: headersMs,
+    // A reasoning model may be silent for minutes between two events.
+    bodyTimeout: 0,
+    maxHeaderSize: HEADER_BYTES_MAX,
+    allowH2: false,
+  });
+}
+
+interface PoolLimits extends UpstreamLimits, Trust {}
+
+/** Whether an upstream may not be dialled at all, whatever its addresses are. */
+export function isRefusedBase({ hasUserInfo, hostname }: UpstreamBase, rule: AddressRule): boolean {
+  return hasUserInfo || (!rule.isSecure && !rule.allowPrivate) || !mayResolve(hostname, rule);
+}
+
+export interface UpstreamWay {
+  readonly base: UpstreamBase;
+  /** Asked at each request: connections that were let go of are opened anew. */
+  readonly pool: () => Pool;
+  readonly isRefused: boolean;
+  readonly close: () => Promise<void>;
+}
+
+export function upstreamOver(way: UpstreamWay): Upstream {
+  return new UndiciUpstream(way);
 }
 
 class UndiciUpstream implements Upstream {
-  readonly #base: UpstreamBase;
-  readonly #pool: Pool;
-  readonly #isRefused: boolean;
+  readonly #way: UpstreamWay;
 
-  constructor(settings: UpstreamSettings, limits: UpstreamLimits, trust: Trust) {
-    this.#base = parseUpstreamBase(settings);
-    const rule = { allowPrivate: settings.allowPrivate, isSecure: this.#base.isSecure };
-    this.#isRefused =
-      this.#base.hasUserInfo ||
-      (!rule.isSecure && !rule.allowPrivate) ||
-      !mayResolve(this.#base.hostname, rule);
-    this.#pool = new Pool(this.#base.origin, {
-      connect: connectorTo({ rule, proxy: settings.proxy }, trust),
-      connections: CONNECTIONS_MAX,
-      // One request at a time on a connection: then undici has nothing to send again by itself.
-      pipelining: 1,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS,
-      headersTimeout: limits.headersMs,
-      // A reasoning model may be silent for minutes between two events.
-      bodyTimeout: 0,
-      maxHeaderSize: HEADER_BYTES_MAX,
-      allowH2: false,
-    });
+  constructor(way: UpstreamWay) {
+    this.#way = way;
   }
 
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      if (this.#isRefused) throw asProxyError(new AddressRefusedError());
-      const options = dispatchOptions(request, joinTarget(this.#base, request.target));
-      this.#pool.dispatch(options, new PendingAnswer(signal, { resolve, reject }));
+      const { base, isRefused, pool } = this.#way;
+      if (isRefused) throw asProxyError(new AddressRefusedError());
+      const options = dispatchOptions(request, joinTarget(base, request.target));
+      pool().dispatch(options, new PendingAnswer(signal, { resolve, reject }));
     });
   }
 
   warm(): void {
-    const { free, pending } = this.#pool.stats;
-    if (this.#isRefused || this.#pool.closed || free + pending > 0) return;
-    this.#pool.dispatch({ path: '/', method: 'GET' }, CONNECT_ONLY);
+    const pool = this.#way.pool();
+    const { free, pending } = pool.stats;
+    if (this.#way.isRefused || pool.closed || free + pending > 0) return;
+    pool.dispatch({ path: '/', method: 'GET' }, CONNECT_ONLY);
   }
 
   async close(): Promise<void> {
-    if (!this.#pool.destroyed) await this.#pool.close();
+    await this.#way.close();
   }
 }
 

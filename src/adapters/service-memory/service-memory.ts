@@ -6,6 +6,7 @@ import { type Outgoing, outgoingRecord } from '../../core/memory-api/record-item
 import { isReference, isShortReference } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
 import { newId } from '../../core/service/ids.ts';
+import { mayUse } from '../../core/service/keys.ts';
 import type { Clock } from '../../ports/clock.ts';
 import {
   type CaptureState,
@@ -16,6 +17,7 @@ import {
   type Memory,
   MemoryError,
   type MemoryRecord,
+  type MemorySupport,
   type RecallAnswer,
   type RecallQuestion,
   type RecordKey,
@@ -42,8 +44,16 @@ import { recordOfItem, recordOfObject, passageOf } from './stored-rows.ts';
 export interface ServiceMemoryParts {
   /** One tenant's: nothing of another one is reached. */
   readonly store: TenantStore;
+  /** The key that asks: it may use no other spaces, and do nothing else. All is allowed without one. */
+  readonly key?: MemoryRights;
   readonly clock: Pick<Clock, 'now'>;
   readonly randomBytes: (count: number) => Uint8Array;
+}
+
+export interface MemoryRights {
+  readonly scopes: readonly string[];
+  /** Globs; all spaces when absent. */
+  readonly spaces?: readonly string[];
 }
 
 const LIST_MAX = 1000;
@@ -57,7 +67,6 @@ const BATCHES = {
   sizeMax: 32_768,
   sizeOf: ({ item }: Placed) => item.bytes,
 } as const;
-const EVERYWHERE: SpaceChoice = { globs: undefined };
 
 interface Placed extends Outgoing {
   /** Where in the call. */
@@ -65,12 +74,15 @@ interface Placed extends Outgoing {
 }
 
 export class ServiceMemory implements Memory {
-  readonly supports = { kind: 'hosted', read: true, write: true } as const;
+  readonly supports: MemorySupport;
   readonly #parts: ServiceMemoryParts;
   #isClosed = false;
 
   constructor(parts: ServiceMemoryParts) {
     this.#parts = parts;
+    const { scopes = ['read', 'write'] } = parts.key ?? {};
+    const [read, write] = [scopes.includes('read'), scopes.includes('write')];
+    this.supports = { kind: 'hosted', read, write };
   }
 
   async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
@@ -80,7 +92,7 @@ export class ServiceMemory implements Memory {
         ...NO_PROOFS,
         space: isSpace(question.space) ? question.space : GLOBAL_SPACE,
         olderSpaces: olderSpaces.filter(isSpace),
-        otherSpaces: [GLOBAL_SPACE],
+        otherSpaces: this.#mayUse(GLOBAL_SPACE) ? [GLOBAL_SPACE] : [],
         text: humanText,
         recent: assistantText,
         excludeDigests,
@@ -121,7 +133,7 @@ export class ServiceMemory implements Memory {
     const isHere = 'ref' in key || isSpace(key.space);
     const name = 'ref' in key ? await this.#whole(key.ref, signal) : key.digest;
     if (!isHere || name === undefined) return undefined;
-    const spaces: SpaceChoice = 'ref' in key ? EVERYWHERE : { space: key.space };
+    const spaces: SpaceChoice = 'ref' in key ? this.#everywhere : { space: key.space };
     const question = { spaces, refs: [name], bytesMax: RETRIEVE_BYTES_MAX };
     const [object] = (await this.#store.retrieve(question, signal)).objects;
     return object === undefined ? undefined : recordOfObject(object);
@@ -133,7 +145,7 @@ export class ServiceMemory implements Memory {
     const items = await this.#store.listItems(
       {
         ...EVERY_ITEM,
-        spaces: choiceOf(space),
+        spaces: this.#choiceOf(space),
         limit: Math.max(0, Math.min(filter.limit, LIST_MAX)),
         offset: Math.max(0, filter.offset ?? 0),
         role,
@@ -155,7 +167,7 @@ export class ServiceMemory implements Memory {
   }
 
   async references(start: string, signal: AbortSignal): Promise<readonly string[]> {
-    const found = await this.#store.lookUp({ spaces: EVERYWHERE, names: [start] }, signal);
+    const found = await this.#store.lookUp({ spaces: this.#everywhere, names: [start] }, signal);
     const refs = found.flatMap(({ textRef }) => textRef ?? []);
     return [...new Set(refs)].toSorted().slice(0, REFERENCES_MAX);
   }
@@ -193,6 +205,18 @@ export class ServiceMemory implements Memory {
   /** The store is its owner's to close. */
   async close(): Promise<void> {
     this.#isClosed = true;
+  }
+
+  #mayUse(space: string): boolean {
+    return mayUse(this.#parts.key ?? {}, space);
+  }
+
+  get #everywhere(): SpaceChoice {
+    return { globs: this.#parts.key?.spaces };
+  }
+
+  #choiceOf(space: string | undefined): SpaceChoice {
+    return space === undefined ? this.#everywhere : { space };
   }
 
   get #store(): TenantStore {
@@ -242,7 +266,7 @@ export class ServiceMemory implements Memory {
     filter: ForgetFilter,
     signal: AbortSignal,
   ): Promise<readonly { readonly space: string; readonly digest: string }[]> {
-    const spaces = choiceOf(filter.space);
+    const spaces = this.#choiceOf(filter.space);
     if ('refs' in filter) {
       return this.#store.lookUp({ spaces, names: filter.refs.filter(isReference) }, signal);
     }
@@ -297,10 +321,6 @@ const EVERY_ITEM = {
   since: undefined,
   until: undefined,
 } as const;
-
-function choiceOf(space: string | undefined): SpaceChoice {
-  return space === undefined ? EVERYWHERE : { space };
-}
 
 /** A space that is full may have room again: the outbox keeps the record, and tries once more. */
 function stateOf(state: ObjectState): CaptureState {

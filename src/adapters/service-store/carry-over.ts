@@ -6,6 +6,7 @@ import type { Database } from '../store/database.ts';
 import type { CarriedOver } from '../../ports/service-store.ts';
 import { carryReceipts } from './carry-receipts.ts';
 import { carrySecrets } from './carry-secrets.ts';
+import { ServiceLedgerTable } from './ledger-table.ts';
 import { Purges } from './purges.ts';
 import { Spaces } from './spaces.ts';
 
@@ -19,7 +20,8 @@ export function carryOver(from: Database, to: Database, now: number): CarriedOve
   carryReceipts(from, to);
   const revoked = carryRevocations(from, to);
   let purged = 0;
-  const purges = new Purges(to, new Spaces(to));
+  const ledger = new ServiceLedgerTable(to);
+  const purges = new Purges(to, new Spaces(to), (tenant, at) => ledger.forgetBlocks(tenant, at));
   for (const [space, rows] of purgedIn(from)) {
     for (const some of batchesOf(rows, BATCHES)) {
       const scope = { digests: some.map(({ digest }) => digest) };

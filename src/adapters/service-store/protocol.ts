@@ -14,6 +14,7 @@ import type {
   TenantChange,
   TenantFacts,
 } from '../../ports/control-store.ts';
+import type { LedgerRow } from '../../ports/ledger.ts';
 import type {
   ClosedHead,
   OpenHead,
@@ -84,6 +85,8 @@ export interface ServiceCalls {
   listProviders(tenant: string): readonly TenantProvider[];
   getSettings(tenant: string): StoredSettings;
   findSecret(input: { tenant: string; secretId: string }): SealedSecret | undefined;
+  findLedger(input: { tenant: string; keys: readonly string[] }): readonly LedgerRow[];
+  recordLedger(input: { tenant: string; rows: readonly LedgerRow[] }): void;
   listMasterKeys(input: undefined): readonly MasterKeyRow[];
   listSecrets(filter: SecretFilter): readonly SealedSecret[];
   listSigningKeys(input: undefined): readonly SigningKeyRow[];

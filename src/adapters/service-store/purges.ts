@@ -53,9 +53,17 @@ export class Purges {
   readonly #index: PassageIndex;
   readonly #audit: AuditTable;
 
-  constructor(database: Database, spaces: Spaces) {
+  readonly #forgetBlocks: (tenant: string, at: number) => void;
+
+  /** `forgetBlocks`: runs in the transaction of a purge, for the tenant of its space. */
+  constructor(
+    database: Database,
+    spaces: Spaces,
+    forgetBlocks: (tenant: string, at: number) => void,
+  ) {
     this.#database = database;
     this.#spaces = spaces;
+    this.#forgetBlocks = forgetBlocks;
     this.#index = new PassageIndex(database);
     this.#audit = new AuditTable(database);
   }
@@ -86,8 +94,11 @@ export class Purges {
         erased_at: null,
         upto: sizes.last,
       };
-      if (!isDryRun) this.#keep(purge);
-      if (!isDryRun && order.note !== undefined) this.#audit.chain(tenantOf(space), order.note);
+      if (!isDryRun) {
+        this.#keep(purge);
+        this.#forgetBlocks(tenantOf(space), now);
+        if (order.note !== undefined) this.#audit.chain(tenantOf(space), order.note);
+      }
       return purgeOf(purge);
     });
   }

@@ -267,6 +267,20 @@ CREATE TABLE account_settings (
 ) WITHOUT ROWID;
 `;
 
+// Entries that shape what is forwarded: what was done to a conversation is done again.
+const VERSION_9 = `
+CREATE TABLE tenant_ledger (
+  tenant TEXT NOT NULL,
+  key TEXT NOT NULL,
+  block TEXT NOT NULL,
+  form TEXT NOT NULL,
+  drops_earlier INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (tenant, key)
+) WITHOUT ROWID;
+CREATE INDEX tenant_ledger_by_time ON tenant_ledger(at);
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -276,6 +290,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_6,
   VERSION_7,
   VERSION_8,
+  VERSION_9,
 ];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */

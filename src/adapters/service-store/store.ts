@@ -1,6 +1,8 @@
 import { databaseBytes } from '../files/database-file.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type {
+  Purge,
+  PurgeOrder,
   ServiceAnswer,
   ServiceQuestion,
   ServiceStoreHealth,
@@ -19,6 +21,8 @@ import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
 import { Purges } from './purges.ts';
 import { ReceiptTable } from './receipts.ts';
 import { Signals } from '../store/signals.ts';
+import { markForgotten } from '../files/marks.ts';
+import { ServiceLedgerTable } from './ledger-table.ts';
 import { Spaces } from './spaces.ts';
 import { UsageTable } from './usage.ts';
 
@@ -101,11 +105,14 @@ export class WorkerStore {
     const objects = new Objects(database, spaces, this.#options.spaceBytesMax);
     const signals = new Signals(database);
     const items = new Items(database, signals);
-    const purges = new Purges(database, spaces);
+    const ledger = new ServiceLedgerTable(database);
+    const purges = new Purges(database, spaces, (tenant, at) => ledger.forgetBlocks(tenant, at));
     const answers = new Answers(database);
     return {
       ...controlCalls(database),
       ...receiptCalls(database),
+      findLedger: ({ tenant, keys }) => ledger.find(tenant, keys),
+      recordLedger: ({ tenant, rows }) => ledger.record(tenant, rows),
       spaceState: (space) => spaces.state(space),
       capture: (batch) => objects.capture(batch),
       recall: (question) => ({
@@ -118,7 +125,7 @@ export class WorkerStore {
       lookUp: (asked) => objects.lookUp(asked),
       findItem: (asked) => items.digestOf(asked),
       listSources: (filter) => items.sources(filter),
-      beginPurge: (order) => purges.begin(order),
+      beginPurge: (order) => this.#beginPurge(purges, order),
       continuePurge: ({ purgeId, now }) => purges.continue(purgeId, now),
       findPurge: (purgeId) => purges.find(purgeId),
       listPurges: (filter) => purges.list(filter),
@@ -128,6 +135,13 @@ export class WorkerStore {
       health: () => this.#health(database),
       close: () => this.#close(),
     };
+  }
+
+  /** From then on no process places a block that it found before. */
+  #beginPurge(purges: Purges, order: PurgeOrder): Purge {
+    const purge = purges.begin(order);
+    if (!order.isDryRun) markForgotten(this.#options.folder);
+    return purge;
   }
 
   #health(database: Database): ServiceStoreHealth {

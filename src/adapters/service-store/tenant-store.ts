@@ -113,6 +113,8 @@ function controlCalls(tenant: string, { read, write }: StoreCalls) {
     listAudit: (page) => read('listAudit', { tenant, page }),
     listProviders: () => read('listProviders', tenant),
     getSettings: () => read('getSettings', tenant),
+    findLedger: (keys) => read('findLedger', { tenant, keys }),
+    recordLedger: (rows) => write('recordLedger', { tenant, rows }),
     findSecret: (secretId) => read('findSecret', { tenant, secretId }),
     apply: (change, note) => write('applyTenant', { tenant, change, note }),
   } satisfies Partial<TenantStore>;

@@ -25,7 +25,7 @@ import type { OpenFiles } from './shared-state.ts';
  * here hold none, and rows leave them with nearly every write.
  */
 const TAKES_TEXTS =
-  /^\s*(?:DELETE(?! FROM (?:signals|ledger|requests)\b)|UPDATE (?:outputs|records))\b/i;
+  /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records))\b/i;
 /** PRAGMA quick_check reads the whole file: 16 MiB take about 50 ms, larger ones are trusted. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** Another process holds the write lock for one short transaction, on a bad disk for seconds. */

@@ -1,5 +1,5 @@
-import type { LedgerRow } from '../journals/ledger-row.ts';
 import type { WrittenRow } from '../journals/request-log.ts';
+import type { LedgerRow } from '../../ports/ledger.ts';
 import type {
   CaptureState,
   ForgetFilter,

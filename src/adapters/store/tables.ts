@@ -7,8 +7,8 @@ import type {
   SumFilter,
 } from '../../ports/request-log.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
-import type { LedgerRow } from '../journals/ledger-row.ts';
 import type { WrittenRow } from '../journals/request-log.ts';
+import type { LedgerRow } from '../../ports/ledger.ts';
 import type { Database } from './database.ts';
 import type { KeyFilter } from './key-filter.ts';
 

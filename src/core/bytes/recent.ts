@@ -33,6 +33,11 @@ export class Recent<Key, Value> {
     }
   }
 
+  /** The longest unused first. */
+  values(): readonly Value[] {
+    return [...this.#values.values()];
+  }
+
   has(key: Key): boolean {
     return this.#values.has(key);
   }

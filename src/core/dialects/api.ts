@@ -32,4 +32,12 @@ export interface ErrorFacts {
   readonly code: string;
   readonly message: string;
   readonly requestId: string;
+  /** Only a service's errors have it. */
+  readonly service?: ServiceErrorFacts;
+}
+
+export interface ServiceErrorFacts {
+  /** Null for a caller without a valid key. */
+  readonly receipt_id: string | null;
+  readonly retry: { readonly action: string; readonly after_ms?: number };
 }

@@ -1,4 +1,4 @@
-import { ERROR_ROWS, type ErrorCode } from '../errors.ts';
+import { ERROR_ROWS, type LocalErrorCode } from '../errors.ts';
 import type { Verdict } from '../shortening/meter.ts';
 import type { MemoryState } from './memory-state.ts';
 import type { ContinuityState } from './continuity.ts';
@@ -135,7 +135,7 @@ const VERDICTS: Readonly<Record<Verdict, Row>> = {
 };
 
 /** svc's own errors; what to do is in their own table. */
-const ERRORS: Readonly<Record<ErrorCode, string>> = {
+const ERRORS: Readonly<Record<LocalErrorCode, string>> = {
   LOCAL_TOKEN_INVALID: 'The client did not send svc’s local token.',
   LOGIN_REFUSED: 'The client sent its own login, and passing logins on is not turned on.',
   LOGIN_MISSING: 'The upstream takes the client’s own login, and the request carried none.',
@@ -175,7 +175,7 @@ export const STATE_TEXTS: readonly StateText[] = [
   ...texts('verdict', VERDICTS),
   ...Object.entries(ERROR_ROWS).map(([name, { status, hint }]): StateText => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The keys of that very table.
-    const meaning = `${ERRORS[name as ErrorCode]} svc answers ${status}.`;
+    const meaning = `${ERRORS[name as LocalErrorCode]} svc answers ${status}.`;
     return { name, kind: 'error', meaning, advice: hint };
   }),
 ];

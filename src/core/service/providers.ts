@@ -52,21 +52,36 @@ export const PROVIDERS_MAX = 1000;
 /** As URL writes it: IPv6 stands in brackets, and IPv4 is four decimal numbers. */
 const ADDRESS = /^\[|^\d{1,3}(?:\.\d{1,3}){3}\.*$/;
 
-const PORTS: ReadonlySet<string> = new Set(['', '443', '8443']);
+/** As URL writes them: 443 is the empty text. */
+export const USUAL_PORTS: ReadonlySet<string> = new Set(['', '443', '8443']);
+
+/** The operator's rules for where providers may be. */
+export interface Egress {
+  /** Beside the usual ones. */
+  readonly ports: readonly number[];
+  /** Private networks in which providers may be, such as 10.1.0.0/16. */
+  readonly allow: readonly string[];
+}
+
+export const NO_EGRESS: Egress = { ports: [], allow: [] };
 
 /** The base as it is kept, or what is wrong with it, for people. */
 export function readProviderBase(
   text: string,
+  { ports, allow }: Egress = NO_EGRESS,
 ): { readonly url: string } | { readonly problem: string } {
-  const parsed = parseBaseUrl(text, false);
-  if (!('url' in parsed)) {
+  // Where the operator opened a network, a name in it is judged by its addresses, when it is dialled.
+  const parsed = parseBaseUrl(text, allow.length > 0);
+  if (!('url' in parsed) || !text.startsWith('https:')) {
     return { problem: 'is no https address of a public name, without user, query and fragment' };
   }
   const { hostname, port } = new URL(text);
   if (ADDRESS.test(hostname)) {
     return { problem: 'names an address: a certificate needs a name' };
   }
-  if (!PORTS.has(port)) return { problem: 'has another port than 443 and 8443' };
+  if (!USUAL_PORTS.has(port) && !ports.includes(Number(port))) {
+    return { problem: 'has another port than 443, 8443 and those that the operator allows' };
+  }
   return parsed;
 }
 

@@ -10,6 +10,7 @@ import {
   such,
   text,
 } from '../memory-api/shape.ts';
+import type { Egress } from './providers.ts';
 import { isOwnMachine } from '../settings/own-machine.ts';
 
 /** The service's own settings: service.json in its folder. No secret is among them. */
@@ -19,6 +20,8 @@ export const SERVICE_PORT = 8766;
 
 const HOST = /^[0-9A-Za-z.:_-]{1,255}$/;
 const path = text({ min: 1, max: 4096 });
+/** A network, such as 10.1.0.0/16. */
+const NETWORK = /^[0-9a-fA-F.:]{2,45}\/\d{1,3}$/;
 const GIB = 1024 ** 3;
 const CLOSED = { closed: true } as const;
 
@@ -56,6 +59,15 @@ const serviceSettings = such(
       vault: members({ keys: listOf(masterKeySource, { max: 64 }) }, {}, { closed: true }),
       /** Counts of calls as text, on an address of their own. */
       metrics: members({ host: text({ pattern: HOST }), port: integer(0, 65_535) }, {}, CLOSED),
+      /** Where providers may be, beside public addresses at the ports 443 and 8443. */
+      egress: members(
+        {},
+        {
+          ports: listOf(integer(1, 65_535), { max: 64 }),
+          allow: listOf(text({ max: 64, pattern: NETWORK }), { max: 64 }),
+        },
+        { closed: true },
+      ),
       /** Milliseconds that open calls have to finish at shutdown. */
       drainMs: integer(0, 600_000),
     },
@@ -77,4 +89,8 @@ export function parseServiceSettings(value: unknown): {
   return parsed.problems === undefined
     ? { settings: parsed.value, problems: [] }
     : { problems: parsed.problems };
+}
+
+export function egressOf({ egress = {} }: ServiceSettings): Egress {
+  return { ports: egress.ports ?? [], allow: egress.allow ?? [] };
 }

@@ -6,7 +6,7 @@ import type { TenantStore } from '../../ports/service-store.ts';
 import type { SpaceStates } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { newId } from '../../core/service/ids.ts';
-import type { ServingParts } from '../parts.ts';
+import type { ServiceLimits, ServingParts } from '../parts.ts';
 
 /** One console call that was let in, as its operation sees it, and what the operations share. */
 
@@ -14,6 +14,7 @@ export type ConsoleParts = Pick<
   ServingParts,
   'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer' | 'listCatalog'
 > & {
+  readonly settings: Pick<ServiceLimits, 'egress'>;
   readonly states: SpaceStates;
   /** Undefined beside the process that serves. */
   readonly receipts: Receipts | undefined;

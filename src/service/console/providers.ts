@@ -143,7 +143,7 @@ async function placeOf(
     return auth === 'default' ? preset : { ...preset, auth };
   }
   if (presetId !== undefined) throw wrong('preset_id', 'belongs to a preset');
-  const read = readProviderBase(base ?? '');
+  const read = readProviderBase(base ?? '', parts.settings.egress);
   if (!('url' in read)) throw wrong('base_url', read.problem);
   return { baseUrl: read.url, auth: auth === 'default' ? defaultAuth(apiStyle) : auth };
 }

@@ -14,10 +14,13 @@ export const MESSAGES_API: DialectApi = {
   errorBody,
 };
 
-function errorBody({ status, code, message, requestId }: ErrorFacts): object {
+function errorBody({ status, code, message, requestId, service }: ErrorFacts): object {
   return {
     type: 'error',
-    error: { type: errorType(status), message, code },
+    error:
+      service === undefined
+        ? { type: errorType(status), message, code }
+        : { type: serviceType(status), message, svc: { code, ...service } },
     request_id: requestId,
   };
 }
@@ -32,4 +35,9 @@ function errorType(status: number): string {
   if (status === 503) return 'overloaded_error';
   if (status === 504) return 'timeout_error';
   return status >= 500 ? 'api_error' : 'invalid_request_error';
+}
+
+function serviceType(status: number): string {
+  if (status === 413) return 'invalid_request_error';
+  return status === 429 ? 'rate_limit_error' : errorType(status);
 }

@@ -1,0 +1,71 @@
+import type { Pool } from 'undici';
+import { parseUpstreamBase } from '../../core/http/upstream-target.ts';
+import { USUAL_PORTS } from '../../core/service/providers.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import type { LinkedProvider, ProviderLinks } from '../../ports/provider-links.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import type { Network } from './addresses.ts';
+import type { Trust } from './pinned-connector.ts';
+import { createPool, isRefusedBase, upstreamOver } from './undici-upstream.ts';
+
+/**
+ * The connections from a service to providers: TLS only, to public addresses and the networks that
+ * the operator opened, through no proxy. Presets of one origin share a pool. A custom provider has its
+ * own, so that no tenant can meet a connection that another one's gateway holds.
+ */
+
+export interface EgressOptions {
+  readonly headersMs: number;
+  /** Beside the usual ones. */
+  readonly ports: readonly number[];
+  readonly networks: readonly Network[];
+  readonly trust?: Trust;
+}
+
+/** Providers in use. One that rests for long opens its connections anew. */
+const POOLS_MAX = 2_000;
+
+export class ProviderPools implements ProviderLinks {
+  readonly #options: EgressOptions;
+  /** In the order of last use. */
+  readonly #pools = new Map<string, Pool>();
+
+  constructor(options: EgressOptions) {
+    this.#options = options;
+  }
+
+  to({ providerId, version, kind }: LinkedProvider, settings: UpstreamSettings): Upstream {
+    const { networks, ports } = this.#options;
+    const base = parseUpstreamBase(settings);
+    const rule = { allowPrivate: false, isSecure: base.isSecure, networks };
+    const { port } = new URL(base.origin);
+    const isUsual = USUAL_PORTS.has(port) || ports.includes(Number(port));
+    const name = kind === 'preset' ? base.origin : `${providerId} ${version}`;
+    return upstreamOver({
+      base,
+      pool: () => this.#pool(name, base.origin, rule),
+      isRefused: !isUsual || !base.isSecure || isRefusedBase(base, rule),
+      close: async () => {},
+    });
+  }
+
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    await Promise.all(pools.map((pool) => pool.close()));
+  }
+
+  #pool(name: string, origin: string, rule: Parameters<typeof isRefusedBase>[1]): Pool {
+    const { headersMs, trust } = this.#options;
+    const pool = this.#pools.get(name) ?? createPool(origin, { rule }, { headersMs, ...trust });
+    this.#pools.delete(name);
+    this.#pools.set(name, pool);
+    const [oldest] = this.#pools;
+    if (this.#pools.size > POOLS_MAX && oldest !== undefined) {
+      this.#pools.delete(oldest[0]);
+      // Running answers finish.
+      void oldest[1].close();
+    }
+    return pool;
+  }
+}

@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { createBodyDecoder } from '../adapters/encoding/body-decoder.ts';
+import { JournalLedger } from '../adapters/journals/ledger.ts';
+import { type Network, parseNetwork } from '../adapters/network/addresses.ts';
+import type { Trust } from '../adapters/network/pinned-connector.ts';
+import { ProviderPools } from '../adapters/network/provider-pools.ts';
+import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
+import { tenantLedgerStore } from '../adapters/service-memory/tenant-ledger.ts';
+import { TenantOutboxes } from '../adapters/service-memory/tenant-outbox.ts';
+import { PROVIDER_HEADERS_MS } from '../core/service/served-settings.ts';
+import type { Egress } from '../core/service/providers.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import type { ModelParts } from '../service/parts.ts';
+import { CliError } from './cli-error.ts';
+import { systemClock } from './compose-common.ts';
+
+/** The composition root of a service's model routes: memory, ledger, outbox and the ways to providers. */
+
+export interface ModelsOptions {
+  readonly folder: string;
+  readonly store: ServiceStore;
+  readonly egress: Egress;
+  /** Instead of the system's resolver and certificates. */
+  readonly trust?: Trust;
+  readonly report: (line: string) => void;
+}
+
+export interface OpenedModels {
+  readonly models: ModelParts;
+  /** Resolves when captures are in the store, or wait in their journal for the next start. */
+  close(): Promise<void>;
+  /** Resolves when everything captured so far is in the store. */
+  flush(withinMs: number): Promise<void>;
+}
+
+/** After that they wait in their journal for the next start. */
+const CLOSE_FLUSH_MS = 2_000;
+
+/** Throws CliError for a network of the settings that is none. */
+export function openModels({ folder, store, egress, trust, report }: ModelsOptions): OpenedModels {
+  const decoder = createBodyDecoder();
+  const links = new ProviderPools({
+    headersMs: PROVIDER_HEADERS_MS,
+    ports: egress.ports,
+    networks: egress.allow.map(networkOf),
+    ...(trust === undefined ? {} : { trust }),
+  });
+  const ledger = new JournalLedger({
+    folder,
+    store: tenantLedgerStore(store),
+    report,
+  });
+  const memoryOf: ModelParts['memoryOf'] = (tenant, key) =>
+    new ServiceMemory({ store: store.of(tenant), key, clock: systemClock, randomBytes });
+  const outboxes = new TenantOutboxes({
+    folder,
+    memoryOf: (tenant) =>
+      new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes }),
+    report,
+  });
+  return {
+    models: {
+      decode: decoder.decode,
+      links,
+      ledger,
+      outboxOf: (tenant) => outboxes.of(tenant),
+      memoryOf,
+    },
+    flush: (withinMs) => outboxes.flush(withinMs),
+    close: async () => {
+      await outboxes.flush(CLOSE_FLUSH_MS);
+      outboxes.close();
+      await ledger.close();
+      await links.close();
+      await decoder.close();
+    },
+  };
+}
+
+function networkOf(text: string): Network {
+  const network = parseNetwork(text);
+  if (network !== undefined) return network;
+  throw new CliError(
+    'egress.allow in service.json has an entry that is no network.',
+    'Write it as an address and its bits: 10.1.0.0/16',
+  );
+}

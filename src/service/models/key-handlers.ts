@@ -1,0 +1,187 @@
+import { createHmac } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { Recent } from '../../core/bytes/recent.ts';
+import { ProxyError } from '../../core/errors.ts';
+import { DEFAULT_SPACE, folderSpace } from '../../core/request/space.ts';
+import { mayUse, type StoredKey } from '../../core/service/keys.ts';
+import {
+  ACCOUNT_DEFAULTS,
+  type AccountDefaults,
+  servedSettings,
+} from '../../core/service/served-settings.ts';
+import type { ReceiptClosing, ReceiptOpening } from '../../core/service/receipts.ts';
+import type { ProxySettings } from '../../core/settings/settings.ts';
+import type { Projects } from '../../ports/projects.ts';
+import { JournalFullError } from '../../ports/receipts.ts';
+import type { ClientRequest } from '../../proxy/client-request.ts';
+import type { UpstreamQuestion } from '../../proxy/dependencies.ts';
+import { createHandler, type ProxyHandler } from '../../proxy/handle.ts';
+import type { RequestFacts } from '../../proxy/request-facts.ts';
+import type { ServingParts } from '../parts.ts';
+import type { ModelCall } from './model-call.ts';
+import type { ProviderChoice } from './provider-choice.ts';
+import { closingOf, openingOf } from './receipt-facts.ts';
+
+/**
+ * One handler a key. Its caches are found by what a conversation says, and two tenants say the same
+ * things: so no two keys ever share one. The longest unused makes way.
+ */
+
+/** A handler that rests takes some kilobytes. */
+const HANDLERS_MAX = 5_000;
+
+export class KeyHandlers {
+  readonly #parts: ServingParts;
+  readonly #choice: ProviderChoice;
+  readonly #handlers = new Recent<string, KeyHandler>(HANDLERS_MAX);
+
+  constructor(parts: ServingParts, choice: ProviderChoice) {
+    this.#parts = parts;
+    this.#choice = choice;
+  }
+
+  of(key: StoredKey): KeyHandler {
+    const name = `${key.tenant}:${key.keyId}`;
+    const rights = JSON.stringify([key.scopes, key.spaces ?? null]);
+    const known = this.#handlers.get(name);
+    if (known?.rights === rights) return known;
+    const handler = new KeyHandler(this.#parts, this.#choice, { key, rights });
+    this.#handlers.set(name, handler);
+    return handler;
+  }
+
+  /** Runs the work in the background of all handlers, for the shutdown. Never rejects. */
+  async drain(withinMs: number): Promise<void> {
+    await Promise.all(this.#handlers.values().map((handler) => handler.drain(withinMs)));
+  }
+}
+
+interface Holder {
+  readonly key: StoredKey;
+  /** The rights that the handler was made for: a key with others gets another one. */
+  readonly rights: string;
+}
+
+export class KeyHandler {
+  readonly rights: string;
+  readonly #parts: ServingParts;
+  readonly #choice: ProviderChoice;
+  readonly #calls = new Map<string, ModelCall>();
+  readonly #handler: ProxyHandler;
+  #settings: ProxySettings;
+
+  constructor(parts: ServingParts, choice: ProviderChoice, { key, rights }: Holder) {
+    this.rights = rights;
+    this.#parts = parts;
+    this.#choice = choice;
+    const { tenant } = key;
+    const { ledger, memoryOf, outboxOf } = parts.models;
+    this.#settings = servedSettings(ACCOUNT_DEFAULTS);
+    this.#handler = createHandler({
+      issuer: { kind: 'service' },
+      tenant,
+      settings: () => this.#settings,
+      choose: (asked) => this.#choose(asked),
+      placeIn: (space, isNamed) => placeIn(key, space, isNamed),
+      memory: memoryOf(tenant, key),
+      ledger,
+      outbox: outboxOf(tenant),
+      requestLog: { conversation: async () => [] },
+      clock: parts.clock,
+      projects: STATED_FOLDERS,
+      blockKey: blockKeyOf(parts.pepper, tenant),
+      outputFolder: undefined,
+      admit: (facts) => this.#admit(facts),
+      note: (facts) => this.#note(facts),
+      hashesBodies: true,
+    });
+  }
+
+  async handle(
+    call: ModelCall,
+    request: ClientRequest,
+    { outgoing, account }: Served,
+  ): Promise<void> {
+    this.#settings = servedSettings(account);
+    this.#calls.set(call.receiptId, call);
+    try {
+      await this.#handler(request, outgoing);
+    } finally {
+      this.#calls.delete(call.receiptId);
+    }
+  }
+
+  drain(withinMs: number): Promise<void> {
+    return this.#handler.drain(withinMs);
+  }
+
+  async #choose(asked: UpstreamQuestion) {
+    const call = this.#callOf(asked.request);
+    call.chosen = await this.#choice.choose(call.caller.key, asked);
+    return call.chosen;
+  }
+
+  async #admit(facts: RequestFacts): Promise<void> {
+    const call = this.#callOf(facts.request);
+    try {
+      call.receipt = this.#parts.receipts.open(openingOf(call, facts));
+    } catch (error) {
+      if (!(error instanceof JournalFullError)) throw error;
+      throw new ProxyError('JOURNAL_FULL', 'No receipt can be written now.', { cause: error });
+    }
+  }
+
+  #note(facts: RequestFacts): void {
+    const call = this.#callOf(facts.request);
+    const closing = closingOf(call, facts);
+    if (call.receipt === undefined) rejectQuietly(this.#parts, openingOf(call, facts), closing);
+    else call.receipt.close(closing);
+  }
+
+  #callOf({ id }: ClientRequest): ModelCall {
+    const call = this.#calls.get(id);
+    if (call === undefined) throw new Error('A request came past its caller.');
+    return call;
+  }
+}
+
+export interface Served {
+  readonly outgoing: ServerResponse;
+  readonly account: AccountDefaults;
+}
+
+/**
+ * A request that was refused is refused also where its receipt cannot be written: nothing was
+ * forwarded.
+ */
+export function rejectQuietly(
+  { receipts }: Pick<ServingParts, 'receipts'>,
+  opening: ReceiptOpening,
+  closing: ReceiptClosing,
+): void {
+  try {
+    receipts.reject(opening, closing);
+  } catch (error) {
+    if (!(error instanceof JournalFullError)) throw error;
+  }
+}
+
+/** A service reads no folder of its callers: a project is the folder that the client states. */
+const STATED_FOLDERS: Projects = {
+  known: (folder) => ({ space: folderSpace(folder), olderSpaces: [] }),
+  find: async (folder) => ({ space: folderSpace(folder), olderSpaces: [] }),
+};
+
+/** A space that was only derived may be another one; one that was named is meant. */
+function placeIn(key: StoredKey, space: string, isNamed: boolean): string {
+  if (mayUse(key, space)) return space;
+  if (!isNamed && mayUse(key, DEFAULT_SPACE)) return DEFAULT_SPACE;
+  const usesMemory = key.scopes.includes('read') || key.scopes.includes('write');
+  if (!isNamed && !usesMemory) return space;
+  throw new ProxyError('SPACE_DENIED', 'The key may not use this space.');
+}
+
+/** Recalled blocks of one tenant are marked so that no other tenant can write such a mark. */
+function blockKeyOf(pepper: Uint8Array, tenant: string): string {
+  return createHmac('sha256', pepper).update(`svc-block/1|${tenant}`).digest('base64url');
+}

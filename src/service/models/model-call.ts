@@ -1,0 +1,30 @@
+import type { Route } from '../../core/http/routes.ts';
+import type { ReceiptKind } from '../../core/service/receipts.ts';
+import type { Caller } from '../../ports/control-store.ts';
+import type { OpenReceipt } from '../../ports/receipts.ts';
+import type { ProviderChoiceMade } from './provider-choice.ts';
+
+/** One model request of a caller, from the key on: what its parts tell each other. */
+export interface ModelCall {
+  readonly receiptId: string;
+  /** Milliseconds since 1970: the time in the id. */
+  readonly at: number;
+  readonly caller: Caller;
+  readonly kind: ReceiptKind;
+  readonly route: Route;
+  /** Milliseconds that the look-up of the key took. */
+  readonly authMs: number;
+  /** From here on its handler writes the receipt. */
+  isHandled: boolean;
+  chosen?: ProviderChoiceMade;
+  receipt?: OpenReceipt;
+}
+
+/** The name of the receipt's kind, by the path of the request. */
+export function receiptKind(route: Route, path: string): ReceiptKind {
+  if (route.kind === 'model') return 'model';
+  const last = path.slice(path.lastIndexOf('/') + 1);
+  return HELPERS.find((helper) => helper === last) ?? 'models';
+}
+
+const HELPERS = ['count_tokens', 'compact', 'input_tokens'] as const;

@@ -1,0 +1,300 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Dialect } from '../../core/conversation/dialect.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
+import { ProxyError } from '../../core/errors.ts';
+import { pathOf } from '../../core/http/gate.ts';
+import { headerOf } from '../../core/http/header-rules.ts';
+import {
+  checkBody,
+  checkForm,
+  checkModes,
+  type HeaderIndex,
+  indexHeaders,
+  type RequestHead,
+} from '../../core/http/http-form.ts';
+import { modesToTell } from '../../core/http/modes.ts';
+import {
+  errorDialect,
+  explainUnknownPath,
+  findPath,
+  type PathEntry,
+  type Route,
+} from '../../core/http/routes.ts';
+import { relayedEvidence, unreadEvidence } from '../../core/plan/evidence.ts';
+import { modelListBody } from '../../core/service/model-list.ts';
+import { newReceiptId } from '../../core/service/receipt-id.ts';
+import { listedModels } from '../../core/service/routing.ts';
+import { ACCOUNT_DEFAULTS, MODEL_BODY_BYTES } from '../../core/service/served-settings.ts';
+import { dropBody } from '../../http/connections.ts';
+import { describeFault } from '../../http/faults.ts';
+import { RequestBodies } from '../../http/request-bodies.ts';
+import type { Caller } from '../../ports/control-store.ts';
+import { MemoryError } from '../../ports/memory.ts';
+import { goneSignal } from '../../proxy/gone-signal.ts';
+import type { Authenticator, Credentials } from '../authenticator.ts';
+import { Confirmed } from '../confirmed.ts';
+import { ServiceFault } from '../fault.ts';
+import type { ServingParts } from '../parts.ts';
+import { KeyHandlers, rejectQuietly } from './key-handlers.ts';
+import { answerModelError } from './model-answers.ts';
+import { type ModelCall, receiptKind } from './model-call.ts';
+import { ProviderChoice } from './provider-choice.ts';
+import { failureOf, refusedClosing, refusedOpening } from './receipt-facts.ts';
+
+/**
+ * The model routes of a service: head → key → route → modes → body → handler. The handler is the one
+ * that serves a person's own machine. Errors are answered in the dialect of the path.
+ */
+
+/** A request of a model route, and what its log row says of it. */
+export interface ModelExchange {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly credentials: Credentials;
+  readonly isStopping: boolean;
+  /** By the clock that never jumps. */
+  readonly startedAt: number;
+  /** Becomes the id of the receipt once the key is known. */
+  requestId: string;
+  operation?: string;
+  keyId?: string;
+  bytesIn: number;
+}
+
+export interface ModelEnding {
+  readonly status: number;
+  readonly code?: string;
+}
+
+/** For the log only: the client hung up before it was answered. */
+const CLIENT_GONE = 499;
+/** A store that takes longer is not asked again for this request: what it said last counts. */
+const KEY_MS = 2_000;
+/** The path of a list; a longer one names a model. */
+const MODELS = '/v1/models';
+
+export class ModelServer {
+  readonly #parts: ServingParts;
+  readonly #authenticator: Authenticator;
+  readonly #callers: Confirmed<Caller | undefined>;
+  readonly #choice: ProviderChoice;
+  readonly #handlers: KeyHandlers;
+  readonly #bodies: RequestBodies;
+
+  constructor(parts: ServingParts, authenticator: Authenticator) {
+    this.#parts = parts;
+    this.#authenticator = authenticator;
+    this.#callers = new Confirmed(parts.clock);
+    this.#choice = new ProviderChoice(parts);
+    this.#handlers = new KeyHandlers(parts, this.#choice);
+    this.#bodies = new RequestBodies(parts.models.decode, MODEL_BODY_BYTES.decoded);
+  }
+
+  /** Runs the work that no request waits for. Never rejects. */
+  drain(withinMs: number): Promise<void> {
+    return this.#handlers.drain(withinMs);
+  }
+
+  /** Answers, whatever happens. */
+  async serve(exchange: ModelExchange): Promise<ModelEnding> {
+    const { incoming, outgoing } = exchange;
+    const head = headOf(incoming);
+    const stage: Stage = { exchange, head, call: undefined };
+    try {
+      await this.#answer(stage);
+      return { status: outgoing.statusCode };
+    } catch (error) {
+      return this.#fail(stage, error);
+    }
+  }
+
+  async #answer(stage: Stage): Promise<void> {
+    const { exchange, head } = stage;
+    const { outgoing } = exchange;
+    const headers = indexHeaders(head.headers);
+    checkForm(head, headers);
+    if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
+    const call = await this.#admit(stage, headers);
+    if (call.route.kind === 'model') checkModes(headers);
+    const { body: expected, awaitsContinue } = checkBody(head.method, headers, BODIES);
+    if (awaitsContinue && expected !== undefined) outgoing.writeContinue();
+    if (call.kind === 'models') return this.#listModels(stage, call, headers);
+    const received = await this.#bodies.receive(exchange.incoming, expected, goneSignal(outgoing));
+    if (received === 'gone') throw new ProxyError('REQUEST_TIMEOUT', 'The client went.');
+    exchange.bytesIn = received.body?.length ?? 0;
+    try {
+      await this.#handle(stage, call, received.body);
+    } finally {
+      received.release();
+    }
+  }
+
+  async #handle(
+    { exchange, head }: Stage,
+    call: ModelCall,
+    body: Buffer | undefined,
+  ): Promise<void> {
+    const { outgoing, startedAt } = exchange;
+    const { socket } = exchange.incoming;
+    // A model may be silent for minutes; the listener's own limit is for callers.
+    const silence = socket.timeout ?? 0;
+    socket.setTimeout(0);
+    outgoing.once('close', () => {
+      if (!socket.destroyed) socket.setTimeout(silence);
+    });
+    const { method, target, headers } = head;
+    const request = { id: call.receiptId, route: call.route, method, target, headers, body };
+    const handler = this.#handlers.of(call.caller.key);
+    call.isHandled = true;
+    await handler.handle(call, { ...request, startedAt }, { outgoing, account: ACCOUNT_DEFAULTS });
+  }
+
+  /** The caller by the key, then the route: a caller without a key learns nothing about paths. */
+  async #admit(stage: Stage, headers: HeaderIndex): Promise<ModelCall> {
+    const { exchange, head } = stage;
+    const { clock, randomBytes } = this.#parts;
+    const began = clock.monotonic();
+    const caller = await this.#authenticator.admit(
+      exchange.credentials,
+      AbortSignal.timeout(KEY_MS),
+      (id, signal) => this.#callers.ask(id, () => this.#parts.store.findCaller(id, signal)),
+    );
+    const at = clock.now();
+    exchange.requestId = newReceiptId(at, randomBytes);
+    exchange.keyId = caller.key.keyId;
+    const path = pathOf(head.target);
+    const entry = findPath({ path, isAnthropic: headers.has('anthropic-version'), relayPaths: [] });
+    const route: Route = entry?.route ?? { kind: 'relay', dialect: dialectOf(head) };
+    stage.call = {
+      receiptId: exchange.requestId,
+      at,
+      caller,
+      kind: receiptKind(route, path),
+      route,
+      authMs: clock.monotonic() - began,
+      isHandled: false,
+    };
+    exchange.operation = stage.call.kind;
+    checkRoute(entry, head);
+    return stage.call;
+  }
+
+  async #listModels({ exchange, head }: Stage, call: ModelCall, headers: HeaderIndex) {
+    const { outgoing, requestId, startedAt } = exchange;
+    const { tenant, allowedModels } = call.caller.key;
+    const isAnthropic = headers.has('anthropic-version');
+    const providers = await this.#choice.providers(tenant);
+    const side = providers.filter(({ isEnabled, apiStyle }) => {
+      return isEnabled && (apiOf(apiStyle).provider === 'anthropic') === isAnthropic;
+    });
+    const path = pathOf(head.target);
+    const id = path === MODELS ? undefined : decodeURIComponent(path.slice(MODELS.length + 1));
+    const models = listedModels(side, allowedModels);
+    const body = modelListBody(models, { id, isAnthropic });
+    if (body === undefined) {
+      throw new ProxyError('MODEL_NOT_FOUND', 'There is no such model here.');
+    }
+    const text = JSON.stringify(body);
+    const totalMs = this.#parts.clock.monotonic() - startedAt;
+    const closing = { ...refusedClosing(call, { code: '', status: 200 }, totalMs), ...LISTED };
+    this.#parts.receipts.reject(refusedOpening(call), closing);
+    outgoing.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-svc-request-id': requestId,
+      'x-svc-receipt-id': requestId,
+    });
+    outgoing.end(text);
+  }
+
+  #fail({ exchange, head, call }: Stage, thrown: unknown): ModelEnding {
+    const { incoming, outgoing, requestId, isStopping, startedAt } = exchange;
+    const isGone = outgoing.destroyed || incoming.socket.destroyed;
+    const error = asKnown(thrown);
+    const failure = failureOf(error);
+    if (failure.code === 'INTERNAL' && !isGone) {
+      const fields = { request: requestId, ...describeFault(thrown) };
+      this.#parts.report({ code: 'INTERNAL', fields });
+    }
+    if (call !== undefined && !call.isHandled) {
+      const totalMs = this.#parts.clock.monotonic() - startedAt;
+      const refused = refusedClosing(call, failure, totalMs);
+      const closing = isGone ? { ...refused, ...GONE } : refused;
+      rejectQuietly(this.#parts, refusedOpening(call), closing);
+    }
+    if (isGone || outgoing.headersSent) {
+      // A half answer must not end like a whole one.
+      if (!outgoing.writableEnded) outgoing.destroy();
+      return { status: CLIENT_GONE };
+    }
+    const close = failure.code === 'REQUEST_MALFORMED' || !incoming.complete || isStopping;
+    if (close) dropBody(incoming);
+    answerModelError(outgoing, error, {
+      dialect: dialectOf(head),
+      requestId,
+      hasReceipt: call !== undefined,
+      evidence: call === undefined ? [] : evidenceOf(head, call),
+      close,
+    });
+    return { status: outgoing.statusCode, code: failure.code };
+  }
+}
+
+interface Stage {
+  readonly exchange: ModelExchange;
+  readonly head: RequestHead;
+  /** Set once the key is known. */
+  call: ModelCall | undefined;
+}
+
+const BODIES = { bodyBytesMax: MODEL_BODY_BYTES.decoded, zstdBytesMax: MODEL_BODY_BYTES.zstd };
+
+const GONE = { status: 'client_aborted', httpStatus: null } as const;
+const LISTED = { status: 'completed', errorCode: null, errorSource: null } as const;
+
+/** Whether a path is one of the model routes, or so near to one that its caller means them. */
+export function isModelPath(path: string): boolean {
+  const entry = findPath({ path, isAnthropic: false, relayPaths: [] });
+  if (entry?.route.kind === 'model' || entry?.route.kind === 'relay') return true;
+  return errorDialect(path, false) !== undefined;
+}
+
+/** Throws ProxyError ROUTE_UNKNOWN, or ServiceFault METHOD_NOT_ALLOWED. */
+function checkRoute(entry: PathEntry | undefined, { method, target }: RequestHead): void {
+  if (entry === undefined) {
+    throw new ProxyError('ROUTE_UNKNOWN', explainUnknownPath(pathOf(target), 'the service'));
+  }
+  if (entry.methods.includes(method)) return;
+  const allow = entry.methods.join(', ');
+  throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path has other methods.', { allow });
+}
+
+function asKnown(thrown: unknown): unknown {
+  if (!(thrown instanceof MemoryError)) return thrown;
+  return new ProxyError('STORE_UNAVAILABLE', 'The store cannot be used now.', { cause: thrown });
+}
+
+function dialectOf({ target, headers }: RequestHead): Dialect | undefined {
+  const isAnthropic = headerOf(headers, 'anthropic-version') !== undefined;
+  return errorDialect(pathOf(target), isAnthropic);
+}
+
+function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[] {
+  const { scopes } = call.caller.key;
+  const supports = { read: scopes.includes('read'), write: scopes.includes('write') };
+  const { compressionMode } = ACCOUNT_DEFAULTS;
+  const modes = modesToTell(headers, { memoryMode: 'read-write', compressionMode, supports });
+  const facts = { issuer: { kind: 'service' }, requestId: call.receiptId, modes } as const;
+  return call.kind === 'model' ? unreadEvidence(facts) : relayedEvidence(facts);
+}
+
+function headOf(incoming: IncomingMessage): RequestHead {
+  return {
+    method: incoming.method ?? '',
+    target: incoming.url ?? '',
+    httpVersion: incoming.httpVersion,
+    headers: incoming.rawHeaders,
+  };
+}

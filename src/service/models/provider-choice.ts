@@ -1,0 +1,195 @@
+import { Recent } from '../../core/bytes/recent.ts';
+import type { Shell } from '../../core/conversation/view.ts';
+import { ProxyError } from '../../core/errors.ts';
+import type { CustomValue, TenantProvider } from '../../core/service/providers.ts';
+import { type NamedModel, namedModel, routeModel, withModel } from '../../core/service/routing.ts';
+import type { StoredKey } from '../../core/service/keys.ts';
+import { MemoryError } from '../../ports/memory.ts';
+import type { ConfiguredUpstream, UpstreamQuestion } from '../../proxy/dependencies.ts';
+import { Confirmed } from '../confirmed.ts';
+import { ServiceFault } from '../fault.ts';
+import type { ServingParts } from '../parts.ts';
+
+/**
+ * Finds the provider of a request and opens its secrets. A credential is opened once for each version
+ * of its provider, and is let go of when the provider is.
+ */
+
+export interface ProviderChoiceMade {
+  readonly provider: TenantProvider;
+  readonly model: string;
+  readonly configured: ConfiguredUpstream;
+  /** The body with the default model; undefined where it names one. */
+  readonly body?: Buffer;
+}
+
+/** Active tenants. Each has some ten providers, of which a few are in use. */
+const TENANTS_MAX = 5_000;
+/** A body that svc did not read is parsed whole to see whether it is JSON, up to this size: 5 ms. */
+const PARSED_BYTES_MAX = 1 << 20;
+/** So many names a person reads; the rest is counted. */
+const NAMES_MAX = 20;
+
+interface Opened {
+  readonly version: number;
+  readonly configured: Promise<ConfiguredUpstream>;
+}
+
+export class ProviderChoice {
+  readonly #parts: ServingParts;
+  readonly #lists: Confirmed<readonly TenantProvider[]>;
+  readonly #opened = new Recent<string, Map<string, Opened>>(TENANTS_MAX);
+  readonly #named = new WeakMap<Shell, NamedModel>();
+
+  constructor(parts: ServingParts) {
+    this.#parts = parts;
+    this.#lists = new Confirmed(parts.clock);
+  }
+
+  /** Throws ProxyError: nothing was sent anywhere by then. */
+  async choose(
+    { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
+    { request, read }: UpstreamQuestion,
+  ): Promise<ProviderChoiceMade> {
+    const { route, body } = request;
+    const dialect = 'dialect' in route ? route.dialect : undefined;
+    const named = body === undefined ? { kind: 'unreadable' as const } : this.#read(body, read);
+    const model = modelOf(named);
+    if (dialect === undefined || body === undefined) throw noProvider();
+    const providers = await this.providers(tenant);
+    const routed = routeModel({ providers, dialect, model, keyModels: allowedModels });
+    if (routed.kind !== 'routed') throw refusal(routed);
+    const { provider } = routed;
+    const configured = await this.#open(tenant, provider);
+    const more = model === undefined ? { body: withModel(body, routed.model) } : {};
+    return { provider, model: routed.model, configured, ...more };
+  }
+
+  /** Throws ProxyError STORE_UNAVAILABLE. */
+  async providers(tenant: string): Promise<readonly TenantProvider[]> {
+    const look = () => this.#parts.store.of(tenant).listProviders();
+    const providers = await this.#lists.ask(tenant, look).catch((error: unknown) => {
+      if (!(error instanceof MemoryError)) throw error;
+      throw new ProxyError('STORE_UNAVAILABLE', 'The providers cannot be read now.');
+    });
+    this.#letGo(tenant, providers);
+    return providers;
+  }
+
+  #read(body: Buffer, read: UpstreamQuestion['read']): NamedModel {
+    if (typeof read !== 'string') {
+      const known = this.#named.get(read.shell) ?? namedModel(body, read.list);
+      this.#named.set(read.shell, known);
+      return known;
+    }
+    if (read === 'unparseable' && body.length <= PARSED_BYTES_MAX && !isJson(body)) {
+      return { kind: 'unreadable' };
+    }
+    return namedModel(body);
+  }
+
+  #open(tenant: string, provider: TenantProvider): Promise<ConfiguredUpstream> {
+    const opened = this.#opened.get(tenant) ?? new Map<string, Opened>();
+    this.#opened.set(tenant, opened);
+    const known = opened.get(provider.providerId);
+    if (known?.version === provider.version) return known.configured;
+    const configured = this.#openNow(tenant, provider);
+    opened.set(provider.providerId, { version: provider.version, configured });
+    configured.catch(() => opened.delete(provider.providerId));
+    return configured;
+  }
+
+  async #openNow(tenant: string, provider: TenantProvider): Promise<ConfiguredUpstream> {
+    const { apiStyle, baseUrl, auth, name, credential } = provider;
+    const key = credential === undefined ? '' : await this.#secret(tenant, credential.secretId);
+    const settings = {
+      name,
+      apiStyle,
+      baseUrl,
+      auth,
+      providerKey: key,
+      headers: await this.#values(tenant, provider.headers, key),
+      query: await this.#values(tenant, provider.query, key),
+      allowPrivate: false,
+    };
+    return { settings, upstream: this.#parts.models.links.to(provider, settings) };
+  }
+
+  async #values(
+    tenant: string,
+    values: readonly CustomValue[],
+    key: string,
+  ): Promise<Readonly<Record<string, string>>> {
+    const pairs = values.map(async ({ name, value, secretId }) => {
+      const text = secretId === undefined ? (value ?? '') : await this.#secret(tenant, secretId);
+      return [name, text.replaceAll('$API_KEY', () => key)] as const;
+    });
+    return Object.fromEntries(await Promise.all(pairs));
+  }
+
+  async #secret(tenant: string, secretId: string): Promise<string> {
+    const { store, vault } = this.#parts;
+    try {
+      const sealed = await store.of(tenant).findSecret(secretId);
+      if (sealed !== undefined) return (await vault.open(sealed)).reveal();
+    } catch (error) {
+      if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
+    }
+    throw new ProxyError('VAULT_UNAVAILABLE', 'The credential of the provider cannot be opened.');
+  }
+
+  #letGo(tenant: string, providers: readonly TenantProvider[]): void {
+    const opened = this.#opened.get(tenant);
+    if (opened === undefined) return;
+    const ids = new Set(providers.map(({ providerId }) => providerId));
+    for (const id of opened.keys()) if (!ids.has(id)) opened.delete(id);
+  }
+}
+
+function isJson(body: Buffer): boolean {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined where the body names none. */
+function modelOf(named: NamedModel): string | undefined {
+  switch (named.kind) {
+    case 'named':
+      return named.model;
+    case 'missing':
+      return undefined;
+    case 'ambiguous':
+      throw new ProxyError('MODEL_AMBIGUOUS', 'The body names no model, or more than one.');
+    case 'unreadable':
+      throw new ProxyError('BODY_UNREADABLE', 'The body is no JSON object.');
+  }
+}
+
+type Refusal = Exclude<ReturnType<typeof routeModel>, { kind: 'routed' }>;
+
+function refusal(routed: Refusal): ProxyError {
+  switch (routed.kind) {
+    case 'no-provider':
+      return noProvider();
+    case 'no-default':
+      return new ProxyError(
+        'MODEL_AMBIGUOUS',
+        'The body names no model, and no one is the default.',
+      );
+    case 'not-allowed': {
+      const { allowed } = routed;
+      const shown = allowed.slice(0, NAMES_MAX).join(', ');
+      const more = allowed.length > NAMES_MAX ? ` and ${allowed.length - NAMES_MAX} more` : '';
+      const names = allowed.length === 0 ? 'none' : `${shown}${more}`;
+      return new ProxyError('MODEL_NOT_FOUND', `The model is not allowed here. Allowed: ${names}.`);
+    }
+  }
+}
+
+function noProvider(): ProxyError {
+  return new ProxyError('PROVIDER_NOT_CONFIGURED', 'No provider is configured for this API style.');
+}

@@ -1,0 +1,171 @@
+import { ProxyError, serviceError } from '../../core/errors.ts';
+import { headerOf } from '../../core/http/header-rules.ts';
+import { modeOf } from '../../core/service/keys.ts';
+import {
+  NOTHING_DECIDED,
+  type ReceiptClosing,
+  type ReceiptDecisions,
+  type ReceiptOpening,
+  type ReceiptStatus,
+} from '../../core/service/receipts.ts';
+import { MEMORY_MODES } from '../../core/settings/settings.ts';
+import type { RequestFacts } from '../../proxy/request-facts.ts';
+import { ServiceFault } from '../fault.ts';
+import { FAULTS } from '../../core/memory-api/faults.ts';
+import type { ModelCall } from './model-call.ts';
+
+/** The facts of a request as its receipt tells them. */
+
+export function openingOf(call: ModelCall, facts: RequestFacts): ReceiptOpening {
+  const { row, isStreamed, modes } = facts;
+  const { provider, model } = call.chosen ?? {};
+  return {
+    ...headOf(call),
+    streamed: isStreamed,
+    space: row.space === '' ? null : row.space,
+    sessionId: row.conversation === '' ? null : row.conversation,
+    model: model ?? (row.model === '' ? null : row.model),
+    provider:
+      provider === undefined
+        ? null
+        : {
+            id: provider.providerId,
+            kind: provider.kind,
+            host: new URL(provider.baseUrl).hostname,
+          },
+    decided: modes === undefined ? NOTHING_DECIDED : decisionsOf(call, facts),
+  };
+}
+
+/** For a request that stopped before a provider was chosen. */
+export function refusedOpening(call: ModelCall): ReceiptOpening {
+  const unknown = { streamed: false, space: null, sessionId: null, model: null, provider: null };
+  return { ...headOf(call), ...unknown, decided: NOTHING_DECIDED };
+}
+
+function headOf({ receiptId, at, caller, kind, route }: ModelCall) {
+  const { tenant, keyId } = caller.key;
+  const dialect = 'dialect' in route ? (route.dialect ?? null) : null;
+  return { receiptId, at, tenant, keyId, kind, dialect };
+}
+
+function decisionsOf({ caller }: ModelCall, facts: RequestFacts): ReceiptDecisions {
+  const { modes, plan, row, request, recalledBlocks } = facts;
+  if (modes === undefined) return NOTHING_DECIDED;
+  const asked = headerOf(request.headers, 'x-svc-memory-mode');
+  const { elided = [], omitted = [] } = plan.shortening ?? {};
+  const isShadow = plan.continuityState === 'shadow_only';
+  return {
+    memoryMode: MEMORY_MODES.find((mode) => mode === asked) ?? modeOf(caller.key.scopes),
+    memoryModeEffective: modes.memory,
+    memoryState: facts.memoryState,
+    compressionModeRequested: modes.compression,
+    compressionMode: plan.compressionMode,
+    continuityState: plan.continuityState,
+    originalInputTokens: row.originalInputTokens,
+    forwardedInputTokens: row.forwardedInputTokens,
+    recalledTokens: row.recalledTokens,
+    recalledItems: recalledBlocks,
+    elidedTokens: isShadow ? 0 : row.elidedTokens,
+    elidedToolOutputs: isShadow ? 0 : elided.length,
+    removedExchanges: isShadow ? 0 : omitted.length,
+    shadowInputTokens: isShadow ? Math.max(0, row.originalInputTokens - row.elidedTokens) : null,
+    memoryGeneration: null,
+  };
+}
+
+/** After the last byte, or when the request failed. */
+export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing {
+  const { row, head, answer, hashes, modes, captured, error } = facts;
+  const failure = error === undefined ? undefined : failureOf(error);
+  const isProviders = failure === undefined && (head?.status ?? 0) >= FIRST_ERROR;
+  const upstreamId = head && requestIdIn(head.headers);
+  const hasRecords = captured !== 'failed' && captured > 0;
+  return {
+    status: statusOf(facts, failure),
+    httpStatus: failure?.status ?? (row.status === 0 ? null : row.status),
+    errorCode: failure?.code ?? null,
+    errorSource: failure === undefined ? (isProviders ? 'provider' : null) : 'service',
+    times: timesOf(call, facts),
+    captureState: captureStateOf(facts),
+    capturedRecords: hasRecords ? captured : 0,
+    ...(modes === undefined ? {} : { decided: decisionsOf(call, facts) }),
+    ...(head === undefined ? {} : { upstreamStatus: head.status }),
+    ...(upstreamId === undefined ? {} : { upstreamRequestId: upstreamId }),
+    ...(answer?.id === undefined ? {} : { upstreamResponseId: answer.id }),
+    ...(answer?.model === undefined ? {} : { modelReported: answer.model }),
+    ...(answer?.usage === undefined ? {} : { usage: answer.usage }),
+    ...(answer?.usageTold === undefined ? {} : { providerUsage: answer.usageTold }),
+    ...(hashes?.request === undefined ? {} : { requestSha256: hashes.request }),
+    ...(hashes?.forwarded === undefined ? {} : { forwardedSha256: hashes.forwarded }),
+    ...(hashes?.response === undefined ? {} : { responseSha256: hashes.response }),
+  };
+}
+
+/** Records are in the journal when the answer ends, and in the store a moment later. */
+function captureStateOf({ modes, captured }: RequestFacts): ReceiptClosing['captureState'] {
+  if (modes?.writes !== true) return 'off';
+  if (captured === 'failed') return captured;
+  return captured > 0 ? 'deferred' : 'none';
+}
+
+export interface Failure {
+  readonly code: string;
+  readonly status: number;
+}
+
+/** For a request with a valid key that never came to its handler. */
+export function refusedClosing(call: ModelCall, failure: Failure, totalMs: number): ReceiptClosing {
+  return {
+    status: failure.code === 'INTERNAL' ? 'internal_error' : 'rejected',
+    httpStatus: failure.status,
+    errorCode: failure.code,
+    errorSource: 'service',
+    times: { total: totalMs, auth: call.authMs },
+    captureState: 'off',
+    capturedRecords: 0,
+  };
+}
+
+/** The code and the status under which a service answers an error. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof ProxyError) return serviceError(error.code);
+  if (error instanceof ServiceFault) return { code: error.code, status: FAULTS[error.code].status };
+  return { code: 'INTERNAL', status: 500 };
+}
+
+const FIRST_ERROR = 400;
+
+const UNREACHED: ReadonlySet<string> = new Set([
+  'PROVIDER_UNREACHABLE',
+  'PROVIDER_ADDRESS_REFUSED',
+  'PROVIDER_TIMEOUT',
+]);
+
+function statusOf({ row, head }: RequestFacts, failure: Failure | undefined): ReceiptStatus {
+  if (row.end === 'client-gone') return 'client_aborted';
+  if (row.end === 'upstream-cut') return 'upstream_interrupted';
+  if (failure !== undefined) {
+    if (UNREACHED.has(failure.code)) return 'upstream_error';
+    return failure.code === 'INTERNAL' ? 'internal_error' : 'rejected';
+  }
+  return (head?.status ?? 0) >= FIRST_ERROR ? 'upstream_error' : 'completed';
+}
+
+function timesOf({ authMs }: ModelCall, { row }: RequestFacts): ReceiptClosing['times'] {
+  const { body = 0, read = 0, recall, plan = 0, head, relay } = row.ms;
+  const overhead = body + read + (recall ?? 0) + plan;
+  const total = Object.values(row.ms).reduce((sum, ms) => sum + ms, 0);
+  return {
+    total,
+    auth: authMs,
+    overhead,
+    ...(recall === undefined ? {} : { recall }),
+    ...(head === undefined ? {} : { upstreamFirstByte: head }),
+    ...(head === undefined || relay === undefined ? {} : { upstreamTotal: head + relay }),
+  };
+}
+
+function requestIdIn(headers: readonly string[]): string | undefined {
+  return headerOf(headers, 'request-id') ?? headerOf(headers, 'x-request-id');
+}

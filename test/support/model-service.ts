@@ -1,0 +1,89 @@
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import { makeCertificate } from './certificate.ts';
+import { openConsole, type OpenedConsole } from './console.ts';
+import { DIALECTS, PATHS } from './dialect-wire.ts';
+import type { KeyOptions, TestServiceOptions } from './memory-service.ts';
+import { ask, type ClientAnswer } from './sockets.ts';
+import { bytesOf, type RecordingProvider, startRecordingProvider } from './story.ts';
+import { FIRST, TestMasterKeys } from './test-vault.ts';
+
+/** A service with a provider for each dialect, which writes down what reaches it. */
+
+export const HOST = 'models.provider.test';
+export const PROVIDER_SECRET = 'sk-CANARY-provider-91c2';
+export const MODEL = 'm';
+
+let certificate: ReturnType<typeof makeCertificate> | undefined;
+
+export interface ModelService extends OpenedConsole {
+  readonly provider: RecordingProvider;
+  readonly port: number;
+  /** Adds a provider of a tenant; some members may be others. */
+  readonly addProvider: (dialect: Dialect, more?: object, tenant?: string) => Promise<string>;
+  readonly makeKey: (options?: KeyOptions) => Promise<string>;
+  readonly send: (
+    dialect: Dialect,
+    body: object | string | Buffer,
+    options: SendOptions,
+  ) => Promise<ClientAnswer>;
+}
+
+export interface SendOptions {
+  readonly key: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly path?: string;
+  readonly method?: string;
+}
+
+export async function openModelService(options: TestServiceOptions = {}): Promise<ModelService> {
+  certificate ??= makeCertificate(HOST);
+  const provider = await startRecordingProvider(certificate);
+  const { port } = new URL(provider.url);
+  const opened = await openConsole({
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    masterKeys: new TestMasterKeys(FIRST),
+    egress: { ports: [Number(port)], allow: ['127.0.0.0/8'] },
+    trust: {
+      ca: certificate.cert,
+      resolve: (_name, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
+    },
+    ...options,
+  });
+  await opened.ask('POST vault/keys', { key_id: FIRST });
+  const addProvider: ModelService['addProvider'] = async (dialect, more = {}, tenant) => {
+    const body = {
+      name: DIALECTS.indexOf(dialect) === 0 ? 'first' : `other-${DIALECTS.indexOf(dialect)}`,
+      kind: 'custom',
+      api_style: dialect,
+      base_url: `https://${HOST}:${port}`,
+      credential: PROVIDER_SECRET,
+      default_model: MODEL,
+      allowed_models: [MODEL],
+      ...more,
+    };
+    const made = await opened.ask('POST providers', body, tenant === undefined ? {} : { tenant });
+    if (made.status !== 201) throw new Error(made.text);
+    return String(made.json.provider_id);
+  };
+  const { service } = opened;
+  return {
+    ...opened,
+    provider,
+    port: service.port,
+    addProvider,
+    makeKey: service.makeKey,
+    send: (dialect, body, { key, headers = {}, path = PATHS[dialect], method }) =>
+      ask(service.port, {
+        path,
+        ...(method === undefined ? {} : { method }),
+        headers: [
+          'authorization',
+          `Bearer ${key}`,
+          'content-type',
+          'application/json',
+          ...Object.entries(headers).flat(),
+        ],
+        body: bytesOf(body),
+      }),
+  };
+}
