@@ -7,7 +7,7 @@ import { ProviderPools } from '../adapters/network/provider-pools.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { tenantLedgerStore } from '../adapters/service-memory/tenant-ledger.ts';
 import { TenantOutboxes } from '../adapters/service-memory/tenant-outbox.ts';
-import { PROVIDER_HEADERS_MS } from '../core/service/served-settings.ts';
+import { PROVIDER_HEADERS_MS, RECALL_MS } from '../core/service/served-settings.ts';
 import type { Egress } from '../core/service/providers.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { ModelParts } from '../service/parts.ts';
@@ -22,6 +22,8 @@ export interface ModelsOptions {
   readonly egress: Egress;
   /** Instead of the system's resolver and certificates. */
   readonly trust?: Trust;
+  /** Milliseconds; RECALL_MS where it is not given. */
+  readonly recallMs?: number;
   readonly report: (line: string) => void;
 }
 
@@ -37,7 +39,8 @@ export interface OpenedModels {
 const CLOSE_FLUSH_MS = 2_000;
 
 /** Throws CliError for a network of the settings that is none. */
-export function openModels({ folder, store, egress, trust, report }: ModelsOptions): OpenedModels {
+export function openModels(options: ModelsOptions): OpenedModels {
+  const { folder, store, egress, trust, report, recallMs = RECALL_MS } = options;
   const decoder = createBodyDecoder();
   const links = new ProviderPools({
     headersMs: PROVIDER_HEADERS_MS,
@@ -60,6 +63,7 @@ export function openModels({ folder, store, egress, trust, report }: ModelsOptio
   });
   return {
     models: {
+      recallMs,
       decode: decoder.decode,
       links,
       ledger,

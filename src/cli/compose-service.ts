@@ -6,7 +6,7 @@ import type { Vault } from '../service/vault.ts';
 import { withVault } from '../service/with-vault.ts';
 import { CliError } from './cli-error.ts';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
-import { egressOf, type ServiceSettings } from '../core/service/settings.ts';
+import { egressOf, publicUrlOf, type ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
@@ -87,6 +87,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
         requestsPerMinute: settings.requestsPerMinute ?? null,
         isBehindProxy: settings.behindProxy === true,
         egress,
+        publicUrl: publicUrlOf(settings),
       },
       host: settings.host,
       port: settings.port,

@@ -64,6 +64,8 @@ export interface ProxyDependencies {
   readonly blockKey: string;
   /** Where what is left out is also a file; undefined where it is none. */
   readonly outputFolder: string | undefined;
+  /** Where a service answers for the reference of what is left out. */
+  readonly objectsUrl?: string | undefined;
   /** The requests being answered, for the terminal's live view. */
   readonly inFlight?: InFlight;
   /** The last requests whole, where the settings ask for it. */

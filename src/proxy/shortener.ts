@@ -329,8 +329,9 @@ export class Shortener {
     }
     const settled = settle(facts, removal, digests);
     await this.#record(call, settled, removal.comesBack);
-    const { outputFolder } = this.#dependencies;
-    const elided = replacementsOf(settled.elided, { outputFolder, forms: facts.repeated });
+    const { outputFolder, objectsUrl } = this.#dependencies;
+    const style = { outputFolder, objectsUrl, forms: facts.repeated };
+    const elided = replacementsOf(settled.elided, style);
     return { elided, omitted: settled.omitted, outcome: settled.outcome };
   }
 

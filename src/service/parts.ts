@@ -40,6 +40,8 @@ export interface ServiceParts {
 
 /** The dependencies of the model routes alone. */
 export interface ModelParts {
+  /** Milliseconds that a recall may take. */
+  readonly recallMs: number;
   readonly decode: BodyDecoder;
   readonly links: ProviderLinks;
   /** One for all tenants: each entry names its own. */
@@ -62,6 +64,8 @@ export interface ServiceLimits {
   readonly requestsPerMinute: number | null;
   /** The service stands behind a proxy that ends TLS and names the caller in x-forwarded-for. */
   readonly isBehindProxy: boolean;
+  /** The address by which clients reach the service; no stub names one without it. */
+  readonly publicUrl?: string | undefined;
   /** Where providers may be, beside public addresses. */
   readonly egress: Egress;
 }

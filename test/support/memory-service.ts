@@ -103,6 +103,8 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     folder,
     store,
     egress,
+    // A machine that runs many tests at once may need longer than a person should wait.
+    recallMs: 10_000,
     ...(options.trust === undefined ? {} : { trust: options.trust }),
     report: (line) => reports.push({ code: line }),
   });

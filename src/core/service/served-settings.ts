@@ -27,7 +27,10 @@ export const MODEL_BODY_BYTES = { decoded: 64 << 20, zstd: 16 << 20 } as const;
 /** A reasoning model may think for minutes before its head. */
 export const PROVIDER_HEADERS_MS = 600_000;
 
-export function servedSettings(account: AccountDefaults): ProxySettings {
+/** The embedded store's own deadline for a recall: it is the same work in the same process. */
+export const RECALL_MS = 300;
+
+export function servedSettings(account: AccountDefaults, recallMs: number): ProxySettings {
   return {
     ...account,
     // A service's listener has its own address; these two are never read.
@@ -40,7 +43,7 @@ export function servedSettings(account: AccountDefaults): ProxySettings {
     cacheTtl: 'client',
     bodyBytesMax: MODEL_BODY_BYTES.decoded,
     zstdBytesMax: MODEL_BODY_BYTES.zstd,
-    recallMs: 300,
+    recallMs,
     upstreamHeadersMs: PROVIDER_HEADERS_MS,
     drainMs: 0,
     keepRequests: 0,

@@ -59,6 +59,8 @@ const serviceSettings = such(
       vault: members({ keys: listOf(masterKeySource, { max: 64 }) }, {}, { closed: true }),
       /** Counts of calls as text, on an address of their own. */
       metrics: members({ host: text({ pattern: HOST }), port: integer(0, 65_535) }, {}, CLOSED),
+      /** The address by which clients reach the service. */
+      publicUrl: text({ max: 512, pattern: /^https?:\/\/[\w.:[\]-]+$/ }),
       /** Where providers may be, beside public addresses at the ports 443 and 8443. */
       egress: members(
         {},
@@ -93,4 +95,13 @@ export function parseServiceSettings(value: unknown): {
 
 export function egressOf({ egress = {} }: ServiceSettings): Egress {
   return { ports: egress.ports ?? [], allow: egress.allow ?? [] };
+}
+
+/** Undefined where it cannot be known: behind a proxy, or beyond this machine. */
+export function publicUrlOf(settings: ServiceSettings): string | undefined {
+  const { publicUrl, host, port, tls, behindProxy } = settings;
+  const isOwn = isOwnMachine(host) && behindProxy !== true && port !== 0;
+  if (publicUrl !== undefined || !isOwn) return publicUrl;
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
 }

@@ -167,6 +167,8 @@ export interface Replacement {
 export interface StubStyle {
   /** Where the left-out texts are files; undefined where none are. */
   readonly outputFolder: string | undefined;
+  /** Where a service answers for a reference; undefined on a person's own machine. */
+  readonly objectsUrl?: string | undefined;
   /** By the ledger; what leaves for the first time gets the newest form. */
   readonly forms: ReadonlyMap<ToolOutput, StubForm>;
 }
@@ -174,7 +176,7 @@ export interface StubStyle {
 /** In the order of the body. The first stub also explains stubs to the model. */
 export function replacementsOf(
   elided: readonly ToolOutput[],
-  { outputFolder, forms }: StubStyle,
+  { outputFolder, objectsUrl, forms }: StubStyle,
 ): readonly Replacement[] {
   const inOrder = elided.toSorted((one, other) => one.content.start - other.content.start);
   return inOrder.map((output, at) => {
@@ -182,7 +184,7 @@ export function replacementsOf(
     const stub = stubOf(output, form);
     const own = Math.max(0, output.tokens - stub.tokens);
     if (at > 0) return { output, text: stub.text, bytes: stub.bytes, saved: own };
-    const text = `${stub.text}${writeNote(outputFolder, form)}`;
+    const text = `${stub.text}${writeNote(outputFolder, form, objectsUrl)}`;
     const bytes = Buffer.from(JSON.stringify(text).slice(1, -1));
     return { output, text, bytes, saved: Math.max(0, output.tokens - estimateTextTokens(text)) };
   });

@@ -128,11 +128,19 @@ function sizeText(characters: number): string {
 /**
  * The note that explains stubs to the model. It follows the first stub of a request only, as it is
  * longer than a stub. `folder`: the folder with the left-out texts as files; undefined where there
- * is none.
+ * is none. `objectsUrl`: where a service answers for a reference.
  */
-export function writeNote(folder: string | undefined, form: StubForm): string {
+export function writeNote(folder: string | undefined, form: StubForm, objectsUrl?: string): string {
   const file = folder === undefined ? '' : `, or read the file ${folder}/REFERENCE.txt`;
-  return ` [svc keeps every output that it left out, word for word. ${NOTES[form]}${file}]`;
+  const call =
+    objectsUrl === undefined ? '' : `. Where svc is not installed: ${callFor(objectsUrl)}`;
+  return ` [svc keeps every output that it left out, word for word. ${NOTES[form]}${file}${call}]`;
+}
+
+/** The variable that `svc print-config --service` sets beside the client's own. */
+function callFor(objectsUrl: string): string {
+  const header = 'authorization: Bearer $SVC_SERVICE_KEY';
+  return `curl -sH "${header}" "${objectsUrl}REFERENCE?format=text&lines=1-200"`;
 }
 
 const NOTES: Readonly<Record<StubForm, string>> = {

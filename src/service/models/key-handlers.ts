@@ -76,7 +76,7 @@ export class KeyHandler {
     this.#choice = choice;
     const { tenant } = key;
     const { ledger, memoryOf, outboxOf } = parts.models;
-    this.#settings = servedSettings(ACCOUNT_DEFAULTS);
+    this.#settings = servedSettings(ACCOUNT_DEFAULTS, parts.models.recallMs);
     this.#handler = createHandler({
       issuer: { kind: 'service' },
       tenant,
@@ -91,6 +91,7 @@ export class KeyHandler {
       projects: STATED_FOLDERS,
       blockKey: blockKeyOf(parts.pepper, tenant),
       outputFolder: undefined,
+      objectsUrl: objectsUrlOf(parts.settings.publicUrl),
       admit: (facts) => this.#admit(facts),
       note: (facts) => this.#note(facts),
       hashesBodies: true,
@@ -102,7 +103,7 @@ export class KeyHandler {
     request: ClientRequest,
     { outgoing, account }: Served,
   ): Promise<void> {
-    this.#settings = servedSettings(account);
+    this.#settings = servedSettings(account, this.#parts.models.recallMs);
     this.#calls.set(call.receiptId, call);
     try {
       await this.#handler(request, outgoing);
@@ -171,6 +172,10 @@ const STATED_FOLDERS: Projects = {
   known: (folder) => ({ space: folderSpace(folder), olderSpaces: [] }),
   find: async (folder) => ({ space: folderSpace(folder), olderSpaces: [] }),
 };
+
+function objectsUrlOf(publicUrl: string | undefined): string | undefined {
+  return publicUrl === undefined ? undefined : `${publicUrl}/v1/svc/memory/objects/`;
+}
 
 /** A space that was only derived may be another one; one that was named is meant. */
 function placeIn(key: StoredKey, space: string, isNamed: boolean): string {

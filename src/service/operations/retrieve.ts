@@ -1,16 +1,9 @@
 import { type RetrieveAnswer, retrieveRequest } from '../../core/memory-api/contract.ts';
-import { reference, space as spaceShape } from '../../core/memory-api/words.ts';
+import { reference, space as spaceShape, textReference } from '../../core/memory-api/words.ts';
 import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
 import { type ContentRecord, recordOfBytes } from '../../core/memory-api/records.ts';
-import { integer } from '../../core/memory-api/shape.ts';
-import {
-  chooseSpaces,
-  checkSpaces,
-  type Operation,
-  readBody,
-  readValue,
-  replyJson,
-} from '../call.ts';
+import { eitherOf, integer, oneOf } from '../../core/memory-api/shape.ts';
+import { chooseSpaces, type Operation, readBody, readValue, replyJson } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { objectOf } from '../wire.ts';
 
@@ -44,16 +37,14 @@ export const retrieve: Operation = async (call) => {
 /** One record as plain text, by lines: for an agent with a shell. */
 export const getObject: Operation = async (call) => {
   const { query } = call.head;
-  const space = readValue(query.get('space'), spaceShape);
-  checkSpaces(call.key, [space]);
-  const ref = readValue(call.parameter, reference);
-  const first = numberIn(query, 'offset_line', { min: 1, max: Number.MAX_SAFE_INTEGER, or: 1 });
-  const count = numberIn(query, 'max_lines', { min: 1, max: LINES_MAX, or: LINES_FALLBACK });
+  const named = query.get('space');
+  const space = named === null ? undefined : readValue(named, spaceShape);
+  const spaces = chooseSpaces(call.key, space);
+  const ref = readValue(call.parameter, eitherOf(reference, textReference));
+  readValue(query.get('format') ?? 'text', oneOf('text'));
+  const { first, count } = linesIn(query);
   const bytesMax = ANSWER_BYTES_MAX.retrieve;
-  const { objects } = await call.store.retrieve(
-    { spaces: { space }, refs: [ref], bytesMax },
-    call.signal,
-  );
+  const { objects } = await call.store.retrieve({ spaces, refs: [ref], bytesMax }, call.signal);
   const [object] = objects;
   if (object === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such record.');
   const lines = plainText(recordOfBytes(object.bytes)).split('\n');
@@ -66,6 +57,23 @@ export const getObject: Operation = async (call) => {
     },
   };
 };
+
+/** `lines=1-200`, or where the first one is and how many. */
+function linesIn(query: URLSearchParams): { readonly first: number; readonly count: number } {
+  const lines = query.get('lines');
+  if (lines === null) {
+    const first = numberIn(query, 'offset_line', { min: 1, max: Number.MAX_SAFE_INTEGER, or: 1 });
+    const count = numberIn(query, 'max_lines', { min: 1, max: LINES_MAX, or: LINES_FALLBACK });
+    return { first, count };
+  }
+  const [, from = '', to = ''] = /^(\d{1,15})-(\d{1,15})$/.exec(lines) ?? [];
+  const [first, last] = [Number(from), Number(to)];
+  if (from !== '' && first >= 1 && last >= first) {
+    return { first, count: Math.min(last - first + 1, LINES_MAX) };
+  }
+  const message = 'lines is no range of whole numbers such as 1-200.';
+  throw new ServiceFault('INVALID_REQUEST', message, { param: 'lines' });
+}
 
 function plainText(record: ContentRecord): string {
   if (record.k !== 'exchange') return record.t.join('\n');
