@@ -201,3 +201,39 @@ test('one credential that does not open stops its own provider alone', async () 
   const well = await send('openai_responses', promptOf('openai_responses', 'Hi'), { key });
   expect(well.status).toBe(200);
 });
+
+test('a plan that is used up is a 429 with its limit, and nothing is forwarded', async () => {
+  const stage = await openModelService();
+  const { send, makeKey, addProvider, provider, ask: console } = stage;
+  await addProvider('anthropic_messages');
+  await console('POST plans', { name: 'small', limits: { requests_per_minute: 1 } });
+  await console('PATCH tenants/default', { plan: 'small' });
+  const key = await makeKey();
+  const body = promptOf('anthropic_messages', 'Hello');
+  const first = await send('anthropic_messages', body, { key });
+  expect(first.status).toBe(200);
+  const second = await send('anthropic_messages', body, { key });
+  expect([second.status, errorIn(second).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+  expect(errorIn(second).message).toContain('requests_per_minute');
+  expect(Number(second.headers['retry-after'])).toBeGreaterThan(0);
+  expect(second.headers['x-should-retry']).toBe('true');
+  expect(provider.seen.length).toBe(1);
+  const receipt = await receiptOf(stage, errorIn(second).receipt);
+  expect(receipt).toMatchObject({ status: 'rejected', error_code: 'RATE_LIMIT_EXCEEDED' });
+});
+
+test('a limiter that fails blocks the request; without a limit nobody asks it', async () => {
+  const failing = () => Promise.reject(new Error('away'));
+  const limiter = { take: failing, adjust: failing, renew: failing, release: failing };
+  const stage = await openModelService({ limiter });
+  const { send, makeKey, addProvider, provider, ask: console } = stage;
+  await addProvider('openai_responses');
+  const key = await makeKey();
+  const body = promptOf('openai_responses', 'Hello');
+  expect((await send('openai_responses', body, { key })).status).toBe(200);
+  await console('POST plans', { name: 'small', limits: { requests_per_minute: 9 } });
+  await console('PATCH tenants/default', { plan: 'small' });
+  const blocked = await send('openai_responses', body, { key });
+  expect([blocked.status, errorIn(blocked).code]).toEqual([503, 'RATE_LIMITER_UNAVAILABLE']);
+  expect(provider.seen.length).toBe(1);
+});

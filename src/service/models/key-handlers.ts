@@ -124,6 +124,11 @@ export class KeyHandler {
 
   async #admit(facts: RequestFacts): Promise<void> {
     const call = this.#callOf(facts.request);
+    const { caller } = call;
+    const { forwardedTokens } = facts.plan;
+    const { body = NO_BYTES } = facts.request;
+    const inputTokens = forwardedTokens === 0 ? estimateBytes(body) : forwardedTokens;
+    call.admitted = await this.#parts.admission.admit({ caller, inputTokens });
     try {
       call.receipt = this.#parts.receipts.open(openingOf(call, facts));
     } catch (error) {
@@ -134,6 +139,7 @@ export class KeyHandler {
 
   #note(facts: RequestFacts): void {
     const call = this.#callOf(facts.request);
+    call.admitted?.settle(spentOf(call, facts));
     const closing = closingOf(call, facts);
     if (call.receipt === undefined) rejectQuietly(this.#parts, openingOf(call, facts), closing);
     else call.receipt.close(closing);
@@ -149,6 +155,24 @@ export class KeyHandler {
 export interface Served {
   readonly outgoing: ServerResponse;
   readonly account: AccountDefaults;
+}
+
+/** The provider's own count; 'unused' where no provider answered, or for a request that costs nothing. */
+function spentOf({ kind }: ModelCall, { head, answer }: RequestFacts) {
+  if (head === undefined || head.status >= FIRST_ERROR || FREE.has(kind)) return 'unused';
+  if (answer?.usage === undefined) return undefined;
+  const { input, cacheRead, cacheWrite, output } = answer.usage;
+  return { input: input + cacheRead + cacheWrite, output };
+}
+
+const FIRST_ERROR = 400;
+const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
+const NO_BYTES = Buffer.alloc(0);
+/** A relayed request is not read; text has about four bytes a token. */
+const BYTES_A_TOKEN = 4;
+
+function estimateBytes(body: Buffer): number {
+  return Math.ceil(body.length / BYTES_A_TOKEN);
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Route } from '../../core/http/routes.ts';
 import type { ReceiptKind } from '../../core/service/receipts.ts';
 import type { Caller } from '../../ports/control-store.ts';
 import type { OpenReceipt } from '../../ports/receipts.ts';
+import type { AdmittedCall } from '../model-admission.ts';
 import type { ProviderChoiceMade } from './provider-choice.ts';
 
 /** One model request of a caller, from the key on: what its parts tell each other. */
@@ -17,6 +18,7 @@ export interface ModelCall {
   /** From here on its handler writes the receipt. */
   isHandled: boolean;
   chosen?: ProviderChoiceMade;
+  admitted?: AdmittedCall;
   receipt?: OpenReceipt;
 }
 
