@@ -11,24 +11,37 @@ export interface CodexProvider {
    * The source of the local token: a command; the variable SVC_LOCAL_PROXY_TOKEN; or the path of
    * the base URL, because Codex knows no command or sends its own login.
    */
-  readonly credential: { readonly tokenCommand: readonly string[] } | 'variable' | 'path' | 'login';
+  readonly credential:
+    | { readonly tokenCommand: readonly string[] }
+    | KeyVariable
+    | 'variable'
+    | 'path'
+    | 'login';
 }
 
+export interface KeyVariable {
+  readonly variable: string;
+  /** How a person sets it. */
+  readonly instructions: string;
+}
+
+const LOCAL_VARIABLE: KeyVariable = {
+  variable: 'SVC_LOCAL_PROXY_TOKEN',
+  instructions: 'export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"',
+};
+
 export function codexTables({ baseUrl, name, credential }: CodexProvider): TomlBlock['tables'] {
-  const variable = [
-    'env_key = "SVC_LOCAL_PROXY_TOKEN"',
-    `env_key_instructions = ${tomlString('export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')}`,
-  ];
+  const variable = credential === 'variable' ? LOCAL_VARIABLE : credential;
   const provider = [
     '[model_providers.svc]',
     `name = ${tomlString(name)}`,
     `base_url = ${tomlString(baseUrl)}`,
     'wire_api = "responses"',
-    ...(credential === 'variable' ? variable : []),
+    ...(isVariable(variable) ? variableLines(variable) : []),
     ...(credential === 'login' ? ['requires_openai_auth = true'] : []),
     'supports_websockets = false',
   ];
-  if (typeof credential === 'string') return [provider];
+  if (typeof credential === 'string' || isVariable(credential)) return [provider];
   const [command = '', ...args] = credential.tokenCommand;
   const auth = [
     '[model_providers.svc.auth]',
@@ -36,6 +49,17 @@ export function codexTables({ baseUrl, name, credential }: CodexProvider): TomlB
     `args = [${args.map(tomlString).join(', ')}]`,
   ];
   return [provider, auth];
+}
+
+function isVariable(credential: CodexProvider['credential']): credential is KeyVariable {
+  return typeof credential === 'object' && 'variable' in credential;
+}
+
+function variableLines({ variable, instructions }: KeyVariable): readonly string[] {
+  return [
+    `env_key = ${tomlString(variable)}`,
+    `env_key_instructions = ${tomlString(instructions)}`,
+  ];
 }
 
 /** The provider's name that codex shows. */

@@ -16,6 +16,8 @@ import type { Terminal } from '../terminal.ts';
  */
 
 export interface ClaudeOptions {
+  /** The address of a service, in place of the proxy on this machine. */
+  readonly service?: string;
   readonly shell?: string;
   readonly authToken?: boolean;
   readonly json?: boolean;
@@ -23,6 +25,7 @@ export interface ClaudeOptions {
 }
 
 export interface CodexOptions {
+  readonly service?: string;
   readonly authCommand?: boolean;
   readonly openaiName?: boolean;
   readonly quiet?: boolean;
@@ -85,7 +88,7 @@ export function noteFor(options: { readonly quiet?: boolean }, terminal: Termina
   };
 }
 
-function shellOf(text: string): Shell {
+export function shellOf(text: string): Shell {
   const shell = SHELLS.find((known) => known === text);
   if (shell !== undefined) return shell;
   throw new CliError(

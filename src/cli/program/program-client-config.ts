@@ -39,6 +39,7 @@ function addPrintConfig(program: Command, context: CommandContext): void {
     .option('--shell <shell>', 'sh (also right for bash and zsh), fish, powershell or cmd', 'sh')
     .option('--auth-token', 'set ANTHROPIC_AUTH_TOKEN instead of ANTHROPIC_API_KEY')
     .option('--json', 'print the env block of a settings.json')
+    .option('--service <url>', 'the address of a service; its key is in SVC_SERVICE_KEY')
     .option('--write', 'change ~/.claude/settings.json instead of printing')
     .option('--undo', 'take out what --write put in')
     .option('-q, --quiet', 'explain nothing')
@@ -48,11 +49,19 @@ function addPrintConfig(program: Command, context: CommandContext): void {
 Examples:
   $ eval "$(svc print-config claude)"
   $ svc print-config claude --shell fish | source
+  $ svc print-config claude --service https://svc.example.com:8766
   $ svc print-config claude --write
   $ svc print-config claude --undo
 ${WRITES}`,
     )
     .action(async (options: ClaudeOptions & WriteFlags) => {
+      if (options.service !== undefined) {
+        const { printServiceClaude, refuseLocalFlags } =
+          await import('../clients/service-config.ts');
+        refuseLocalFlags(options, ['write', 'undo']);
+        printServiceClaude(options.service, options, context);
+        return;
+      }
       if (isWriting(options)) {
         const { writeClaudeConfig } = await import('../clients/write-config.ts');
         await writeClaudeConfig(options, context, { script: process.argv[1] ?? '' });
@@ -66,6 +75,7 @@ ${WRITES}`,
     .description('TOML for Codex and other Responses-style clients')
     .option('--auth-command', 'let codex ask svc for the token instead of reading a variable')
     .option('--openai-name', 'name the provider OpenAI, where it is: codex then marks typed text')
+    .option('--service <url>', 'the address of a service; its key is in SVC_SERVICE_KEY')
     .option('--write', 'change ~/.codex/config.toml instead of printing; with --auth-command')
     .option('--undo', 'take out what --write put in')
     .option('-q, --quiet', 'explain nothing')
@@ -74,11 +84,19 @@ ${WRITES}`,
       `
 Examples:
   $ svc print-config codex > ~/.codex/svc.config.toml && codex -p svc
+  $ svc print-config codex --service https://svc.example.com:8766
   $ svc print-config codex --write
   $ svc print-config codex --undo
 ${WRITES}`,
     )
     .action(async (options: CodexOptions & WriteFlags) => {
+      if (options.service !== undefined) {
+        const { printServiceCodex, refuseLocalFlags } =
+          await import('../clients/service-config.ts');
+        refuseLocalFlags(options, ['write', 'undo', 'authCommand', 'openaiName']);
+        printServiceCodex(options.service, options, context);
+        return;
+      }
       if (isWriting(options)) {
         const { writeCodexConfig } = await import('../clients/write-config.ts');
         await writeCodexConfig(options, context, { script: process.argv[1] ?? '' });
