@@ -15,6 +15,11 @@ export const MODEL = 'm';
 
 let certificate: ReturnType<typeof makeCertificate> | undefined;
 
+/** The certificate of every provider here. */
+export function providerCertificate(): ReturnType<typeof makeCertificate> {
+  return (certificate ??= makeCertificate(HOST));
+}
+
 export interface ModelService extends OpenedConsole {
   readonly provider: RecordingProvider;
   readonly port: number;
@@ -36,15 +41,15 @@ export interface SendOptions {
 }
 
 export async function openModelService(options: TestServiceOptions = {}): Promise<ModelService> {
-  certificate ??= makeCertificate(HOST);
-  const provider = await startRecordingProvider(certificate);
+  const { cert, key } = providerCertificate();
+  const provider = await startRecordingProvider({ cert, key });
   const { port } = new URL(provider.url);
   const opened = await openConsole({
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     masterKeys: new TestMasterKeys(FIRST),
     egress: { ports: [Number(port)], allow: ['127.0.0.0/8'] },
     trust: {
-      ca: certificate.cert,
+      ca: cert,
       resolve: (_name, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
     },
     ...options,
