@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { promptOf } from '../support/dialect-wire.ts';
 import { MODEL, openModelService, PROVIDER_SECRET } from '../support/model-service.ts';
+import { callService } from '../support/memory-service.ts';
 import { ask } from '../support/sockets.ts';
 
 test('the default model is spliced in where the body names none, and nothing else changes', async () => {
@@ -148,4 +149,23 @@ test('a revoked key is refused by the next request', async () => {
   await console(`DELETE keys/${key.split('_')[2]}`);
   const refused = await send('openai_responses', body, { key });
   expect([refused.status, refused.headers['x-svc-error-code']]).toEqual([401, 'AUTH_REVOKED']);
+});
+
+test('the account defaults of a tenant hold, and a header overrides one for its request', async () => {
+  const { send, makeKey, addProvider, service, token } = await openModelService();
+  await addProvider('openai_responses');
+  await callService(service.url, '/v1/svc/console/settings', {
+    key: token,
+    method: 'PATCH',
+    body: { compression_mode: 'passthrough' },
+    headers: { 'if-match': '"0"' },
+  });
+  const key = await makeKey();
+  const mode = async (headers: Record<string, string> = {}) => {
+    const body = promptOf('openai_responses', 'Hello there');
+    const answer = await send('openai_responses', body, { key, headers });
+    return answer.headers['x-svc-compression-mode'];
+  };
+  expect(await mode()).toBe('passthrough');
+  expect(await mode({ 'x-svc-compression-mode': 'shadow' })).toBe('shadow');
 });

@@ -41,15 +41,15 @@ export interface SendOptions {
 }
 
 export async function openModelService(options: TestServiceOptions = {}): Promise<ModelService> {
-  const { cert, key } = providerCertificate();
-  const provider = await startRecordingProvider({ cert, key });
+  const own = providerCertificate();
+  const provider = await startRecordingProvider(own);
   const { port } = new URL(provider.url);
   const opened = await openConsole({
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     masterKeys: new TestMasterKeys(FIRST),
     egress: { ports: [Number(port)], allow: ['127.0.0.0/8'] },
     trust: {
-      ca: cert,
+      ca: own.cert,
       resolve: (_name, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
     },
     ...options,

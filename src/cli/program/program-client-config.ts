@@ -33,6 +33,11 @@ function addPrintConfig(program: Command, context: CommandContext): void {
   const command = program
     .command('print-config')
     .description('Print what a client needs to use the proxy, or write it into its own file');
+  addPrintClaude(command, context);
+  addPrintCodex(command, context);
+}
+
+function addPrintClaude(command: Command, context: CommandContext): void {
   command
     .command('claude')
     .description('Shell lines for Claude Code and other Anthropic-style clients')
@@ -70,6 +75,9 @@ ${WRITES}`,
       const { printClaudeConfig } = await import('../clients/print-config.ts');
       await printClaudeConfig(options, context);
     });
+}
+
+function addPrintCodex(command: Command, context: CommandContext): void {
   command
     .command('codex')
     .description('TOML for Codex and other Responses-style clients')

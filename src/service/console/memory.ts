@@ -24,7 +24,7 @@ function asKey(operation: Operation): (call: ConsoleCall) => Promise<ConsoleRepl
   return async (call) => {
     await findTenant(call);
     const { parts } = call;
-    const settings = { requestsPerMinute: null, isBehindProxy: false };
+    const settings = { ...parts.settings, requestsPerMinute: null, isBehindProxy: false };
     const running = new Map<string, string>();
     const state = { parts: { ...parts, settings }, states: parts.states, running };
     const { status, body } = await operation(memoryCall(call), state);

@@ -4,11 +4,8 @@ import { Recent } from '../../core/bytes/recent.ts';
 import { ProxyError } from '../../core/errors.ts';
 import { DEFAULT_SPACE, folderSpace } from '../../core/request/space.ts';
 import { mayUse, type StoredKey } from '../../core/service/keys.ts';
-import {
-  ACCOUNT_DEFAULTS,
-  type AccountDefaults,
-  servedSettings,
-} from '../../core/service/served-settings.ts';
+import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/service/account-settings.ts';
+import { servedSettings } from '../../core/service/served-settings.ts';
 import type { ReceiptClosing, ReceiptOpening } from '../../core/service/receipts.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
 import type { Projects } from '../../ports/projects.ts';
@@ -154,7 +151,7 @@ export class KeyHandler {
 
 export interface Served {
   readonly outgoing: ServerResponse;
-  readonly account: AccountDefaults;
+  readonly account: AccountSettings;
 }
 
 /** The provider's own count; 'unused' where no provider answered, or for a request that costs nothing. */

@@ -24,7 +24,8 @@ import { relayedEvidence, unreadEvidence } from '../../core/plan/evidence.ts';
 import { modelListBody } from '../../core/service/model-list.ts';
 import { newReceiptId } from '../../core/service/receipt-id.ts';
 import { listedModels } from '../../core/service/routing.ts';
-import { ACCOUNT_DEFAULTS, MODEL_BODY_BYTES } from '../../core/service/served-settings.ts';
+import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/service/account-settings.ts';
+import { MODEL_BODY_BYTES } from '../../core/service/served-settings.ts';
 import { dropBody } from '../../http/connections.ts';
 import { describeFault } from '../../http/faults.ts';
 import { RequestBodies } from '../../http/request-bodies.ts';
@@ -77,6 +78,7 @@ export class ModelServer {
   readonly #parts: ServingParts;
   readonly #authenticator: Authenticator;
   readonly #callers: Confirmed<Caller | undefined>;
+  readonly #accounts: Confirmed<AccountSettings>;
   readonly #choice: ProviderChoice;
   readonly #handlers: KeyHandlers;
   readonly #bodies: RequestBodies;
@@ -85,6 +87,7 @@ export class ModelServer {
     this.#parts = parts;
     this.#authenticator = authenticator;
     this.#callers = new Confirmed(parts.clock);
+    this.#accounts = new Confirmed(parts.clock);
     this.#choice = new ProviderChoice(parts);
     this.#handlers = new KeyHandlers(parts, this.#choice);
     this.#bodies = new RequestBodies(parts.models.decode, MODEL_BODY_BYTES.decoded);
@@ -144,9 +147,12 @@ export class ModelServer {
     });
     const { method, target, headers } = head;
     const request = { id: call.receiptId, route: call.route, method, target, headers, body };
-    const handler = this.#handlers.of(call.caller.key);
+    const { key } = call.caller;
+    const handler = this.#handlers.of(key);
+    const own = this.#parts.store.of(key.tenant);
+    const account = await this.#accounts.ask(key.tenant, () => own.getSettings());
     call.isHandled = true;
-    await handler.handle(call, { ...request, startedAt }, { outgoing, account: ACCOUNT_DEFAULTS });
+    await handler.handle(call, { ...request, startedAt }, { outgoing, account });
   }
 
   /** The caller by the key, then the route: a caller without a key learns nothing about paths. */
