@@ -15,10 +15,8 @@ const PAST = new RegExp(
     `\\b${SUBJECT}${DID}\\b[^.!?\\n]{0,60}?\\b${EARLIER}`,
     `\\b(?:yesterday|last (?:time|week|night|month|session)),? ${SUBJECT}${DID}\\b`,
     `\\b(?:as|like|than|from) (?:we did |you did |i did )?(?:the )?(?:last (?:time|week|session)|yesterday|the previous session)\\b`,
-    '\\bdo you (?:still )?remember\\b|^remember (?:when|how|what|that|the|our|we)\\b',
-    '\\bwie (?:beim |das )?(?:letzte[ns]? mal|gestern|neulich|letzte woche)\\b|\\bhatten wir (?:das |das doch |doch |so etwas )?(?:schon|bereits)\\b|\\b(?:erinnerst du dich|weißt du noch)\\b',
-    '\\bcomo la (?:última|ultima) vez\\b|\\b(?:te acuerdas|recuerdas)\\b|\\bcomme la dernière fois\\b|\\btu te souviens\\b',
-    'как в прошлый раз|ты помнишь|помнишь,|上次|还记得|前回|この前',
+    '\\bwie (?:beim |das )?(?:letzte[ns]? mal|gestern|neulich|letzte woche)\\b|\\bhatten wir (?:das |das doch |doch |so etwas )?(?:schon|bereits)\\b',
+    '\\bcomo la (?:última|ultima) vez\\b|\\bcomme la dernière fois\\b|как в прошлый раз|上次|前回|この前',
   ].join('|'),
   'iu',
 );
