@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { axeViolations, launchBrowser, missingChromium, openUi } from '../support/browser.ts';
+import { LOCAL_TOKEN } from '../support/config.ts';
 import { longOutput, type Round } from '../support/tool-session.ts';
 import { type PageStage, startPageStage } from '../support/ui-stage.ts';
 
@@ -98,6 +99,58 @@ describe.skipIf(missing !== undefined)('one request', () => {
     const [sent = '', went = ''] = await page.locator('.whole pre').allInnerTexts();
     expect([sent.includes(prompt), went.includes(prompt)]).toEqual([true, true]);
     expect([sent.includes('svc-memory'), went.includes('svc-memory')]).toEqual([false, true]);
+  });
+
+  test('hostile text of a tool, a model and a client is shown as text', async () => {
+    const stage = await startPageStage({ proxy: { inputBudget: 1000, elisionKeepRounds: 2 } });
+    const attack =
+      '<img src=x onerror="globalThis.hacked = 1"><script>globalThis.hacked = 1</script>';
+    const marks = 'javascript:globalThis.hacked=1 \u202Egnol\u202C \u001b[31mred\u001b[0m';
+    const hostile = rounds(12).map((round, at) => ({
+      ...round,
+      tool: `Bash${attack}`,
+      output: at === 0 ? `${attack}\n${marks}\n${'0123456789'.repeat(10_000)}` : round.output,
+    }));
+    let id = '';
+    await expect
+      .poll(
+        async () => {
+          const asked = { session: 's', prompt: FACT, rounds: hostile, space: 'tidewater' };
+          const headers = await stage.say(asked);
+          id = headers.get('x-svc-request-id') ?? '';
+          return headers.get('x-svc-continuity-state');
+        },
+        { interval: 300 },
+      )
+      .toBe('elided_tool_output');
+    await fetch(`${stage.proxy.url}/v1/messages`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-api-key': LOCAL_TOKEN,
+        'user-agent': attack,
+        'x-svc-memory-space': 'tidewater',
+      },
+      body: JSON.stringify({
+        model: `${attack}${'m'.repeat(500)}`,
+        max_tokens: 9,
+        messages: [{ role: 'user', content: `${attack} ${marks}` }],
+      }),
+    });
+    const { page, faults } = await openUi(browser, { home: stage.home });
+    const isNarrow = 'document.documentElement.scrollWidth <= innerWidth';
+    await expect.poll(() => page.locator('.talk').count()).toBeGreaterThan(1);
+    expect(await page.evaluate(isNarrow)).toBe(true);
+    await page.goto(`${page.url()}#/request?id=${id}`);
+    await page.locator('.gone summary').first().click();
+    await page.locator('.gone .sent pre').first().waitFor();
+    expect(await page.locator('.gone .sent pre').first().innerText()).toContain(attack);
+    expect(await page.evaluate(isNarrow)).toBe(true);
+    await page.goto(`${stage.proxy.url}/svc/ui#/requests`);
+    await page.locator('tbody tr').first().waitFor();
+    expect(await page.evaluate(isNarrow)).toBe(true);
+    expect(await page.evaluate('globalThis.hacked')).toBeUndefined();
+    expect(faults).toEqual([]);
   });
 
   test('an unknown request is said, with a way to try again', async () => {
