@@ -86,12 +86,19 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     await page.locator('.happened button', { hasText: 'Undo' }).waitFor();
     const listed = (): Promise<string> => page.locator('.shelf ol').innerText();
     await expect.poll(listed).not.toContain('Tide checks go into');
+    // The day beside the list counts the same memories.
+    const isCounted = async (): Promise<boolean> => {
+      const total = Number.parseInt(await page.locator('#found').innerText(), 10);
+      return (await page.locator('.rail ul').nth(1).innerText()).endsWith(`\n${total}`);
+    };
+    await expect.poll(isCounted).toBe(true);
     expect(await recalled(stage, 's2')).not.toContain('Tide checks go into the planner');
     const { stdout } = await runCli(['memory', 'list', '--json'], { home: stage.home });
     expect(stdout).not.toContain('Tide checks');
 
     await page.locator('.happened button', { hasText: 'Undo' }).click();
     await expect.poll(listed).toContain('Tide checks go into');
+    await expect.poll(isCounted).toBe(true);
     expect(await recalled(stage, 's3')).toContain('Tide checks go into the planner');
     expect(faults).toEqual([]);
   });

@@ -102,11 +102,12 @@ function Choice(props: {
 
 interface RailProps {
   readonly shelves: readonly Shelf[];
+  readonly version: number;
   readonly space: string;
   readonly reload: () => void;
 }
 
-export function Rail({ shelves, space, reload }: RailProps) {
+export function Rail({ shelves, space, version, reload }: RailProps) {
   return (
     <nav class="rail" aria-label={WORDS.projects}>
       <h2>{WORDS.projects}</h2>
@@ -123,7 +124,7 @@ export function Rail({ shelves, space, reload }: RailProps) {
           </li>
         ))}
       </ul>
-      <Days space={space} />
+      <Days space={space} version={version} />
       <Later>
         <ProjectActs shelves={shelves} space={space} reload={reload} />
       </Later>
@@ -131,8 +132,8 @@ export function Rail({ shelves, space, reload }: RailProps) {
   );
 }
 
-function Days({ space }: { readonly space: string }) {
-  const loaded = useGet<DaysAnswer>('days', { space });
+function Days({ space, version }: Pick<RailProps, 'space' | 'version'>) {
+  const loaded = useGet<DaysAnswer>('days', { space }, { version });
   const chosen = route.value.query.get('day') ?? '';
   return (
     <>
@@ -168,7 +169,7 @@ function Days({ space }: { readonly space: string }) {
 
 const DAYS_SHOWN = 14;
 
-function ProjectActs({ shelves, space, reload }: RailProps) {
+function ProjectActs({ shelves, space, reload }: Omit<RailProps, 'version'>) {
   const { project } = WORDS;
   const [count, setCount] = useState<number | undefined>();
   const others = shelves.map((one) => one.space).filter((one) => one !== space);

@@ -73,7 +73,9 @@ function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
       <SearchForm words={words} label={shelves === null ? WORDS.searchWords : WORDS.search} />
       <Filters shelves={shelves} space={space} />
       <div class={isHosted ? 'shelf railless' : 'shelf'}>
-        {shelves !== null && <Rail shelves={shelves} space={space} reload={reload} />}
+        {shelves !== null && (
+          <Rail shelves={shelves} space={space} version={version} reload={reload} />
+        )}
         {words === '' || shelves === null ? (
           <List space={space} isHosted={isHosted} version={version} reload={reload} />
         ) : (
