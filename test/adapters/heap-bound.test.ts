@@ -2,6 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { afterEach, expect, test, vi } from 'vitest';
 import { HeapBound } from '../../src/adapters/processes/heap-bound.ts';
+import { IdleCollector } from '../../src/adapters/processes/idle-collector.ts';
 
 function oldSpaceMb(): number {
   const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space');
@@ -37,10 +38,7 @@ afterEach(() => {
 test('long requests get room for their bodies, until none has come for a minute', () => {
   vi.useFakeTimers();
   const flags: string[] = [];
-  const bound = new HeapBound(
-    (flag) => flags.push(flag),
-    () => undefined,
-  );
+  const bound = new HeapBound((flag) => flags.push(flag), new IdleCollector(() => undefined));
   vi.advanceTimersByTime(3_000);
   bound.note({ originalInputTokens: 2_000 });
   expect(flags).toEqual(['--heap-growing-percent=50']);
@@ -59,10 +57,7 @@ test('long requests get room for their bodies, until none has come for a minute'
 test('no flag changes until the compiled code is saved, whatever requests come', () => {
   vi.useFakeTimers();
   const flags: string[] = [];
-  const bound = new HeapBound(
-    (flag) => flags.push(flag),
-    () => undefined,
-  );
+  const bound = new HeapBound((flag) => flags.push(flag), new IdleCollector(() => undefined));
   bound.note({ originalInputTokens: 250_000 });
   vi.advanceTimersByTime(2_000);
   expect(flags).toEqual([]);
@@ -73,10 +68,7 @@ test('no flag changes until the compiled code is saved, whatever requests come',
 test('the garbage is collected once, half a minute after the last request', () => {
   vi.useFakeTimers();
   let collections = 0;
-  const bound = new HeapBound(
-    () => undefined,
-    () => (collections += 1),
-  );
+  const bound = new HeapBound(() => undefined, new IdleCollector(() => (collections += 1)));
   bound.note({ originalInputTokens: 2_000 });
   vi.advanceTimersByTime(20_000);
   bound.note({ originalInputTokens: 250_000 });

@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { IdleCollector } from './idle-collector.ts';
 
 /**
  * V8 lets the heap of a busy process grow to four times of what is alive before it collects, and keeps
@@ -27,24 +27,20 @@ const LONG_LASTS_MS = 60_000;
  */
 const FIRST_MS = 3_000;
 
-/**
- * Milliseconds after the last request. V8 keeps the space of a busy hour while nothing is asked of it:
- * 174 MB resident after 750 conversations, and 125 MB once the garbage was collected, as at the start.
- */
-const IDLE_MS = 30_000;
-
 /** Bounds the heaps of this process and of its threads, from the next collection of each on. */
 export class HeapBound {
   readonly #setFlag: (flag: string) => void;
-  readonly #collect: () => void;
-  #untilIdle: NodeJS.Timeout | undefined;
+  readonly #idle: IdleCollector;
   #percent = GROWTH_PERCENT;
   #isBounding = false;
   #untilShort: NodeJS.Timeout | undefined;
 
-  constructor(setFlag: (flag: string) => void = setFlagsFromString, collect = collectGarbage) {
+  constructor(
+    setFlag: (flag: string) => void = setFlagsFromString,
+    idle: IdleCollector = new IdleCollector(),
+  ) {
     this.#setFlag = setFlag;
-    this.#collect = collect;
+    this.#idle = idle;
     setTimeout(() => {
       this.#isBounding = true;
       this.#setGrowth(this.#percent);
@@ -53,7 +49,7 @@ export class HeapBound {
 
   /** To be called with each request that is over. */
   note({ originalInputTokens }: { readonly originalInputTokens: number }): void {
-    this.#collectWhenIdle();
+    this.#idle.note();
     if (originalInputTokens < LONG_TOKENS) return;
     if (this.#untilShort !== undefined) {
       this.#untilShort.refresh();
@@ -66,26 +62,8 @@ export class HeapBound {
     }, LONG_LASTS_MS).unref();
   }
 
-  #collectWhenIdle(): void {
-    if (this.#untilIdle !== undefined) {
-      this.#untilIdle.refresh();
-      return;
-    }
-    this.#untilIdle = setTimeout(() => {
-      this.#untilIdle = undefined;
-      this.#collect();
-    }, IDLE_MS).unref();
-  }
-
   #setGrowth(percent: number): void {
     this.#percent = percent;
     if (this.#isBounding) this.#setFlag(`--heap-growing-percent=${percent}`);
   }
-}
-
-/** Node names V8's collection only where it was started with a flag; a new context has it at once. */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  if (typeof collect === 'function') collect();
 }

@@ -1,5 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
+import { IdleCollector } from '../processes/idle-collector.ts';
 import { Descriptors } from './descriptors.ts';
 import { FileReplacedError } from './replaced-file.ts';
 import {
@@ -54,6 +55,7 @@ class CallLoop {
   readonly #isUrgent: ReadonlySet<string>;
   readonly #urgent: StoreRequest[] = [];
   readonly #others: StoreRequest[] = [];
+  readonly #idle = new IdleCollector();
   #isWorking = true;
 
   constructor(store: ServedStore, input: WorkerInput, urgent: ReadonlySet<string>) {
@@ -84,6 +86,7 @@ class CallLoop {
       await this.#whileBusy(() => this.#answer(request));
     }
     this.#isWorking = false;
+    this.#idle.note();
   }
 
   /** Takes the calls that arrived meanwhile: events would wait until the queue is empty. */

@@ -1,0 +1,37 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/**
+ * Milliseconds after the last work. V8 keeps the space of a busy hour while nothing is asked of it:
+ * 174 MB resident after 750 conversations, and 125 MB once the garbage was collected, as at the start.
+ */
+const IDLE_MS = 30_000;
+
+/** Collects the garbage of its thread once nothing was asked of it for a while. */
+export class IdleCollector {
+  readonly #collect: () => void;
+  #untilIdle: NodeJS.Timeout | undefined;
+
+  constructor(collect: () => void = collectGarbage) {
+    this.#collect = collect;
+  }
+
+  /** To be called with each piece of work that is over. */
+  note(): void {
+    if (this.#untilIdle !== undefined) {
+      this.#untilIdle.refresh();
+      return;
+    }
+    this.#untilIdle = setTimeout(() => {
+      this.#untilIdle = undefined;
+      this.#collect();
+    }, IDLE_MS).unref();
+  }
+}
+
+/** Node names V8's collection only where it was started with a flag; a new context has it at once. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect === 'function') collect();
+}
