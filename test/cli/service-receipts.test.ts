@@ -70,6 +70,12 @@ test('receipts that a dead process left are recovered, listed, exported and veri
     runCli(['service', 'receipts', 'verify', path, ...more], { home });
   const whole = await verify();
   expect([whole.code, whole.stderr.trim()]).toEqual([0, '3 receipts, 0 wrong, 0 missing.']);
+  // An export of some days alone begins in the middle of the numbers.
+  const later = join(home, 'later');
+  const [{ created_at: from }] = JSON.parse(failed.stdout);
+  expect((await run('receipts', 'export', later, '--from', from)).stderr).toContain('--partial');
+  expect((await verify(later)).stdout).toContain('number 1 missing');
+  expect((await verify(later, '--partial')).code).toBe(0);
   const file = join(into, 'receipts.ndjson');
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   writeFileSync(file, lines.filter((_, at) => at !== 1).join('\n'));

@@ -38,7 +38,7 @@ Examples:
       const { getReceipt } = await import('../service/service-receipts.ts');
       await getReceipt(id, options, context);
     });
-  withFilters(receipts.command('export'))
+  withTimes(receipts.command('export'))
     .description('Write receipts, heads and public keys to a new folder')
     .argument('<folder>', 'where to')
     .addHelpText(
@@ -59,12 +59,14 @@ function addVerify(receipts: Command, context: CommandContext, finish: Finish): 
     .description('Check receipts without the service. Exit 1 when one is altered or missing')
     .argument('<path>', 'a file of receipts, or a folder of an export or archive')
     .option('--keys <file>', 'the public keys (keys.json of the folder)')
+    .option('--partial', 'they are of some days: numbers before and after them are elsewhere')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
 Examples:
-  $ svc service receipts verify ./november
+  $ svc service receipts verify ./all
+  $ svc service receipts verify ./november --partial
   $ curl -s https://HOST/.well-known/svc/receipt-keys.json > keys.json
   $ svc service receipts verify purges.json --keys keys.json
 
@@ -102,11 +104,15 @@ function addKeeping(receipts: Command, context: CommandContext): void {
 }
 
 function withFilters(command: Command): Command {
-  return withConsoleOptions(command)
+  return withTimes(command)
     .option('--status <status>', 'such as completed, rejected, unknown')
     .option('--model <name>', 'as it was asked for')
     .option('--key <id>', 'the public part of a key')
-    .option('--provider <id>', 'prov_…')
+    .option('--provider <id>', 'prov_…');
+}
+
+function withTimes(command: Command): Command {
+  return withConsoleOptions(command)
     .option('--from <when>', 'a day or a time, UTC')
     .option('--to <when>', 'without this moment');
 }

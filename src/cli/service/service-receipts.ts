@@ -27,6 +27,8 @@ export interface ListOptions extends ConsoleOptions {
 export interface VerifyOptions {
   /** A JWKS, as /.well-known/svc/receipt-keys.json gives it. */
   readonly keys?: string;
+  /** The receipts are those of some days alone. */
+  readonly partial?: boolean;
   readonly json?: boolean;
 }
 
@@ -97,9 +99,10 @@ export async function exportReceipts(
     }
     return receipts;
   });
+  const isPart = options.from !== undefined || options.to !== undefined;
   if (options.json === true) context.terminal.json({ folder, receipts: written });
   context.terminal.note(
-    `${count(written, 'receipt')} in ${folder}. Check them: svc service receipts verify ${folder}`,
+    `${count(written, 'receipt')} in ${folder}. Check them: svc service receipts verify ${folder}${isPart ? ' --partial' : ''}`,
   );
 }
 
@@ -142,7 +145,7 @@ export async function verifyReceipts(
     // oxlint-disable-next-line no-await-in-loop -- One file after the other.
     await takeFile(file, audit);
   }
-  const result = audit.result();
+  const result = audit.result({ isPartial: options.partial === true });
   if (options.json === true) terminal.json(result);
   else for (const line of findingsOf(result)) terminal.out(line);
   const { receipts, wrong, missing } = result;

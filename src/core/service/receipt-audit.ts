@@ -32,6 +32,9 @@ interface Numbers {
   readonly node: string;
   seen: Uint8Array;
   last: number;
+  /** The least and the greatest number of a receipt; heads do not count. */
+  first: number;
+  lastSeen: number;
 }
 
 export class ReceiptAudit {
@@ -64,11 +67,19 @@ export class ReceiptAudit {
     if (typeof tenant !== 'string' || typeof node !== 'string' || typeof last !== 'number') return;
     const numbers = this.#numbersOf(tenant, node);
     numbers.last = Math.max(numbers.last, last);
-    if (!isHead && !see(numbers, last)) this.#wrong.push({ id, outcome: 'twice' });
+    if (isHead) return;
+    numbers.first = Math.min(numbers.first, last);
+    numbers.lastSeen = Math.max(numbers.lastSeen, last);
+    if (!see(numbers, last)) this.#wrong.push({ id, outcome: 'twice' });
   }
 
-  result(): AuditResult {
-    const missing = [...this.#numbers.values()].flatMap(gapsIn);
+  /** `isPartial`: receipts of some days, so that only numbers between two of them can be missing. */
+  result({ isPartial = false }: { readonly isPartial?: boolean } = {}): AuditResult {
+    const missing = [...this.#numbers.values()].flatMap((numbers) =>
+      isPartial
+        ? gapsIn(numbers, numbers.first, numbers.lastSeen)
+        : gapsIn(numbers, 1, numbers.last),
+    );
     return { receipts: this.#receipts, heads: this.#heads, wrong: this.#wrong, missing };
   }
 
@@ -76,7 +87,14 @@ export class ReceiptAudit {
     const name = `${tenant} ${node}`;
     const known = this.#numbers.get(name);
     if (known !== undefined) return known;
-    const numbers = { tenant, node, seen: new Uint8Array(64), last: 0 };
+    const numbers: Numbers = {
+      tenant,
+      node,
+      seen: new Uint8Array(64),
+      last: 0,
+      first: Infinity,
+      lastSeen: 0,
+    };
     this.#numbers.set(name, numbers);
     return numbers;
   }
@@ -95,9 +113,13 @@ function see(numbers: Numbers, seq: number): boolean {
   return (before & bit) === 0;
 }
 
-function gapsIn({ tenant, node, seen, last }: Numbers): readonly MissingReceipts[] {
+function gapsIn(
+  { tenant, node, seen }: Numbers,
+  first: number,
+  last: number,
+): readonly MissingReceipts[] {
   const gaps: { tenant: string; node: string; from: number; to: number }[] = [];
-  for (let seq = 1; seq <= last; seq += 1) {
+  for (let seq = first; seq <= last; seq += 1) {
     if (((seen[seq >> 3] ?? 0) & (1 << (seq & 7))) !== 0) continue;
     const open = gaps.at(-1);
     if (open?.to === seq - 1) open.to = seq;

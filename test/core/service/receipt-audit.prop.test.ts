@@ -55,6 +55,15 @@ test('each receipt that was taken away is missed by its number', async () => {
   );
 });
 
+test('of some days alone only numbers between two receipts can be missing', async () => {
+  const values = await whole();
+  const [, , third, fourth, , sixth] = values;
+  const audit = new ReceiptAudit([jwk]);
+  for (const value of [third, fourth, sixth, values[COUNT]]) audit.take(value);
+  const { missing } = audit.result({ isPartial: true });
+  expect(missing).toEqual([{ tenant: 'acme', node: 'node_a', from: 5, to: 5 }]);
+});
+
 test('an altered, added or removed member, another key and a copy are each found', async () => {
   const [first = {}, ...others] = await whole();
   const { signature: _, ...bare } = first;
