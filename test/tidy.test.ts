@@ -19,6 +19,8 @@ const FLOORS: Readonly<Record<string, Floor>> = {
     packages: [
       'undici',
       'ioredis',
+      'pg',
+      'ioredis',
       'fzstd',
       'env-paths',
       'conf',

@@ -296,8 +296,8 @@ export interface KeptAnswer {
 }
 
 export interface ServiceStoreHealth {
-  readonly sqliteVersion: string;
-  readonly journalMode: string;
+  /** The database with its version, for people. */
+  readonly engine: string;
   readonly spaces: number;
   readonly records: number;
   /** Not revoked; some may have expired. */

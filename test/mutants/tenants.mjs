@@ -140,6 +140,20 @@ export const TENANTS = [
     test: SUITE,
   },
   {
+    name: 'a statement of PostgreSQL counts the passages of all tenants',
+    file: 'src/adapters/postgres-store/statements/recall.ts',
+    from: 'FROM (SELECT 1 FROM passages p\n    WHERE p.tenant_id = $1 AND ',
+    to: 'FROM (SELECT 1 FROM passages p\n    WHERE $1::text IS NOT NULL AND ',
+    test: 'test/adapters/postgres-statements.test.ts',
+  },
+  {
+    name: 'PostgreSQL gives another tenant the words of one under the same key',
+    file: 'src/adapters/postgres-store/term-keys.ts',
+    from: 'update(`tenant ${tenant}`)',
+    to: "update('tenant')",
+    test: 'test/adapters/term-keys.test.ts',
+  },
+  {
     name: 'another master key than before starts the service',
     file: 'src/service/vault.ts',
     from: 'text === CANARY',

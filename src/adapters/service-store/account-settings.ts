@@ -6,6 +6,19 @@ import {
 import type { ChangeOutcome } from '../../ports/control-store.ts';
 import type { Database } from '../store/database.ts';
 
+export interface SettingsRow {
+  readonly version: number;
+  readonly settings: string;
+}
+
+/** A tenant without a row has the defaults. */
+export function settingsOf(row: SettingsRow | undefined): StoredSettings {
+  if (row === undefined) return { ...ACCOUNT_DEFAULTS, version: 0 };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the store writes it.
+  const saved = JSON.parse(row.settings) as Partial<AccountSettings>;
+  return { ...ACCOUNT_DEFAULTS, ...saved, version: row.version };
+}
+
 /** Settings of tenants as rows; a tenant without a row has the defaults. */
 export class SettingsTable {
   readonly #database: Database;
@@ -15,14 +28,8 @@ export class SettingsTable {
   }
 
   get(tenant: string): StoredSettings {
-    const row = this.#database.get<{ version: number; settings: string }>(
-      'SELECT version, settings FROM account_settings WHERE tenant = ?',
-      tenant,
-    );
-    if (row === undefined) return { ...ACCOUNT_DEFAULTS, version: 0 };
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only put() writes it.
-    const saved = JSON.parse(row.settings) as Partial<AccountSettings>;
-    return { ...ACCOUNT_DEFAULTS, ...saved, version: row.version };
+    const sql = 'SELECT version, settings FROM account_settings WHERE tenant = ?';
+    return settingsOf(this.#database.get<SettingsRow>(sql, tenant));
   }
 
   put(tenant: string, settings: AccountSettings, ifVersion: number): ChangeOutcome {

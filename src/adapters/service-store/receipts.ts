@@ -13,7 +13,7 @@ import type { UsageTable } from './usage.ts';
 
 /** Signed receipts and the heads of their nodes as rows. A stored receipt never changes. */
 
-interface HeadRow {
+export interface HeadRow {
   readonly tenant: string;
   readonly node: string;
   readonly last_seq: number;
@@ -135,6 +135,6 @@ export class ReceiptTable {
   }
 }
 
-function headOf({ tenant, node, last_seq: lastSeq, body }: HeadRow): OpenHead | ClosedHead {
+export function headOf({ tenant, node, last_seq: lastSeq, body }: HeadRow): OpenHead | ClosedHead {
   return { tenant, node, lastSeq, ...(body === null ? {} : { body }) };
 }

@@ -158,8 +158,7 @@ export class WorkerStore {
        FROM space_states`,
     );
     return {
-      sqliteVersion: database.sqliteVersion,
-      journalMode: database.journalMode,
+      engine: `SQLite ${database.sqliteVersion} (${database.journalMode})`,
       spaces: sizes?.spaces ?? 0,
       records: sizes?.records ?? 0,
       keys: sizes?.keys ?? 0,

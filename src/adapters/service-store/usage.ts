@@ -29,8 +29,10 @@ const ADDITIONS = ['requests', ...COUNTS]
   .map((name) => `${name} = usage_days.${name} + excluded.${name}`)
   .join(', ');
 
-type SumRow = Readonly<Record<(typeof COUNTS)[number] | 'requests', number>> &
-  Readonly<Record<UsageGroup, string>>;
+/** The sums of some rows. */
+export type CountsRow = Readonly<Record<(typeof COUNTS)[number] | 'requests', number>>;
+
+type SumRow = CountsRow & Readonly<Record<UsageGroup, string>>;
 
 export class UsageTable {
   readonly #database: Database;
@@ -96,8 +98,11 @@ export class UsageTable {
 }
 
 function sumOf(row: SumRow, groups: readonly UsageGroup[]): UsageSum {
+  return { values: groups.map((group) => row[group]), ...countsOf(row) };
+}
+
+export function countsOf(row: CountsRow): Omit<UsageSum, 'values'> {
   return {
-    values: groups.map((group) => row[group]),
     requests: row.requests,
     failed: row.failed,
     originalInputTokens: row.original_input,

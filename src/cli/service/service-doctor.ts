@@ -15,6 +15,7 @@ import type { ServiceSettings } from '../../core/service/settings.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { reportChecks } from '../doctor/check-report.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
+import { serverOf } from '../compose-database.ts';
 import { serviceBackups } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 import type { Check } from '../doctor/doctor-checks.ts';
@@ -65,7 +66,7 @@ async function runChecks(folder: string, context: CommandContext): Promise<reado
   return [
     { level: 'ok', subject: 'Settings', found: join(folder, SETTINGS_FILE) },
     ...(await checkModes(folder, settings)),
-    ...(await checkStore(folder)),
+    ...(await checkStore(folder, context)),
     await checkVault(folder, context),
     checkReceipts(folder, await findService(folder)),
     ...(settings.tls === undefined ? [] : [await checkCertificate(settings.tls)]),
@@ -87,17 +88,21 @@ async function checkModes(folder: string, { tls }: ServiceSettings): Promise<rea
   }));
 }
 
-async function checkStore(folder: string): Promise<readonly Check[]> {
+async function checkStore(
+  folder: string,
+  { environment }: CommandContext,
+): Promise<readonly Check[]> {
   const subject = 'Store';
-  const wrong = await serviceBackups.check(folder);
+  const isFile = serverOf(environment) === undefined;
+  const wrong = isFile ? await serviceBackups.check(folder) : '';
   if (wrong !== '') {
     const fix = 'svc service restore FILE --yes, with your newest backup';
     return [{ level: 'problem', subject, found: `service.db: ${wrong}`, fix }];
   }
   try {
-    const held = await withServiceStore(folder, (store) => store.health());
-    const { sqliteVersion, journalMode, records, spaces, keys, newestAt } = held;
-    const found = `whole; SQLite ${sqliteVersion} (${journalMode}), ${count(records, 'record')} in ${count(spaces, 'space')}`;
+    const held = await withServiceStore({ folder, environment }, (store) => store.health());
+    const { engine, records, spaces, keys, newestAt } = held;
+    const found = `${isFile ? 'whole; ' : ''}${engine}, ${count(records, 'record')} in ${count(spaces, 'space')}`;
     return [{ level: 'ok', subject, found }, checkKeys(keys), checkClock(newestAt)];
   } catch (error) {
     return [failed(subject, error)];

@@ -33,6 +33,16 @@ const RELATIVE = [
 const TIME_WORDS: ReadonlySet<string> = new Set([...MONTHS, ...DAYS, ...RELATIVE]);
 const YEAR = /^(?:19|20)\d\d$/;
 
+const YEARS = { first: 1900, last: 2099 } as const;
+
+/** Every term that says when, for an index that holds no letters. */
+export function timeTerms(): string[] {
+  const years = Array.from({ length: YEARS.last - YEARS.first + 1 }, (_, at) =>
+    String(YEARS.first + at),
+  );
+  return [...TIME_WORDS, ...years];
+}
+
 export function isTimeWord(term: string): boolean {
   return TIME_WORDS.has(term) || YEAR.test(term);
 }

@@ -1,0 +1,386 @@
+import { referenceOf } from '../../core/memory/reference.ts';
+import type {
+  CaptureBatch,
+  CaptureOutcome,
+  NewObject,
+  ObjectState,
+} from '../../ports/service-store.ts';
+import { type IndexedPassage, passagesOf, shareOf } from '../store/passage-index.ts';
+import { POSITIONS_PER_EXCHANGE } from '../store/schema.ts';
+import type { Rows } from './connections.ts';
+import { bareState, type LockedSpace, Spaces } from './spaces.ts';
+import { MEMORY } from './statements/memory.ts';
+import type { TenantTermKeys } from './term-keys.ts';
+
+/**
+ * Takes a batch of records in. The row of the space is locked, so batches of one space come one after
+ * the other, and their sequence is the order of their commits. A batch is a handful of statements,
+ * however many records it has.
+ */
+
+export interface PreparedBatch {
+  readonly batch: CaptureBatch;
+  /** By object, by text. */
+  readonly passages: readonly (readonly (readonly IndexedPassage[])[])[];
+}
+
+/** Cuts the texts before the transaction, which holds a lock. */
+export function prepareBatch(batch: CaptureBatch): PreparedBatch {
+  const passages = batch.objects.map(({ texts }) => texts.map(({ text }) => passagesOf(text)));
+  return { batch, passages };
+}
+
+export interface CapturePlace {
+  readonly tenant: string;
+  readonly keys: TenantTermKeys;
+  /** Canonical bytes that one space may hold. */
+  readonly bytesMax: number;
+}
+
+export async function capture(
+  rows: Rows,
+  place: CapturePlace,
+  { batch, passages }: PreparedBatch,
+): Promise<CaptureOutcome> {
+  const spaces = new Spaces(rows, place.tenant);
+  const before = await spaces.state(batch.space);
+  const { ifGeneration } = batch;
+  const isStale = ifGeneration !== undefined && ifGeneration !== before.generation;
+  if (isStale) return { state: bareState(before), results: undefined };
+  const space = await spaces.make(batch.space);
+  if (space === undefined) {
+    return { state: bareState(before), results: batch.objects.map((): ObjectState => 'quota') };
+  }
+  // A purge may have come in between: the row is locked only now.
+  const now = await spaces.state(batch.space);
+  if (ifGeneration !== undefined && ifGeneration !== now.generation) {
+    return { state: bareState(now), results: undefined };
+  }
+  const writer = new BatchWriter(rows, place, space);
+  const results = await writer.write({ batch, passages });
+  return { state: bareState(await spaces.state(batch.space)), results };
+}
+
+interface NewRecord {
+  readonly object: NewObject;
+  readonly seq: number;
+  readonly passages: readonly (readonly IndexedPassage[])[];
+}
+
+interface NewText {
+  readonly n: number;
+  readonly recordDigest: string;
+  readonly message: number;
+  readonly digest: string;
+  readonly ref: string;
+  readonly object: NewObject;
+  readonly role: string;
+  readonly conversation: number;
+}
+
+interface NewPassage {
+  readonly n: number;
+  readonly text: number;
+  readonly conversation: number;
+  readonly position: number;
+  readonly start: number;
+  readonly end: number;
+  readonly keys: string;
+  readonly terms: number;
+}
+
+class BatchWriter {
+  readonly #rows: Rows;
+  readonly #place: CapturePlace;
+  readonly #space: LockedSpace;
+  readonly #purged = new Set<string>();
+  readonly #digests = new Set<string>();
+  readonly #refs = new Set<string>();
+  readonly #textDigests = new Set<string>();
+  readonly #conversations = new Map<string, number>();
+  readonly #newConversations: { id: number; key: string }[] = [];
+  readonly #records: NewRecord[] = [];
+  readonly #texts: NewText[] = [];
+  readonly #passages: NewPassage[] = [];
+  readonly #again: NewObject[] = [];
+  #bytes = 0;
+
+  constructor(rows: Rows, place: CapturePlace, space: LockedSpace) {
+    this.#rows = rows;
+    this.#place = place;
+    this.#space = space;
+  }
+
+  async write({ batch, passages }: PreparedBatch): Promise<ObjectState[]> {
+    await this.#readKnown(batch.objects);
+    const results = batch.objects.map((object, at) => this.#take(object, passages[at] ?? []));
+    if (this.#records.length > 0) {
+      const ids = await this.#addRecords(batch.now, await this.#addSources());
+      await this.#addTexts(ids);
+      await this.#grow();
+    }
+    await this.#sayAgain();
+    return results;
+  }
+
+  async #readKnown(objects: readonly NewObject[]): Promise<void> {
+    const known = await this.#all<{ what: string; name: string; id: number }>(
+      MEMORY.known,
+      objects.map(({ digest }) => digest),
+      objects.map(({ ref }) => ref),
+      objects.flatMap(({ textDigest }) => textDigest ?? []),
+      objects.map(threadOf),
+    );
+    const sets: Record<string, Set<string>> = {
+      purged: this.#purged,
+      record: this.#digests,
+      ref: this.#refs,
+      text: this.#textDigests,
+    };
+    for (const { what, name, id } of known) {
+      if (what === 'conversation') this.#conversations.set(name, id);
+      else sets[what]?.add(name);
+    }
+  }
+
+  #take(object: NewObject, passages: NewRecord['passages']): ObjectState {
+    const { digest, ref, bytes } = object;
+    if (this.#purged.has(digest)) return 'purged';
+    if (this.#digests.has(digest)) {
+      this.#again.push(object);
+      return 'duplicate';
+    }
+    if (this.#refs.has(ref)) return 'ref_collision';
+    if (this.#space.bytes + this.#bytes + bytes.length > this.#place.bytesMax) return 'quota';
+    this.#digests.add(digest);
+    this.#refs.add(ref);
+    this.#bytes += bytes.length;
+    const seq = this.#space.seq + this.#records.length + 1;
+    this.#records.push({ object, seq, passages });
+    for (const [message, { role }] of object.texts.entries()) {
+      this.#takeText(object, { message, role, passages: passages[message] ?? [] });
+    }
+    return 'durable';
+  }
+
+  #takeText(
+    object: NewObject,
+    text: {
+      readonly message: number;
+      readonly role: 'user' | 'assistant';
+      readonly passages: readonly IndexedPassage[];
+    },
+  ): void {
+    const { message, role } = text;
+    const conversation = this.#conversationOf(threadOf(object));
+    const n = this.#space.next_text + this.#texts.length;
+    const name = this.#nameOf(object, message);
+    this.#texts.push({
+      n,
+      recordDigest: object.digest,
+      message,
+      ...name,
+      object,
+      role,
+      conversation,
+    });
+    const source = object.source === undefined ? {} : { source: object.source };
+    const first = (object.position + shareOf({ role, ...source })) * POSITIONS_PER_EXCHANGE;
+    for (const [count, { start, end, terms }] of text.passages.entries()) {
+      const keys = terms.map((term) => this.#place.keys.keyOf(this.#space.id, term));
+      this.#passages.push({
+        n: this.#space.next_passage + this.#passages.length,
+        text: n,
+        conversation,
+        position: first + count,
+        start,
+        end,
+        keys: `{${keys.join(',')}}`,
+        terms: terms.length,
+      });
+    }
+  }
+
+  /** The same words may stand in two records (a note, a longer exchange): the name is the first's. */
+  #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
+    if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };
+    const isTaken = this.#textDigests.has(textDigest);
+    this.#textDigests.add(textDigest);
+    return { digest: isTaken ? `${digest}#${message}` : textDigest, ref: referenceOf(textDigest) };
+  }
+
+  #conversationOf(key: string): number {
+    const known = this.#conversations.get(key);
+    if (known !== undefined) return known;
+    const id = this.#space.next_conversation + this.#newConversations.length;
+    this.#conversations.set(key, id);
+    this.#newConversations.push({ id, key });
+    return id;
+  }
+
+  /** By session and client. */
+  async #addSources(): Promise<ReadonlyMap<string, number>> {
+    const sources = new Map<string, SourceSum>();
+    for (const { object } of this.#records) {
+      const key = sourceKey(object);
+      sources.set(key, addedTo(sources.get(key), object));
+    }
+    const sums = [...sources.values()];
+    const made = await this.#all<{ id: number; session: string; client: string }>(
+      MEMORY.addSources,
+      sums.map(({ session }) => session),
+      sums.map(({ client }) => client),
+      sums.map(({ firstSeen }) => firstSeen),
+      sums.map(({ lastSeen }) => lastSeen),
+      sums.map(({ records }) => records),
+      sums.map(({ bytes }) => bytes),
+    );
+    return new Map(made.map((row) => [sourceKey(row), row.id]));
+  }
+
+  async #addRecords(
+    now: number,
+    sources: ReadonlyMap<string, number>,
+  ): Promise<ReadonlyMap<string, number>> {
+    const of = <T>(read: (object: NewObject) => T): T[] =>
+      this.#records.map(({ object }) => read(object));
+    const made = await this.#all<{ id: number; digest: string }>(
+      MEMORY.addRecords,
+      now,
+      of(({ digest }) => digest),
+      of(({ ref }) => ref),
+      of(({ kind }) => kind),
+      of(({ textDigest }) => textDigest ?? null),
+      of(({ textDigest }) => (textDigest === undefined ? null : referenceOf(textDigest))),
+      of((object) => sources.get(sourceKey(object)) ?? 0),
+      of(({ observedAt }) => observedAt),
+      of(({ position }) => position),
+      of(({ fingerprint }) => fingerprint),
+      of(({ branch }) => branch ?? null),
+      of(({ dialect }) => dialect ?? null),
+      of(({ toolName }) => toolName ?? null),
+      of(({ redactions }) => redactions),
+      this.#records.map(({ seq }) => seq),
+      of(({ bytes }) => bytes),
+    );
+    return new Map(made.map(({ digest, id }) => [digest, id]));
+  }
+
+  async #addTexts(ids: ReadonlyMap<string, number>): Promise<void> {
+    const [texts, passages, conversations] = [this.#texts, this.#passages, this.#newConversations];
+    if (conversations.length > 0) {
+      await this.#run(
+        MEMORY.addConversations,
+        conversations.map(({ id }) => id),
+        conversations.map(({ key }) => key),
+      );
+    }
+    if (texts.length === 0) return;
+    await this.#run(
+      MEMORY.addTexts,
+      texts.map(({ n }) => n),
+      texts.map(({ recordDigest }) => ids.get(recordDigest) ?? 0),
+      texts.map(({ message }) => message),
+      texts.map(({ digest }) => digest),
+      texts.map(({ ref }) => ref),
+      texts.map(({ role }) => role),
+      texts.map(({ object }) => object.session),
+      texts.map(({ conversation }) => conversation),
+      texts.map(({ object }) => object.observedAt),
+      texts.map(({ object }) => object.branch ?? null),
+      texts.map(({ object }) => object.source ?? null),
+    );
+    await this.#run(
+      MEMORY.addPassages,
+      passages.map(({ n }) => n),
+      passages.map(({ text }) => text),
+      passages.map(({ conversation }) => conversation),
+      passages.map(({ position }) => position),
+      passages.map(({ start }) => start),
+      passages.map(({ end }) => end),
+      passages.map(({ keys }) => keys),
+    );
+  }
+
+  async #grow(): Promise<void> {
+    await this.#run(
+      MEMORY.growSpace,
+      this.#records.length,
+      this.#bytes,
+      this.#passages.length,
+      this.#passages.reduce((sum, { terms }) => sum + terms, 0),
+      this.#texts.length,
+      this.#newConversations.length,
+    );
+  }
+
+  /** As sayAgain of the file's tables, after the rows of this batch are there. */
+  async #sayAgain(): Promise<void> {
+    const again = this.#again.filter(({ textDigest }) => textDigest !== undefined);
+    const timed = again.filter(({ isTimed }) => isTimed === true);
+    if (timed.length > 0) {
+      const times = timed.map(({ observedAt }) => observedAt);
+      const texts = newest(
+        timed.map(({ textDigest = '' }) => textDigest),
+        times,
+      );
+      await this.#run(MEMORY.renewTexts, texts.digests, texts.times);
+      const records = newest(
+        timed.map(({ digest }) => digest),
+        times,
+      );
+      await this.#run(MEMORY.renewRecords, records.digests, records.times);
+    }
+    const verified = again.flatMap(({ source, textDigest }) =>
+      source === undefined ? (textDigest ?? []) : [],
+    );
+    if (verified.length > 0) await this.#run(MEMORY.verifyTexts, verified);
+  }
+
+  #all<Row>(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<Row[]> {
+    return this.#rows.all<Row>(statement, this.#place.tenant, this.#space.id, ...values);
+  }
+
+  #run(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<number> {
+    return this.#rows.run(statement, this.#place.tenant, this.#space.id, ...values);
+  }
+}
+
+interface SourceSum {
+  readonly session: string;
+  readonly client: string;
+  readonly firstSeen: number;
+  readonly lastSeen: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+function addedTo(sum: SourceSum | undefined, object: NewObject): SourceSum {
+  const { session, client, observedAt: at, bytes } = object;
+  return {
+    session,
+    client,
+    firstSeen: Math.min(sum?.firstSeen ?? at, at),
+    lastSeen: Math.max(sum?.lastSeen ?? at, at),
+    records: (sum?.records ?? 0) + 1,
+    bytes: (sum?.bytes ?? 0) + bytes.length,
+  };
+}
+
+function sourceKey({ session, client }: Pick<NewObject, 'session' | 'client'>): string {
+  return JSON.stringify([session, client].map((one) => one.replaceAll('\0', '�')));
+}
+
+/** A text of no conversation has no neighbours: its digest is a conversation of its own. */
+function threadOf({ session, digest }: NewObject): string {
+  return session === '' ? digest : session;
+}
+
+/** Each digest once, with its latest time. */
+function newest(digests: readonly string[], times: readonly number[]) {
+  const latest = new Map<string, number>();
+  for (const [at, digest] of digests.entries()) {
+    latest.set(digest, Math.max(latest.get(digest) ?? -Infinity, times[at] ?? -Infinity));
+  }
+  return { digests: [...latest.keys()], times: [...latest.values()] };
+}

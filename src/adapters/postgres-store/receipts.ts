@@ -1,0 +1,247 @@
+import { isoTime } from '../../core/memory/times.ts';
+import { firstReceiptIdAt, timeOfReceiptId } from '../../core/service/receipt-id.ts';
+import type {
+  ReceiptFilter,
+  ReceiptRow,
+  StoredReceipt,
+  UsageSum,
+} from '../../ports/receipt-store.ts';
+import type { ServiceStore, TenantStore } from '../../ports/service-store.ts';
+import { headOf, type HeadRow as FileHeadRow } from '../service-store/receipts.ts';
+import { countsOf, type CountsRow } from '../service-store/usage.ts';
+import type { Connections, Rows, SqlValue } from './connections.ts';
+import type { OpenDatabase, TenantPlace } from './open-database.ts';
+import { RECEIPTS } from './statements/receipts.ts';
+import { dayOfReceipts } from './statements/schema.ts';
+
+/**
+ * Signed receipts, the heads of their nodes and the sums of their days. A day of receipts is a part
+ * of the table, made a week ahead.
+ */
+
+const DAY_MS = 86_400_000;
+const DAYS_AHEAD = 7;
+/** Days that this process knows to be made. */
+const DAYS_KNOWN_MAX = 1000;
+
+type HeadRow = Omit<FileHeadRow, 'tenant'> & { readonly tenant_id: string };
+
+export function receiptCalls(database: () => Promise<OpenDatabase>) {
+  const days = new Set<string>();
+  return {
+    async storeReceipts(rows) {
+      if (rows.length === 0) return;
+      const { connections } = await database();
+      await makeDays(connections, days, rows);
+      await connections.write((held) => store(held, rows));
+    },
+    async openHeads({ node, limit }) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const found = await rows.all<HeadRow>(RECEIPTS.openHeads, node, limit);
+        return found.map((row) => ({
+          tenant: row.tenant_id,
+          node: row.node,
+          lastSeq: row.last_seq,
+        }));
+      });
+    },
+    async closeHeads(heads) {
+      if (heads.length === 0) return;
+      const { connections } = await database();
+      await connections.write((rows) =>
+        rows.run(
+          RECEIPTS.closeHeads,
+          heads.map(({ tenant }) => tenant),
+          heads.map(({ node }) => node),
+          heads.map(({ lastSeq }) => lastSeq),
+          heads.map(({ body }) => body),
+        ),
+      );
+    },
+  } satisfies Partial<ServiceStore>;
+}
+
+export function tenantReceipts({ tenant, database }: TenantPlace) {
+  return {
+    async findReceipt(receiptId, signal) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const row = await rows.get<PageRow>(RECEIPTS.findReceipt, tenant, receiptId);
+        return row === undefined ? undefined : receiptOf(row);
+      }, signal);
+    },
+    async listReceipts(filter, signal) {
+      const { connections } = await database();
+      return connections.read((rows) => list(rows, tenant, filter), signal);
+    },
+    async listHeads({ limit, after = '' }) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const found = await rows.all<HeadRow>(RECEIPTS.listHeads, tenant, after, limit);
+        return found.map(({ tenant_id, ...row }) => headOf({ ...row, tenant: tenant_id }));
+      });
+    },
+    async listUsage({ from, to, keyId = null, groups, limit, after = null }) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const values = [tenant, from, to, keyId, groups, after, limit];
+        const found = await rows.all<CountsRow & { names: string[] }>(
+          RECEIPTS.listUsage,
+          ...values,
+        );
+        return found.map((row): UsageSum => ({ values: row.names, ...countsOf(row) }));
+      });
+    },
+    async tokensSpent({ from, to, keyId = null }, signal) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const values = [tenant, from, to, keyId];
+        const row = await rows.get<{ spent: number }>(RECEIPTS.tokensSpent, ...values);
+        return row?.spent ?? 0;
+      }, signal);
+    },
+    async dropReceipts({ before, limit }) {
+      const { connections } = await database();
+      const values = [tenant, firstReceiptIdAt(before), limit] as const;
+      return connections.job((rows) => rows.run(RECEIPTS.dropReceipts, ...values));
+    },
+  } satisfies Partial<TenantStore>;
+}
+
+interface PageRow {
+  readonly id: string;
+  readonly body: string;
+}
+
+function receiptOf({ id: receiptId, body }: PageRow): StoredReceipt {
+  return { receiptId, body };
+}
+
+async function list(rows: Rows, tenant: string, filter: ReceiptFilter): Promise<StoredReceipt[]> {
+  const { order, limit, after = null, before = null, from, to } = filter;
+  const isDown = order === 'desc';
+  // The page in front of an element is read backwards from it.
+  const isBackwards = before !== null && after === null;
+  const statement = isDown === isBackwards ? RECEIPTS.listUp : RECEIPTS.listDown;
+  const values: SqlValue[] = [
+    isDown ? before : after,
+    isDown ? after : before,
+    from === undefined ? null : firstReceiptIdAt(from),
+    to === undefined ? null : firstReceiptIdAt(to),
+    filter.status ?? null,
+    filter.model ?? null,
+    filter.keyId ?? null,
+    filter.providerId ?? null,
+    limit,
+  ];
+  const found = (await rows.all<PageRow>(statement, tenant, ...values)).map(receiptOf);
+  return isBackwards ? found.toReversed() : found;
+}
+
+async function store(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
+  const heads = new Map<string, ReceiptRow>();
+  for (const row of receipts) {
+    const key = `${row.tenant} ${row.node}`;
+    if (row.seq >= (heads.get(key)?.seq ?? 0)) heads.set(key, row);
+  }
+  const highest = [...heads.values()];
+  await rows.run(
+    RECEIPTS.raiseHeads,
+    highest.map(({ tenant }) => tenant),
+    highest.map(({ node }) => node),
+    highest.map(({ seq }) => seq),
+  );
+  const added = await rows.all<{ tenant_id: string; id: string }>(
+    RECEIPTS.addReceipts,
+    receipts.map(({ tenant }) => tenant),
+    receipts.map(({ receiptId }) => receiptId),
+    receipts.map(({ keyId }) => keyId),
+    receipts.map(({ providerId }) => providerId),
+    receipts.map(({ model }) => model),
+    receipts.map(({ status }) => status),
+    receipts.map(({ body }) => body),
+  );
+  const isNew = new Set(added.map(({ tenant_id, id }) => `${tenant_id} ${id}`));
+  const counted = receipts.filter((row) => isNew.delete(`${row.tenant} ${row.receiptId}`));
+  if (counted.length > 0) await addUsage(rows, counted);
+}
+
+interface UsageRow {
+  readonly names: readonly string[];
+  readonly counts: readonly number[];
+}
+
+async function addUsage(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
+  const sums = new Map<string, UsageRow>();
+  for (const row of receipts) {
+    const names = namesOf(row);
+    const known = sums.get(names.join('\n'))?.counts;
+    const counts = countsIn(row).map((count, at) => count + (known?.[at] ?? 0));
+    sums.set(names.join('\n'), { names, counts });
+  }
+  const all = [...sums.values()];
+  await rows.run(
+    RECEIPTS.addUsage,
+    ...columns(all.map(({ names }) => names)),
+    ...columns(all.map(({ counts }) => counts)),
+  );
+}
+
+/** Rows of values as columns of values. */
+function columns<T>(lists: readonly (readonly T[])[]): T[][] {
+  return (lists[0] ?? []).map((_, at) => lists.flatMap((one) => one.slice(at, at + 1)));
+}
+
+/** Tenant, day, key, provider, model. The day is the one on which the request came. */
+function namesOf({ tenant, receiptId, keyId, providerId, model }: ReceiptRow): string[] {
+  const day = isoTime(timeOfReceiptId(receiptId) ?? 0).slice(0, 'YYYY-MM-DD'.length);
+  // A model that no provider was asked for is only a text of the caller.
+  return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
+}
+
+/** In the order of the statement. */
+function countsIn({ counts }: ReceiptRow): number[] {
+  return [
+    1,
+    counts.failed,
+    counts.originalInputTokens,
+    counts.forwardedInputTokens,
+    counts.recalledTokens,
+    counts.elidedTokens,
+    counts.inputTokens,
+    counts.cacheReadTokens,
+    counts.outputTokens,
+    counts.spentTokens,
+  ];
+}
+
+/** The days of these receipts and of the week after them. */
+async function makeDays(
+  connections: Connections,
+  known: Set<string>,
+  rows: readonly ReceiptRow[],
+): Promise<void> {
+  if (known.size > DAYS_KNOWN_MAX) known.clear();
+  const times = rows.map(({ receiptId }) => timeOfReceiptId(receiptId) ?? 0);
+  const starts = new Set(times.map((at) => Math.floor(at / DAY_MS) * DAY_MS));
+  for (const start of starts) {
+    if (known.has(dayOf(start))) continue;
+    for (let ahead = 0; ahead <= DAYS_AHEAD; ahead += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- Each takes a lock on the table for a moment.
+      await makeDay(connections, start + ahead * DAY_MS);
+    }
+    known.add(dayOf(start));
+  }
+}
+
+/** A day that another node makes just now, or whose receipts the rest holds already, stays as it is. */
+async function makeDay(connections: Connections, start: number): Promise<void> {
+  const [first, next] = [start, start + DAY_MS].map(firstReceiptIdAt);
+  const statement = dayOfReceipts(dayOf(start), first ?? '', next ?? '');
+  await connections.job((rows) => rows.run(statement)).catch(() => undefined);
+}
+
+function dayOf(at: number): string {
+  return isoTime(at).slice(0, 'YYYY-MM-DD'.length).replaceAll('-', '');
+}

@@ -1,0 +1,179 @@
+import { isDigest, referenceOf } from '../../core/memory/reference.ts';
+import { proofOf } from '../../core/shortening/proofs.ts';
+import type {
+  Coverage,
+  MissingReason,
+  NamedRecord,
+  NameQuestion,
+  RetrieveAnswer,
+  RetrieveQuestion,
+  ServiceQuestion,
+  StoredObject,
+} from '../../ports/service-store.ts';
+import type { Rows } from './connections.ts';
+import { purgedNamed, recordNamed } from './names.ts';
+import { type OriginRow, originOf } from './origins.ts';
+import { bareState, type Spaces } from './spaces.ts';
+import { MEMORY } from './statements/memory.ts';
+
+/** Records as their canonical bytes: proven, given back, named. */
+
+/** A reference without a space may name a record in each of several spaces. */
+const OBJECTS_MAX = 256;
+const NAMED_MAX = 1000;
+/** Proofs between two looks at the clock: one statement, 100 kB of records. */
+const PROOFS_PER_LOOK = 64;
+
+interface ProofRow {
+  readonly digest: string;
+  readonly text_digest: string | null;
+  readonly ref: string;
+  readonly redactions: number;
+  readonly bytes: Uint8Array;
+}
+
+interface RetrievedRow extends OriginRow {
+  readonly kind: StoredObject['kind'];
+  readonly tool_name: string | null;
+  readonly size: number;
+  readonly bytes: Uint8Array;
+}
+
+export class Records {
+  readonly #rows: Rows;
+  readonly #tenant: string;
+  readonly #spaces: Spaces;
+
+  constructor(rows: Rows, tenant: string, spaces: Spaces) {
+    this.#rows = rows;
+    this.#tenant = tenant;
+    this.#spaces = spaces;
+  }
+
+  /** Reads every byte that it proves. `isPartial`: the deadline left candidates unread. */
+  async prove(
+    question: ServiceQuestion,
+    state: { readonly generation: string; readonly id: number | undefined },
+  ): Promise<{ coverage: Coverage[]; isPartial: boolean }> {
+    const { candidates, ifGeneration, deadlineAt } = question;
+    if (ifGeneration !== undefined && ifGeneration !== state.generation) {
+      const coverage = candidates.map((digest) => ({ digest, state: 'stale_generation' as const }));
+      return { coverage, isPartial: false };
+    }
+    const coverage: Coverage[] = [];
+    for (let at = 0; at < candidates.length; at += PROOFS_PER_LOOK) {
+      const isLate = Date.now() > deadlineAt;
+      if (isLate) {
+        const left = candidates.slice(at);
+        coverage.push(...left.map((digest) => ({ digest, state: 'not_checked' as const })));
+        return { coverage, isPartial: true };
+      }
+      const some = candidates.slice(at, at + PROOFS_PER_LOOK);
+      // oxlint-disable-next-line no-await-in-loop -- The clock is looked at in between.
+      coverage.push(...(await this.#proveSome(some, state.id, question.nonce)));
+    }
+    return { coverage, isPartial: false };
+  }
+
+  async retrieve({ spaces, refs, bytesMax }: RetrieveQuestion): Promise<RetrieveAnswer> {
+    const chosen = await this.#spaces.chosen(spaces);
+    const objects: StoredObject[] = [];
+    const missing: { ref: string; reason: MissingReason }[] = [];
+    let bytes = 0;
+    for (const ref of new Set(refs)) {
+      // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+      const rows = await this.#find(ref, chosen);
+      // oxlint-disable-next-line no-await-in-loop
+      if (rows.length === 0) missing.push({ ref, reason: await this.#whyMissing(ref, chosen) });
+      for (const row of rows) {
+        if (bytes + row.size > bytesMax || objects.length === OBJECTS_MAX) {
+          missing.push({ ref, reason: 'over_max_bytes' });
+          break;
+        }
+        bytes += row.size;
+        const tool = row.tool_name === null ? {} : { toolName: row.tool_name };
+        const whole = new Uint8Array(row.bytes);
+        objects.push({ kind: row.kind, bytes: whole, ...tool, origin: originOf(row) });
+      }
+    }
+    const state = 'space' in spaces ? bareState(await this.#spaces.state(spaces.space)) : undefined;
+    return { state, objects, missing };
+  }
+
+  async lookUp({ spaces, names }: NameQuestion): Promise<NamedRecord[]> {
+    const chosen = await this.#spaces.chosen(spaces);
+    const found: NamedRecord[] = [];
+    for (const name of names) {
+      // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+      const rows = await this.#rows.all<{ space: string; digest: string; text_ref: string | null }>(
+        MEMORY.nameRecords,
+        this.#tenant,
+        chosen,
+        ...recordNamed(name),
+        NAMED_MAX,
+      );
+      found.push(
+        ...rows.map(({ text_ref: textRef, ...row }) =>
+          textRef === null ? row : { ...row, textRef },
+        ),
+      );
+    }
+    return found;
+  }
+
+  async #proveSome(
+    names: readonly string[],
+    space: number | undefined,
+    nonce: Uint8Array,
+  ): Promise<Coverage[]> {
+    if (space === undefined) return names.map((digest) => ({ digest, state: 'unknown' as const }));
+    const texts = names.filter(isDigest);
+    const held = await this.#rows.all<ProofRow>(
+      MEMORY.recordsForProof,
+      this.#tenant,
+      space,
+      names,
+      texts.map(referenceOf),
+      texts,
+    );
+    const found = new Map<string, ProofRow>();
+    // The first record of a text stands for it.
+    for (const row of held.toReversed()) {
+      if (row.text_digest !== null) found.set(row.text_digest, row);
+      found.set(row.digest, row);
+    }
+    const lost = names.filter((name) => !found.has(name));
+    const purged = lost.length === 0 ? new Set<string>() : await this.#purgedOf(lost, space);
+    return names.map((digest) => {
+      const row = found.get(digest);
+      if (row === undefined) return { digest, state: purged.has(digest) ? 'purged' : 'unknown' };
+      // A masked record is another text than the one in the prompt: never to be left out.
+      if (row.redactions > 0) return { digest, state: 'not_checked' };
+      const { ref, bytes } = row;
+      return { digest, state: 'durable', bytes: bytes.length, pop: proofOf(nonce, bytes), ref };
+    });
+  }
+
+  async #purgedOf(names: readonly string[], space: number): Promise<ReadonlySet<string>> {
+    const refs = new Map(names.filter(isDigest).map((name) => [referenceOf(name), name]));
+    const rows = await this.#rows.all<{ digest: string; text_ref: string | null }>(
+      MEMORY.purgedForProof,
+      this.#tenant,
+      space,
+      names,
+      [...refs.keys()],
+    );
+    return new Set(rows.flatMap((row) => [row.digest, refs.get(row.text_ref ?? '') ?? []].flat()));
+  }
+
+  #find(name: string, spaces: readonly number[]): Promise<RetrievedRow[]> {
+    const named = recordNamed(name);
+    return this.#rows.all(MEMORY.findRecords, this.#tenant, spaces, ...named, OBJECTS_MAX);
+  }
+
+  async #whyMissing(name: string, spaces: readonly number[]): Promise<MissingReason> {
+    const values = [this.#tenant, spaces, ...purgedNamed(name)] as const;
+    const found = await this.#rows.get(MEMORY.wasPurged, ...values);
+    return found === undefined ? 'unknown' : 'purged';
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * The address of a PostgreSQL service: one or several hosts, of which the one that writes is taken.
+ * `postgres://user:password@one:5432,two:5432/name?sslmode=verify-full`.
+ */
+
+export interface ServerAddress {
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  readonly user: string;
+  readonly password: string | undefined;
+  readonly database: string;
+  /** False: in the clear, for a server on this machine or behind a tunnel. */
+  readonly tls: false | { readonly rejectUnauthorized: boolean };
+}
+
+const FORM =
+  /^postgres(?:ql)?:\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^/?#]+)\/([^?#]+)(?:\?([^#]*))?$/;
+const HOST = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+|%2F[A-Za-z0-9%._-]+)(?::(\d{1,5}))?$/i;
+const PORT = 5432;
+/** As libpq has them; what it leaves open to a person in the middle is not offered. */
+const TLS_BY_MODE: ReadonlyMap<string, ServerAddress['tls']> = new Map<
+  string,
+  ServerAddress['tls']
+>([
+  ['disable', false],
+  ['verify-full', { rejectUnauthorized: true }],
+]);
+
+/** Undefined for what is no such address. Its text holds a password: no error may quote it. */
+export function readServerUrl(text: string): ServerAddress | undefined {
+  const [, user = '', password, hostList = '', database = '', query = ''] = FORM.exec(text) ?? [];
+  const hosts = hostList.split(',').map((host) => readHost(host));
+  const found = hosts.filter((host) => host !== undefined);
+  const options = new URLSearchParams(query);
+  const mode = options.get('sslmode') ?? (found.every(isLocal) ? 'disable' : 'verify-full');
+  const tls = TLS_BY_MODE.get(mode);
+  const isKnown = [...options.keys()].every((name) => name === 'sslmode');
+  if (database === '' || found.length !== hosts.length || tls === undefined || !isKnown) {
+    return undefined;
+  }
+  try {
+    return {
+      hosts: found,
+      user: decodeURIComponent(user) || 'svc',
+      password: password === undefined ? undefined : decodeURIComponent(password),
+      database: decodeURIComponent(database),
+      tls,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function readHost(text: string): { host: string; port: number } | undefined {
+  const [, host, port] = HOST.exec(text) ?? [];
+  if (host === undefined) return undefined;
+  return {
+    // A folder of a socket is written with %2F for its slashes.
+    host: host.startsWith('[') ? host.slice(1, -1) : decodeURIComponent(host),
+    port: port === undefined ? PORT : Number(port),
+  };
+}
+
+function isLocal({ host }: { readonly host: string }): boolean {
+  return host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
+}

@@ -1,0 +1,212 @@
+import type { AuditEvent } from '../../core/service/audit.ts';
+import type { Page } from '../../ports/control-store.ts';
+import type { ServiceAnswer, TenantStore } from '../../ports/service-store.ts';
+import { eventOf } from '../service-store/audit-table.ts';
+import { keyOf } from '../service-store/keys.ts';
+import { providerOf } from '../service-store/providers.ts';
+import { secretOf, type SecretRow } from '../service-store/vault-table.ts';
+import { capture, prepareBatch } from './captures.ts';
+import { changeTenant, getSettings } from './control.ts';
+import { Items } from './items.ts';
+import { type KeyRow, keyRowOf } from './key-rows.ts';
+import type { TenantPlace } from './open-database.ts';
+import { Purges } from './purges.ts';
+import { tenantReceipts } from './receipts.ts';
+import { Records } from './records.ts';
+import { type HeardSignal, TenantSignals } from './signals.ts';
+import { bareState, Spaces } from './spaces.ts';
+import { CONTROL } from './statements/control.ts';
+import { MEMORY } from './statements/memory.ts';
+
+/** One tenant's part of the store: every statement that it runs names the tenant. */
+
+/** A tenant without a plan's limit has some hundred keys. */
+const EVERY: Page = { limit: 10_000, after: undefined };
+const ANSWER_AGE_MAX_MS = 24 * 3600 * 1000;
+/** Dropping old answers on every write would cost more than the write. */
+const WRITES_PER_DROP = 64;
+
+export function postgresTenantStore(place: TenantPlace): TenantStore {
+  return {
+    ...controlCalls(place),
+    ...memoryCalls(place),
+    ...listCalls(place),
+    ...purgeCalls(place),
+    ...answerCalls(place),
+    ...tenantReceipts(place),
+  };
+}
+
+function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
+  const signals = new TenantSignals(tenant);
+  return {
+    async spaceState(space, signal) {
+      const { connections } = await database();
+      return connections.read(
+        async (rows) => bareState(await new Spaces(rows, tenant).state(space)),
+        signal,
+      );
+    },
+    async capture(batch, signal) {
+      const { connections, keys } = await database();
+      const prepared = prepareBatch(batch);
+      const place = { tenant, keys: keys.of(tenant), bytesMax: spaceBytesMax };
+      return connections.write((rows) => capture(rows, place, prepared), signal);
+    },
+    async recall(question, signal) {
+      const { connections, keys } = await database();
+      await signals.written();
+      const heard: HeardSignal[] = [];
+      const answer = await connections.read(async (rows): Promise<ServiceAnswer> => {
+        heard.length = 0;
+        const spaces = new Spaces(rows, tenant);
+        const state = await spaces.state(question.space);
+        const records = new Records(rows, tenant, spaces);
+        const { coverage, isPartial } = await records.prove(question, state);
+        // The search is bounded, and takes some 20 ms: what cannot begin in time is left out.
+        const isLate = question.text !== undefined && Date.now() > question.deadlineAt;
+        const items = new Items(rows, { tenant, spaces, keys: keys.of(tenant) });
+        const found = isLate
+          ? { items: [], isTruncated: false }
+          : await items.recall(question, signals.in(rows, heard));
+        return { state: bareState(state), coverage, ...found, isPartial: isPartial || isLate };
+      }, signal);
+      signals.write(connections, heard);
+      return answer;
+    },
+    async retrieve(question, signal) {
+      const { connections } = await database();
+      return connections.read(
+        (rows) => new Records(rows, tenant, new Spaces(rows, tenant)).retrieve(question),
+        signal,
+      );
+    },
+    async lookUp(asked, signal) {
+      const { connections } = await database();
+      return connections.read(
+        (rows) => new Records(rows, tenant, new Spaces(rows, tenant)).lookUp(asked),
+        signal,
+      );
+    },
+  } satisfies Partial<TenantStore>;
+}
+
+function listCalls({ tenant, database }: TenantPlace) {
+  const inItems = async <T>(run: (items: Items) => Promise<T>, signal: AbortSignal): Promise<T> => {
+    const { connections, keys } = await database();
+    return connections.read((rows) => {
+      const spaces = new Spaces(rows, tenant);
+      return run(new Items(rows, { tenant, spaces, keys: keys.of(tenant) }));
+    }, signal);
+  };
+  return {
+    listItems: (filter, signal) => inItems((items) => items.list(filter), signal),
+    findItem: (asked, signal) => inItems((items) => items.digestOf(asked), signal),
+    listSources: (filter, signal) => inItems((items) => items.sources(filter), signal),
+  } satisfies Partial<TenantStore>;
+}
+
+function purgeCalls({ tenant, database }: TenantPlace) {
+  return {
+    async beginPurge(order) {
+      const { connections } = await database();
+      return connections.write((rows) => new Purges(rows, tenant).begin(order));
+    },
+    async continuePurge(purgeId, now) {
+      const { connections } = await database();
+      return connections.job((rows) => new Purges(rows, tenant).continue(purgeId, now));
+    },
+    async findPurge(purgeId, signal) {
+      const { connections } = await database();
+      return connections.read((rows) => new Purges(rows, tenant).find(purgeId), signal);
+    },
+    async listPurges(filter, signal) {
+      const { connections } = await database();
+      return connections.read((rows) => new Purges(rows, tenant).list(filter), signal);
+    },
+  } satisfies Partial<TenantStore>;
+}
+
+function answerCalls({ tenant, database }: TenantPlace) {
+  let writes = 0;
+  return {
+    async findAnswer({ keyId, idempotencyKey }, signal) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const since = Date.now() - ANSWER_AGE_MAX_MS;
+        const row = await rows.get<{ request_hash: string; body: string; at: number }>(
+          MEMORY.findAnswer,
+          tenant,
+          keyId,
+          idempotencyKey,
+          since,
+        );
+        if (row === undefined) return undefined;
+        return { requestHash: row.request_hash, body: row.body, at: row.at };
+      }, signal);
+    },
+    async keepAnswer({ keyId, idempotencyKey }, { requestHash, body, at }) {
+      const { connections } = await database();
+      writes += 1;
+      const drops = writes % WRITES_PER_DROP === 1;
+      await connections.write(async (rows) => {
+        const values = [keyId, idempotencyKey, requestHash, body, at];
+        await rows.run(MEMORY.keepAnswer, tenant, ...values);
+        if (drops) await rows.run(MEMORY.dropAnswers, tenant, at - ANSWER_AGE_MAX_MS);
+      });
+    },
+  } satisfies Partial<TenantStore>;
+}
+
+function controlCalls({ tenant, database }: TenantPlace) {
+  return {
+    async listKeys({ limit, after = '' } = EVERY) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const found = await rows.all<KeyRow>(CONTROL.listKeys, tenant, after, limit);
+        return found.map((row) => keyOf(keyRowOf(row)));
+      });
+    },
+    async getKey(keyId) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const row = await rows.get<KeyRow>(CONTROL.getKey, tenant, keyId);
+        return row === undefined ? undefined : keyOf(keyRowOf(row));
+      });
+    },
+    async noteKeyUse(keyId, at) {
+      const { connections } = await database();
+      await connections.write((rows) => rows.run(CONTROL.noteKeyUse, tenant, keyId, at));
+    },
+    async listAudit({ limit, after }): Promise<AuditEvent[]> {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const before = Number(after ?? Number.MAX_SAFE_INTEGER);
+        const found = await rows.all<{ event: string }>(CONTROL.listAudit, tenant, before, limit);
+        return found.map(({ event }) => eventOf(event));
+      });
+    },
+    async listProviders() {
+      const { connections } = await database();
+      return connections.read(async (rows) =>
+        (await rows.all<{ facts: string }>(CONTROL.listProviders, tenant)).map(({ facts }) =>
+          providerOf(facts),
+        ),
+      );
+    },
+    async getSettings() {
+      return (await database()).connections.read((rows) => getSettings(rows, tenant));
+    },
+    async findSecret(secretId) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const row = await rows.get<SecretRow>(CONTROL.findSecret, tenant, secretId);
+        return row === undefined ? undefined : secretOf({ ...row, tenant });
+      });
+    },
+    async apply(change, note) {
+      const { connections } = await database();
+      return connections.writeOnce((rows) => changeTenant(rows, tenant, { change, note }));
+    },
+  } satisfies Partial<TenantStore>;
+}

@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, describe } from 'vitest';
+import { missingPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
+import { missingPostgres } from '../support/postgres.ts';
+import { postgresStores } from '../support/postgres-stores.ts';
+import { serviceStoreSuite } from './service-store-suite.ts';
+
+const missing = missingPostgres() ?? missingPgbouncer();
+
+describe.skipIf(missing !== undefined)('behind a pooler in transaction mode', () => {
+  const stores = postgresStores();
+  let pooler: Awaited<ReturnType<typeof startPgbouncer>> | undefined;
+  beforeAll(async () => {
+    pooler = await startPgbouncer(stores.server().port);
+  });
+  afterAll(() => pooler?.stop());
+  serviceStoreSuite('a database of PostgreSQL behind pgbouncer', async () => {
+    const address = await stores.address();
+    return stores.open({ ...address, hosts: [{ host: '127.0.0.1', port: pooler?.port ?? 0 }] });
+  });
+});
