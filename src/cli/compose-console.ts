@@ -50,7 +50,7 @@ async function openLocal(
   tenant: string | undefined,
 ): Promise<ConsoleAccess> {
   const pepper = await readPepper(folder);
-  const store = openStoreOfService(folder);
+  const store = await openStoreOfService({ folder, environment });
   const masterKeys = serviceMasterKeys(folder, environment);
   const listCatalog = () => catalogIn(folder, environment);
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });

@@ -5,7 +5,6 @@ import {
   recoverReceipts,
 } from '../adapters/journals/receipt-journal.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';
-import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../core/settings/config-values.ts';
 import { VERSION } from '../core/version.ts';
@@ -13,6 +12,7 @@ import type { ServiceStore } from '../ports/service-store.ts';
 import type { Signer } from '../service/signer.ts';
 import { withVault } from '../service/with-vault.ts';
 import { systemClock } from './compose-common.ts';
+import { openServingStore } from './compose-service-store.ts';
 
 export { waitingReceipts } from '../adapters/journals/receipt-journal.ts';
 
@@ -42,7 +42,7 @@ export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal>
 /** Stores what earlier processes left. Throws MemoryError where a service runs on the folder. */
 export async function recoverIn(folder: string, environment: Environment): Promise<Recovered> {
   const pepper = await readPepper(folder);
-  const store = openServiceStore({ folder, serves: true, report: () => undefined });
+  const store = await openServingStore({ folder, environment });
   try {
     await store.health();
     const masterKeys = serviceMasterKeys(folder, environment);

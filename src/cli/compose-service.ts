@@ -5,7 +5,6 @@ import type { Environment } from '../core/settings/config-values.ts';
 import type { Vault } from '../service/vault.ts';
 import { withVault } from '../service/with-vault.ts';
 import { CliError } from './cli-error.ts';
-import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import { egressOf, publicUrlOf, type ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { Memory } from '../ports/memory.ts';
@@ -17,6 +16,7 @@ import { openLimiter } from './compose-limiter.ts';
 import { openModels } from './compose-models.ts';
 import { openReceipts } from './compose-receipts.ts';
 import { metricsOf, startJobs } from './compose-service-jobs.ts';
+import { openServingStore } from './compose-service-store.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The composition root of the memory service: where its store meets its listener. */
@@ -51,12 +51,13 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
   const masterKeys = serviceMasterKeys(folder, environment);
   const report = (line: string): void => terminal.warn(line);
   const limits = await openLimiter(environment, report);
-  const store = openServiceStore({
-    folder,
-    serves: true,
-    ...(spaceBytesMax === undefined ? {} : { spaceBytesMax }),
-    report,
-  });
+  const place = { folder, environment };
+  const store = await openServingStore(place, { spaceBytesMax, report }).catch(
+    async (error: unknown) => {
+      await limits.close();
+      throw error;
+    },
+  );
   try {
     await store.health();
     const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });

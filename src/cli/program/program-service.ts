@@ -3,6 +3,7 @@ import type { CommandContext } from '../context.ts';
 import type { Finish } from './program.ts';
 import type { BackupOptions, RestoreOptions } from '../service/service-backup.ts';
 import type { ServiceDoctorOptions } from '../service/service-doctor.ts';
+import type { ServiceMigrateOptions } from '../service/service-migrate.ts';
 import type { ServiceInitOptions } from '../service/service-init.ts';
 import type { ServiceStartOptions } from '../service/service-start.ts';
 import type { ServiceStatusOptions } from '../service/service-status.ts';
@@ -22,6 +23,7 @@ export function addServiceCommands(
   addConsoleCommands(service, context, finish);
   addLooking(service, context, finish);
   addBackup(service, context);
+  addMigrate(service, context);
 }
 
 function addInit(service: Command, context: CommandContext): void {
@@ -89,6 +91,29 @@ function addLooking(service: Command, context: CommandContext, finish: Finish): 
     .action(async (options: ServiceDoctorOptions) => {
       const { serviceDoctor } = await import('../service/service-doctor.ts');
       finish(await serviceDoctor(options, context));
+    });
+}
+
+function addMigrate(service: Command, context: CommandContext): void {
+  service
+    .command('migrate')
+    .description('Bring the tables of a service on PostgreSQL to this version')
+    .option('--plan', 'say what would be applied, and change nothing')
+    .option('--new-epoch', 'after a restore: clients capture anew what they still hold')
+    .option('--json', 'print what was done as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service migrate --plan
+  $ svc service migrate
+
+$SVC_DATABASE_URL says where the database is. Run it once before a new version of svc starts; nodes of
+the version before go on.`,
+    )
+    .action(async (options: ServiceMigrateOptions) => {
+      const { migrateService } = await import('../service/service-migrate.ts');
+      await migrateService(options, context);
     });
 }
 

@@ -93,7 +93,8 @@ async function archiveDay(
   });
   if (lines === '') return 0;
   await writeWhole(path, lines);
-  return withServiceStore(folderOf(options, context), (store) => dropOld(store.of(tenant), to));
+  const place = { folder: folderOf(options, context), environment: context.environment };
+  return withServiceStore(place, (store) => dropOld(store.of(tenant), to));
 }
 
 /** On disk before anything leaves the database; a file that a killed run left is taken as it is. */

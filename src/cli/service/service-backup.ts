@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { prepareServiceFolder } from '../../adapters/service-store/service-files.ts';
 import { CliError } from '../cli-error.ts';
+import { refuseForServer } from '../compose-database.ts';
 import { serviceBackups } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 import { folderOf, type FolderOption } from './service-context.ts';
@@ -20,7 +21,9 @@ export async function backUp(
   options: BackupOptions,
   context: CommandContext,
 ): Promise<void> {
-  const { terminal } = context;
+  const { terminal, environment } = context;
+  const dump = 'Use its own backup: pg_dump --format=custom --file FILE "$SVC_DATABASE_URL"';
+  refuseForServer(environment, dump);
   const facts = await serviceBackups.backUp(folderOf(options, context), file);
   if (options.json === true) terminal.json(facts);
   terminal.note(
@@ -33,11 +36,13 @@ export async function restore(
   options: RestoreOptions,
   context: CommandContext,
 ): Promise<void> {
-  const { terminal } = context;
+  const { terminal, environment } = context;
+  const hint = 'Use pg_restore with what pg_dump wrote, then: svc service migrate --new-epoch';
+  refuseForServer(environment, hint);
   const folder = folderOf(options, context);
   if (options.yes !== true) {
-    const hint = `Do it: svc service restore ${resolve(file)} --yes`;
-    throw new CliError(`What is in ${folder} is set aside for the backup.`, hint, 2);
+    const yes = `Do it: svc service restore ${resolve(file)} --yes`;
+    throw new CliError(`What is in ${folder} is set aside for the backup.`, yes, 2);
   }
   await prepareServiceFolder(folder);
   const facts = await serviceBackups.restore(folder, file, Date.now());

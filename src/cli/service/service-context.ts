@@ -8,7 +8,7 @@ import { parseServiceSettings, type ServiceSettings } from '../../core/service/s
 import { MemoryError } from '../../ports/memory.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
 import { CliError } from '../cli-error.ts';
-import { openStoreOfService } from '../compose-service-store.ts';
+import { openStoreOfService, type ServicePlace } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 
 /** The common part of the commands of `svc service`. */
@@ -51,11 +51,11 @@ function jsonOf(text: string, folder: string): object {
 
 /** For one command, beside a service that may be running. */
 export async function withServiceStore<Result>(
-  folder: string,
+  { folder, environment }: ServicePlace,
   work: (store: ServiceStore, pepper: Uint8Array) => Promise<Result>,
 ): Promise<Result> {
   const pepper = await readPepper(folder);
-  const store = openStoreOfService(folder);
+  const store = await openStoreOfService({ folder, environment });
   try {
     return await work(store, pepper);
   } catch (error) {

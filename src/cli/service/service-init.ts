@@ -39,7 +39,10 @@ export async function initService(
   }
   if (settings.tls !== undefined) await loadTls(settings.tls);
   await prepareServiceFolder(folder);
-  const store = openStoreOfService(folder, { creates: true });
+  const store = await openStoreOfService(
+    { folder, environment: context.environment },
+    { creates: true },
+  );
   try {
     await store.health();
   } catch (error) {

@@ -36,11 +36,11 @@ export async function serviceStatus(
   options: ServiceStatusOptions,
   context: CommandContext,
 ): Promise<ExitCode> {
-  const { terminal } = context;
+  const { terminal, environment } = context;
   const folder = folderOf(options, context);
   await serviceSettings(folder);
   const running = await findService(folder);
-  const held = await withServiceStore(folder, (store) => store.health());
+  const held = await withServiceStore({ folder, environment }, (store) => store.health());
   if (options.json === true) terminal.json({ folder, running: running ?? null, store: held });
   else {
     for (const line of linesOf(folder, running, held)) terminal.out(line);
