@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CONTROL } from '../../src/adapters/postgres-store/statements/control.ts';
+import { LIMITS } from '../../src/adapters/postgres-store/statements/limits.ts';
 import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
 import { RECEIPTS } from '../../src/adapters/postgres-store/statements/receipts.ts';
@@ -14,7 +15,14 @@ import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements
 
 const FOLDER = join(import.meta.dirname, '../../src/adapters/postgres-store');
 const TABLES = MIGRATIONS.flat();
-const STATEMENTS = Object.entries({ ...SCHEMA, ...CONTROL, ...MEMORY, ...RECALL, ...RECEIPTS });
+const STATEMENTS = Object.entries({
+  ...SCHEMA,
+  ...CONTROL,
+  ...MEMORY,
+  ...RECALL,
+  ...RECEIPTS,
+  ...LIMITS,
+});
 
 /** Statements of tenants' tables that name no tenant, with the reason. */
 const WITHOUT_TENANT: Readonly<Record<string, string>> = {

@@ -96,9 +96,9 @@ export class Connections {
   }
 
   /** Its second run would tell another outcome: an uncertain commit fails the call. */
-  writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+  writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const work = { begin: 'BEGIN', run, statementMs: this.#statementMs, isRepeatable: false };
-    return this.#guarded(work);
+    return this.#guarded(work, signal);
   }
 
   /** Work that nobody's request waits for. */

@@ -270,6 +270,20 @@ const VERSION_1: readonly string[] = [
     version bigint NOT NULL,
     settings text NOT NULL
   )`,
+  `CREATE TABLE limits (
+    tenant_id text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    bucket text COLLATE "C" NOT NULL,
+    value double precision,
+    PRIMARY KEY (tenant_id, kind, bucket)
+  )`,
+  `CREATE TABLE limit_leases (
+    tenant_id text COLLATE "C" NOT NULL,
+    bucket text COLLATE "C" NOT NULL,
+    lease_id text COLLATE "C" NOT NULL,
+    ends double precision NOT NULL,
+    PRIMARY KEY (tenant_id, bucket, lease_id)
+  )`,
   `INSERT INTO plans VALUES ('${SELF_HOSTED}', '${JSON.stringify(NO_LIMITS)}', 0)`,
   `INSERT INTO tenants (tenant_id, name, plan, status, created_at)
     VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0)`,
