@@ -1,4 +1,5 @@
 import { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
+import { markForgotten } from '../adapters/files/marks.ts';
 import { lockServiceFolder } from '../adapters/service-store/folder-lock.ts';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import { SETTINGS_FILE, writePrivate } from '../adapters/service-store/service-files.ts';
@@ -23,7 +24,7 @@ export async function openStoreOfService(
   { creates = false }: { readonly creates?: boolean } = {},
 ): Promise<ServiceStore> {
   const server = serverOf(environment);
-  if (server !== undefined) return openServerStore(server);
+  if (server !== undefined) return marking(folder, await openServerStore(server));
   const own = creates ? { serves: true, creates: true } : {};
   return openServiceStore({ folder, ...own, report: () => undefined });
 }
@@ -43,12 +44,30 @@ export async function openServingStore(
   if (lock === undefined) {
     throw new MemoryError('unavailable', 'Another svc service runs on this folder.');
   }
-  const store = await openServerStore(server, bounds);
+  const store = marking(folder, await openServerStore(server, bounds));
   return {
     ...store,
     close: async () => {
       await store.close();
       lock.close();
+    },
+  };
+}
+
+/** After a purge no process of this folder places a block that it found before. */
+function marking(folder: string, store: ServiceStore): ServiceStore {
+  return {
+    ...store,
+    of: (tenant) => {
+      const own = store.of(tenant);
+      return {
+        ...own,
+        beginPurge: async (order) => {
+          const purge = await own.beginPurge(order);
+          if (!order.isDryRun) markForgotten(folder);
+          return purge;
+        },
+      };
     },
   };
 }

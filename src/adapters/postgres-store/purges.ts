@@ -2,6 +2,7 @@ import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/serv
 import { sourceNumber } from '../service-store/origins.ts';
 import type { Rows, SqlValue } from './connections.ts';
 import { addEvent } from './control.ts';
+import { forgetBlocks } from './ledger.ts';
 import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
 
@@ -88,7 +89,10 @@ export class Purges {
       requestedBy: order.requestedBy,
       requestedAt: now,
     };
-    if (!isDryRun && id !== undefined) await this.#keep(purge, id, sizes.last);
+    if (!isDryRun && id !== undefined) {
+      await this.#keep(purge, id, sizes.last);
+      await forgetBlocks(this.#rows, this.#tenant, now);
+    }
     return purge;
   }
 

@@ -9,6 +9,7 @@ import { capture, prepareBatch } from './captures.ts';
 import { changeTenant, getSettings } from './control.ts';
 import { Items } from './items.ts';
 import { type KeyRow, keyRowOf } from './key-rows.ts';
+import { ledgerCalls } from './ledger.ts';
 import type { TenantPlace } from './open-database.ts';
 import { Purges } from './purges.ts';
 import { tenantReceipts } from './receipts.ts';
@@ -34,6 +35,7 @@ export function postgresTenantStore(place: TenantPlace): TenantStore {
     ...purgeCalls(place),
     ...answerCalls(place),
     ...tenantReceipts(place),
+    ...ledgerCalls(place),
   };
 }
 

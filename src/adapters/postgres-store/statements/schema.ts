@@ -284,6 +284,16 @@ const VERSION_1: readonly string[] = [
     ends double precision NOT NULL,
     PRIMARY KEY (tenant_id, bucket, lease_id)
   )`,
+  `CREATE TABLE tenant_ledger (
+    tenant_id text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    block text NOT NULL,
+    form text NOT NULL,
+    drops_earlier boolean NOT NULL,
+    at bigint NOT NULL,
+    PRIMARY KEY (tenant_id, key)
+  )`,
+  `CREATE INDEX tenant_ledger_by_time ON tenant_ledger (tenant_id, at)`,
   `INSERT INTO plans VALUES ('${SELF_HOSTED}', '${JSON.stringify(NO_LIMITS)}', 0)`,
   `INSERT INTO tenants (tenant_id, name, plan, status, created_at)
     VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0)`,
