@@ -28,6 +28,8 @@ export interface PostgresServer {
   /** The address of a new and empty database. */
   newDatabase(template?: string): Promise<string>;
   run(database: string, sql: string): Promise<void>;
+  /** Kills all of it at once and starts it again, on the same port and data. */
+  crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -63,13 +65,25 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   const made = ['-D', data, '-U', 'svc', '--auth=trust', '--encoding=UTF8', '--no-sync'];
   await run(join(programs, 'initdb'), made, options);
   const port = await freePort();
-  const server = spawn(join(programs, 'postgres'), argumentsOf({ data, folder, port, settings }), {
-    ...options,
-    stdio: 'ignore',
-  });
-  await isReady(server, port);
+  const start = async (): Promise<ChildProcess> => {
+    const words = argumentsOf({ data, folder, port, settings });
+    const child = spawn(join(programs, 'postgres'), words, { ...options, stdio: 'ignore' });
+    await isReady(child, port);
+    return child;
+  };
+  let server = await start();
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const gone = once(server, 'exit');
+    server.kill(signal);
+    await gone;
+  };
   return {
     port,
+    crash: async () => {
+      await end('SIGKILL');
+      server = await start();
+    },
     run: (database, sql) => ask({ port, database }, sql),
     newDatabase: async (template) => {
       const name = `t_${randomBytes(6).toString('hex')}`;
@@ -78,12 +92,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
       return urlOf(port, name);
     },
     stop: async () => {
-      if (server.exitCode === null && server.signalCode === null) {
-        const gone = once(server, 'exit');
-        // At once: what is in it is not wanted.
-        server.kill('SIGQUIT');
-        await gone;
-      }
+      // At once: what is in it is not wanted.
+      await end('SIGQUIT');
       await rm(folder, { recursive: true, force: true });
     },
   };
