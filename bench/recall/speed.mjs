@@ -125,7 +125,7 @@ class Texts {
     this.#made += 1;
     const role = made % 2 === 0 ? 'user' : 'assistant';
     return {
-      digest: createHash('sha256').update(`${role}\n${made}\n${text}`).digest('base64url'),
+      digest: createHash('sha256').update(`${role}\n${text}`).digest('base64url'),
       space: SPACE,
       role,
       text,
