@@ -46,8 +46,13 @@ export function* pack(
   let tokens = 0;
   for (let at = 0; at < parts.length; at += PACKED_AT_ONCE) {
     const some = parts.slice(at, at + PACKED_AT_ONCE);
-    const answers = some.flatMap(({ answer }) => answer ?? []);
-    const texts = yield* source.texts([...new Set([...some.map(({ id }) => id), ...answers])]);
+    const texts = new Map(yield* source.texts(some.map(({ id }) => id)));
+    // Few passages only ask: the others need no answer.
+    const answers = some.flatMap(({ id, answer }) =>
+      answer === undefined || texts.has(answer) || !needsAnswer(texts.get(id)) ? [] : [answer],
+    );
+    const answered = answers.length === 0 ? [] : yield* source.texts(answers);
+    for (const [id, text] of answered) texts.set(id, text);
     for (const part of some) {
       const fresh = togetherWith(part, texts).filter(
         ({ id, text }) => !packed.has(id) && !isIn([...packed.values()], text),
@@ -70,7 +75,7 @@ function togetherWith(
 ): { readonly id: number; readonly text: Text }[] {
   const text = texts.get(id);
   if (text === undefined) return [];
-  if (text.role !== 'user' || !onlyAsks(text.text)) return [{ id, text }];
+  if (!needsAnswer(text)) return [{ id, text }];
   const answered = answer === undefined ? undefined : texts.get(answer);
   if (answer === undefined || answered === undefined) return [];
   // Between people each says something of their own.
@@ -79,6 +84,10 @@ function togetherWith(
     { id, text },
     { id: answer, text: answered },
   ];
+}
+
+function needsAnswer(text: Text | undefined): boolean {
+  return text?.role === 'user' && onlyAsks(text.text);
 }
 
 /** Several spaces of a project may hold the same. */
