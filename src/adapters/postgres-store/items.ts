@@ -83,13 +83,7 @@ export class Items {
     const search = new Search(new PostgresSource(this.#rows, this.#tenant, this.#keys), signals);
     const found = await runWaiting(search.recall(asked, question.otherSpaces));
     const { passages, ...more } = found;
-    const seen = new Map<string, number>();
-    const items: ServiceItem[] = [];
-    for (const passage of passages) {
-      // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
-      const item = await this.#recalled(passage, seen);
-      if (item !== undefined) items.push(item);
-    }
+    const items = await this.#recalled(passages);
     return { ...more, ...allowedItems(items, question) };
   }
 
@@ -205,15 +199,21 @@ export class Items {
     return [...texts, ...rows.map(({ digest }) => digest)];
   }
 
-  async #recalled(passage: RecalledPassage, seen: Map<string, number>) {
-    const row = await this.#rows.get<ItemRow>(
-      MEMORY.itemOfText,
+  async #recalled(passages: readonly RecalledPassage[]): Promise<ServiceItem[]> {
+    if (passages.length === 0) return [];
+    const rows = await this.#rows.all<ItemRow & { place: number }>(
+      MEMORY.itemsOfTexts,
       this.#tenant,
-      passage.space,
-      passage.digest,
+      passages.map(({ space }) => space),
+      passages.map(({ digest }) => digest),
     );
-    if (row === undefined) return undefined;
-    return recalledItem(factsOf(row), { whole: wholeOf(row), passage }, seen);
+    const byPlace = new Map(rows.map((row) => [row.place, row]));
+    const seen = new Map<string, number>();
+    return passages.flatMap((passage, at) => {
+      const row = byPlace.get(at + 1);
+      if (row === undefined) return [];
+      return [recalledItem(factsOf(row), { whole: wholeOf(row), passage }, seen)];
+    });
   }
 }
 

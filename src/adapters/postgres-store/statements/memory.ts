@@ -153,11 +153,14 @@ export const MEMORY = {
       AND ($3::text IS NULL OR c.session = $3)
       AND ($4::bigint IS NULL OR (r.observed_at, r.id) < ($4, $5::bigint))
     ORDER BY r.observed_at DESC, r.id DESC LIMIT $6`,
-  itemOfText: `SELECT r.id AS record_id, t.message, r.kind, r.created_at, t.role, r.bytes, ${ORIGIN}
-    FROM texts t
+  /** One row for each of the texts that is there still. */
+  itemsOfTexts: `SELECT e.place, r.id AS record_id, t.message, r.kind, r.created_at, t.role, r.bytes,
+      ${ORIGIN}
+    FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS e(space, digest, place)
+    JOIN spaces n ON n.tenant_id = $1 AND n.name = e.space
+    JOIN texts t ON t.tenant_id = $1 AND t.space_id = n.id AND t.digest = e.digest
     JOIN records r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
-    ${ORIGIN_JOINS}
-    WHERE t.tenant_id = $1 AND s.name = $2 AND t.digest = $3`,
+    ${ORIGIN_JOINS}`,
   digestOfItem: `SELECT r.digest FROM records r
     JOIN spaces s ON s.tenant_id = $1 AND s.id = r.space_id
     WHERE r.tenant_id = $1 AND s.name = $2 AND r.id = $3`,
