@@ -15,6 +15,7 @@ import type { ConsoleActor } from '../service/console/console-call.ts';
 import { ServiceFault } from '../service/fault.ts';
 import { CliError } from './cli-error.ts';
 import { catalogIn, systemClock } from './compose-common.ts';
+import { openLinks } from './compose-models.ts';
 import { openStoreOfService } from './compose-service-store.ts';
 import {
   type ConsoleAccess,
@@ -55,8 +56,9 @@ async function openLocal(
   const listCatalog = () => catalogIn(folder, environment);
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
   const settings = { egress: egressOf(await serviceSettings(folder, {})) };
+  const links = openLinks(settings.egress);
   const own = { states: new SpaceStates(), receipts: undefined };
-  const parts = { ...sealing, ...own, listCatalog, settings };
+  const parts = { ...sealing, ...own, listCatalog, settings, links };
   return {
     call: async ({ method, path, query = {}, body = {}, ifVersion }) => {
       const search = new URLSearchParams(query);
@@ -66,7 +68,10 @@ async function openLocal(
       });
       return asRecord(reply.body);
     },
-    close: () => store.close(),
+    close: async () => {
+      await links.close();
+      await store.close();
+    },
   };
 }
 

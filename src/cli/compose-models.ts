@@ -9,6 +9,7 @@ import { tenantLedgerStore } from '../adapters/service-memory/tenant-ledger.ts';
 import { TenantOutboxes } from '../adapters/service-memory/tenant-outbox.ts';
 import { PROVIDER_HEADERS_MS, RECALL_MS } from '../core/service/served-settings.ts';
 import type { Egress } from '../core/service/providers.ts';
+import type { ProviderLinks } from '../ports/provider-links.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { ModelParts } from '../service/parts.ts';
 import { CliError } from './cli-error.ts';
@@ -42,12 +43,7 @@ const CLOSE_FLUSH_MS = 2_000;
 export function openModels(options: ModelsOptions): OpenedModels {
   const { folder, store, egress, trust, report, recallMs = RECALL_MS } = options;
   const decoder = createBodyDecoder();
-  const links = new ProviderPools({
-    headersMs: PROVIDER_HEADERS_MS,
-    ports: egress.ports,
-    networks: egress.allow.map(networkOf),
-    ...(trust === undefined ? {} : { trust }),
-  });
+  const links = openLinks(egress, trust);
   const ledger = new JournalLedger({
     folder,
     store: tenantLedgerStore(store),
@@ -79,6 +75,16 @@ export function openModels(options: ModelsOptions): OpenedModels {
       await decoder.close();
     },
   };
+}
+
+/** Throws CliError for a network of the settings that is none. */
+export function openLinks({ ports, allow }: Egress, trust?: Trust): ProviderLinks {
+  return new ProviderPools({
+    headersMs: PROVIDER_HEADERS_MS,
+    ports,
+    networks: allow.map(networkOf),
+    ...(trust === undefined ? {} : { trust }),
+  });
 }
 
 function networkOf(text: string): Network {

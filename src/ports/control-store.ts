@@ -93,7 +93,9 @@ export type TenantChange =
       readonly settings: AccountSettings;
       /** The one that the caller has seen; 0: nobody has changed them. */
       readonly ifVersion: number;
-    };
+    }
+  /** Something was done that changes no row: only its event is written. */
+  | { readonly what: 'event' };
 
 export type ServiceChange =
   | VaultChange

@@ -1,6 +1,6 @@
 import type { ProviderKind } from '../core/service/providers.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
-import type { Upstream } from './upstream.ts';
+import type { Upstream, UpstreamRequest } from './upstream.ts';
 
 /**
  * The ways from a service to the providers of its tenants. Presets of one origin share their
@@ -9,6 +9,11 @@ import type { Upstream } from './upstream.ts';
 export interface ProviderLinks {
   /** The same version of a provider keeps its connections. */
   to(provider: LinkedProvider, settings: UpstreamSettings): Upstream;
+  /**
+   * One request whose answer is read whole, for a few that svc reads itself. Throws as `Upstream.send`
+   * does, and the reason of `signal`.
+   */
+  ask(provider: LinkedProvider, question: WholeQuestion): Promise<WholeAnswer>;
   /** Lets running answers finish, then closes all connections. */
   close(): Promise<void>;
 }
@@ -17,4 +22,17 @@ export interface LinkedProvider {
   readonly providerId: string;
   readonly version: number;
   readonly kind: ProviderKind;
+}
+
+export interface WholeQuestion {
+  readonly settings: UpstreamSettings;
+  readonly request: UpstreamRequest;
+  readonly bytesMax: number;
+  readonly signal: AbortSignal;
+}
+
+export interface WholeAnswer {
+  readonly status: number;
+  /** Undefined for one that is cut, late or too long. */
+  readonly body: Buffer | undefined;
 }

@@ -181,7 +181,8 @@ export class CallServer {
     const { method, query, headers } = head;
     const parsed = body === undefined ? {} : parseBody(body);
     const tenant = headerOf(headers, 'x-svc-tenant');
-    const parts = { ...this.#parts, states: this.#state.states };
+    const { links } = this.#parts.models;
+    const parts = { ...this.#parts, links, states: this.#state.states };
     const [ifVersion, idempotencyKey] = [ifVersionOf(headers), idempotencyKeyOf(headers)];
     const request = { method, path, query, tenant, body: parsed, ifVersion, idempotencyKey };
     return consoleReply(await runConsole(parts, request, actor));

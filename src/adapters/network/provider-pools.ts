@@ -2,10 +2,16 @@ import type { Pool } from 'undici';
 import { parseUpstreamBase } from '../../core/http/upstream-target.ts';
 import { USUAL_PORTS } from '../../core/service/providers.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
-import type { LinkedProvider, ProviderLinks } from '../../ports/provider-links.ts';
+import type {
+  LinkedProvider,
+  ProviderLinks,
+  WholeAnswer,
+  WholeQuestion,
+} from '../../ports/provider-links.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { Network } from './addresses.ts';
 import type { Trust } from './pinned-connector.ts';
+import { wholeBody } from './whole-answer.ts';
 import { createPool, isRefusedBase, upstreamOver } from './undici-upstream.ts';
 
 /**
@@ -47,6 +53,12 @@ export class ProviderPools implements ProviderLinks {
       isRefused: !isUsual || !base.isSecure || isRefusedBase(base, rule),
       close: async () => {},
     });
+  }
+
+  async ask(provider: LinkedProvider, question: WholeQuestion): Promise<WholeAnswer> {
+    const { settings, request, bytesMax, signal } = question;
+    const answer = await this.to(provider, settings).send(request, signal);
+    return { status: answer.status, body: await wholeBody(answer, { bytesMax, signal }) };
   }
 
   async close(): Promise<void> {

@@ -104,6 +104,8 @@ export class Control {
         if (providers === undefined) return 'missing';
         return this.providers.put(tenant, change, providers);
       }
+      case 'event':
+        return 'done';
       case 'provider.remove':
         return this.providers.remove(tenant, change.providerId) ? 'done' : 'missing';
       case 'settings.put':

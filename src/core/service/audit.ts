@@ -17,6 +17,7 @@ export type AuditKind =
   | 'settings.updated'
   | 'memory.item_deleted'
   | 'memory.purge_requested'
+  | 'provider.models_fetched'
   | 'tenant.created'
   | 'tenant.updated'
   | 'tenant.suspended'

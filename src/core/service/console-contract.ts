@@ -13,6 +13,7 @@ import {
 } from '../memory-api/shape.ts';
 import { DIALECTS } from '../conversation/dialect.ts';
 import { UPSTREAM_NAME } from '../settings/config-upstreams.ts';
+import { MODEL_ID } from './providers.ts';
 import { GRACE_SECONDS } from './keys.ts';
 import { MASTER_KEY_ID } from './settings.ts';
 import { TENANT_ID } from './tenants.ts';
@@ -74,7 +75,7 @@ const providerMembers = {
   enabled: flag,
 } as const;
 const providerModels = {
-  default_model: text({ pattern: /^[\w.:@/+~-]{1,256}$/ }),
+  default_model: text({ pattern: MODEL_ID }),
   allowed_models: models,
 } as const;
 

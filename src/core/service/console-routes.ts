@@ -35,6 +35,9 @@ export type ConsoleOperationName =
   | 'listMemoryPurges'
   | 'getMemoryPurge'
   | 'getStatus'
+  | 'listPresets'
+  | 'fetchModels'
+  | 'testProvider'
   | 'listAudit'
   | 'getVault'
   | 'addMasterKey'
@@ -88,6 +91,9 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, ConsoleRoute>>>> =
   },
   'memory/purges/*': { GET: looks('getMemoryPurge', 'viewer') },
   status: { GET: looks('getStatus', 'operator') },
+  'providers/*/models': { POST: writes('fetchModels', 'admin') },
+  'providers/*/test': { POST: writes('testProvider', 'admin') },
+  presets: { GET: looks('listPresets', 'viewer') },
   audit: { GET: looks('listAudit', 'viewer') },
   vault: { GET: looks('getVault', 'operator') },
   'vault/keys': { POST: writes('addMasterKey', 'operator') },

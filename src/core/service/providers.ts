@@ -120,6 +120,9 @@ export function customNamesProblem(
   return undefined;
 }
 
+/** A name that a model may have. */
+export const MODEL_ID = /^[\w.:@/+~-]{1,256}$/;
+
 /** True when the entry, a name or the beginning of some, takes the model in. */
 export function takesModel(entry: string, model: string): boolean {
   return entry.endsWith('*') ? model.startsWith(entry.slice(0, -1)) : entry === model;

@@ -2,6 +2,7 @@ import type { AdminRole } from '../../core/service/admins.ts';
 import type { AuditKind, AuditNote } from '../../core/service/audit.ts';
 import type { ChangeOutcome, Page, TenantFacts } from '../../ports/control-store.ts';
 import type { Receipts } from '../../ports/receipts.ts';
+import type { ProviderLinks } from '../../ports/provider-links.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import type { SpaceStates } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
@@ -18,6 +19,7 @@ export type ConsoleParts = Pick<
   readonly states: SpaceStates;
   /** Undefined beside the process that serves. */
   readonly receipts: Receipts | undefined;
+  readonly links: ProviderLinks;
 };
 
 /** The caller: an admin with a token, or a person at the machine, who may do everything. */

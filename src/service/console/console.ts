@@ -35,6 +35,7 @@ import {
 } from './providers.ts';
 import { getRequest, listRequestHeads, listRequests } from './requests.ts';
 import { getStatus } from './status.ts';
+import { fetchModels, listPresets, testProvider } from './provider-probes.ts';
 import {
   createPlan,
   createTenant,
@@ -92,6 +93,9 @@ const OPERATIONS: Readonly<Record<ConsoleOperationName, ConsoleOperation>> = {
   listMemoryPurges,
   getMemoryPurge,
   getStatus,
+  listPresets,
+  fetchModels,
+  testProvider,
   listAudit,
   getVault,
   addMasterKey,

@@ -113,7 +113,7 @@ function checkVersion({ ifVersion }: ConsoleCall, { version }: TenantProvider): 
   if (ifVersion !== undefined && ifVersion !== version) mustBeDone('changed', 'provider');
 }
 
-async function findProvider(call: ConsoleCall): Promise<TenantProvider> {
+export async function findProvider(call: ConsoleCall): Promise<TenantProvider> {
   const all = await storeOf(call).listProviders();
   const found = all.find(({ providerId }) => providerId === call.parameter);
   if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such provider.');

@@ -1,14 +1,14 @@
 import { Recent } from '../../core/bytes/recent.ts';
 import type { Shell } from '../../core/conversation/view.ts';
 import { ProxyError } from '../../core/errors.ts';
-import type { CustomValue, TenantProvider } from '../../core/service/providers.ts';
+import type { TenantProvider } from '../../core/service/providers.ts';
 import { type NamedModel, namedModel, routeModel, withModel } from '../../core/service/routing.ts';
 import type { StoredKey } from '../../core/service/keys.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { ConfiguredUpstream, UpstreamQuestion } from '../../proxy/dependencies.ts';
 import { Confirmed } from '../confirmed.ts';
-import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
+import { openSettings } from './provider-settings.ts';
 
 /**
  * Finds the provider of a request and opens its secrets. A credential is opened once for each version
@@ -100,42 +100,8 @@ export class ProviderChoice {
   }
 
   async #openNow(tenant: string, provider: TenantProvider): Promise<ConfiguredUpstream> {
-    const { apiStyle, baseUrl, auth, name, credential } = provider;
-    const key = credential === undefined ? '' : await this.#secret(tenant, credential.secretId);
-    const settings = {
-      name,
-      apiStyle,
-      baseUrl,
-      auth,
-      providerKey: key,
-      headers: await this.#values(tenant, provider.headers, key),
-      query: await this.#values(tenant, provider.query, key),
-      allowPrivate: false,
-    };
+    const settings = await openSettings(this.#parts, tenant, provider);
     return { settings, upstream: this.#parts.models.links.to(provider, settings) };
-  }
-
-  async #values(
-    tenant: string,
-    values: readonly CustomValue[],
-    key: string,
-  ): Promise<Readonly<Record<string, string>>> {
-    const pairs = values.map(async ({ name, value, secretId }) => {
-      const text = secretId === undefined ? (value ?? '') : await this.#secret(tenant, secretId);
-      return [name, text.replaceAll('$API_KEY', () => key)] as const;
-    });
-    return Object.fromEntries(await Promise.all(pairs));
-  }
-
-  async #secret(tenant: string, secretId: string): Promise<string> {
-    const { store, vault } = this.#parts;
-    try {
-      const sealed = await store.of(tenant).findSecret(secretId);
-      if (sealed !== undefined) return (await vault.open(sealed)).reveal();
-    } catch (error) {
-      if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
-    }
-    throw new ProxyError('VAULT_UNAVAILABLE', 'The credential of the provider cannot be opened.');
   }
 
   #letGo(tenant: string, providers: readonly TenantProvider[]): void {

@@ -162,7 +162,7 @@ test('the document has every route of the table, under its name, and no other', 
     }),
   );
   expect(told.filter(([name, operation]) => name !== operation)).toEqual([]);
-  expect(told).toHaveLength(40);
+  expect(told).toHaveLength(43);
   expect(JSON.stringify(consoleContract)).toContain(Object.keys(FAULTS).join('","'));
 });
 

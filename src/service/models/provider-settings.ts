@@ -1,0 +1,55 @@
+import { ProxyError } from '../../core/errors.ts';
+import type { CustomValue, TenantProvider } from '../../core/service/providers.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import { MemoryError } from '../../ports/memory.ts';
+import { ServiceFault } from '../fault.ts';
+import type { ServingParts } from '../parts.ts';
+
+/**
+ * A provider with its secrets opened. Throws ProxyError VAULT_UNAVAILABLE, also where only one of them
+ * does not open.
+ */
+export async function openSettings(
+  parts: Pick<ServingParts, 'store' | 'vault'>,
+  tenant: string,
+  provider: TenantProvider,
+): Promise<UpstreamSettings> {
+  const opener = new Opener(parts, tenant);
+  const { apiStyle, baseUrl, auth, name, credential } = provider;
+  const providerKey = credential === undefined ? '' : await opener.open(credential.secretId);
+  const values = (given: readonly CustomValue[]) => opener.valuesOf(given, providerKey);
+  const [headers, query] = await Promise.all([values(provider.headers), values(provider.query)]);
+  return { name, apiStyle, baseUrl, auth, providerKey, headers, query, allowPrivate: false };
+}
+
+class Opener {
+  readonly #parts: Pick<ServingParts, 'store' | 'vault'>;
+  readonly #tenant: string;
+
+  constructor(parts: Pick<ServingParts, 'store' | 'vault'>, tenant: string) {
+    this.#parts = parts;
+    this.#tenant = tenant;
+  }
+
+  async open(secretId: string): Promise<string> {
+    const { store, vault } = this.#parts;
+    try {
+      const sealed = await store.of(this.#tenant).findSecret(secretId);
+      if (sealed !== undefined) return (await vault.open(sealed)).reveal();
+    } catch (error) {
+      if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
+    }
+    throw new ProxyError('VAULT_UNAVAILABLE', 'The credential of the provider cannot be opened.');
+  }
+
+  async valuesOf(
+    values: readonly CustomValue[],
+    key: string,
+  ): Promise<Readonly<Record<string, string>>> {
+    const pairs = values.map(async ({ name, value, secretId }) => {
+      const text = secretId === undefined ? (value ?? '') : await this.open(secretId);
+      return [name, text.replaceAll('$API_KEY', () => key)] as const;
+    });
+    return Object.fromEntries(await Promise.all(pairs));
+  }
+}
