@@ -98,6 +98,8 @@ async function applyToTenant(
       if (providers === undefined) return 'missing';
       return putProvider(rows, { tenant, limit: providers }, change);
     }
+    case 'event':
+      return 'done';
     case 'provider.remove':
       return removeProvider(rows, tenant, change.providerId);
     case 'settings.put':
