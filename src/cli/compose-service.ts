@@ -8,7 +8,7 @@ import { CliError } from './cli-error.ts';
 import { egressOf, publicUrlOf, type ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { Memory } from '../ports/memory.ts';
-import type { ServiceStore } from '../ports/service-store.ts';
+import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts';
 import type { CallRow } from '../service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { catalogIn, newRequestId, reportTo, systemClock } from './compose-common.ts';
@@ -37,6 +37,8 @@ export interface RunningService {
   readonly port: number;
   /** Undefined where no metrics are asked for. */
   readonly metricsPort: number | undefined;
+  /** The counts of its store when it started. */
+  readonly held: ServiceStoreHealth;
   renew(tls: TlsMaterial): void;
   stop(): Promise<void>;
 }
@@ -59,7 +61,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     },
   );
   try {
-    await store.health();
+    const held = await store.health();
     const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
     await refuseWrongMasterKey(sealing.vault);
     const { signer } = sealing;
@@ -99,6 +101,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     return {
       ...address,
       metricsPort: jobs.metricsPort,
+      held,
       renew: (material) => service.renew(material),
       stop: async () => {
         await service.stop(drainMs);

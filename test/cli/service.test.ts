@@ -86,6 +86,25 @@ test(
 );
 
 test(
+  'a start says what the service holds, which limit there is, and what is missing',
+  { timeout: 60_000 },
+  async () => {
+    const home = await homeWithService('--rate', '600');
+    const empty = await runService(home);
+    await expect.poll(() => empty.stderr()).toContain('Next: svc service keys create');
+    expect(empty.stderr()).toMatch(
+      /The service listens on http:\S+: 0 spaces, 0 records, 0 keys\./,
+    );
+    expect(empty.stderr()).toContain('Each key may make 600 calls a minute.');
+    await empty.end('SIGTERM');
+    await makeServiceKey(home);
+    const service = await runService(home);
+    await expect.poll(() => service.stderr()).toContain('1 key.');
+    expect(service.stderr()).not.toContain('Next:');
+  },
+);
+
+test(
   'a second service on the same folder is refused, and the first goes on',
   { timeout: 60_000 },
   async () => {

@@ -7,6 +7,7 @@ import {
 import { loadTls } from '../../adapters/network/tls-files.ts';
 import { SERVICE_PORT, type ServiceSettings } from '../../core/service/settings.ts';
 import { VERSION } from '../../core/version.ts';
+import type { ServiceStoreHealth } from '../../ports/service-store.ts';
 import type { CallRow } from '../../service/parts.ts';
 import type { TlsMaterial } from '../../service/server.ts';
 import { urlOf } from '../addresses.ts';
@@ -17,6 +18,7 @@ import { lineForm } from '../line-form.ts';
 import { listenError } from '../proxy/listen-error.ts';
 import { clockText } from '../listing.ts';
 import { folderOf, type FolderOption, serviceSettings, storeError } from './service-context.ts';
+import { heldText } from './service-status.ts';
 import { serviceFlags, type RawServiceFlags } from './service-flags.ts';
 import { type SignalSource, waitForStop } from '../proxy/stop-signals.ts';
 import type { Terminal } from '../terminal.ts';
@@ -73,13 +75,26 @@ export async function startServiceCommand(
     const more = metricsPort === undefined ? {} : { metricsPort };
     if (options.json === true) terminal.out(JSON.stringify({ url, host, port, ...more }));
     if (options.quiet !== true) {
-      terminal.note(`The memory service listens on ${url}. Make a key: svc service keys create`);
+      for (const line of startLines(url, service.held, settings)) terminal.note(line);
     }
     return await stopped;
   } finally {
     await service.stop();
     await removePrivate(folder, RUN_FILE);
   }
+}
+
+function startLines(
+  url: string,
+  held: ServiceStoreHealth,
+  { requestsPerMinute }: ServiceSettings,
+): readonly string[] {
+  const limit = requestsPerMinute ?? null;
+  return [
+    `The service listens on ${url}: ${heldText(held)}.`,
+    ...(limit === null ? [] : [`Each key may make ${limit} calls a minute.`]),
+    ...(held.keys === 0 ? ['There is no key yet. Next: svc service keys create --name NAME'] : []),
+  ];
 }
 
 async function tlsOf(

@@ -81,19 +81,22 @@ function linesOf(
   running: RunningServiceFacts | undefined,
   held: ServiceStoreHealth,
 ): readonly string[] {
-  const counts = [
+  const store = `${folder}: ${heldText(held)}, ${Math.ceil(held.bytes / 1024)} KiB`;
+  if (running === undefined) return [store];
+  const { cert, host, port, pid, startedAt, isReady } = running;
+  const url = urlOf({ host, port }, cert === undefined ? 'http' : 'https');
+  const state = isReady ? 'ready' : 'not ready';
+  return [`${url}  ${state}, process ${pid}, since ${timeText(startedAt)}`, store];
+}
+
+/** The counts of a service's store, in words. */
+export function heldText(held: ServiceStoreHealth): string {
+  return [
     // A service with one tenant never shows the word.
     ...(held.tenants > 1 ? [count(held.tenants, 'tenant')] : []),
     ...(held.providers > 0 ? [count(held.providers, 'provider')] : []),
     count(held.spaces, 'space'),
     count(held.records, 'record'),
     count(held.keys, 'key'),
-    `${Math.ceil(held.bytes / 1024)} KiB`,
   ].join(', ');
-  const store = `${folder}: ${counts}`;
-  if (running === undefined) return [store];
-  const { cert, host, port, pid, startedAt, isReady } = running;
-  const url = urlOf({ host, port }, cert === undefined ? 'http' : 'https');
-  const state = isReady ? 'ready' : 'not ready';
-  return [`${url}  ${state}, process ${pid}, since ${timeText(startedAt)}`, store];
 }
