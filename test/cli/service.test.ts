@@ -289,7 +289,7 @@ test('a token goes to no plain address but this machine, and is never on a comma
 
 test('init makes the token of an operator, which manages the service over HTTP', async () => {
   const home = tempFolder();
-  const made = await runCli(['service', 'init', '--json'], { home });
+  const made = await runCli(['service', 'init', '--port', '0', '--json'], { home });
   const { operatorToken } = JSON.parse(made.stdout);
   const service = await runService(home);
   const session = await callService(service.url, '/v1/svc/console/session', { key: operatorToken });

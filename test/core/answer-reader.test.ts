@@ -156,6 +156,7 @@ describe('Messages', () => {
       isFailed: false,
       isCutShort: false,
       usage: { input: 2, cacheRead: 0, cacheWrite: 0, output: 3 },
+      usageTold: body.usage,
     });
   });
 });
@@ -270,6 +271,7 @@ describe('Chat Completions', () => {
       isFailed: false,
       isCutShort: false,
       usage: { input: 20, cacheRead: 30, cacheWrite: 0, output: 4 },
+      usageTold: usage,
     });
   });
 
