@@ -54,12 +54,11 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
   const report = (line: string): void => terminal.warn(line);
   const limits = await openLimiter(environment, report);
   const place = { folder, environment };
-  const store = await openServingStore(place, { spaceBytesMax, report }).catch(
-    async (error: unknown) => {
-      await limits.close();
-      throw error;
-    },
-  );
+  const opening = openServingStore(place, { spaceBytesMax, report });
+  const store = await opening.catch(async (error: unknown) => {
+    await limits.close();
+    throw error;
+  });
   try {
     const held = await store.health();
     const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
