@@ -32,6 +32,7 @@ import { Connections, dropBody, endRaw } from '../http/connections.ts';
 import { listenAt } from '../http/listen.ts';
 import { describeFault } from '../http/faults.ts';
 import { RequestBodies } from '../http/request-bodies.ts';
+import { requestHead } from '../http/request-head.ts';
 import type { UiDoor } from './ui-door.ts';
 import {
   answerError,
@@ -163,7 +164,7 @@ class Listener implements LocalServer {
     const call: Call = {
       incoming,
       outgoing,
-      head: headOf(incoming),
+      head: requestHead(incoming),
       id: this.#options.newId(),
       startedAt: this.#options.clock.monotonic(),
     };
@@ -280,7 +281,7 @@ class Listener implements LocalServer {
    * elsewhere.
    */
   #refuseUpgrade(incoming: IncomingMessage, socket: Duplex): void {
-    const head = headOf(incoming);
+    const head = requestHead(incoming);
     let error = new ProxyError('UPGRADE_REFUSED', 'svc does not upgrade connections.');
     try {
       checkUpgrade(head, this.#port);
@@ -292,7 +293,7 @@ class Listener implements LocalServer {
 
   #refuseConnect(incoming: IncomingMessage, socket: Duplex): void {
     const error = new ProxyError('METHOD_NOT_ALLOWED', 'svc opens no tunnels.');
-    this.#endRaw(socket, error, headOf(incoming));
+    this.#endRaw(socket, error, requestHead(incoming));
   }
 
   /** Bytes that are not HTTP, headers that are too long, or a request that does not arrive. */
@@ -356,15 +357,6 @@ interface Call {
   readonly head: RequestHead;
   readonly id: string;
   readonly startedAt: number;
-}
-
-function headOf(incoming: IncomingMessage): RequestHead {
-  return {
-    method: incoming.method ?? '',
-    target: incoming.url ?? '',
-    httpVersion: incoming.httpVersion,
-    headers: incoming.rawHeaders,
-  };
 }
 
 function readParserError(code: string | undefined): ProxyError {

@@ -10,7 +10,7 @@ import type { ServingParts } from './parts.ts';
 export interface Call {
   readonly requestId: string;
   readonly key: StoredKey;
-  /** Who calls through the console; undefined for a key. */
+  /** The administrator, for a call through the console; undefined where a key calls. */
   readonly actor?: AuditActor;
   /** The part of the store that belongs to the key's tenant; an operation has no other. */
   readonly store: TenantStore;

@@ -29,6 +29,7 @@ import { MODEL_BODY_BYTES } from '../../core/service/served-settings.ts';
 import { dropBody } from '../../http/connections.ts';
 import { describeFault } from '../../http/faults.ts';
 import { RequestBodies } from '../../http/request-bodies.ts';
+import { requestHead } from '../../http/request-head.ts';
 import type { Caller } from '../../ports/control-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { goneSignal } from '../../proxy/gone-signal.ts';
@@ -101,7 +102,7 @@ export class ModelServer {
   /** Answers, whatever happens. */
   async serve(exchange: ModelExchange): Promise<ModelEnding> {
     const { incoming, outgoing } = exchange;
-    const head = headOf(incoming);
+    const head = requestHead(incoming);
     const stage: Stage = { exchange, head, call: undefined };
     try {
       await this.#answer(stage);
@@ -294,13 +295,4 @@ function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[
   const modes = modesToTell(headers, { memoryMode: 'read-write', compressionMode, supports });
   const facts = { issuer: { kind: 'service' }, requestId: call.receiptId, modes } as const;
   return call.kind === 'model' ? unreadEvidence(facts) : relayedEvidence(facts);
-}
-
-function headOf(incoming: IncomingMessage): RequestHead {
-  return {
-    method: incoming.method ?? '',
-    target: incoming.url ?? '',
-    httpVersion: incoming.httpVersion,
-    headers: incoming.rawHeaders,
-  };
 }
