@@ -19,13 +19,12 @@ import {
   outputItem,
   recalledItem,
 } from '../service-store/item-shapes.ts';
-import { sourceIdOf, sourceNumber } from '../service-store/origins.ts';
+import { type OriginRow, originOf, sourceIdOf, sourceNumber } from '../service-store/origins.ts';
 import type { SharedSignals } from '../store/exchange-search.ts';
 import { listTerms } from '../store/records.ts';
 import { Search } from '../store/search.ts';
 import { runWaiting } from '../store/steps.ts';
 import type { Rows, SqlValue } from './connections.ts';
-import { type OriginRow, originOf } from './origins.ts';
 import { PostgresSource } from './postgres-source.ts';
 import type { Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';

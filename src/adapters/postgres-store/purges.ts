@@ -1,5 +1,6 @@
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
 import { sourceNumber } from '../service-store/origins.ts';
+import { type PurgeRow, purgeOf, scopeOf } from '../service-store/purge-rows.ts';
 import type { Rows, SqlValue } from './connections.ts';
 import { addEvent } from './control.ts';
 import { forgetBlocks } from './ledger.ts';
@@ -15,21 +16,8 @@ import { MEMORY } from './statements/memory.ts';
 /** Records a transaction: about 100 ms. */
 const BATCH = 256;
 
-interface PurgeRow {
-  readonly id: string;
+interface PlacedPurge extends PurgeRow {
   readonly space_id: number;
-  readonly space: string;
-  readonly scope: string;
-  readonly state: Purge['state'];
-  readonly records: number;
-  readonly items: number;
-  readonly bytes: number;
-  readonly generation_before: string;
-  readonly generation_after: string;
-  readonly requested_by: string;
-  readonly requested_at: number;
-  readonly erased_at: number | null;
-  readonly upto: number;
 }
 
 interface Sizes {
@@ -173,8 +161,8 @@ export class Purges {
     return row ?? { records: 0, items: 0, bytes: 0, last: 0 };
   }
 
-  #row(purgeId: string): Promise<PurgeRow | undefined> {
-    return this.#rows.get<PurgeRow>(MEMORY.findPurge, this.#tenant, purgeId);
+  #row(purgeId: string): Promise<PlacedPurge | undefined> {
+    return this.#rows.get<PlacedPurge>(MEMORY.findPurge, this.#tenant, purgeId);
   }
 
   #keep(purge: Purge, space: number, upto: number): Promise<number> {
@@ -208,26 +196,4 @@ function valuesOf(scope: PurgeScope): [readonly string[] | null, ...(string | nu
     'source_id' in scope ? sourceNumber(scope.source_id) : null,
     before,
   ];
-}
-
-function scopeOf({ scope }: PurgeRow): PurgeScope {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only begin() writes it.
-  return JSON.parse(scope) as PurgeScope;
-}
-
-function purgeOf(row: PurgeRow): Purge {
-  return {
-    purgeId: row.id,
-    space: row.space,
-    scope: scopeOf(row),
-    state: row.state,
-    records: row.records,
-    items: row.items,
-    bytes: row.bytes,
-    generationBefore: row.generation_before,
-    generationAfter: row.generation_after,
-    requestedBy: row.requested_by,
-    requestedAt: row.requested_at,
-    ...(row.erased_at === null ? {} : { erasedAt: row.erased_at }),
-  };
 }

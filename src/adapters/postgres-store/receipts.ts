@@ -8,7 +8,7 @@ import type {
 } from '../../ports/receipt-store.ts';
 import type { ServiceStore, TenantStore } from '../../ports/service-store.ts';
 import { headOf, type HeadRow as FileHeadRow } from '../service-store/receipts.ts';
-import { countsOf, type CountsRow } from '../service-store/usage.ts';
+import { countsIn, countsOf, type CountsRow, usageKeyOf } from '../service-store/usage-counts.ts';
 import type { Connections, Rows, SqlValue } from './connections.ts';
 import type { OpenDatabase, TenantPlace } from './open-database.ts';
 import { RECEIPTS } from './statements/receipts.ts';
@@ -175,7 +175,7 @@ interface UsageRow {
 async function addUsage(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
   const sums = new Map<string, UsageRow>();
   for (const row of receipts) {
-    const names = namesOf(row);
+    const names = usageKeyOf(row, timeOfReceiptId(row.receiptId) ?? 0);
     const known = sums.get(names.join('\n'))?.counts;
     const counts = countsIn(row).map((count, at) => count + (known?.[at] ?? 0));
     sums.set(names.join('\n'), { names, counts });
@@ -191,29 +191,6 @@ async function addUsage(rows: Rows, receipts: readonly ReceiptRow[]): Promise<vo
 /** Rows of values as columns of values. */
 function columns<T>(lists: readonly (readonly T[])[]): T[][] {
   return (lists[0] ?? []).map((_, at) => lists.flatMap((one) => one.slice(at, at + 1)));
-}
-
-/** Tenant, day, key, provider, model. The day is the one on which the request came. */
-function namesOf({ tenant, receiptId, keyId, providerId, model }: ReceiptRow): string[] {
-  const day = isoTime(timeOfReceiptId(receiptId) ?? 0).slice(0, 'YYYY-MM-DD'.length);
-  // A model that no provider was asked for is only a text of the caller.
-  return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
-}
-
-/** In the order of the statement. */
-function countsIn({ counts }: ReceiptRow): number[] {
-  return [
-    1,
-    counts.failed,
-    counts.originalInputTokens,
-    counts.forwardedInputTokens,
-    counts.recalledTokens,
-    counts.elidedTokens,
-    counts.inputTokens,
-    counts.cacheReadTokens,
-    counts.outputTokens,
-    counts.spentTokens,
-  ];
 }
 
 /** The days of these receipts and of the week after them. */

@@ -10,9 +10,9 @@ import type {
   ServiceQuestion,
   StoredObject,
 } from '../../ports/service-store.ts';
+import { type OriginRow, originOf } from '../service-store/origins.ts';
 import type { Rows } from './connections.ts';
 import { purgedNamed, recordNamed } from './names.ts';
-import { type OriginRow, originOf } from './origins.ts';
 import { bareState, type Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
 

@@ -1,6 +1,6 @@
 import type { Origin } from '../../ports/service-store.ts';
 
-/** Where a record came from, as columns of o (objects), s (spaces) and c (sources). */
+/** The origin of a record as columns of a row, for both engines. */
 export interface OriginRow {
   readonly digest: string;
   readonly ref: string;
@@ -16,6 +16,7 @@ export interface OriginRow {
   readonly mark: 'unverified' | null;
 }
 
+/** From o (objects), s (spaces) and c (sources) of the file. */
 export const ORIGIN_COLUMNS = `o.digest, o.ref, s.name AS space, o.text_digest, o.source, c.session,
   c.client, o.observed_at, o.position, o.fingerprint, o.branch,
   (SELECT m.source FROM object_texts t JOIN records m ON m.id = t.record WHERE t.object = o.id LIMIT 1)

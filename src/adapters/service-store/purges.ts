@@ -4,6 +4,7 @@ import { PassageIndex } from '../store/passage-index.ts';
 import { AuditTable } from './audit-table.ts';
 import { sourceNumber } from './origins.ts';
 import type { UnfinishedPurge } from './protocol.ts';
+import { type PurgeRow, purgeOf, scopeOf } from './purge-rows.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 
 /**
@@ -14,23 +15,6 @@ import { spaceCondition, type Spaces } from './spaces.ts';
 
 /** Records a transaction: about 100 ms. */
 const BATCH = 256;
-
-interface PurgeRow {
-  readonly number: number;
-  readonly id: string;
-  readonly space: string;
-  readonly scope: string;
-  readonly state: Purge['state'];
-  readonly records: number;
-  readonly items: number;
-  readonly bytes: number;
-  readonly generation_before: string;
-  readonly generation_after: string;
-  readonly requested_by: string;
-  readonly requested_at: number;
-  readonly erased_at: number | null;
-  readonly upto: number;
-}
 
 interface Doomed {
   readonly id: number;
@@ -258,26 +242,4 @@ function conditionOf(scope: PurgeScope): { where: string; values: (string | numb
   if ('before' in scope) return { where: 'o.observed_at < ?', values: [Date.parse(scope.before)] };
   const where = 'o.digest IN (SELECT value FROM json_each(?))';
   return { where, values: [JSON.stringify(scope.digests)] };
-}
-
-function scopeOf({ scope }: PurgeRow): PurgeScope {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only begin() writes it.
-  return JSON.parse(scope) as PurgeScope;
-}
-
-function purgeOf(row: PurgeRow): Purge {
-  return {
-    purgeId: row.id,
-    space: row.space,
-    scope: scopeOf(row),
-    state: row.state,
-    records: row.records,
-    items: row.items,
-    bytes: row.bytes,
-    generationBefore: row.generation_before,
-    generationAfter: row.generation_after,
-    requestedBy: row.requested_by,
-    requestedAt: row.requested_at,
-    ...(row.erased_at === null ? {} : { erasedAt: row.erased_at }),
-  };
 }

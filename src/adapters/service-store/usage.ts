@@ -1,4 +1,3 @@
-import { isoTime } from '../../core/memory/times.ts';
 import type {
   ReceiptRow,
   SpentQuestion,
@@ -8,29 +7,19 @@ import type {
 } from '../../ports/receipt-store.ts';
 import { Conditions } from '../store/conditions.ts';
 import type { Database } from '../store/database.ts';
+import {
+  COUNT_ADDITIONS,
+  COUNT_COLUMNS,
+  countsIn,
+  countsOf,
+  type CountsRow,
+  countSums,
+  usageKeyOf,
+} from './usage-counts.ts';
 
 /** The sums of receipts by day (UTC), key, provider and model. They outlive the receipts. */
 
-const COUNTS = [
-  'failed',
-  'original_input',
-  'forwarded_input',
-  'recalled',
-  'elided',
-  'input',
-  'cache_read',
-  'output',
-  'spent',
-] as const;
-
-const NAMES = ['requests', ...COUNTS].join(', ');
-const SUMS = ['requests', ...COUNTS].map((name) => `sum(${name}) AS ${name}`).join(', ');
-const ADDITIONS = ['requests', ...COUNTS]
-  .map((name) => `${name} = usage_days.${name} + excluded.${name}`)
-  .join(', ');
-
-/** The sums of some rows. */
-export type CountsRow = Readonly<Record<(typeof COUNTS)[number] | 'requests', number>>;
+const SUMS = countSums((name) => `sum(${name})`);
 
 type SumRow = CountsRow & Readonly<Record<UsageGroup, string>>;
 
@@ -42,26 +31,13 @@ export class UsageTable {
   }
 
   /** The day is the one on which the request came. */
-  add({ tenant, keyId, providerId, model, counts }: ReceiptRow, at: number): void {
+  add(row: ReceiptRow, at: number): void {
+    const values = [...usageKeyOf(row, at), ...countsIn(row)];
     this.#database.run(
-      `INSERT INTO usage_days (tenant, day, key, provider, model, ${NAMES})
-       VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (tenant, day, key, provider, model) DO UPDATE SET ${ADDITIONS}`,
-      tenant,
-      isoTime(at).slice(0, 'YYYY-MM-DD'.length),
-      keyId,
-      providerId,
-      // A model that no provider was asked for is only a text of the caller.
-      providerId === '' ? '' : model,
-      counts.failed,
-      counts.originalInputTokens,
-      counts.forwardedInputTokens,
-      counts.recalledTokens,
-      counts.elidedTokens,
-      counts.inputTokens,
-      counts.cacheReadTokens,
-      counts.outputTokens,
-      counts.spentTokens,
+      `INSERT INTO usage_days (tenant, day, key, provider, model, ${COUNT_COLUMNS})
+       VALUES (${values.map(() => '?').join(', ')})
+       ON CONFLICT (tenant, day, key, provider, model) DO UPDATE SET ${COUNT_ADDITIONS}`,
+      ...values,
     );
   }
 
@@ -99,19 +75,4 @@ export class UsageTable {
 
 function sumOf(row: SumRow, groups: readonly UsageGroup[]): UsageSum {
   return { values: groups.map((group) => row[group]), ...countsOf(row) };
-}
-
-export function countsOf(row: CountsRow): Omit<UsageSum, 'values'> {
-  return {
-    requests: row.requests,
-    failed: row.failed,
-    originalInputTokens: row.original_input,
-    forwardedInputTokens: row.forwarded_input,
-    recalledTokens: row.recalled,
-    elidedTokens: row.elided,
-    inputTokens: row.input,
-    cacheReadTokens: row.cache_read,
-    outputTokens: row.output,
-    spentTokens: row.spent,
-  };
 }

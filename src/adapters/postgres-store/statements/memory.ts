@@ -1,7 +1,7 @@
 /** The statements on spaces, records, purges and kept answers. Every one of them names the tenant. */
 
 /** Columns of a record and where it came from: r (records), s (spaces), c (sources). */
-const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id, c.session, c.client,
+const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS source, c.session, c.client,
   r.observed_at, r.position, r.fingerprint, r.branch,
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
     AND m.record_id = r.id ORDER BY m.n LIMIT 1) AS mark`;

@@ -1,23 +1,8 @@
+import { COUNT_ADDITIONS, COUNT_COLUMNS, countSums } from '../../service-store/usage-counts.ts';
+
 /** The statements on receipts, their heads and the sums of their days. */
 
-const COUNTS = [
-  'requests',
-  'failed',
-  'original_input',
-  'forwarded_input',
-  'recalled',
-  'elided',
-  'input',
-  'cache_read',
-  'output',
-  'spent',
-] as const;
-
-const NAMES = COUNTS.join(', ');
-const ADDITIONS = COUNTS.map((name) => `${name} = usage_days.${name} + excluded.${name}`).join(
-  ', ',
-);
-const SUMS = COUNTS.map((name) => `sum(u.${name})::bigint AS ${name}`).join(', ');
+const SUMS = countSums((name) => `sum(u.${name})::bigint`);
 
 const PAGE = `SELECT id, body FROM receipts WHERE tenant_id = $1
   AND ($2::text IS NULL OR id > $2) AND ($3::text IS NULL OR id < $3)
@@ -36,13 +21,13 @@ export const RECEIPTS = {
     ON CONFLICT (tenant_id, node) DO UPDATE SET
       last_seq = greatest(receipt_heads.last_seq, excluded.last_seq)
     WHERE receipt_heads.body IS NULL`,
-  addUsage: `INSERT INTO usage_days (tenant_id, day, key_id, provider_id, model, ${NAMES})
+  addUsage: `INSERT INTO usage_days (tenant_id, day, key_id, provider_id, model, ${COUNT_COLUMNS})
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[],
       $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
       $13::bigint[], $14::bigint[], $15::bigint[]) AS n(tenant_id, day, key_id, provider_id, model)
     ORDER BY n.tenant_id COLLATE "C", n.day COLLATE "C", n.key_id COLLATE "C",
       n.provider_id COLLATE "C", n.model COLLATE "C"
-    ON CONFLICT (tenant_id, day, key_id, provider_id, model) DO UPDATE SET ${ADDITIONS}`,
+    ON CONFLICT (tenant_id, day, key_id, provider_id, model) DO UPDATE SET ${COUNT_ADDITIONS}`,
   findReceipt: `SELECT id, body FROM receipts WHERE tenant_id = $1 AND id = $2`,
   listUp: `${PAGE} ORDER BY id LIMIT $10`,
   listDown: `${PAGE} ORDER BY id DESC LIMIT $10`,
