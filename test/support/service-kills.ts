@@ -13,7 +13,7 @@ export const KILL_SPACE = 'project/kills';
 const SAFE: ReadonlySet<string> = new Set(['durable', 'duplicate']);
 
 /** Sends small batches until the connection breaks; notes in `safe` what was answered as durable. */
-async function captureUntilGone(
+export async function captureUntilGone(
   service: Pick<ServiceProcess, 'url'>,
   key: string,
   { run, safe }: { readonly run: string; readonly safe: string[] },
@@ -55,14 +55,18 @@ export async function killWhileCapturing(
   return safe;
 }
 
-/** Every text that the service holds, by its own list. */
-export async function allTexts(url: string, key: string): Promise<readonly string[]> {
+/** Every text that the service holds in a space, by its own list. */
+export async function allTexts(
+  url: string,
+  key: string,
+  space = KILL_SPACE,
+): Promise<readonly string[]> {
   const texts: string[] = [];
   for (let after: string | null = '0'; after !== null;) {
     // oxlint-disable-next-line no-await-in-loop -- Pages come one after the other.
     const { json } = await callService(
       url,
-      `/v1/svc/memory/items?space=${KILL_SPACE}&limit=100&after=${after}`,
+      `/v1/svc/memory/items?space=${space}&limit=100&after=${after}`,
       { key },
     );
     texts.push(...json.data.map(({ text }: { text: string }) => text));

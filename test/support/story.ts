@@ -48,6 +48,8 @@ export interface Reply {
   readonly hangs?: boolean;
   /** Before the head. */
   readonly delayMs?: number;
+  /** The body comes in so many pieces, with a pause before each. */
+  readonly pieces?: { readonly count: number; readonly pauseMs: number };
 }
 
 export interface RecordingProvider {
@@ -80,15 +82,34 @@ async function take(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  const body = Buffer.concat((await incoming.toArray()) as Buffer[]);
+  // A caller that was killed while it sent was not heard to the end.
+  const chunks = await incoming.toArray().catch(() => undefined);
+  if (chunks === undefined) return;
+  const body = Buffer.concat(chunks as Buffer[]);
   const request = { path: incoming.url ?? '', headers: incoming.rawHeaders, body };
   provider.seen.push(request);
   const reply = provider.reply(request);
   if (reply.delayMs !== undefined) await sleep(reply.delayMs, undefined, { ref: false });
   outgoing.writeHead(reply.status, reply.headers);
+  if (reply.pieces !== undefined) return sendPieces(outgoing, reply.body, reply.pieces);
   if (reply.hangs === true) outgoing.write(reply.body);
   else if (reply.cutAfter === undefined) outgoing.end(reply.body);
   else outgoing.write(reply.body.slice(0, reply.cutAfter), () => outgoing.destroy());
+}
+
+async function sendPieces(
+  outgoing: ServerResponse,
+  text: string,
+  { count, pauseMs }: NonNullable<Reply['pieces']>,
+): Promise<void> {
+  const bytes = Buffer.from(text);
+  const size = Math.ceil(bytes.length / count);
+  for (let at = 0; at < bytes.length && !outgoing.destroyed; at += size) {
+    // oxlint-disable-next-line no-await-in-loop -- An answer that streams.
+    await sleep(pauseMs, undefined, { ref: false });
+    outgoing.write(bytes.subarray(at, at + size));
+  }
+  outgoing.end();
 }
 
 export interface StoryOptions {
