@@ -124,6 +124,8 @@ export interface RecallAnswer {
   readonly exchanges?: readonly LocatedExchange[];
   /** For an agent's question that asks for a brief: sessions that most likely matter, best first. */
   readonly sessions?: readonly RecalledSession[];
+  /** The generation of the space that was asked; absent for a memory whose spaces have none. */
+  readonly generation?: string;
 }
 
 export interface LocatedExchange extends RecalledExchange {

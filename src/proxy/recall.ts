@@ -44,6 +44,8 @@ import { RecallGuard } from './recall-guard.ts';
 export interface Recalled {
   readonly placements: readonly Placement[];
   readonly state: MemoryState;
+  /** The generation that the memory answered from; undefined where it was not asked, or has none. */
+  readonly generation?: string | undefined;
 }
 
 // BM25 over more words than this finds the common ones: a question is a few sentences.
@@ -73,17 +75,19 @@ interface ReadCall extends RecallCall {
 }
 
 /** Blocks that were placed before; and the newest prompt, where nothing was decided for it yet. */
-export type Replayed =
-  | { readonly kind: 'settled'; readonly recalled: Recalled }
-  | {
-      readonly kind: 'open';
-      readonly reading: Reading;
-      readonly prompt: HumanItem;
-      readonly placements: readonly Placement[];
-      readonly leaving: Leaving;
-      /** The ledger's, before it was asked. */
-      readonly generation: number;
-    };
+export type Replayed = { readonly kind: 'settled'; readonly recalled: Recalled } | OpenPrompt;
+
+interface OpenPrompt {
+  readonly kind: 'open';
+  readonly reading: Reading;
+  readonly prompt: HumanItem;
+  readonly placements: readonly Placement[];
+  readonly leaving: Leaving;
+  /** The ledger's, before it was asked. */
+  readonly generation: number;
+}
+
+type BlockRoom = NonNullable<ReturnType<typeof roomForBlock>>;
 
 /** Replays the blocks that the ledger knows, recalls for a new prompt, and records what it placed. */
 export class Recaller {
@@ -132,7 +136,7 @@ export class Recaller {
   /** Recalls for the newest prompt, if nothing was decided for it. */
   async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
     if (replayed.kind === 'settled') return replayed.recalled;
-    const { reading, prompt, placements, generation, leaving } = replayed;
+    const { reading, prompt, placements, leaving } = replayed;
     const { recalledTokensMax } = call.settings;
     const facts = { recalledTokensMax, isCacheCold: call.isCacheCold };
     const room = roomForBlock(reading.view, placements, facts);
@@ -152,6 +156,16 @@ export class Recaller {
       // A disk that hangs must not take what the proofs need.
       withinMs: call.deadline.msLeft / 2,
     });
+    const recalled = await this.#place(replayed, room, { answer, state });
+    return { ...recalled, generation: found.generation };
+  }
+
+  /** Writes the block for a new prompt from what the memory answered. */
+  async #place(
+    { reading, prompt, placements, generation, leaving }: OpenPrompt,
+    { tokensMax, dropsEarlier }: BlockRoom,
+    { answer, state }: { readonly answer: CheckedAnswer; readonly state: MemoryState },
+  ): Promise<Recalled> {
     // A forget ran while the memory was asked: the blocks found or placed before may hold forgotten
     // text.
     if (this.#dependencies.ledger.generation() !== generation) {
@@ -159,7 +173,7 @@ export class Recaller {
     }
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
-    const earlier = room.dropsEarlier ? NOTHING : placements;
+    const earlier = dropsEarlier ? NOTHING : placements;
     const told = toldBy(earlier, leaving);
     const written = blockFor(answer, tokensMax - MARK_TOKENS, told);
     const block = marked(written, this.#dependencies.blockKey);
@@ -171,7 +185,7 @@ export class Recaller {
     return this.#settle(prompt, [...earlier, placement], {
       block: block.text,
       form,
-      dropsEarlier: room.dropsEarlier,
+      dropsEarlier,
     });
   }
 

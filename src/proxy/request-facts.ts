@@ -22,6 +22,8 @@ export interface RequestFacts {
   readonly modes: Modes | undefined;
   readonly plan: Plan;
   readonly memoryState: MemoryState;
+  /** The generation of the space that the memory answered from; undefined where it was not asked. */
+  readonly memoryGeneration: string | undefined;
   /** Records that were put into the outbox; 'failed' where it could not take them. */
   readonly captured: Captured;
   /** Recalled blocks that the request carried. */

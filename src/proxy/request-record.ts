@@ -25,6 +25,7 @@ import type { Captured, RequestFacts } from './request-facts.ts';
 interface Recalled {
   readonly state: MemoryState;
   readonly placements: readonly Placement[];
+  readonly generation?: string | undefined;
 }
 
 /** Notes what happens to one request, for its evidence headers and its row in the request log. */
@@ -38,6 +39,7 @@ export class RequestRecord {
   #modes: Modes | undefined;
   #reading: Reading | undefined;
   #memoryState: MemoryState = 'off';
+  #memoryGeneration: string | undefined;
   #plan: Plan | undefined;
   #rereads: Rereads | undefined;
   #status = 0;
@@ -89,8 +91,9 @@ export class RequestRecord {
     this.#mark('read');
   }
 
-  recalled({ state, placements }: Recalled): void {
+  recalled({ state, placements, generation }: Recalled): void {
     this.#memoryState = state;
+    this.#memoryGeneration = generation;
     this.#placements = placements;
     this.#mark('recall');
   }
@@ -191,6 +194,7 @@ export class RequestRecord {
       modes: this.#modes,
       plan: this.#plan ?? NOTHING_PLANNED,
       memoryState: this.#memoryState,
+      memoryGeneration: this.#memoryGeneration,
       captured: this.#captured,
       recalledBlocks: this.#placements.length,
       isStreamed: this.#reading?.view.shell.value['stream'] === true,

@@ -1,28 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { DIALECTS, promptOf } from '../support/dialect-wire.ts';
-import { MODEL, openModelService, type ModelService } from '../support/model-service.ts';
+import { errorIn, MODEL, openModelService, receiptIn } from '../support/model-service.ts';
 import { noteOfTest } from '../support/service-control.ts';
 import { ask } from '../support/sockets.ts';
 
 const NONE = {};
-
-/** The code, the id of the receipt and the rest of an error, in whichever shape it came. */
-function errorIn(answer: { readonly body: Buffer }) {
-  const { error } = JSON.parse(answer.body.toString()) as { error: Record<string, unknown> };
-  const svc = error['svc'] as { code?: string; receipt_id: string | null };
-  return { code: error['code'] ?? svc.code, receipt: svc.receipt_id, message: error['message'] };
-}
-
-async function receiptOf({ service }: ModelService, id: unknown, tenant = 'default') {
-  for (let tries = 0; tries < 100; tries += 1) {
-    // oxlint-disable-next-line no-await-in-loop
-    const found = await service.store.of(tenant).findReceipt(String(id), AbortSignal.timeout(9000));
-    if (found !== undefined) return JSON.parse(found.body) as Record<string, unknown>;
-    // oxlint-disable-next-line no-await-in-loop
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error('no receipt');
-}
 
 describe.each(DIALECTS)('%s', (dialect) => {
   test('a refusal has the shape of its dialect, a code, a hint, a retry header and a receipt', async () => {
@@ -58,7 +40,7 @@ describe.each(DIALECTS)('%s', (dialect) => {
       });
       expect(answer.headers['x-svc-local-proxy']).toBe(undefined);
       // oxlint-disable-next-line no-await-in-loop
-      const receipt = await receiptOf(stage, error.receipt);
+      const receipt = await receiptIn(stage, error.receipt);
       expect(receipt).toMatchObject({ status: 'rejected', http_status: status, error_code: code });
     }
     expect(provider.seen).toEqual([]);
@@ -135,7 +117,7 @@ test("a provider's own error passes unchanged, and says whose it is", async () =
     'request-id': 'req_theirs',
     'retry-after': '7',
   });
-  const receipt = await receiptOf(stage, answer.headers['x-svc-receipt-id']);
+  const receipt = await receiptIn(stage, answer.headers['x-svc-receipt-id']);
   expect(receipt).toMatchObject({
     status: 'upstream_error',
     http_status: 529,
@@ -218,7 +200,7 @@ test('a plan that is used up is a 429 with its limit, and nothing is forwarded',
   expect(Number(second.headers['retry-after'])).toBeGreaterThan(0);
   expect(second.headers['x-should-retry']).toBe('true');
   expect(provider.seen.length).toBe(1);
-  const receipt = await receiptOf(stage, errorIn(second).receipt);
+  const receipt = await receiptIn(stage, errorIn(second).receipt);
   expect(receipt).toMatchObject({ status: 'rejected', error_code: 'RATE_LIMIT_EXCEEDED' });
 });
 

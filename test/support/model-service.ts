@@ -1,9 +1,9 @@
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import { makeCertificate } from './certificate.ts';
 import { openConsole, type OpenedConsole } from './console.ts';
-import { DIALECTS, PATHS } from './dialect-wire.ts';
+import { DIALECTS, PATHS, promptOf } from './dialect-wire.ts';
 import type { KeyOptions, TestServiceOptions } from './memory-service.ts';
-import { ask, type ClientAnswer } from './sockets.ts';
+import { ask, type ClientAnswer, pause } from './sockets.ts';
 import { bytesOf, type RecordingProvider, startRecordingProvider } from './story.ts';
 import { FIRST, TestMasterKeys } from './test-vault.ts';
 
@@ -91,4 +91,38 @@ export async function openModelService(options: TestServiceOptions = {}): Promis
         body: bytesOf(body),
       }),
   };
+}
+
+/** The code, the id of the receipt and the message of an error, in whichever dialect it came. */
+export function errorIn(answer: Pick<ClientAnswer, 'body'>) {
+  const { error } = JSON.parse(answer.body.toString()) as { error: Record<string, unknown> };
+  const svc = error['svc'] as { code?: string; receipt_id: string | null };
+  return { code: error['code'] ?? svc.code, receipt: svc.receipt_id, message: error['message'] };
+}
+
+export type StoredReceipt = Readonly<Record<string, unknown>>;
+
+/** A receipt once it is stored. */
+export async function receiptIn(
+  { service }: Pick<ModelService, 'service'>,
+  id: unknown,
+  tenant = 'default',
+): Promise<StoredReceipt> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    // oxlint-disable-next-line no-await-in-loop
+    const found = await service.store.of(tenant).findReceipt(String(id), AbortSignal.timeout(9000));
+    if (found !== undefined) return JSON.parse(found.body) as StoredReceipt;
+    // oxlint-disable-next-line no-await-in-loop
+    await pause(50);
+  }
+  throw new Error('no receipt');
+}
+
+/** Whether a plain request is still answered. */
+export async function isServing(
+  { send }: Pick<ModelService, 'send'>,
+  dialect: Dialect,
+  key: string,
+): Promise<boolean> {
+  return (await send(dialect, promptOf(dialect, 'Are you well?'), { key })).status === 200;
 }

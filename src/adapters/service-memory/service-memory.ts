@@ -87,7 +87,7 @@ export class ServiceMemory implements Memory {
 
   async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
     const { olderSpaces = [], agent, humanText, assistantText, excludeDigests } = question;
-    const { items, exchanges, sessions } = await this.#store.recall(
+    const { state, items, exchanges, sessions } = await this.#store.recall(
       {
         ...NO_PROOFS,
         space: isSpace(question.space) ? question.space : GLOBAL_SPACE,
@@ -104,6 +104,7 @@ export class ServiceMemory implements Memory {
       signal,
     );
     return {
+      generation: state.generation,
       passages: items.map(passageOf),
       ...(exchanges === undefined ? {} : { exchanges }),
       ...(sessions === undefined ? {} : { sessions }),

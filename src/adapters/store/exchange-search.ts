@@ -70,7 +70,7 @@ export class ExchangeSearch {
   *recall(
     question: AgentQuestion,
     looked: Looked,
-  ): Steps<Required<Omit<RecallAnswer, 'passages'>>> {
+  ): Steps<Required<Pick<RecallAnswer, 'exchanges' | 'sessions'>>> {
     const { spaces, excluded } = looked;
     const own = ownWordsOf(question.humanText);
     const terms = yield* weigh({ own, around: question.assistantText }, looked);

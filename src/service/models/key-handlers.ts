@@ -115,7 +115,9 @@ export class KeyHandler {
 
   async #choose(asked: UpstreamQuestion) {
     const call = this.#callOf(asked.request);
-    call.chosen = await this.#choice.choose(call.caller.key, asked);
+    // Before anything can refuse it: the receipt of a refused request names its model too.
+    call.model = this.#choice.modelOf(asked);
+    call.chosen = await this.#choice.choose(call.caller.key, asked, call.model);
     return call.chosen;
   }
 

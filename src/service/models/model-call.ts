@@ -17,6 +17,8 @@ export interface ModelCall {
   readonly authMs: number;
   /** From here on its handler writes the receipt. */
   isHandled: boolean;
+  /** As the body names it; undefined while it is not read, and where it names none. */
+  model?: string | undefined;
   chosen?: ProviderChoiceMade;
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;

@@ -46,15 +46,18 @@ export class ProviderChoice {
     this.#lists = new Confirmed(parts.clock);
   }
 
-  /** Throws ProxyError: nothing was sent anywhere by then. */
+  /** The model that a body names; undefined where it names none. Throws ProxyError. */
+  modelOf({ request: { body }, read }: UpstreamQuestion): string | undefined {
+    return modelIn(body === undefined ? { kind: 'unreadable' } : this.#read(body, read));
+  }
+
+  /** `model`: as `modelOf` gave it. Throws ProxyError: nothing was sent anywhere by then. */
   async choose(
     { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
-    { request, read }: UpstreamQuestion,
+    { request: { route, body } }: UpstreamQuestion,
+    model: string | undefined,
   ): Promise<ProviderChoiceMade> {
-    const { route, body } = request;
     const dialect = 'dialect' in route ? route.dialect : undefined;
-    const named = body === undefined ? { kind: 'unreadable' as const } : this.#read(body, read);
-    const model = modelOf(named);
     if (dialect === undefined || body === undefined) throw noProvider();
     const providers = await this.providers(tenant);
     const routed = routeModel({ providers, dialect, model, keyModels: allowedModels });
@@ -122,7 +125,7 @@ function isJson(body: Buffer): boolean {
 }
 
 /** Undefined where the body names none. */
-function modelOf(named: NamedModel): string | undefined {
+function modelIn(named: NamedModel): string | undefined {
   switch (named.kind) {
     case 'named':
       return named.model;

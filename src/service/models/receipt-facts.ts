@@ -18,13 +18,13 @@ import type { ModelCall } from './model-call.ts';
 
 export function openingOf(call: ModelCall, facts: RequestFacts): ReceiptOpening {
   const { row, isStreamed, modes } = facts;
-  const { provider, model } = call.chosen ?? {};
+  const { provider, model = call.model } = call.chosen ?? {};
   return {
     ...headOf(call),
     streamed: isStreamed,
     space: row.space === '' ? null : row.space,
     sessionId: row.conversation === '' ? null : row.conversation,
-    model: model ?? (row.model === '' ? null : row.model),
+    model: model ?? null,
     provider:
       provider === undefined
         ? null
@@ -70,7 +70,7 @@ function decisionsOf({ caller }: ModelCall, facts: RequestFacts): ReceiptDecisio
     elidedToolOutputs: isShadow ? 0 : elided.length,
     removedExchanges: isShadow ? 0 : omitted.length,
     shadowInputTokens: isShadow ? Math.max(0, row.originalInputTokens - row.elidedTokens) : null,
-    memoryGeneration: null,
+    memoryGeneration: facts.memoryGeneration ?? null,
   };
 }
 
