@@ -1,6 +1,7 @@
 import type { ReceiptJournal } from '../adapters/journals/receipt-journal.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
+import type { ChangeWatch } from '../service/change-watch.ts';
 import { Metrics } from '../service/metrics.ts';
 import { startMetrics } from '../service/metrics-server.ts';
 import { Retention } from '../service/retention.ts';
@@ -30,21 +31,23 @@ export function metricsOf(receipts: ReceiptJournal): Metrics {
 
 export interface JobParts {
   readonly store: ServiceStore;
+  readonly changes: ChangeWatch;
   readonly metrics: Metrics;
   readonly settings: Pick<ServiceSettings, 'metrics'>;
 }
 
 /** Throws the server's own error where the address of the metrics cannot be had. */
-export async function startJobs({ store, metrics, settings }: JobParts) {
+export async function startJobs({ store, changes, metrics, settings }: JobParts) {
   const server =
     settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);
   const retention = new Retention({ store, clock: systemClock });
   retention.start();
+  changes.start();
   return {
     /** Undefined where no metrics are asked for. */
     metricsPort: server?.port,
     stop: async (): Promise<void> => {
-      await Promise.all([retention.stop(), server?.stop()]);
+      await Promise.all([changes.stop(), retention.stop(), server?.stop()]);
     },
   };
 }

@@ -9,7 +9,8 @@ import { egressOf, publicUrlOf, type ServiceSettings } from '../core/service/set
 import { VERSION } from '../core/version.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts';
-import type { CallRow } from '../service/parts.ts';
+import { ChangeWatch } from '../service/change-watch.ts';
+import type { CallRow, ServiceLimits } from '../service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { catalogIn, newRequestId, reportTo, systemClock } from './compose-common.ts';
 import { openLimiter } from './compose-limiter.ts';
@@ -66,10 +67,11 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const { signer } = sealing;
     const receipts = await openReceipts({ folder, store, signer, report });
     const metrics = metricsOf(receipts);
-    const egress = egressOf(settings);
-    const opened = openModels({ folder, store, egress, report });
+    const opened = openModels({ folder, store, egress: egressOf(settings), report });
+    const changes = new ChangeWatch({ store, clock: systemClock });
     const service = createMemoryService({
       store,
+      changes,
       pepper,
       masterKeys,
       listCatalog: () => catalogIn(folder, environment),
@@ -85,18 +87,13 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
         onCall(row);
       },
       version: VERSION,
-      settings: {
-        requestsPerMinute: settings.requestsPerMinute ?? null,
-        isBehindProxy: settings.behindProxy === true,
-        egress,
-        publicUrl: publicUrlOf(settings),
-      },
+      settings: limitsOf(settings),
       host: settings.host,
       port: settings.port,
       tls,
     });
     const address = await service.listen();
-    const jobs = await startJobs({ store, metrics, settings });
+    const jobs = await startJobs({ store, changes, metrics, settings });
     return {
       ...address,
       metricsPort: jobs.metricsPort,
@@ -121,6 +118,15 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
 /** The memory of one tenant, for a proxy that runs in the process of the service. */
 export function memoryOf(store: ServiceStore, tenant: string): Memory {
   return new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes });
+}
+
+function limitsOf(settings: ServiceSettings): ServiceLimits {
+  return {
+    requestsPerMinute: settings.requestsPerMinute ?? null,
+    isBehindProxy: settings.behindProxy === true,
+    egress: egressOf(settings),
+    publicUrl: publicUrlOf(settings),
+  };
 }
 
 /** With another key than before, no secret would open: a start would only hide that for a while. */

@@ -19,6 +19,8 @@ export interface Page {
 }
 
 export interface ServiceControl extends VaultStore {
+  /** The changes after this number; undefined: only the last number is asked for. */
+  changesSince(after: number | undefined, signal: AbortSignal): Promise<ChangeList>;
   listTenants(page: Page): Promise<readonly Tenant[]>;
   findTenant(tenantId: string): Promise<TenantFacts | undefined>;
   listPlans(page: Page): Promise<readonly Plan[]>;
@@ -43,6 +45,23 @@ export interface TenantControl {
   listAudit(page: Page): Promise<readonly AuditEvent[]>;
   findSecret(secretId: string): Promise<SealedSecret | undefined>;
   apply(change: TenantChange, note: AuditNote): Promise<ChangeOutcome>;
+}
+
+/** A fact that nodes keep in memory. `apply` writes one for each change, in the same transaction. */
+export interface ChangedFact {
+  /** The service itself for plans, operators and signing keys. */
+  readonly tenant: string;
+  readonly kind: FactKind;
+  readonly id: string;
+}
+
+export type FactKind = 'key' | 'tenant' | 'provider' | 'settings' | 'plan' | 'admin' | 'signing';
+
+export interface ChangeList {
+  /** The number of the last change of all. Numbers follow each other without a gap, as commits do. */
+  readonly last: number;
+  /** In their order; undefined: too many, or some are not kept any more, so anything may have changed. */
+  readonly changes: readonly ChangedFact[] | undefined;
 }
 
 /** Everything that a request needs to know of its caller, in one look-up. */

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { Recent } from '../core/bytes/recent.ts';
 import type { FaultCode } from '../core/memory-api/faults.ts';
 import { parseServiceKey, type TokenPrefix } from '../core/memory-api/service-key.ts';
 import { refuseAdmin } from '../core/service/admins.ts';
@@ -11,13 +12,15 @@ import { ServiceFault } from './fault.ts';
 import type { ServiceParts } from './parts.ts';
 
 /**
- * Finds the caller by the key, or the admin by the token. Both are looked up at every call, so a
- * revoked one stops at once, also when another process revoked it; that costs one indexed read. A
- * key is never good where a token is asked for, nor the other way round.
+ * Finds the caller by the key, or the admin by the token. A call of the memory API and of the console
+ * looks it up in the store, so a revoked one stops at once; the model routes remember callers
+ * (confirmed.ts). A key is never good where a token is asked for, nor the other way round.
  */
 
 /** People look at the time of use in `keys list`; a write for every call would be wasted. */
 const USE_NOTED_MS = 60_000;
+/** Active keys of a large service. */
+const NOTED_MAX = 20_000;
 
 export interface Credentials {
   readonly authorization: string | undefined;
@@ -36,6 +39,7 @@ interface Presented {
 export class Authenticator {
   readonly #parts: ServiceParts;
   readonly #failures = new FailureGuard();
+  readonly #noted = new Recent<string, number>(NOTED_MAX);
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
@@ -58,7 +62,11 @@ export class Authenticator {
     if (tenant.status === 'suspended') {
       throw new ServiceFault('TENANT_SUSPENDED', 'The tenant of this key is suspended.');
     }
-    if (now - (key.usedAt ?? 0) > USE_NOTED_MS) {
+    const name = `${key.tenant}:${key.keyId}`;
+    // A caller that is remembered does not tell when its key was noted last.
+    const noted = Math.max(this.#noted.get(name) ?? 0, key.usedAt ?? 0);
+    if (now - noted > USE_NOTED_MS) {
+      this.#noted.set(name, now);
       // A hint for people: the call does not wait for it, and does not fail with it.
       store
         .of(key.tenant)

@@ -1,38 +1,75 @@
 import { Recent } from '../core/bytes/recent.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { ChangedFact } from '../ports/control-store.ts';
 import { MemoryError } from '../ports/memory.ts';
+import type { ChangeWatch } from './change-watch.ts';
 
 /**
- * Remembers what the store said last. When the store is away, what it said a short time ago still
- * counts, so that models go on; after that the store's own error does.
+ * Remembers what the store said. While this process reads which facts were changed, a remembered
+ * fact is given without asking: a change drops it. When the store is away, what was good a short time
+ * ago still counts, so that models go on; after that the store's own error does.
  */
 
-/** A revoked key works for no longer than this while its store is away. */
+/** A revoked key works for no longer than this while the store is away. */
 const GOOD_MS = 60_000;
 /** Active keys of a large service. */
 const NAMES_MAX = 20_000;
 
-export class Confirmed<Value> {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #known = new Recent<string, { readonly value: Value; readonly at: number }>(NAMES_MAX);
+export interface ConfirmedOptions<Value> {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly changes: ChangeWatch;
+  /** Whether a change concerns what is remembered under this name. */
+  readonly concerns: (fact: ChangedFact, name: string, value: Value) => boolean;
+}
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
+interface Known<Value> {
+  readonly name: string;
+  readonly value: Value;
+  /** When the store was asked for it. */
+  readonly at: number;
+}
+
+export class Confirmed<Value> {
+  readonly #options: ConfirmedOptions<Value>;
+  readonly #known = new Recent<string, Known<Value>>(NAMES_MAX);
+  /** Counts what changed: an answer that was under way meanwhile is not kept. */
+  #changes = 0;
+
+  constructor(options: ConfirmedOptions<Value>) {
+    this.#options = options;
+    options.changes.onChange((fact) => this.#drop(fact));
   }
 
-  /** Asks the store; what it said of this name at most 60 s ago where it cannot answer. */
+  /** The remembered value, or the store's. Throws what `look` throws. */
   async ask(name: string, look: () => Promise<Value>): Promise<Value> {
+    const { clock, changes } = this.#options;
+    const known = this.#known.get(name);
+    // A fact from before the first read may have changed unseen.
+    const isFollowed = known !== undefined && changes.readAt >= known.at;
+    if (isFollowed && clock.monotonic() - changes.readAt <= GOOD_MS) return known.value;
+    const before = this.#changes;
+    const at = clock.monotonic();
     try {
       const value = await look();
-      this.#known.set(name, { value, at: this.#clock.monotonic() });
+      if (value === undefined) this.#known.delete(name);
+      else if (before === this.#changes) this.#known.set(name, { name, value, at });
       return value;
     } catch (error) {
-      const known = this.#known.get(name);
-      const isAway = error instanceof MemoryError;
-      if (!isAway || known === undefined || this.#clock.monotonic() - known.at > GOOD_MS) {
-        throw error;
-      }
-      return known.value;
+      const last = this.#known.get(name);
+      if (!(error instanceof MemoryError) || last === undefined) throw error;
+      if (clock.monotonic() - Math.max(last.at, changes.readAt) > GOOD_MS) throw error;
+      return last.value;
+    }
+  }
+
+  #drop(fact: ChangedFact | undefined): void {
+    this.#changes += 1;
+    if (fact === undefined) {
+      this.#known.clear();
+      return;
+    }
+    for (const { name, value } of this.#known.values()) {
+      if (this.#options.concerns(fact, name, value)) this.#known.delete(name);
     }
   }
 }

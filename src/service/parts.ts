@@ -12,6 +12,7 @@ import type { Receipts } from '../ports/receipts.ts';
 import type { Report } from '../ports/report.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { Provider } from '../core/settings/catalog.ts';
+import type { ChangeWatch } from './change-watch.ts';
 import type { ModelAdmission } from './model-admission.ts';
 import type { Signer } from './signer.ts';
 import type { Vault } from './vault.ts';
@@ -19,6 +20,8 @@ import type { Vault } from './vault.ts';
 /** The dependencies of the service; the composition root joins them. */
 export interface ServiceParts {
   readonly store: ServiceStore;
+  /** Tells what was changed in it, so that what this process remembers is dropped. */
+  readonly changes: ChangeWatch;
   /** 32 random bytes that every key's hash is made with. */
   readonly pepper: Uint8Array;
   readonly masterKeys: MasterKeys;

@@ -18,6 +18,7 @@ import { MemoryError } from '../ports/memory.ts';
 import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials } from './authenticator.ts';
 import { checkLimits } from './admission.ts';
+import { tellingChanges } from './change-watch.ts';
 import { type Operation, parseBody, type Reply, type ServiceState, SpaceStates } from './call.ts';
 import { admitRoute, runConsole } from './console/console.ts';
 import type { ConsoleReply } from './console/console-call.ts';
@@ -93,7 +94,8 @@ export class CallServer {
   #isStopping = false;
 
   constructor(given: ServiceParts) {
-    const parts = { ...withVault(given), admission: new ModelAdmission(given) };
+    const own = { ...given, store: tellingChanges(given.store, given.changes) };
+    const parts = { ...withVault(own), admission: new ModelAdmission(own) };
     this.#parts = parts;
     this.#authenticator = new Authenticator(parts);
     this.#health = new HealthCheck(parts);

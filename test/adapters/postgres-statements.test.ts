@@ -35,6 +35,8 @@ const WITHOUT_TENANT: Readonly<Record<string, string>> = {
   listTenants: 'the operator sees all tenants',
   listSecrets: 'a new master key takes over the secrets of all tenants',
   masterKeys: 'counts the secrets under a master key',
+  listChanges: 'a node forgets what was changed of any tenant',
+  dropChanges: 'no node asks for changes so old',
   openHeads: 'a node closes its heads of all tenants',
   unfinishedPurges: 'a start goes on with the purges of all tenants',
   health: 'the operator sees how many there are',

@@ -8,6 +8,7 @@ import { EXCHANGE_MUTANTS } from './exchanges.mjs';
 import { LOGINS } from './logins.mjs';
 import { LIMITS } from './limits.mjs';
 import { NETWORK } from './network.mjs';
+import { NODES } from './nodes.mjs';
 import { ORIGINS } from './origins.mjs';
 import { PAGE } from './page.mjs';
 import { PROVENANCE } from './provenance.mjs';
@@ -30,6 +31,7 @@ const REDACTION = 'test/core/redaction.test.ts';
 export const MUTANTS = [
   ...LIMITS,
   ...NETWORK,
+  ...NODES,
   ...ORIGINS,
   ...PAGE,
   ...PROVENANCE,

@@ -56,6 +56,62 @@ export function controlSuite(open: () => ServiceStore | Promise<ServiceStore>): 
       expect(await store.getKey('a')).toEqual({ ...own, usedAt: 3, revokedAt: 4 });
     });
 
+    test('every change is in the list of changes, in its order and with nothing between', async () => {
+      const since = (after?: number) => whole.changesSince(after, patience());
+      const { last } = await since();
+      const store = whole.of('default');
+      await addKeyTo(store, KEY);
+      expect(await addKeyTo(store, KEY)).toBe('exists');
+      await revokeKeyOf(store, 'a');
+      await store.apply({ what: 'event' }, noteOfTest('provider.models_fetched'));
+      await addTenant(whole, 'acme');
+      const admin: StoredAdmin = {
+        adminId: 'b',
+        name: 'n',
+        role: 'admin',
+        tenant: 'acme',
+        hash: 'h',
+        createdAt: 1,
+      };
+      await whole.apply({ what: 'admin.add', admin }, noteOfTest('admin.created'));
+      await addMasterKey(whole);
+      await putProvider(store, providerOf());
+      const settings = { what: 'settings.put', settings: ACCOUNT_DEFAULTS, ifVersion: 0 } as const;
+      await store.apply(settings, noteOfTest('settings.updated'));
+      const list = await since(last);
+      expect(list.changes?.filter(({ kind }) => kind !== 'plan')).toEqual([
+        { tenant: 'default', kind: 'key', id: 'a' },
+        { tenant: 'default', kind: 'key', id: 'a' },
+        { tenant: 'acme', kind: 'tenant', id: 'acme' },
+        { tenant: 'acme', kind: 'admin', id: 'b' },
+        { tenant: 'default', kind: 'provider', id: 'prov_a' },
+        { tenant: 'default', kind: 'settings', id: 'default' },
+      ]);
+      expect(list.last - last).toBe(list.changes?.length);
+      expect(await since(list.last)).toEqual({ last: list.last, changes: [] });
+      expect(await since(list.last - 1)).toEqual({
+        last: list.last,
+        changes: [{ tenant: 'default', kind: 'settings', id: 'default' }],
+      });
+      // The database of an earlier day.
+      expect((await since(list.last + 5)).changes).toBe(undefined);
+    });
+
+    test('who missed more changes than one read has is told that anything may have changed', async () => {
+      const store = whole.of('default');
+      const { last } = await whole.changesSince(undefined, patience());
+      await addKeyTo(store, KEY);
+      const rotate = (at: number) =>
+        store.apply(
+          { what: 'key.rotate', keyId: 'a', rotation: { hash: `h${at}`, at, graceMs: 0 } },
+          noteOfTest('key.rotated'),
+        );
+      for (let at = 0; at < 1000; at += 1) await rotate(at); // oxlint-disable-line no-await-in-loop
+      const list = await whole.changesSince(last, patience());
+      expect(list).toEqual({ last: last + 1001, changes: undefined });
+      expect((await whole.changesSince(last + 1, patience())).changes).toHaveLength(1000);
+    });
+
     test('a rotated key keeps its id and its rights, and the hashes before with their time', async () => {
       const store = whole.of('default');
       const key = { ...KEY, allowedModels: ['gpt-*'], tokensPerDay: 5, tokensPerMonth: 6 };

@@ -275,6 +275,7 @@ test('plain HTTP beyond loopback is for a declared proxy only', async () => {
   const service = await startMemoryService();
   const options = {
     store: service.store,
+    changes: service.changes,
     pepper: service.pepper,
     masterKeys: { find: async () => undefined },
     listCatalog: async () => [],

@@ -24,6 +24,7 @@ import type { Limiter } from '../../src/ports/limiter.ts';
 import type { MasterKeys } from '../../src/ports/master-keys.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { ChangeWatch } from '../../src/service/change-watch.ts';
 import { withVault } from '../../src/service/with-vault.ts';
 import { addKeyTo } from './service-control.ts';
 import { contractProblem } from './contract-answers.ts';
@@ -66,6 +67,8 @@ export interface TestService {
   readonly flush: (withinMs?: number) => Promise<void>;
   readonly calls: CallRow[];
   readonly reports: SafeLine[];
+  /** It reads when a test says so. */
+  readonly changes: ChangeWatch;
   /** A whole key, good from now on. */
   readonly makeKey: (options?: KeyOptions) => Promise<string>;
   readonly renew: (tls: TlsMaterial) => void;
@@ -108,8 +111,10 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     ...(options.trust === undefined ? {} : { trust: options.trust }),
     report: (line) => reports.push({ code: line }),
   });
+  const changes = new ChangeWatch({ store, clock });
   const service = createMemoryService({
     store,
+    changes,
     models: opened.models,
     receipts,
     pepper,
@@ -149,6 +154,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     flush: (withinMs = 30_000) => opened.flush(withinMs),
     calls,
     reports,
+    changes,
     makeKey: (given) => addKey(store, pepper, given),
     renew: (material) => service.renew(material),
     stop,

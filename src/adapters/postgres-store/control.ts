@@ -4,12 +4,14 @@ import { rotateKey } from '../../core/service/keys.ts';
 import type { Plan } from '../../core/service/plans.ts';
 import { SERVICE_TENANT, type Tenant } from '../../core/service/tenants.ts';
 import type {
+  ChangedFact,
   ChangeOutcome,
   ServiceChange,
   TenantChange,
   TenantFacts,
 } from '../../ports/control-store.ts';
 import { settingsOf, type SettingsRow } from '../service-store/account-settings.ts';
+import { CHANGES_KEPT_MAX, factOf } from '../service-store/changes.ts';
 import { tenantFactsOf, type TenantFactsRow } from '../service-store/control.ts';
 import { keyOf, valuesOfKey } from '../service-store/keys.ts';
 import type { Rows } from './connections.ts';
@@ -28,7 +30,8 @@ export function changeService(
   change: ServiceChange,
   note: AuditNote,
 ): Promise<ChangeOutcome> {
-  return withEvent(rows, { tenant: SERVICE_TENANT, note }, () => applyToService(rows, change));
+  const asked = { tenant: SERVICE_TENANT, change, note };
+  return withEvent(rows, asked, () => applyToService(rows, change));
 }
 
 export function changeTenant(
@@ -36,7 +39,7 @@ export function changeTenant(
   tenant: string,
   { change, note }: { readonly change: TenantChange; readonly note: AuditNote },
 ): Promise<ChangeOutcome> {
-  return withEvent(rows, { tenant, note }, () => applyToTenant(rows, tenant, change));
+  return withEvent(rows, { tenant, change, note }, () => applyToTenant(rows, tenant, change));
 }
 
 export async function findTenant(rows: Rows, tenantId: string): Promise<TenantFacts | undefined> {
@@ -55,13 +58,29 @@ export async function addEvent(rows: Rows, tenant: string, note: AuditNote): Pro
 
 async function withEvent(
   rows: Rows,
-  { tenant, note }: { readonly tenant: string; readonly note: AuditNote },
-  change: () => Promise<ChangeOutcome>,
+  { tenant, change, note }: AskedChange,
+  work: () => Promise<ChangeOutcome>,
 ): Promise<ChangeOutcome> {
   const head = await rows.get<AuditHead>(CONTROL.lockAudit, tenant);
-  const outcome = await change();
-  if (outcome === 'done') await chain(rows, tenant, { note, head });
+  const outcome = await work();
+  if (outcome !== 'done') return outcome;
+  await chain(rows, tenant, { note, head });
+  const fact = factOf(tenant, change);
+  if (fact !== undefined) await addChange(rows, fact);
   return outcome;
+}
+
+interface AskedChange {
+  readonly tenant: string;
+  readonly change: TenantChange | ServiceChange;
+  readonly note: AuditNote;
+}
+
+/** Last in its transaction: until the commit every other change waits for the count. */
+async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
+  const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
+  await rows.run(CONTROL.addChange, tenant, number, kind, id);
+  await rows.run(CONTROL.dropChanges, number - CHANGES_KEPT_MAX);
 }
 
 interface AuditHead {

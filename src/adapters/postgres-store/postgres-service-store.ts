@@ -3,6 +3,7 @@ import type { TenantFacts } from '../../ports/control-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { ServiceStore, ServiceStoreHealth, TenantStore } from '../../ports/service-store.ts';
 import { adminOf, type AdminRow } from '../service-store/admins.ts';
+import { changeListOf, type ChangeRow, CHANGES_READ_MAX } from '../service-store/changes.ts';
 import {
   planOf,
   type PlanRow,
@@ -64,6 +65,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
       return made;
     },
     ...controlCalls(database),
+    ...changeCalls(database),
     ...receiptCalls(database),
     async unfinishedPurges() {
       return (await database()).connections.read(async (rows) =>
@@ -161,6 +163,18 @@ function controlCalls(database: Database) {
       return connections.read(async (rows) =>
         (await rows.all<SigningRow>(CONTROL.signingKeys)).map(signingKeyOf),
       );
+    },
+  } satisfies Partial<ServiceStore>;
+}
+
+function changeCalls(database: Database) {
+  return {
+    async changesSince(after, signal) {
+      const { connections } = await database();
+      return connections.read(async (rows) => {
+        const values = [after ?? Number.MAX_SAFE_INTEGER, CHANGES_READ_MAX];
+        return changeListOf(after, await rows.all<ChangeRow>(CONTROL.listChanges, ...values));
+      }, signal);
     },
     async apply(change, note) {
       const { connections } = await database();

@@ -13,6 +13,7 @@ import { AdminTable } from './admins.ts';
 import { ProviderTable } from './providers.ts';
 import { SettingsTable } from './account-settings.ts';
 import { AuditTable } from './audit-table.ts';
+import { ChangeTable, factOf } from './changes.ts';
 import { VaultTable } from './vault-table.ts';
 import type { KeyTable } from './keys.ts';
 
@@ -40,6 +41,7 @@ export class Control {
   readonly providers: ProviderTable;
   readonly settings: SettingsTable;
   readonly audit: AuditTable;
+  readonly changes: ChangeTable;
 
   constructor(database: Database, keys: KeyTable) {
     this.#database = database;
@@ -49,6 +51,7 @@ export class Control {
     this.providers = new ProviderTable(database, this.vault);
     this.settings = new SettingsTable(database);
     this.audit = new AuditTable(database);
+    this.changes = new ChangeTable(database);
   }
 
   listTenants({ limit, after = '' }: Page): Tenant[] {
@@ -70,17 +73,21 @@ export class Control {
   }
 
   applyService(change: ServiceChange, note: AuditNote): ChangeOutcome {
-    return this.#withEvent(SERVICE_TENANT, note, () => this.#service(change));
+    const asked = { tenant: SERVICE_TENANT, change, note };
+    return this.#withEvent(asked, () => this.#service(change));
   }
 
   applyTenant(tenant: string, change: TenantChange, note: AuditNote): ChangeOutcome {
-    return this.#withEvent(tenant, note, () => this.#tenant(tenant, change));
+    return this.#withEvent({ tenant, change, note }, () => this.#tenant(tenant, change));
   }
 
-  #withEvent(tenant: string, note: AuditNote, change: () => ChangeOutcome): ChangeOutcome {
+  #withEvent({ tenant, change, note }: AskedChange, work: () => ChangeOutcome): ChangeOutcome {
     return this.#database.transaction(() => {
-      const outcome = change();
-      if (outcome === 'done') this.audit.chain(tenant, note);
+      const outcome = work();
+      if (outcome !== 'done') return outcome;
+      this.audit.chain(tenant, note);
+      const fact = factOf(tenant, change);
+      if (fact !== undefined) this.changes.add(fact);
       return outcome;
     });
   }
@@ -179,6 +186,12 @@ export class Control {
   #hasPlan(name: string): boolean {
     return this.#database.get('SELECT 1 FROM plans WHERE name = ?', name) !== undefined;
   }
+}
+
+interface AskedChange {
+  readonly tenant: string;
+  readonly change: TenantChange | ServiceChange;
+  readonly note: AuditNote;
 }
 
 export type TenantFactsRow = TenantRow & Pick<PlanRow, 'limits'>;

@@ -8,6 +8,7 @@ import type { Plan } from '../../core/service/plans.ts';
 import type { Tenant } from '../../core/service/tenants.ts';
 import type {
   Caller,
+  ChangeList,
   ChangeOutcome,
   Page,
   ServiceChange,
@@ -90,6 +91,7 @@ export interface ServiceCalls {
   listMasterKeys(input: undefined): readonly MasterKeyRow[];
   listSecrets(filter: SecretFilter): readonly SealedSecret[];
   listSigningKeys(input: undefined): readonly SigningKeyRow[];
+  changesSince(after: number | undefined): ChangeList;
   applyService(input: { change: ServiceChange; note: AuditNote }): ChangeOutcome;
   applyTenant(input: { tenant: string; change: TenantChange; note: AuditNote }): ChangeOutcome;
   storeReceipts(rows: readonly ReceiptRow[]): void;

@@ -281,6 +281,16 @@ CREATE TABLE tenant_ledger (
 CREATE INDEX tenant_ledger_by_time ON tenant_ledger(at);
 `;
 
+// The changes, for the processes that keep facts in memory. AUTOINCREMENT: no number comes again.
+const VERSION_10 = `
+CREATE TABLE changes (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  id TEXT NOT NULL
+);
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -291,6 +301,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_7,
   VERSION_8,
   VERSION_9,
+  VERSION_10,
 ];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */

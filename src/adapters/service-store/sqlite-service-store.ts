@@ -32,6 +32,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
     listMasterKeys: () => read('listMasterKeys', undefined),
     listSecrets: (filter) => read('listSecrets', filter),
     listSigningKeys: () => read('listSigningKeys', undefined),
+    changesSince: (after, signal) => read('changesSince', after, signal),
     apply: (change, note) => write('applyService', { change, note }),
     storeReceipts: (rows) => write('storeReceipts', rows),
     openHeads: (asked) => read('openHeads', asked),

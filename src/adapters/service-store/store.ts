@@ -206,6 +206,7 @@ function controlCalls(database: Database) {
     listMasterKeys: () => control.vault.masterKeys(),
     listSecrets: (filter) => control.vault.list(filter),
     listSigningKeys: () => control.vault.signingKeys(),
+    changesSince: (after) => control.changes.since(after),
     applyService: ({ change, note }) => control.applyService(change, note),
     applyTenant: ({ tenant, change, note }) => control.applyTenant(tenant, change, note),
   } satisfies Partial<ServiceCalls>;

@@ -74,7 +74,7 @@ Examples:
       await rotateKey(id, options, context);
     });
   withConsoleOptions(keys.command('revoke'))
-    .description('Revoke a key; a running service refuses it at once')
+    .description('Revoke a key; running services refuse it within 2 seconds')
     .argument('<id>', 'the 12 characters that the list shows')
     .addHelpText('after', '\nExamples:\n  $ svc service keys revoke 4kPzQ0aB71Xc')
     .action(async (id: string, options: ConsoleOptions) => {

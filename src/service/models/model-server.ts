@@ -30,7 +30,7 @@ import { dropBody } from '../../http/connections.ts';
 import { describeFault } from '../../http/faults.ts';
 import { RequestBodies } from '../../http/request-bodies.ts';
 import { requestHead } from '../../http/request-head.ts';
-import type { Caller } from '../../ports/control-store.ts';
+import type { Caller, ChangedFact } from '../../ports/control-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { goneSignal } from '../../proxy/gone-signal.ts';
 import type { Authenticator, Credentials } from '../authenticator.ts';
@@ -87,8 +87,11 @@ export class ModelServer {
   constructor(parts: ServingParts, authenticator: Authenticator) {
     this.#parts = parts;
     this.#authenticator = authenticator;
-    this.#callers = new Confirmed(parts.clock);
-    this.#accounts = new Confirmed(parts.clock);
+    this.#callers = new Confirmed({ ...parts, concerns: concernsCaller });
+    this.#accounts = new Confirmed({
+      ...parts,
+      concerns: ({ kind, id }, tenant) => kind === 'settings' && id === tenant,
+    });
     this.#choice = new ProviderChoice(parts);
     this.#handlers = new KeyHandlers(parts, this.#choice);
     this.#bodies = new RequestBodies(parts.models.decode, MODEL_BODY_BYTES.decoded);
@@ -247,6 +250,13 @@ export class ModelServer {
     });
     return { status: outgoing.statusCode, code: failure.code };
   }
+}
+
+/** A plan is many tenants'. */
+function concernsCaller({ kind, id }: ChangedFact, keyId: string, caller: Caller | undefined) {
+  if (kind === 'key') return id === keyId;
+  if (kind === 'tenant') return id === caller?.key.tenant;
+  return kind === 'plan' && id === caller?.tenant.plan;
 }
 
 interface Stage {

@@ -43,7 +43,10 @@ export class ProviderChoice {
 
   constructor(parts: ServingParts) {
     this.#parts = parts;
-    this.#lists = new Confirmed(parts.clock);
+    this.#lists = new Confirmed({
+      ...parts,
+      concerns: ({ kind, tenant }, name) => kind === 'provider' && tenant === name,
+    });
   }
 
   /** The model that a body names; undefined where it names none. Throws ProxyError. */

@@ -53,6 +53,14 @@ export const CONTROL = {
   listAudit: `SELECT event FROM audit WHERE tenant_id = $1 AND number < $2
     ORDER BY number DESC LIMIT $3`,
 
+  nextChange: `UPDATE meta SET value = (value::bigint + 1)::text WHERE name = 'changes'
+    RETURNING value::bigint AS number`,
+  addChange: `INSERT INTO changes (tenant_id, number, kind, id) VALUES ($1, $2, $3, $4)`,
+  dropChanges: `DELETE FROM changes WHERE number <= $1`,
+  listChanges: `SELECT m.value::bigint AS last, c.number, c.tenant_id AS tenant, c.kind, c.id
+    FROM meta m LEFT JOIN changes c ON c.number > $1::bigint
+    WHERE m.name = 'changes' ORDER BY c.number LIMIT $2`,
+
   getSettings: `SELECT version, settings FROM account_settings WHERE tenant_id = $1`,
   putSettings: `INSERT INTO account_settings (tenant_id, version, settings) VALUES ($1, $2, $3)
     ON CONFLICT (tenant_id) DO UPDATE SET version = excluded.version,

@@ -345,8 +345,21 @@ const RECEIPTS: readonly string[] = [
   )`,
 ];
 
+// One row counts the changes: who changes something waits for it, so numbers come in the order of commits.
+const CHANGES: readonly string[] = [
+  `CREATE TABLE changes (
+    tenant_id text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant_id, number)
+  )`,
+  `CREATE INDEX changes_by_number ON changes (number)`,
+  `INSERT INTO meta (name, value) VALUES ('changes', '0') ON CONFLICT (name) DO NOTHING`,
+];
+
 /** One after the other; each in one transaction. */
-export const MIGRATIONS: readonly (readonly string[])[] = [[...VERSION_1, ...RECEIPTS]];
+export const MIGRATIONS: readonly (readonly string[])[] = [[...VERSION_1, ...RECEIPTS], CHANGES];
 
 /** `day` as 20261120; `first` and `next`: the first ids of that day and of the next one. */
 export function dayOfReceipts(day: string, first: string, next: string): string {
