@@ -14,7 +14,7 @@ const WRITERS = 4;
 describe.skipIf(missing !== undefined)('a PostgreSQL that is killed', () => {
   let server: PostgresServer | undefined;
   beforeAll(async () => {
-    server = await startPostgres(DURABLE);
+    server = await startPostgres({ settings: DURABLE });
   }, 120_000);
   afterAll(() => server?.stop(), 120_000);
 

@@ -6,6 +6,7 @@ import { EXCHANGE_MUTANTS } from './exchanges.mjs';
  */
 
 import { LOGINS } from './logins.mjs';
+import { DATABASE } from './database.mjs';
 import { LIMITS } from './limits.mjs';
 import { NETWORK } from './network.mjs';
 import { NODES } from './nodes.mjs';
@@ -29,6 +30,7 @@ const REDACTION = 'test/core/redaction.test.ts';
 
 /** `from` stands in the file exactly once. */
 export const MUTANTS = [
+  ...DATABASE,
   ...LIMITS,
   ...NETWORK,
   ...NODES,

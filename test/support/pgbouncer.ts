@@ -26,9 +26,14 @@ function findProgram(): string | undefined {
   return folders.map((folder) => join(folder, 'pgbouncer')).find((path) => existsSync(path));
 }
 
-export async function startPgbouncer(
-  serverPort: number,
-): Promise<{ readonly port: number; stop(): Promise<void> }> {
+export interface Pgbouncer {
+  readonly port: number;
+  /** New transactions go to another server; its clients stay connected. */
+  repoint(serverPort: number): void;
+  stop(): Promise<void>;
+}
+
+export async function startPgbouncer(serverPort: number): Promise<Pgbouncer> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-pgbouncer-')));
   const port = await freePort();
   const file = join(folder, 'pgbouncer.ini');
@@ -40,6 +45,10 @@ export async function startPgbouncer(
   await isReady(port);
   return {
     port,
+    repoint: (other) => {
+      writeFileSync(file, settingsOf({ folder, port, serverPort: other }));
+      child.kill('SIGHUP');
+    },
     stop: async () => {
       if (child.exitCode === null && child.signalCode === null) {
         const gone = once(child, 'exit');

@@ -1,7 +1,15 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readdirSync, realpathSync, statfsSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statfsSync,
+} from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -28,8 +36,14 @@ export interface PostgresServer {
   /** The address of a new and empty database. */
   newDatabase(template?: string): Promise<string>;
   run(database: string, sql: string): Promise<void>;
+  /** The first column of the first row, as text. */
+  ask(database: string, sql: string): Promise<string>;
   /** Kills all of it at once and starts it again, on the same port and data. */
   crash(): Promise<void>;
+  /** Kills all of it at once. */
+  kill(): Promise<void>;
+  /** Sends a signal to the server and to all that it has started. */
+  signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
@@ -54,16 +68,34 @@ function findPrograms(): string | undefined {
   );
 }
 
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+export interface StartOptions {
+  readonly settings?: readonly string[];
+  /** A copy of this server, which follows it. */
+  readonly follows?: PostgresServer;
+  /** Where its files are, instead of a folder of its own. */
+  readonly within?: string;
+}
+
+export async function startPostgres({
+  settings = [],
+  follows,
+  within = roomyFolder(),
+}: StartOptions = {}): Promise<PostgresServer> {
   const programs = findPrograms() ?? '';
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-  const folder = realpathSync(mkdtempSync(join(roomyFolder(), 'svc-postgres-')));
+  const folder = realpathSync(mkdtempSync(join(within, 'svc-postgres-')));
   if (user.uid !== undefined) chownSync(folder, NOBODY, NOBODY);
   const data = join(folder, 'data');
   const environment = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C.UTF-8', HOME: folder };
   const options = { ...user, cwd: folder, env: environment };
-  const made = ['-D', data, '-U', 'svc', '--auth=trust', '--encoding=UTF8', '--no-sync'];
-  await run(join(programs, 'initdb'), made, options);
+  if (follows === undefined) {
+    const made = ['-D', data, '-U', 'svc', '--auth=trust', '--encoding=UTF8', '--no-sync'];
+    await run(join(programs, 'initdb'), made, options);
+  } else {
+    const from = ['-h', '127.0.0.1', '-p', String(follows.port), '-U', 'svc'];
+    const made = ['-D', data, ...from, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
+    await run(join(programs, 'pg_basebackup'), made, options);
+  }
   const port = await freePort();
   const start = async (): Promise<ChildProcess> => {
     const words = argumentsOf({ data, folder, port, settings });
@@ -75,7 +107,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return;
     const gone = once(server, 'exit');
-    server.kill(signal);
+    if (signal === 'SIGKILL') signalAll(server, signal);
+    else server.kill(signal);
     await gone;
   };
   return {
@@ -84,19 +117,36 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
       await end('SIGKILL');
       server = await start();
     },
-    run: (database, sql) => ask({ port, database }, sql),
+    kill: () => end('SIGKILL'),
+    signal: (signal) => signalAll(server, signal),
+    run: async (database, sql) => void (await ask({ port, database }, sql)),
+    ask: (database, sql) => ask({ port, database }, sql),
     newDatabase: async (template) => {
       const name = `t_${randomBytes(6).toString('hex')}`;
       const like = template === undefined ? '' : ` TEMPLATE ${template}`;
       await ask({ port, database: 'postgres' }, `CREATE DATABASE ${name}${like}`);
-      return urlOf(port, name);
+      return urlOf([port], name);
     },
     stop: async () => {
       // At once: what is in it is not wanted.
+      signalAll(server, 'SIGCONT');
       await end('SIGQUIT');
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Each process of a server is the leader of a group of its own, so a group does not reach them. */
+function signalAll({ pid = 0 }: ChildProcess, signal: NodeJS.Signals): void {
+  const list = `/proc/${pid}/task/${pid}/children`;
+  const children = existsSync(list) ? readFileSync(list, 'utf8').trim().split(' ') : [];
+  for (const one of [String(pid), ...children].map(Number).filter((id) => id > 0)) {
+    try {
+      process.kill(one, signal);
+    } catch {
+      // It has ended.
+    }
+  }
 }
 
 /** A database is 1,200 files: in memory they are made and removed in no time. */
@@ -148,16 +198,18 @@ async function isReady(server: ChildProcess, port: number): Promise<void> {
 async function ask(
   { port, database }: { readonly port: number; readonly database: string },
   sql: string,
-): Promise<void> {
-  const client = new Client({ connectionString: urlOf(port, database) });
+): Promise<string> {
+  const client = new Client({ connectionString: urlOf([port], database) });
   try {
     await client.connect();
-    await client.query(sql);
+    const { rows } = await client.query<unknown[]>({ text: sql, rowMode: 'array' });
+    return String(rows[0]?.[0]);
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
-function urlOf(port: number, database: string): string {
-  return `postgres://svc@127.0.0.1:${port}/${database}`;
+/** Of one server, or of several that have the same databases. */
+export function urlOf(ports: readonly number[], database: string): string {
+  return `postgres://svc@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${database}`;
 }

@@ -1,12 +1,28 @@
-import { Pool, type PoolClient, types } from 'pg';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import type { PoolClient } from 'pg';
+import type { DatabaseOrigin } from '../../core/service/database-origin.ts';
 import { MemoryError } from '../../ports/memory.ts';
+import { type FoundServer, HostSearch } from './host-search.ts';
+import {
+  answered,
+  asMemoryError,
+  isFull,
+  isGone,
+  LostConnection,
+  mayRunAgain,
+  Overdue,
+  timeout,
+  UncertainCommit,
+} from './lost.ts';
 import type { ServerAddress } from './server-url.ts';
+import { Slots } from './slots.ts';
+import { SERVER } from './statements/server.ts';
 
 /**
- * Connections to PostgreSQL, a pool of a few. Several hosts may be named: the one that writes is
- * taken, and looked for again when it is lost. Every wait has a deadline, on this side and on the server's.
- * Nothing is left behind in a session, so a pooler may stand in between.
+ * Transactions on PostgreSQL, over a pool of a few connections to the host that writes. Every wait has a
+ * deadline, on this side and on the server's. Nothing is left behind in a session, so a pooler may stand
+ * in between.
  */
 
 export type SqlValue =
@@ -24,12 +40,28 @@ export interface Rows {
   run(statement: string, ...values: SqlValue[]): Promise<number>;
 }
 
+export interface Transactions {
+  /** All statements of it see one moment. */
+  read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** `run` is done again when its commit is uncertain, and must then find its own work. */
+  write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Its second run would tell another outcome: an uncertain commit fails the call. */
+  writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Work that nobody's request waits for. */
+  job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
+}
+
 export interface ConnectionOptions {
   readonly server: ServerAddress;
   /** Connections of this node at most. */
   readonly connectionsMax?: number;
   /** A statement of a request ends after so long. */
   readonly statementMs?: number;
+}
+
+export interface ConnectionHooks {
+  /** Runs on a server that was found, before anything else does. One that it throws for is not used. */
+  readonly settle?: (transactions: Transactions, origin: DatabaseOrigin) => Promise<void>;
 }
 
 interface Work<T> {
@@ -40,93 +72,112 @@ interface Work<T> {
   readonly isRepeatable: boolean;
 }
 
+type Runner = <T>(work: Work<T>, signal?: AbortSignal) => Promise<T>;
+
 /** Half of what the smallest managed offers give one service of two nodes. */
 const CONNECTIONS_MAX = 10;
+/** Keys, settings, ledger and receipts always find a connection that no recall or capture has. */
+const RESERVED_SHARE = 0.3;
 const STATEMENT_MS = 2000;
 /** Migrations, and the steps of a purge. */
 const JOB_STATEMENT_MS = 60_000;
 /** The server ends the statement itself; this much later it counts as lost. */
 const ANSWER_SLACK_MS = 1000;
-const CONNECT_MS = 2000;
 const COMMIT_MS = 5000;
-/** How long a call looks for the host that writes. */
-const SEARCH_MS = 3000;
-const SEARCH_PAUSE_MS = 250;
+/** A call with all its attempts ends after so many times its longest statement. */
+const STATEMENTS_IN_CALL = 5;
+/** Longer than a recall takes. */
+const SLOT_MS = 2000;
 const ATTEMPTS = 3;
+const CANCEL_MS = 1000;
+const CANCEL_REQUEST = 80_877_102;
 
-const READ_ONLY_TRANSACTION = '25006';
-const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
-const INT8 = 20;
+const READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+const WRITE = 'BEGIN';
 
-/** The connection, or the host behind it, is of no use any more. */
-class LostConnection extends Error {
-  override readonly name = 'LostConnection';
-}
-
-/** Nobody knows whether the transaction is in the database. */
-class UncertainCommit extends Error {
-  override readonly name = 'UncertainCommit';
-}
-
-export class Connections {
-  readonly #options: ConnectionOptions;
+export class Connections implements Transactions {
+  /** For recalls and captures: where they take all that they may, requests to models still pass. */
+  readonly memory: Transactions;
   readonly #statementMs: number;
-  #pool: Promise<Pool> | undefined;
-  /** The one that was found. */
-  #current: Pool | undefined;
+  readonly #search: HostSearch;
+  readonly #slots: Slots;
+  readonly #all: Transactions;
   #isClosed = false;
   #closing: Promise<void> | undefined;
 
-  constructor(options: ConnectionOptions) {
-    this.#options = options;
+  constructor(options: ConnectionOptions, { settle }: ConnectionHooks = {}) {
+    const { server, connectionsMax = CONNECTIONS_MAX } = options;
     this.#statementMs = options.statementMs ?? STATEMENT_MS;
-  }
-
-  /** All statements of it see one moment. */
-  read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
-    const work = { begin, run, statementMs: this.#statementMs, isRepeatable: true };
-    return this.#guarded(work, signal);
-  }
-
-  /** `run` is done again when its commit is uncertain, and must then find its own work. */
-  write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const work = { begin: 'BEGIN', run, statementMs: this.#statementMs, isRepeatable: true };
-    return this.#guarded(work, signal);
-  }
-
-  /** Its second run would tell another outcome: an uncertain commit fails the call. */
-  writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const work = { begin: 'BEGIN', run, statementMs: this.#statementMs, isRepeatable: false };
-    return this.#guarded(work, signal);
-  }
-
-  /** Work that nobody's request waits for. */
-  job<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
-    return this.#guarded({
-      begin: 'BEGIN',
-      run,
-      statementMs: JOB_STATEMENT_MS,
-      isRepeatable: true,
+    this.#search = new HostSearch({
+      server,
+      connectionsMax,
+      settle: async (found) => settle?.(this.#on(found), found.origin),
     });
+    this.#slots = new Slots(connectionsMax);
+    const guarded: Runner = (work, signal) => this.#guarded(() => this.#attempts(work), signal);
+    this.#all = this.#transactions(guarded);
+    const memory = new Slots(Math.ceil(connectionsMax * (1 - RESERVED_SHARE)));
+    this.memory = this.#transactions((work, signal) => {
+      return this.#guarded(() => this.#placed(work, memory, signal), signal);
+    });
+  }
+
+  read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#all.read(run, signal);
+  }
+
+  write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#all.write(run, signal);
+  }
+
+  writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#all.writeOnce(run, signal);
+  }
+
+  job<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    return this.#all.job(run);
+  }
+
+  /** The server may be another one now, and its tables too: the next call looks. */
+  async lookAgain(): Promise<void> {
+    this.#search.lose(await this.#search.writing());
   }
 
   /** Waits for what was asked before. */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#isClosed = true;
+    this.#closing ??= this.#search.close();
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
-    this.#isClosed = true;
-    const pool = await this.#pool?.catch(() => undefined);
-    await pool?.end();
+  /** On a server that nobody else has yet. */
+  #on(found: FoundServer): Transactions {
+    return this.#transactions(async (work) => {
+      const until = performance.now() + work.statementMs * STATEMENTS_IN_CALL;
+      try {
+        return await this.#attempt(found, work, until);
+      } catch (error) {
+        throw asMemoryError(error);
+      }
+    });
   }
 
-  async #guarded<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
+  #transactions(done: Runner): Transactions {
+    const common = { statementMs: this.#statementMs, isRepeatable: true };
+    return {
+      read: (run, signal) => done({ ...common, begin: READ, run }, signal),
+      write: (run, signal) => done({ ...common, begin: WRITE, run }, signal),
+      writeOnce: (run, signal) => {
+        return done({ ...common, begin: WRITE, run, isRepeatable: false }, signal);
+      },
+      job: (run) => done({ ...common, begin: WRITE, run, statementMs: JOB_STATEMENT_MS }),
+    };
+  }
+
+  async #guarded<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted === true) throw timeout();
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
-    const done = this.#attempts(work);
+    const done = run();
     if (signal === undefined) return done;
     let onAbort: (() => void) | undefined;
     const aborted = new Promise<never>((_, reject) => {
@@ -142,117 +193,154 @@ export class Connections {
     }
   }
 
+  async #placed<T>(work: Work<T>, slots: Slots, signal?: AbortSignal): Promise<T> {
+    const give = await slots.take(SLOT_MS);
+    try {
+      if (signal?.aborted === true) throw timeout();
+      return await this.#attempts(work);
+    } finally {
+      give();
+    }
+  }
+
   async #attempts<T>(work: Work<T>): Promise<T> {
+    const until = performance.now() + work.statementMs * STATEMENTS_IN_CALL;
     for (let attempt = 1; ; attempt += 1) {
+      const found = await this.#search.writing();
+      // oxlint-disable-next-line no-await-in-loop -- The next attempt follows a failed one.
+      const give = await this.#slots.take(SLOT_MS);
       try {
-        // oxlint-disable-next-line no-await-in-loop -- The next attempt follows a failed one.
-        return await this.#attempt(work);
+        // oxlint-disable-next-line no-await-in-loop
+        return await this.#attempt(found, work, until);
       } catch (error) {
-        const isAgain = mayRunAgain(error, work.isRepeatable);
-        if (!isAgain || attempt === ATTEMPTS || this.#isClosed) throw asMemoryError(error);
+        const isLate = this.#isClosed || performance.now() > until;
+        // With fewer at once, what the node has is enough for all, one after the other.
+        if (isFull(error)) this.#slots.narrow(found.pool.totalCount);
+        const isLast = attempt >= ATTEMPTS && !(isFull(error) && found.pool.totalCount > 0);
+        if (!mayRunAgain(error, work.isRepeatable) || isLate || isLast) throw asMemoryError(error);
+      } finally {
+        give();
       }
     }
   }
 
-  async #attempt<T>(work: Work<T>): Promise<T> {
-    const pool = await this.#writingPool();
-    const client = await pool.connect().catch((error: unknown) => {
-      this.#drop(pool);
-      throw lostBy(error);
-    });
+  async #attempt<T>(found: FoundServer, work: Work<T>, until: number): Promise<T> {
+    const client = await this.#connect(found);
     // An error of an idle connection would end the process; the statement in hand fails anyway.
     client.on('error', ignoreError);
-    const answerMs = work.statementMs + ANSWER_SLACK_MS;
+    const session = new Session(client, work.statementMs + ANSWER_SLACK_MS, until);
     let failure: unknown;
     try {
-      await answered(
-        client.query(`${work.begin}; SET LOCAL statement_timeout = ${work.statementMs}`),
-        answerMs,
-      );
-      const result = await work.run(rowsOf(client, answerMs));
-      await committed(client);
+      await session.begin(work, found);
+      const result = await work.run(session);
+      await session.commit();
       return result;
     } catch (error) {
       failure = error;
-      if (!isGone(error)) await answered(client.query('ROLLBACK'), answerMs).catch(toFailure);
+      if (isBroken(error)) cancel(found, client);
+      else failure = await session.rollBack(error);
       throw error;
     } finally {
       client.off('error', ignoreError);
-      const isLost = failure !== undefined && isGone(failure);
-      client.release(isLost);
-      if (isLost) this.#drop(pool);
-    }
-
-    function toFailure(error: unknown): void {
-      failure = error;
+      client.release(failure !== undefined && isBroken(failure));
+      if (failure !== undefined && isGone(failure)) this.#search.lose(found);
     }
   }
 
-  #drop(pool: Pool): void {
-    if (pool !== this.#current || this.#isClosed) return;
-    this.#pool = undefined;
-    this.#current = undefined;
-    void pool.end().catch(() => undefined);
-  }
-
-  #writingPool(): Promise<Pool> {
-    const known = this.#pool;
-    if (known !== undefined) return known;
-    const search = this.#findWriting();
-    this.#pool = search;
-    search.catch(() => {
-      if (this.#pool === search) this.#pool = undefined;
-    });
-    return search;
-  }
-
-  async #findWriting(): Promise<Pool> {
-    const until = performance.now() + SEARCH_MS;
-    for (;;) {
-      for (const host of this.#options.server.hosts) {
-        // oxlint-disable-next-line no-await-in-loop -- The first that writes is taken.
-        const pool = await this.#tryHost(host);
-        if (pool !== undefined) {
-          this.#current = pool;
-          return pool;
-        }
-      }
-      if (performance.now() > until || this.#isClosed) {
-        throw new MemoryError('unavailable', 'No host of the database takes writes.');
-      }
-      // oxlint-disable-next-line no-await-in-loop -- A standby is promoted in a moment.
-      await sleep(SEARCH_PAUSE_MS);
-    }
-  }
-
-  async #tryHost(host: ServerAddress['hosts'][number]): Promise<Pool | undefined> {
-    const { server, connectionsMax = CONNECTIONS_MAX } = this.#options;
-    const pool = new Pool({
-      ...host,
-      user: server.user,
-      password: server.password,
-      database: server.database,
-      ssl: server.tls,
-      max: connectionsMax,
-      connectionTimeoutMillis: CONNECT_MS,
-      application_name: 'svc',
-      keepAlive: true,
-      allowExitOnIdle: true,
-      types: { getTypeParser },
-    });
-    pool.on('error', () => undefined);
+  async #connect(found: FoundServer): Promise<PoolClient> {
     try {
-      const asked = pool.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
-      const { rows } = await answered(asked, CONNECT_MS + ANSWER_SLACK_MS);
-      if (rows[0]?.standby === false) return pool;
+      return await found.pool.connect();
     } catch (error) {
-      void pool.end().catch(() => undefined);
-      // A wrong password does not become right by waiting.
-      if (codeOf(error).startsWith('28') || codeOf(error) === '3D000') throw error;
-      return undefined;
+      if (!isGone(error)) throw error;
+      this.#search.lose(found);
+      throw new LostConnection('No connection could be made.', { cause: error });
     }
-    void pool.end().catch(() => undefined);
-    return undefined;
+  }
+}
+
+/** One transaction on one connection. */
+class Session implements Rows {
+  readonly #client: PoolClient;
+  readonly #answerMs: number;
+  readonly #until: number;
+
+  constructor(client: PoolClient, answerMs: number, until: number) {
+    this.#client = client;
+    this.#answerMs = answerMs;
+    this.#until = until;
+  }
+
+  /** In one message: the transaction, its limit, and whether this still is the server that was found. */
+  async begin(work: Work<unknown>, { origin }: FoundServer): Promise<void> {
+    const isTold = origin.timeline !== '';
+    const look = isTold ? SERVER.stillWrites : SERVER.stillWritesUntold;
+    const begin = `${work.begin}; SET LOCAL statement_timeout = ${work.statementMs}; ${look}`;
+    // Several statements in one message have several results.
+    const results: unknown = await this.#inTime(this.#client.query(begin));
+    const last: unknown = Array.isArray(results) ? results.at(-1) : undefined;
+    const [row] = rowsOf(last);
+    if (row?.['standby'] === false && row['timeline'] === origin.timeline) return;
+    throw new LostConnection('The database is another server than before.');
+  }
+
+  /* oxlint-disable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters --
+     A row is what its statement says; the two stand side by side wherever these are called. */
+  async all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]> {
+    return (await this.#query(statement, values)).rows as Row[];
+  }
+
+  async get<Row>(statement: string, ...values: SqlValue[]): Promise<Row | undefined> {
+    return (await this.#query(statement, values)).rows[0] as Row | undefined;
+  }
+  /* oxlint-enable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
+
+  async run(statement: string, ...values: SqlValue[]): Promise<number> {
+    return (await this.#query(statement, values)).rowCount ?? 0;
+  }
+
+  async commit(): Promise<void> {
+    let isWarned = false;
+    const onNotice = ({ severity }: { readonly severity?: string | undefined }): void => {
+      isWarned ||= severity === 'WARNING';
+    };
+    this.#client.on('notice', onNotice);
+    try {
+      // A primary whose standbys are gone lets a COMMIT wait for ever, and says nothing.
+      await answered(this.#client.query('COMMIT'), COMMIT_MS);
+    } catch (error) {
+      if (isGone(error)) {
+        throw new UncertainCommit('The commit was not answered.', { cause: error });
+      }
+      throw error;
+    } finally {
+      this.#client.off('notice', onNotice);
+    }
+    // Somebody ended the wait for the standby: only this server has it.
+    if (isWarned) throw new UncertainCommit('The commit is on no standby.');
+  }
+
+  /** Resolves with what is wrong with the connection after it, else with the error before it. */
+  async rollBack(error: unknown): Promise<unknown> {
+    try {
+      await answered(this.#client.query('ROLLBACK'), this.#answerMs);
+      return error;
+    } catch (failure) {
+      return failure;
+    }
+  }
+
+  #query(statement: string, values: readonly SqlValue[]) {
+    return this.#inTime(this.#client.query(statement, values.map(sendable)));
+  }
+
+  async #inTime<T>(asked: Promise<T>): Promise<T> {
+    const left = this.#until - performance.now();
+    try {
+      return await answered(asked, Math.max(0, Math.min(this.#answerMs, left)));
+    } catch (error) {
+      const isLate = error instanceof LostConnection && left < this.#answerMs;
+      throw isLate ? new Overdue('The call took its whole time.', { cause: error }) : error;
+    }
   }
 }
 
@@ -260,23 +348,15 @@ function ignoreError(): void {
   // Told by the statement that fails.
 }
 
-function rowsOf(client: PoolClient, answerMs: number): Rows {
-  const query = (statement: string, values: readonly SqlValue[]) =>
-    answered(client.query(statement, values.map(sendable)), answerMs);
-  return {
-    // A row is what its statement says; the two stand side by side wherever these are called.
-    /* oxlint-disable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
-    async all<Row>(statement: string, ...values: SqlValue[]) {
-      return (await query(statement, values)).rows as Row[];
-    },
-    async get<Row>(statement: string, ...values: SqlValue[]) {
-      return (await query(statement, values)).rows[0] as Row | undefined;
-    },
-    /* oxlint-enable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
-    async run(statement, ...values) {
-      return (await query(statement, values)).rowCount ?? 0;
-    },
-  };
+/** A statement may still run on it. */
+function isBroken(error: unknown): boolean {
+  return isGone(error) || error instanceof Overdue;
+}
+
+function rowsOf(result: unknown): readonly Readonly<Record<string, unknown>>[] {
+  const rows: unknown =
+    typeof result === 'object' && result !== null && Reflect.get(result, 'rows');
+  return Array.isArray(rows) ? rows : [];
 }
 
 /** PostgreSQL has no text with a NUL in it. No name needs one. */
@@ -285,74 +365,21 @@ function sendable(value: unknown): unknown {
   return Array.isArray(value) ? value.map(sendable) : value;
 }
 
-async function committed(client: PoolClient): Promise<void> {
-  try {
-    // A primary whose standbys are gone lets a COMMIT wait for ever, and says nothing.
-    await answered(client.query('COMMIT'), COMMIT_MS);
-  } catch (error) {
-    if (isGone(error)) throw new UncertainCommit('The commit was not answered.', { cause: error });
-    throw error;
+/**
+ * Asks the server to end what this connection still does. A backend that waits for a standby does not
+ * notice that its client is gone, and would keep its locks and its connection.
+ */
+function cancel({ host: { host, port } }: FoundServer, client: PoolClient): void {
+  const [id, secret] = ['processID', 'secretKey'].map((name) => Number(Reflect.get(client, name)));
+  if (!Number.isInteger(id) || !Number.isInteger(secret)) return;
+  const message = Buffer.alloc(16);
+  for (const [at, word] of [message.length, CANCEL_REQUEST, id ?? 0, secret ?? 0].entries()) {
+    message.writeInt32BE(word, at * 4);
   }
-}
-
-async function answered<T>(asked: Promise<T>, answerMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LostConnection('The database is silent.')), answerMs);
-  });
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    clearTimeout(timer);
-    asked.catch(() => undefined);
-  }
-}
-
-/** Numbers of 64 bits as numbers: none of them is above 2^53. */
-function getTypeParser(oid: number): unknown {
-  return oid === INT8 ? Number : types.getTypeParser(oid);
-}
-
-function codeOf(error: unknown): string {
-  const code: unknown = typeof error === 'object' && error !== null && Reflect.get(error, 'code');
-  return typeof code === 'string' ? code : '';
-}
-
-function isSqlState(code: string): boolean {
-  return /^[0-9A-Z]{5}$/.test(code);
-}
-
-/** The connection failed and not the statement: 57P01 to 57P03 say that the server goes. */
-function isGone(error: unknown): boolean {
-  if (error instanceof MemoryError || error instanceof TypeError) return false;
-  if (error instanceof LostConnection || error instanceof UncertainCommit) return true;
-  const code = codeOf(error);
-  if (!isSqlState(code)) return true;
-  return code === READ_ONLY_TRANSACTION || code.startsWith('08') || code.startsWith('57P');
-}
-
-function lostBy(error: unknown): unknown {
-  return isGone(error)
-    ? new LostConnection('No connection could be made.', { cause: error })
-    : error;
-}
-
-function mayRunAgain(error: unknown, isRepeatable: boolean): boolean {
-  if (error instanceof UncertainCommit) return isRepeatable;
-  return CONFLICTS.has(codeOf(error)) || isGone(error);
-}
-
-function timeout(): MemoryError {
-  return new MemoryError('timeout', 'The memory did not answer in time.');
-}
-
-/** Never with a text of the database: a detail of its error may quote a row. */
-function asMemoryError(error: unknown): MemoryError {
-  if (error instanceof MemoryError) return error;
-  if (error instanceof LostConnection || error instanceof UncertainCommit) {
-    return new MemoryError('unavailable', error.message);
-  }
-  const code = codeOf(error);
-  const told = code === '' ? 'failed' : `failed with ${code}`;
-  return new MemoryError('unavailable', `The database ${told}.`);
+  const isPath = host.startsWith('/');
+  const socket = isPath ? connect(join(host, `.s.PGSQL.${port}`)) : connect(port, host);
+  socket.on('error', () => undefined);
+  socket.setTimeout(CANCEL_MS, () => socket.destroy());
+  socket.end(message);
+  socket.unref();
 }

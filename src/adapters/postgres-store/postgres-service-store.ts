@@ -23,6 +23,7 @@ import type { OpenDatabase } from './open-database.ts';
 import { changeService, findTenant } from './control.ts';
 import { type KeyRow, keyRowOf } from './key-rows.ts';
 import { migrate, readSchema } from './migrations.ts';
+import { settleOrigin } from './origin.ts';
 import { receiptCalls } from './receipts.ts';
 import { CONTROL } from './statements/control.ts';
 import { MEMORY } from './statements/memory.ts';
@@ -37,14 +38,21 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly migrates?: boolean;
   /** Canonical bytes that one space may hold. */
   readonly spaceBytesMax?: number;
+  /** The operator says that only a standby with every acknowledged commit is promoted. */
+  readonly trustsFailover?: boolean;
+  readonly report?: (line: string) => void;
 }
 
 const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
 /** Returns at once: calls wait until the database is found and its tables are as they must be. */
 export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
-  const { spaceBytesMax = SPACE_BYTES_MAX } = options;
-  const connections = new Connections(options);
+  const { spaceBytesMax = SPACE_BYTES_MAX, trustsFailover = false } = options;
+  const { report = () => undefined } = options;
+  const connections = new Connections(options, {
+    settle: (transactions, origin) =>
+      settleOrigin(transactions, origin, { trustsFailover, report }),
+  });
   let opened: Promise<OpenDatabase> | undefined;
   const database = (): Promise<OpenDatabase> => {
     const asked = (opened ??= open(connections, options.migrates === true));
@@ -88,6 +96,8 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
   let state = await readSchema(connections);
   if (state.missing.length > 0 && migrates) {
     await migrate(connections, Date.now());
+    // There is a table now that notes which database this is.
+    await connections.lookAgain();
     state = await readSchema(connections);
   }
   if (state.missing.length > 0 || state.secret === undefined) {

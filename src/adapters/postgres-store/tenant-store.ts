@@ -44,7 +44,7 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
   return {
     async spaceState(space, signal) {
       const { connections } = await database();
-      return connections.read(
+      return connections.memory.read(
         async (rows) => bareState(await new Spaces(rows, tenant).state(space)),
         signal,
       );
@@ -53,13 +53,13 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
       const { connections, keys } = await database();
       const prepared = prepareBatch(batch);
       const place = { tenant, keys: keys.of(tenant), bytesMax: spaceBytesMax };
-      return connections.write((rows) => capture(rows, place, prepared), signal);
+      return connections.memory.write((rows) => capture(rows, place, prepared), signal);
     },
     async recall(question, signal) {
       const { connections, keys } = await database();
       await signals.written();
       const heard: HeardSignal[] = [];
-      const answer = await connections.read(async (rows): Promise<ServiceAnswer> => {
+      const answer = await connections.memory.read(async (rows): Promise<ServiceAnswer> => {
         heard.length = 0;
         const spaces = new Spaces(rows, tenant);
         const state = await spaces.state(question.space);
@@ -78,14 +78,14 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
     },
     async retrieve(question, signal) {
       const { connections } = await database();
-      return connections.read(
+      return connections.memory.read(
         (rows) => new Records(rows, tenant, new Spaces(rows, tenant)).retrieve(question),
         signal,
       );
     },
     async lookUp(asked, signal) {
       const { connections } = await database();
-      return connections.read(
+      return connections.memory.read(
         (rows) => new Records(rows, tenant, new Spaces(rows, tenant)).lookUp(asked),
         signal,
       );
@@ -96,7 +96,7 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
 function listCalls({ tenant, database }: TenantPlace) {
   const inItems = async <T>(run: (items: Items) => Promise<T>, signal: AbortSignal): Promise<T> => {
     const { connections, keys } = await database();
-    return connections.read((rows) => {
+    return connections.memory.read((rows) => {
       const spaces = new Spaces(rows, tenant);
       return run(new Items(rows, { tenant, spaces, keys: keys.of(tenant) }));
     }, signal);
@@ -112,19 +112,19 @@ function purgeCalls({ tenant, database }: TenantPlace) {
   return {
     async beginPurge(order) {
       const { connections } = await database();
-      return connections.write((rows) => new Purges(rows, tenant).begin(order));
+      return connections.memory.write((rows) => new Purges(rows, tenant).begin(order));
     },
     async continuePurge(purgeId, now) {
       const { connections } = await database();
-      return connections.job((rows) => new Purges(rows, tenant).continue(purgeId, now));
+      return connections.memory.job((rows) => new Purges(rows, tenant).continue(purgeId, now));
     },
     async findPurge(purgeId, signal) {
       const { connections } = await database();
-      return connections.read((rows) => new Purges(rows, tenant).find(purgeId), signal);
+      return connections.memory.read((rows) => new Purges(rows, tenant).find(purgeId), signal);
     },
     async listPurges(filter, signal) {
       const { connections } = await database();
-      return connections.read((rows) => new Purges(rows, tenant).list(filter), signal);
+      return connections.memory.read((rows) => new Purges(rows, tenant).list(filter), signal);
     },
   } satisfies Partial<TenantStore>;
 }

@@ -381,6 +381,7 @@ export const SCHEMA = {
     applied_at bigint NOT NULL
   )`,
   putMeta: `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
+  getMeta: `SELECT value FROM meta WHERE name = $1`,
   setMeta: `UPDATE meta SET value = $2 WHERE name = $1`,
   /** One node applies migrations at a time: the others wait for this row. */
   lockMeta: `SELECT value FROM meta WHERE name = 'epoch' FOR UPDATE`,

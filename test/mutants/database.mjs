@@ -1,0 +1,65 @@
+/** A database server that moves, and limits beside it; see list.mjs. */
+
+const ORIGIN = 'src/adapters/postgres-store/origin.ts';
+const CONNECTIONS = 'src/adapters/postgres-store/connections.ts';
+const SEARCH = 'src/adapters/postgres-store/host-search.ts';
+const FAILOVER = 'test/adapters/postgres-failover.test.ts';
+const TROUBLE = 'test/adapters/postgres-trouble.test.ts';
+
+export const DATABASE = [
+  {
+    name: 'a promoted standby goes on with the generation that clients know',
+    file: ORIGIN,
+    from: "    if (verdict === 'replaced') await rows.run(SCHEMA.setMeta, 'epoch', newEpoch());\n",
+    to: '',
+    test: FAILOVER,
+    only: 'an asynchronous standby',
+  },
+  {
+    name: 'a primary from before is written to',
+    file: SEARCH,
+    from: 'origin?.system === newest?.system && compareTimelines(origin, newest) < 0',
+    to: 'origin?.system === newest?.system && compareTimelines(origin, newest) < -99',
+    test: FAILOVER,
+    only: 'from before',
+  },
+  {
+    name: 'a transaction does not look whether the server is another one',
+    file: CONNECTIONS,
+    from: "row['timeline'] === origin.timeline) return;",
+    to: "row['timeline'] !== '') return;",
+    test: FAILOVER,
+    only: 'a pooler that moves',
+  },
+  {
+    name: 'a commit waits for ever',
+    file: CONNECTIONS,
+    from: "answered(this.#client.query('COMMIT'), COMMIT_MS)",
+    to: "answered(this.#client.query('COMMIT'), COMMIT_MS * 1000)",
+    test: FAILOVER,
+    only: 'a standby of its own',
+  },
+  {
+    name: 'a commit that is on no standby counts',
+    file: CONNECTIONS,
+    from: "    if (isWarned) throw new UncertainCommit('The commit is on no standby.');\n",
+    to: '',
+    test: FAILOVER,
+    only: 'whose wait is ended',
+  },
+  {
+    name: 'recalls take the connections of keys',
+    file: CONNECTIONS,
+    from: 'new Slots(Math.ceil(connectionsMax * (1 - RESERVED_SHARE)))',
+    to: 'new Slots(connectionsMax)',
+    test: TROUBLE,
+    only: 'a full pool',
+  },
+  {
+    name: 'a limiter that is away lets calls pass',
+    file: 'src/service/admission.ts',
+    from: '      throw limiterUnavailable();\n',
+    to: '      return { refusedBy: undefined, waitMs: 0 };\n',
+    test: 'test/service/limits.test.ts',
+  },
+];
