@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import type { ReceiptJournal } from '../adapters/journals/receipt-journal.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { ChangeWatch } from '../service/change-watch.ts';
 import { Metrics } from '../service/metrics.ts';
 import { startMetrics } from '../service/metrics-server.ts';
+import { PurgeJob } from '../service/purge-job.ts';
 import { Retention } from '../service/retention.ts';
 import { systemClock } from './compose-common.ts';
 
@@ -40,14 +42,15 @@ export interface JobParts {
 export async function startJobs({ store, changes, metrics, settings }: JobParts) {
   const server =
     settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);
-  const retention = new Retention({ store, clock: systemClock });
-  retention.start();
+  const parts = { store, clock: systemClock, randomBytes };
+  const jobs = [new Retention(parts), new PurgeJob(parts)];
+  for (const job of jobs) job.start();
   changes.start();
   return {
     /** Undefined where no metrics are asked for. */
     metricsPort: server?.port,
     stop: async (): Promise<void> => {
-      await Promise.all([changes.stop(), retention.stop(), server?.stop()]);
+      await Promise.all([changes.stop(), server?.stop(), ...jobs.map((job) => job.stop())]);
     },
   };
 }

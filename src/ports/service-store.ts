@@ -1,6 +1,7 @@
 import type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
 import type { AuditNote } from '../core/service/audit.ts';
 import type { MemoryRecord } from '../core/memory/record.ts';
+import type { LeaseStore } from './leases.ts';
 import type { LedgerRow } from './ledger.ts';
 import type { AgentFacts, RecalledExchange, RecalledSession } from './memory.ts';
 import type { Caller, ServiceControl, TenantControl } from './control-store.ts';
@@ -28,7 +29,7 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
 }
 
 /** Keys, spaces, records and purges of one tenant. A record arrives checked: its digest is that of its bytes. */
-export interface TenantStore extends TenantControl, TenantReceipts {
+export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
   /** All or nothing, on disk and recalled by the next question when it resolves. */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
@@ -57,8 +58,27 @@ export interface TenantStore extends TenantControl, TenantReceipts {
   recordLedger(rows: readonly LedgerRow[]): Promise<void>;
 
   findAnswer(asked: AnswerKey, signal: AbortSignal): Promise<KeptAnswer | undefined>;
+  /** One call works on an answer at a time, on whichever node. */
+  beginAnswer(asked: AnswerKey, begun: BegunAnswer): Promise<AnswerState>;
+  /** Keeps the answer, and ends what `beginAnswer` began. */
   keepAnswer(asked: AnswerKey, answer: KeptAnswer): Promise<void>;
+  /** Ends what `beginAnswer` began, without an answer. */
+  leaveAnswer(asked: AnswerKey, holder: string): Promise<void>;
 }
+
+export interface BegunAnswer {
+  /** Names the call among all that ever were. */
+  readonly holder: string;
+  readonly requestHash: string;
+  /** Milliseconds after which another call may begin, unless `renewLease` is called meanwhile. */
+  readonly ms: number;
+}
+
+export type AnswerState =
+  | { readonly state: 'begun' }
+  /** Another call works on it. */
+  | { readonly state: 'running'; readonly requestHash: string }
+  | { readonly state: 'kept'; readonly answer: KeptAnswer };
 
 export interface TenantPurge {
   readonly tenant: string;

@@ -41,8 +41,6 @@ export type Operation = (call: Call, service: ServiceState) => Promise<Reply>;
 export interface ServiceState {
   readonly parts: Pick<ServingParts, 'clock' | 'randomBytes' | 'signer' | 'settings'>;
   readonly states: SpaceStates;
-  /** Captures that run, by key and Idempotency-Key, with the hash of what they were asked. */
-  readonly running: Map<string, string>;
 }
 
 /** Spaces that were used a moment ago; each is 200 bytes. */

@@ -1,5 +1,7 @@
+import { SERVICE_TENANT } from '../core/service/tenants.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
+import { underLease } from './leases.ts';
 
 /** Deletes receipts that are older than the plan of their tenant keeps them. Sums of days stay. */
 
@@ -9,12 +11,21 @@ const TENANTS_AT_ONCE = 100;
 /** Receipts in one transaction: a few milliseconds, after which calls pass. */
 const DROPPED_AT_ONCE = 500;
 
+/** Whoever takes receipts out of the database holds this lease: an archive must find its days whole. */
+export const RECEIPTS_LEASE = 'job:receipts';
+
+interface Parts {
+  readonly store: ServiceStore;
+  readonly clock: Clock;
+  readonly randomBytes: (count: number) => Uint8Array;
+}
+
 export class Retention {
-  readonly #parts: { readonly store: ServiceStore; readonly clock: Clock };
+  readonly #parts: Parts;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(parts: { readonly store: ServiceStore; readonly clock: Clock }) {
+  constructor(parts: Parts) {
     this.#parts = parts;
   }
 
@@ -31,7 +42,14 @@ export class Retention {
     await this.#running;
   }
 
+  /** Does nothing while another process does it. */
   async sweep(): Promise<void> {
+    const { store, randomBytes } = this.#parts;
+    const needs = { store: store.of(SERVICE_TENANT), randomBytes };
+    await underLease(needs, RECEIPTS_LEASE, () => this.#sweep());
+  }
+
+  async #sweep(): Promise<void> {
     const { store, clock } = this.#parts;
     let after: string | undefined;
     for (;;) {

@@ -100,7 +100,7 @@ export class CallServer {
     this.#authenticator = new Authenticator(parts);
     this.#health = new HealthCheck(parts);
     this.#models = new ModelServer(parts, this.#authenticator);
-    this.#state = { parts, states: new SpaceStates(), running: new Map() };
+    this.#state = { parts, states: new SpaceStates() };
   }
 
   /** From now on calls are sent elsewhere. */

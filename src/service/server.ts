@@ -6,8 +6,8 @@ import { isOwnMachine } from '../core/settings/own-machine.ts';
 import { type ListenerBounds, serverOptions, serveWith } from '../http/bounded-server.ts';
 import { Connections, endRaw } from '../http/connections.ts';
 import { listenAt } from '../http/listen.ts';
-import { erase } from './operations/purges.ts';
 import type { ServiceParts } from './parts.ts';
+import { PurgeJob } from './purge-job.ts';
 import { CallServer } from './serve.ts';
 
 /**
@@ -85,12 +85,8 @@ class Listener implements MemoryService {
   }
 
   async listen(): Promise<{ host: string; port: number }> {
-    const { store, clock } = this.#options;
     // Finishes purges that a crash interrupted, before any call can see their records.
-    for (const { tenant, purgeId } of await store.unfinishedPurges()) {
-      // oxlint-disable-next-line no-await-in-loop
-      await erase({ store: store.of(tenant), clock }, purgeId);
-    }
+    await new PurgeJob(this.#options).finish();
     return listenAt(this.#server, this.#options, () =>
       this.#options.report({ code: 'ACCEPT_FAILED' }),
     );

@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBreak } from '../../src/core/service/audit.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { answeredOnce } from '../../src/service/answered-once.ts';
+import { ServiceFault } from '../../src/service/fault.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { postgresStores } from '../support/postgres-stores.ts';
 import { rowOfReceipt } from '../support/receipt-facts.ts';
@@ -48,6 +51,41 @@ describe.skipIf(missing !== undefined)('several processes on one PostgreSQL', ()
     const asked = questionTo({ text: 'which fact has number 41?' });
     const { items } = (await second?.recall(asked, patience())) ?? {};
     expect(items?.[0]?.text).toBe(texts[41]);
+  }, 120_000);
+
+  test('calls with one Idempotency-Key on several of them at once do the work once', async () => {
+    const opened = await nodes(3);
+    let done = 0;
+    const ask = (store: ServiceStore, key: string, holder: string): Promise<unknown> =>
+      answeredOnce(
+        {
+          store: store.of('default'),
+          key: { keyId: 'k', idempotencyKey: key },
+          requestHash: 'h',
+          holder,
+          signal: patience(),
+        },
+        async () => {
+          done += 1;
+          await sleep(20);
+          return { result: holder, kept: { body: `of ${holder}`, at: Date.now() } };
+        },
+      ).catch((error: unknown) => (error instanceof ServiceFault ? error.code : error));
+    for (let round = 0; round < 10; round += 1) {
+      const calls = opened.map((store, at) => ask(store, `batch-${round}`, `${round}.${at}`));
+      // oxlint-disable-next-line no-await-in-loop -- One key after the other.
+      const answers = await Promise.all(calls);
+      expect(done).toBe(round + 1);
+      const [winner] = answers.flatMap((one) =>
+        typeof one === 'object' && one !== null && 'result' in one ? [String(one.result)] : [],
+      );
+      const others = answers.filter((one) => typeof one === 'string');
+      expect(others.every((code) => code === 'IDEMPOTENCY_IN_PROGRESS')).toBe(true);
+      const [first] = opened;
+      if (first === undefined) return;
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await ask(first, `batch-${round}`, 'later')).toEqual({ keptBody: `of ${winner}` });
+    }
   }, 120_000);
 
   test('spaces that they make at the same moment are made once each', async () => {

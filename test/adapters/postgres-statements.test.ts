@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CONTROL } from '../../src/adapters/postgres-store/statements/control.ts';
+import { LEASES } from '../../src/adapters/postgres-store/statements/leases.ts';
 import { LIMITS } from '../../src/adapters/postgres-store/statements/limits.ts';
 import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
@@ -22,6 +23,7 @@ const STATEMENTS = Object.entries({
   ...MEMORY,
   ...RECALL,
   ...RECEIPTS,
+  ...LEASES,
   ...LIMITS,
   ...SERVER,
 });

@@ -369,6 +369,8 @@ test('a file from before there were tenants opens as the tenant default, whole',
 const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
 
 const BACK_TO_VERSION_1 = `
+DROP TABLE leases;
+DROP TABLE changes;
 DROP TABLE tenant_ledger;
 DROP TABLE account_settings;
 DROP TABLE usage_days;

@@ -46,4 +46,32 @@ export const NODES = [
     to: 'changes',
     test: 'test/ports/service-store.test.ts',
   },
+  {
+    name: 'a lease that stands is taken from its holder',
+    file: 'src/adapters/postgres-store/statements/leases.ts',
+    from: 'WHERE leases.ends <= ${NOW} OR leases.holder = excluded.holder`',
+    to: 'WHERE true`',
+    test: 'test/adapters/postgres-nodes.test.ts',
+  },
+  {
+    name: 'a lease that stands in a file is taken from its holder',
+    file: 'src/adapters/service-store/leases.ts',
+    from: '         WHERE leases.holder = excluded.holder`,',
+    to: '         WHERE leases.holder IS NOT NULL`,',
+    test: 'test/ports/service-store.test.ts',
+  },
+  {
+    name: 'a lease of a process that died stands for ever',
+    file: 'src/adapters/service-store/leases.ts',
+    from: "this.#database.run('DELETE FROM leases WHERE ends <= ?', now);",
+    to: "this.#database.run('DELETE FROM leases WHERE ends <= ?', 0);",
+    test: 'test/ports/service-store.test.ts',
+  },
+  {
+    name: 'an answer is looked for before its call has the lease',
+    file: 'src/adapters/postgres-store/tenant-store.ts',
+    from: "if (hash !== undefined) return { state: 'running', requestHash: hash };",
+    to: '',
+    test: 'test/adapters/postgres-nodes.test.ts',
+  },
 ];

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { proofOf } from '../../src/core/shortening/proofs.ts';
 import { controlSuite } from './control-suite.ts';
+import { leaseSuite } from './lease-suite.ts';
 import { receiptSuite } from './receipt-suite.ts';
 import { isolationLaw } from './tenant-isolation.ts';
 import type {
@@ -45,6 +46,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
 
     controlSuite(open);
     receiptSuite(open);
+    leaseSuite(open);
 
     test('a space that was never written has a generation, no commits and no records', async () => {
       const state = await store.spaceState(SPACE, patience());

@@ -253,6 +253,7 @@ async function viewOf(store: TenantStore): Promise<unknown> {
     store.tokensSpent({ from: '2000-01-01', to: '2999-12-31' }, patience()),
     store.findSecret('sec_one'),
     store.findSecret('sec_two'),
+    store.listLeases(''),
     store.findAnswer({ keyId: 'same', idempotencyKey: 'one' }, patience()),
     store.findAnswer({ keyId: 'same', idempotencyKey: 'two' }, patience()),
   ]);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Retention } from '../../src/service/retention.ts';
 import { openConsole } from '../support/console.ts';
@@ -20,7 +21,7 @@ test('receipts go when the plan of their tenant keeps them no longer, in its own
   const left = async (tenant: string) =>
     (await store.of(tenant).listReceipts({ limit: 9, order: 'asc' }, AbortSignal.timeout(30_000)))
       .length;
-  const retention = new Retention({ store, clock });
+  const retention = new Retention({ store, clock, randomBytes });
   await retention.sweep();
   // A plan without the limit keeps everything.
   expect([await left('acme'), await left('default')]).toEqual([2, 4]);

@@ -1,14 +1,23 @@
 import type { AuditEvent } from '../../core/service/audit.ts';
 import type { Page } from '../../ports/control-store.ts';
-import type { ServiceAnswer, TenantStore } from '../../ports/service-store.ts';
+import type {
+  AnswerKey,
+  AnswerState,
+  KeptAnswer,
+  ServiceAnswer,
+  TenantStore,
+} from '../../ports/service-store.ts';
 import { eventOf } from '../service-store/audit-table.ts';
 import { keyOf } from '../service-store/keys.ts';
+import { answerLeaseName } from '../service-store/leases.ts';
 import { providerOf } from '../service-store/providers.ts';
 import { secretOf, type SecretRow } from '../service-store/vault-table.ts';
 import { capture, prepareBatch } from './captures.ts';
+import type { Rows } from './connections.ts';
 import { changeTenant, getSettings } from './control.ts';
 import { Items } from './items.ts';
 import { type KeyRow, keyRowOf } from './key-rows.ts';
+import { leaseCalls, takeLease } from './leases.ts';
 import { ledgerCalls } from './ledger.ts';
 import type { TenantPlace } from './open-database.ts';
 import { Purges } from './purges.ts';
@@ -17,6 +26,7 @@ import { Records } from './records.ts';
 import { type HeardSignal, TenantSignals } from './signals.ts';
 import { bareState, Spaces } from './spaces.ts';
 import { CONTROL } from './statements/control.ts';
+import { LEASES } from './statements/leases.ts';
 import { MEMORY } from './statements/memory.ts';
 
 /** One tenant's part of the store: every statement that it runs names the tenant. */
@@ -36,6 +46,7 @@ export function postgresTenantStore(place: TenantPlace): TenantStore {
     ...answerCalls(place),
     ...tenantReceipts(place),
     ...ledgerCalls(place),
+    ...leaseCalls(place),
   };
 }
 
@@ -129,31 +140,57 @@ function purgeCalls({ tenant, database }: TenantPlace) {
   } satisfies Partial<TenantStore>;
 }
 
+async function findAnswer(
+  rows: Rows,
+  tenant: string,
+  { keyId, idempotencyKey }: AnswerKey,
+): Promise<KeptAnswer | undefined> {
+  const values = [tenant, keyId, idempotencyKey, Date.now() - ANSWER_AGE_MAX_MS];
+  const row = await rows.get<AnswerRow>(MEMORY.findAnswer, ...values);
+  if (row === undefined) return undefined;
+  return { requestHash: row.request_hash, body: row.body, at: row.at };
+}
+
+interface AnswerRow {
+  readonly request_hash: string;
+  readonly body: string;
+  readonly at: number;
+}
+
 function answerCalls({ tenant, database }: TenantPlace) {
   let writes = 0;
   return {
-    async findAnswer({ keyId, idempotencyKey }, signal) {
+    async findAnswer(asked, signal) {
       const { connections } = await database();
-      return connections.read(async (rows) => {
-        const since = Date.now() - ANSWER_AGE_MAX_MS;
-        const row = await rows.get<{ request_hash: string; body: string; at: number }>(
-          MEMORY.findAnswer,
-          tenant,
-          keyId,
-          idempotencyKey,
-          since,
-        );
-        if (row === undefined) return undefined;
-        return { requestHash: row.request_hash, body: row.body, at: row.at };
-      }, signal);
+      return connections.read((rows) => findAnswer(rows, tenant, asked), signal);
     },
-    async keepAnswer({ keyId, idempotencyKey }, { requestHash, body, at }) {
+    async beginAnswer(asked, { holder, requestHash, ms }): Promise<AnswerState> {
       const { connections } = await database();
+      const name = answerLeaseName(asked);
+      return connections.write(async (rows): Promise<AnswerState> => {
+        // The lease comes first: whoever finds no answer behind it is alone.
+        const hash = await takeLease(rows, tenant, { name, holder, note: requestHash, ms });
+        if (hash !== undefined) return { state: 'running', requestHash: hash };
+        const answer = await findAnswer(rows, tenant, asked);
+        if (answer === undefined) return { state: 'begun' };
+        await rows.run(LEASES.endLease, tenant, name, holder);
+        return { state: 'kept', answer };
+      });
+    },
+    async leaveAnswer(asked, holder) {
+      const { connections } = await database();
+      const values = [tenant, answerLeaseName(asked), holder];
+      await connections.write((rows) => rows.run(LEASES.endLease, ...values));
+    },
+    async keepAnswer(asked, { requestHash, body, at }) {
+      const { connections } = await database();
+      const { keyId, idempotencyKey } = asked;
       writes += 1;
       const drops = writes % WRITES_PER_DROP === 1;
       await connections.write(async (rows) => {
         const values = [keyId, idempotencyKey, requestHash, body, at];
         await rows.run(MEMORY.keepAnswer, tenant, ...values);
+        await rows.run(LEASES.endAnswer, tenant, answerLeaseName(asked));
         if (drops) await rows.run(MEMORY.dropAnswers, tenant, at - ANSWER_AGE_MAX_MS);
       });
     },

@@ -1,5 +1,6 @@
-import type { AnswerKey, KeptAnswer } from '../../ports/service-store.ts';
+import type { AnswerKey, AnswerState, BegunAnswer, KeptAnswer } from '../../ports/service-store.ts';
 import type { Database } from '../store/database.ts';
+import { answerLeaseName, LeaseTable } from './leases.ts';
 
 /** Answers by Idempotency-Key, to be given once more. Bounded in number and age. */
 
@@ -11,10 +12,23 @@ const WRITES_PER_PRUNE = 64;
 
 export class Answers {
   readonly #database: Database;
+  readonly #leases: LeaseTable;
   #writes = 0;
 
   constructor(database: Database) {
     this.#database = database;
+    this.#leases = new LeaseTable(database);
+  }
+
+  /** The lease comes first: whoever finds no answer behind it is alone. */
+  begin(tenant: string, asked: AnswerKey, { holder, requestHash, ms }: BegunAnswer): AnswerState {
+    const name = answerLeaseName(asked);
+    const hash = this.#leases.take(tenant, { name, holder, note: requestHash, ms });
+    if (hash !== undefined) return { state: 'running', requestHash: hash };
+    const answer = this.find(asked, Date.now());
+    if (answer === undefined) return { state: 'begun' };
+    this.#leases.end(tenant, { name, holder });
+    return { state: 'kept', answer };
   }
 
   find({ keyId, idempotencyKey }: AnswerKey, now: number): KeptAnswer | undefined {
@@ -28,8 +42,10 @@ export class Answers {
   }
 
   /** Not synced: after a power cut the records are there, and answered as duplicates. */
-  keep({ keyId, idempotencyKey }: AnswerKey, { requestHash, body, at }: KeptAnswer): void {
+  keep(tenant: string, asked: AnswerKey, { requestHash, body, at }: KeptAnswer): void {
+    const { keyId, idempotencyKey } = asked;
     this.#database.unsyncedTransaction(() => {
+      this.#leases.endAnswer(tenant, asked);
       this.#database.run(
         `INSERT INTO answers (key, idempotency_key, request_hash, body, at) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, body = excluded.body,

@@ -15,6 +15,7 @@ import type {
   TenantChange,
   TenantFacts,
 } from '../../ports/control-store.ts';
+import type { Lease, StandingLease } from '../../ports/leases.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
 import type {
   ClosedHead,
@@ -34,6 +35,8 @@ import type {
 } from '../../ports/vault-store.ts';
 import type {
   AnswerKey,
+  AnswerState,
+  BegunAnswer,
   CaptureBatch,
   CaptureOutcome,
   ItemFilter,
@@ -118,7 +121,12 @@ export interface ServiceCalls {
   listPurges(filter: PageFilter): readonly Purge[];
   unfinishedPurges(input: undefined): readonly UnfinishedPurge[];
   findAnswer(asked: AnswerKey): KeptAnswer | undefined;
-  keepAnswer(input: { asked: AnswerKey; answer: KeptAnswer }): void;
+  beginAnswer(input: { tenant: string; asked: AnswerKey; begun: BegunAnswer }): AnswerState;
+  keepAnswer(input: { tenant: string; asked: AnswerKey; answer: KeptAnswer }): void;
+  takeLease(input: { tenant: string; lease: Lease }): string | undefined;
+  renewLease(input: { tenant: string; lease: Lease }): boolean;
+  endLease(input: { tenant: string; lease: Pick<Lease, 'name' | 'holder'> }): void;
+  listLeases(input: { tenant: string; start: string }): readonly StandingLease[];
   health(input: undefined): ServiceStoreHealth;
   close(input: undefined): void;
 }

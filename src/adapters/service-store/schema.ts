@@ -291,6 +291,18 @@ CREATE TABLE changes (
 );
 `;
 
+// Work that one process may do at a time.
+const VERSION_11 = `
+CREATE TABLE leases (
+  tenant TEXT NOT NULL,
+  name TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  note TEXT NOT NULL,
+  ends INTEGER NOT NULL,
+  PRIMARY KEY (tenant, name)
+) WITHOUT ROWID;
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -302,6 +314,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_8,
   VERSION_9,
   VERSION_10,
+  VERSION_11,
 ];
 
 /** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */

@@ -22,6 +22,7 @@ import { Purges } from './purges.ts';
 import { ReceiptTable } from './receipts.ts';
 import { Signals } from '../store/signals.ts';
 import { markForgotten } from '../files/marks.ts';
+import { LeaseTable } from './leases.ts';
 import { ServiceLedgerTable } from './ledger-table.ts';
 import { Spaces } from './spaces.ts';
 import { UsageTable } from './usage.ts';
@@ -93,6 +94,8 @@ export class WorkerStore {
     }
     try {
       const database = openServiceDatabase({ folder, driver, descriptors, creates });
+      // Who serves has the file to itself: every holder before it is gone.
+      if (serves) new LeaseTable(database).clear();
       return { database, lock, calls: this.#callsOn(database) };
     } catch (error) {
       lock?.close();
@@ -111,6 +114,7 @@ export class WorkerStore {
     return {
       ...controlCalls(database),
       ...receiptCalls(database),
+      ...leaseCalls(database),
       findLedger: ({ tenant, keys }) => ledger.find(tenant, keys),
       recordLedger: ({ tenant, rows }) => ledger.record(tenant, rows),
       spaceState: (space) => spaces.state(space),
@@ -131,7 +135,8 @@ export class WorkerStore {
       listPurges: (filter) => purges.list(filter),
       unfinishedPurges: () => purges.unfinished(),
       findAnswer: (asked) => answers.find(asked, Date.now()),
-      keepAnswer: ({ asked, answer }) => answers.keep(asked, answer),
+      beginAnswer: ({ tenant, asked, begun }) => answers.begin(tenant, asked, begun),
+      keepAnswer: ({ tenant, asked, answer }) => answers.keep(tenant, asked, answer),
       health: () => this.#health(database),
       close: () => this.#close(),
     };
@@ -225,6 +230,16 @@ function receiptCalls(database: Database) {
     listUsage: ({ tenant, filter }) => usage.list(tenant, filter),
     tokensSpent: ({ tenant, asked }) => usage.spent(tenant, asked),
     dropReceipts: ({ tenant, before, limit }) => receipts.drop(tenant, before, limit),
+  } satisfies Partial<ServiceCalls>;
+}
+
+function leaseCalls(database: Database) {
+  const leases = new LeaseTable(database);
+  return {
+    takeLease: ({ tenant, lease }) => leases.take(tenant, lease),
+    renewLease: ({ tenant, lease }) => leases.renew(tenant, lease),
+    endLease: ({ tenant, lease }) => leases.end(tenant, lease),
+    listLeases: ({ tenant, start }) => leases.list(tenant, start),
   } satisfies Partial<ServiceCalls>;
 }
 

@@ -1,6 +1,7 @@
 import { isTenantId } from '../../core/service/tenants.ts';
 import type { Page } from '../../ports/control-store.ts';
 import type {
+  AnswerKey,
   PageFilter,
   Purge,
   ServiceItem,
@@ -12,6 +13,7 @@ import type {
   TenantStore,
 } from '../../ports/service-store.ts';
 import type { StoreClient } from '../store/client.ts';
+import { answerLeaseName } from './leases.ts';
 import type { ServiceCalls } from './protocol.ts';
 
 /**
@@ -36,6 +38,8 @@ export function tenantStore(tenant: string, { read, write }: StoreCalls): Tenant
     ...controlCalls(tenant, calls),
     ...receiptCalls(tenant, calls),
     ...purgeCalls(names, calls),
+    ...leaseCalls(tenant, calls),
+    ...answerCalls(names, calls),
   };
   return {
     ...own,
@@ -86,10 +90,6 @@ export function tenantStore(tenant: string, { read, write }: StoreCalls): Tenant
       const sources = await read('listSources', names.wholeFilter(filter), signal);
       return sources.map((source) => ({ ...source, space: names.bare(source.space) }));
     },
-    findAnswer: (asked, signal) =>
-      read('findAnswer', { ...asked, keyId: names.whole(asked.keyId) }, signal),
-    keepAnswer: (asked, answer) =>
-      write('keepAnswer', { asked: { ...asked, keyId: names.whole(asked.keyId) }, answer }),
   };
 }
 
@@ -131,6 +131,30 @@ function receiptCalls(tenant: string, { read, write }: StoreCalls) {
   } satisfies Partial<TenantStore>;
 }
 
+function leaseCalls(tenant: string, { read, write }: StoreCalls) {
+  return {
+    takeLease: (lease) => write('takeLease', { tenant, lease }),
+    renewLease: (lease) => write('renewLease', { tenant, lease }),
+    endLease: (lease) => write('endLease', { tenant, lease }),
+    listLeases: (start) => read('listLeases', { tenant, start }),
+  } satisfies Partial<TenantStore>;
+}
+
+function answerCalls(names: TenantNames, { read, write }: StoreCalls) {
+  const whole = (asked: AnswerKey): AnswerKey => ({ ...asked, keyId: names.whole(asked.keyId) });
+  return {
+    findAnswer: (asked, signal) => read('findAnswer', whole(asked), signal),
+    beginAnswer: (asked, begun) =>
+      write('beginAnswer', { asked: whole(asked), begun, tenant: names.tenant }),
+    keepAnswer: (asked, answer) =>
+      write('keepAnswer', { asked: whole(asked), answer, tenant: names.tenant }),
+    leaveAnswer: (asked, holder) => {
+      const lease = { name: answerLeaseName(whole(asked)), holder };
+      return write('endLease', { tenant: names.tenant, lease });
+    },
+  } satisfies Partial<TenantStore>;
+}
+
 function purgeCalls(names: TenantNames, { read, write }: StoreCalls) {
   return {
     beginPurge: async (order) =>
@@ -153,9 +177,11 @@ function purgeCalls(names: TenantNames, { read, write }: StoreCalls) {
 }
 
 class TenantNames {
+  readonly tenant: string;
   readonly #start: string;
 
   constructor(tenant: string) {
+    this.tenant = tenant;
     this.#start = `${tenant}:`;
   }
 

@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { asList, asRecord } from '../../core/bytes/json-fields.ts';
-import { DEFAULT_TENANT } from '../../core/service/tenants.ts';
-import { dropOld } from '../../service/retention.ts';
+import { DEFAULT_TENANT, SERVICE_TENANT } from '../../core/service/tenants.ts';
+import type { ServiceStore } from '../../ports/service-store.ts';
+import { underLease } from '../../service/leases.ts';
+import { dropOld, RECEIPTS_LEASE } from '../../service/retention.ts';
 import { CliError } from '../cli-error.ts';
 import { recoverIn } from '../compose-receipts.ts';
 import type { CommandContext } from '../context.ts';
@@ -63,11 +66,23 @@ export async function archiveReceipts(
     const all = asList(usage['data']).map((row) => textOf(asRecord(row)['day']));
     return all.filter((day) => day < before);
   });
-  let archived = 0;
-  for (const day of days) {
-    // oxlint-disable-next-line no-await-in-loop -- One day after the other.
-    archived += await archiveDay(folder, { day, tenant }, { options, context });
+  const place = { folder: folderOf(options, context), environment: context.environment };
+  const done = await withServiceStore(place, (store) => {
+    const needs = { store: store.of(SERVICE_TENANT), randomBytes };
+    return underLease(needs, RECEIPTS_LEASE, async () => {
+      let receipts = 0;
+      for (const day of days) {
+        // oxlint-disable-next-line no-await-in-loop -- One day after the other.
+        receipts += await archiveDay(folder, { day, tenant, store }, { options, context });
+      }
+      return receipts;
+    });
+  });
+  if (done === undefined) {
+    const hint = 'Try again in a minute.';
+    throw new CliError('Another process takes receipts out of the database now.', hint);
   }
+  const archived = done.result;
   if (options.json === true) context.terminal.json({ folder, receipts: archived });
   context.terminal.note(`${count(archived, 'receipt')} archived in ${folder}.`);
 }
@@ -75,11 +90,12 @@ export async function archiveReceipts(
 interface OneDay {
   readonly day: string;
   readonly tenant: string;
+  readonly store: ServiceStore;
 }
 
 async function archiveDay(
   folder: string,
-  { day, tenant }: OneDay,
+  { day, tenant, store }: OneDay,
   { options, context }: { readonly options: ArchiveOptions; readonly context: CommandContext },
 ): Promise<number> {
   const from = Date.parse(day);
@@ -93,8 +109,7 @@ async function archiveDay(
   });
   if (lines === '') return 0;
   await writeWhole(path, lines);
-  const place = { folder: folderOf(options, context), environment: context.environment };
-  return withServiceStore(place, (store) => dropOld(store.of(tenant), to));
+  return dropOld(store.of(tenant), to);
 }
 
 /** On disk before anything leaves the database; a file that a killed run left is taken as it is. */

@@ -2,9 +2,10 @@ import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import type { ConsoleOperationName } from '../../core/service/console-routes.ts';
+import { newId } from '../../core/service/ids.ts';
 import { Secret } from '../../core/service/secret.ts';
 import type { SealedSecret } from '../../ports/vault-store.ts';
-import { ServiceFault } from '../fault.ts';
+import { answeredOnce } from '../answered-once.ts';
 import { type ConsoleCall, type ConsoleReply, storeOf } from './console-call.ts';
 
 /**
@@ -18,47 +19,32 @@ const SECRET_ANSWERS: ReadonlySet<ConsoleOperationName> = new Set([
   'createAdmin',
 ]);
 
-const IN_PROGRESS_MS = 500;
-
-/** Calls that run, with the hash of what they ask. */
-const running = new Map<string, string>();
+const STORE_MS = 5000;
 
 export async function answerOnce(
   call: ConsoleCall & { readonly operation: ConsoleOperationName },
   idempotencyKey: string,
   work: () => Promise<ConsoleReply>,
 ): Promise<ConsoleReply> {
-  const { actor, tenantId, method, path, query, body, now } = call;
-  const asked = { keyId: `${actor.type}:${actor.id}`, idempotencyKey };
+  const { actor, tenantId, method, path, query, body, now, parts } = call;
+  const key = { keyId: `${actor.type}:${actor.id}`, idempotencyKey };
   const requestHash = createHash('sha256')
     .update(`${method}\n${path}\n${query.toString()}\n${JSON.stringify(body ?? null)}`)
     .digest('base64url');
-  const name = [tenantId, asked.keyId, idempotencyKey].join(' ');
-  const hash = running.get(name);
-  if (hash !== undefined && hash !== requestHash) throw conflict();
-  if (hash !== undefined) {
-    const message = 'A call with this Idempotency-Key is still running.';
-    throw new ServiceFault('IDEMPOTENCY_IN_PROGRESS', message, { afterMs: IN_PROGRESS_MS });
-  }
-  running.set(name, requestHash);
-  try {
-    const store = storeOf(call);
-    const kept = await store.findAnswer(asked, AbortSignal.timeout(STORE_MS));
-    if (kept !== undefined && kept.requestHash !== requestHash) throw conflict();
-    if (kept !== undefined) return await readAnswer(call, kept.body);
+  const name = [tenantId, key.keyId, idempotencyKey].join(' ');
+  const holder = newId('call', parts.randomBytes);
+  const signal = AbortSignal.timeout(STORE_MS);
+  const asked = { store: storeOf(call), key, requestHash, holder, signal };
+  const done = await answeredOnce(asked, async () => {
     const isSecret = SECRET_ANSWERS.has(call.operation);
     // Without a vault the new secret could stand in no second answer: then none is made.
     if (isSecret) await sealAnswer(call, name, { status: 204 });
     const reply = await work();
     const text = isSecret ? await sealAnswer(call, name, reply) : JSON.stringify(reply);
-    await store.keepAnswer(asked, { requestHash, body: text, at: now });
-    return reply;
-  } finally {
-    running.delete(name);
-  }
+    return { result: reply, kept: { body: text, at: now } };
+  });
+  return 'result' in done ? done.result : readAnswer(call, done.keptBody);
 }
-
-const STORE_MS = 5000;
 
 async function sealAnswer(call: ConsoleCall, name: string, reply: ConsoleReply): Promise<string> {
   const secretId = createHash('sha256').update(name).digest('hex').slice(0, 32);
@@ -79,9 +65,4 @@ async function readAnswer({ parts }: ConsoleCall, text: string): Promise<Console
   const [one, other] = [wrapped, ciphertext].map((part) => Buffer.from(String(part), 'base64'));
   const secret = { ...sealed, wrapped: one, ciphertext: other } as unknown as SealedSecret;
   return parseJson((await parts.vault.open(secret)).reveal()) as ConsoleReply;
-}
-
-function conflict(): ServiceFault {
-  const message = 'This Idempotency-Key came with another call before.';
-  return new ServiceFault('IDEMPOTENCY_CONFLICT', message);
 }

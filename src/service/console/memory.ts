@@ -25,8 +25,7 @@ function asKey(operation: Operation): (call: ConsoleCall) => Promise<ConsoleRepl
     await findTenant(call);
     const { parts } = call;
     const settings = { ...parts.settings, requestsPerMinute: null, isBehindProxy: false };
-    const running = new Map<string, string>();
-    const state = { parts: { ...parts, settings }, states: parts.states, running };
+    const state = { parts: { ...parts, settings }, states: parts.states };
     const { status, body } = await operation(memoryCall(call), state);
     return { status: status === 204 ? 204 : 200, body: parseJson(body) };
   };

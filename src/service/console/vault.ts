@@ -8,6 +8,7 @@ import { MASTER_KEY_ID } from '../../core/service/settings.ts';
 import type { SigningKeyRow } from '../../ports/vault-store.ts';
 import { readValue } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
+import { underLease } from '../leases.ts';
 import { type ConsoleCall, type ConsoleReply, mustBeDone, noteOf } from './console-call.ts';
 import { timeOrNull } from './keys.ts';
 
@@ -55,12 +56,17 @@ export async function retireMasterKey(call: ConsoleCall): Promise<ConsoleReply> 
 
 export async function rotateVault(call: ConsoleCall): Promise<ConsoleReply> {
   readValue(call.body, nothing);
-  const { store, vault } = call.parts;
-  const { secrets, unreadable } = await vault.rotate(async (rows) => {
-    const target = { type: 'vault', id: rows[0]?.kek ?? '' };
-    const note = noteOf(call, 'vault.rotated', { target, details: { secrets: rows.length } });
-    mustBeDone(await store.apply({ what: 'secrets.rewrap', rows }, note), 'secret');
-  });
+  const { store, vault, randomBytes } = call.parts;
+  const needs = { store: store.of(SERVICE_TENANT), randomBytes };
+  const done = await underLease(needs, 'job:rewrap', () =>
+    vault.rotate(async (rows) => {
+      const target = { type: 'vault', id: rows[0]?.kek ?? '' };
+      const note = noteOf(call, 'vault.rotated', { target, details: { secrets: rows.length } });
+      mustBeDone(await store.apply({ what: 'secrets.rewrap', rows }, note), 'secret');
+    }),
+  );
+  if (done === undefined) throw new ServiceFault('CONFLICT', 'Another process rotates the vault.');
+  const { secrets, unreadable } = done.result;
   return { status: 200, body: { secrets, unreadable } };
 }
 

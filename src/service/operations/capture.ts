@@ -9,6 +9,7 @@ import {
 import { NEW_GENERATION } from '../../core/memory-api/words.ts';
 import { batchesOf } from '../../core/bytes/batches.ts';
 import { objectOfItem, type Refusal } from '../../core/memory-api/objects.ts';
+import { newId } from '../../core/service/ids.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { NewObject, ObjectState, SpaceState } from '../../ports/service-store.ts';
 import {
@@ -20,7 +21,7 @@ import {
   replyJson,
   type ServiceState,
 } from '../call.ts';
-import { ServiceFault } from '../fault.ts';
+import { answeredOnce } from '../answered-once.ts';
 import { idempotencyKeyOf } from '../gate.ts';
 import { staleGeneration } from './recall.ts';
 
@@ -37,7 +38,6 @@ const BATCHES = {
   sizeOf: ({ object }: Taken) => object.bytes.length,
 } as const;
 const PRIORITY_FALLBACK = 5;
-const IN_PROGRESS_MS = 500;
 
 export const capture: Operation = async (call, service) => {
   const asked = readBody(call, captureRequest);
@@ -54,40 +54,20 @@ async function once(
   { call, service, idempotencyKey }: { call: Call; service: ServiceState; idempotencyKey: string },
   work: () => Promise<CaptureAnswer>,
 ): Promise<Reply> {
-  const { running, parts } = service;
-  const asked = { keyId: call.key.keyId, idempotencyKey };
-  const requestHash = createHash('sha256')
-    .update(call.body ?? '')
-    .digest('base64url');
-  const name = `${asked.keyId} ${idempotencyKey}`;
-  const hash = running.get(name);
-  if (hash !== undefined) {
-    if (hash !== requestHash) throw conflict();
-    const message = 'A call with this Idempotency-Key is still running.';
-    throw new ServiceFault('IDEMPOTENCY_IN_PROGRESS', message, { afterMs: IN_PROGRESS_MS });
-  }
-  running.set(name, requestHash);
-  try {
-    const kept = await call.store.findAnswer(asked, call.signal);
-    if (kept !== undefined && kept.requestHash !== requestHash) throw conflict();
-    if (kept !== undefined) return { body: kept.body };
+  const { clock, randomBytes } = service.parts;
+  const { key, body = '', signal } = call;
+  const requestHash = createHash('sha256').update(body).digest('base64url');
+  const holder = newId('call', randomBytes);
+  const answerKey = { keyId: key.keyId, idempotencyKey };
+  const asked = { store: call.store, key: answerKey, requestHash, holder, signal };
+  const done = await answeredOnce(asked, async () => {
     const answer = await work();
     const reply = replyJson(answer);
     // Deferred records must be stored when the same call comes again.
     const isWhole = answer.results.every(({ state }) => state !== 'deferred');
-    if (isWhole) {
-      const at = parts.clock.now();
-      await call.store.keepAnswer(asked, { requestHash, body: reply.body, at });
-    }
-    return reply;
-  } finally {
-    running.delete(name);
-  }
-}
-
-function conflict(): ServiceFault {
-  const message = 'This Idempotency-Key came with another body before.';
-  return new ServiceFault('IDEMPOTENCY_CONFLICT', message);
+    return { result: reply, kept: isWhole ? { body: reply.body, at: clock.now() } : undefined };
+  });
+  return 'result' in done ? done.result : { body: done.keptBody };
 }
 
 interface Taken {

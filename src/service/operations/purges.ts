@@ -1,10 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { purgeRequest } from '../../core/memory-api/purge-contract.ts';
 import { space as spaceShape } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/service/keys.ts';
 import { newId } from '../../core/service/ids.ts';
 import type { AuditKind } from '../../core/service/audit.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Purge, PurgeScope, TenantStore } from '../../ports/service-store.ts';
+import type { Purge, PurgeScope } from '../../ports/service-store.ts';
 import {
   type Call,
   checkSpaces,
@@ -15,9 +15,12 @@ import {
   type ServiceState,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
+import { erase } from '../purge-job.ts';
 import { receiptOf } from '../wire.ts';
 
-/** Deletion. The answer comes when nothing is left; after a crash the next start goes on. */
+/** Deletion. The answer comes when nothing is left; after a crash another process goes on. */
+
+const LOOK_MS = 100;
 
 export const createPurge: Operation = async (call, service) => {
   const { space, scope, dry_run: isDryRun = false } = readBody(call, purgeRequest);
@@ -76,21 +79,23 @@ async function purge(call: Call, { parts, states }: ServiceState, order: Order):
     },
   });
   if (order.isDryRun) return begun;
-  const erasedAt = await erase({ store: call.store, clock: parts.clock }, begun.purgeId);
+  const erasedAt = await erasedAtOf(call, parts, begun.purgeId);
   // Only purges change a generation, so none is known that is older than this one.
   states.forget(call.key.tenant, order.space);
   return { ...begun, state: 'erased', erasedAt };
 }
 
-/** Resolves with the time when the last record was gone. */
-export async function erase(
-  { store, clock }: { readonly store: TenantStore; readonly clock: Clock },
+/** Another process may have come first: the caller's answer waits until nothing is left. */
+async function erasedAtOf(
+  { store }: Call,
+  { clock, randomBytes }: ServiceState['parts'],
   purgeId: string,
 ): Promise<number> {
   for (;;) {
-    const now = clock.now();
-    // One part after the other, on purpose: recalls pass in between.
+    // oxlint-disable-next-line no-await-in-loop -- Looked at again until it is erased.
+    const erasedAt = await erase({ store, clock, randomBytes }, purgeId);
+    if (erasedAt !== undefined) return erasedAt;
     // oxlint-disable-next-line no-await-in-loop
-    if (await store.continuePurge(purgeId, now)) return now;
+    await sleep(LOOK_MS);
   }
 }

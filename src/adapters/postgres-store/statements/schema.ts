@@ -1,5 +1,6 @@
 import { NO_LIMITS, SELF_HOSTED } from '../../../core/service/plans.ts';
 import { DEFAULT_TENANT } from '../../../core/service/tenants.ts';
+import { CHANGES, LEASES } from './node-tables.ts';
 
 /**
  * The tables in PostgreSQL, and how an older database becomes a newer one. A migration that was
@@ -345,21 +346,12 @@ const RECEIPTS: readonly string[] = [
   )`,
 ];
 
-// One row counts the changes: who changes something waits for it, so numbers come in the order of commits.
-const CHANGES: readonly string[] = [
-  `CREATE TABLE changes (
-    tenant_id text COLLATE "C" NOT NULL,
-    number bigint NOT NULL,
-    kind text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
-    PRIMARY KEY (tenant_id, number)
-  )`,
-  `CREATE INDEX changes_by_number ON changes (number)`,
-  `INSERT INTO meta (name, value) VALUES ('changes', '0') ON CONFLICT (name) DO NOTHING`,
-];
-
 /** One after the other; each in one transaction. */
-export const MIGRATIONS: readonly (readonly string[])[] = [[...VERSION_1, ...RECEIPTS], CHANGES];
+export const MIGRATIONS: readonly (readonly string[])[] = [
+  [...VERSION_1, ...RECEIPTS],
+  CHANGES,
+  LEASES,
+];
 
 /** `day` as 20261120; `first` and `next`: the first ids of that day and of the next one. */
 export function dayOfReceipts(day: string, first: string, next: string): string {
