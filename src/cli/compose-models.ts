@@ -11,6 +11,7 @@ import { PROVIDER_HEADERS_MS, RECALL_MS } from '../core/service/served-settings.
 import type { Egress } from '../core/service/providers.ts';
 import type { ProviderLinks } from '../ports/provider-links.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
+import type { ChangeWatch } from '../service/change-watch.ts';
 import type { ModelParts } from '../service/parts.ts';
 import { CliError } from './cli-error.ts';
 import { systemClock } from './compose-common.ts';
@@ -20,6 +21,7 @@ import { systemClock } from './compose-common.ts';
 export interface ModelsOptions {
   readonly folder: string;
   readonly store: ServiceStore;
+  readonly changes: ChangeWatch;
   readonly egress: Egress;
   /** Instead of the system's resolver and certificates. */
   readonly trust?: Trust;
@@ -41,12 +43,13 @@ const CLOSE_FLUSH_MS = 2_000;
 
 /** Throws CliError for a network of the settings that is none. */
 export function openModels(options: ModelsOptions): OpenedModels {
-  const { folder, store, egress, trust, report, recallMs = RECALL_MS } = options;
+  const { folder, store, changes, egress, trust, report, recallMs = RECALL_MS } = options;
   const decoder = createBodyDecoder();
   const links = openLinks(egress, trust);
   const ledger = new JournalLedger({
     folder,
     store: tenantLedgerStore(store),
+    isShared: store.isShared,
     report,
   });
   const memoryOf: ModelParts['memoryOf'] = (tenant, key) =>
@@ -56,6 +59,9 @@ export function openModels(options: ModelsOptions): OpenedModels {
     memoryOf: (tenant) =>
       new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes }),
     report,
+  });
+  changes.onChange((fact) => {
+    if (fact === undefined || fact.kind === 'purge') ledger.forget();
   });
   return {
     models: {

@@ -67,8 +67,8 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const { signer } = sealing;
     const receipts = await openReceipts({ folder, store, signer, report });
     const metrics = metricsOf(receipts);
-    const opened = openModels({ folder, store, egress: egressOf(settings), report });
     const changes = new ChangeWatch({ store, clock: systemClock });
+    const opened = openModels({ folder, store, changes, egress: egressOf(settings), report });
     const service = createMemoryService({
       store,
       changes,

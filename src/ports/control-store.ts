@@ -55,7 +55,16 @@ export interface ChangedFact {
   readonly id: string;
 }
 
-export type FactKind = 'key' | 'tenant' | 'provider' | 'settings' | 'plan' | 'admin' | 'signing';
+export type FactKind =
+  | 'key'
+  | 'tenant'
+  | 'provider'
+  | 'settings'
+  | 'plan'
+  | 'admin'
+  | 'signing'
+  /** Texts of the tenant were purged: blocks that quote them must not be placed again. */
+  | 'purge';
 
 export interface ChangeList {
   /** The number of the last change of all. Numbers follow each other without a gap, as commits do. */

@@ -22,6 +22,14 @@ export interface Ledger {
    * they cannot be made durable, this process knows them nevertheless. Never throws.
    */
   record(entries: readonly LedgerEntry[]): Promise<void>;
+  /**
+   * Records entries that shape the bytes of the request in hand, before it is forwarded. False when they
+   * are not known to every process that may serve this conversation: the request then goes without
+   * what they describe. Never throws.
+   */
+  commit(entries: readonly LedgerEntry[]): Promise<boolean>;
+  /** Other processes write to it too, so that it has no entry is true for the moment alone. */
+  readonly isShared: boolean;
 }
 
 /**

@@ -18,6 +18,8 @@ export type { NewObject, ObjectKind } from '../core/memory-api/objects.ts';
  * otherwise). Outcomes that the contract expects are values, not errors.
  */
 export interface ServiceStore extends ServiceControl, ReceiptStore {
+  /** Several processes may serve from it at once. */
+  readonly isShared: boolean;
   /** One tenant's part of the store. Nothing of another tenant is found, changed or counted by it. */
   of(tenant: string): TenantStore;
   /** The one look-up that no tenant binds: the key says which tenant calls. */

@@ -67,6 +67,8 @@ export class BatchLookup {
 
   /** Where nothing has changed since, the items before it were looked up by an earlier request. */
   #firstNewItem({ view }: ElisionPlace, before: KnownBatches | undefined): number {
+    // Another node may have recorded a batch at any of them.
+    if (this.#ledger.isShared) return 0;
     if (before === undefined || before.recorded !== this.#recorded) return 0;
     if (before.generation !== this.#ledger.generation()) return 0;
     if (before.until < this.#clock.monotonic()) return 0;

@@ -36,7 +36,8 @@ export class CostMeter {
     const isMeant = modes.compression !== 'passthrough';
     if (!isMeant || reading.identity.kind !== 'main') return { verdict: 'goes_on' };
     const known = reading.state.cost;
-    if (known.isLoaded) return { verdict: known.verdict };
+    const { ledger } = this.#dependencies;
+    if (known.isLoaded && !ledger.isShared) return { verdict: known.verdict };
     // No answer yet: this conversation is new, so the log has nothing of it.
     const isNew = !reading.view.items.some(({ role }) => role === 'assistant');
     const loaded = isNew ? { ...known, isLoaded: true } : await this.#load(reading, ms);

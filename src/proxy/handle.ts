@@ -275,7 +275,8 @@ class RequestHandler {
     const recalled = await this.#recaller.recall(call, replayed);
     // An exchange is left out only where the request carries something recalled.
     const shortening = await this.#shortener.settle(call, candidates, recalled);
-    return { recalled, shortening, cacheMarks };
+    const state = shortening.isRecorded ? recalled.state : ('degraded_unavailable' as const);
+    return { recalled: { ...recalled, state }, shortening, cacheMarks };
   }
 
   /** Called with an answer before the client has its last byte. */

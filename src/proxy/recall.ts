@@ -140,7 +140,7 @@ export class Recaller {
     const { recalledTokensMax } = call.settings;
     const facts = { recalledTokensMax, isCacheCold: call.isCacheCold };
     const room = roomForBlock(reading.view, placements, facts);
-    if (room === undefined) return this.#settle(prompt, placements, undefined);
+    if (room === undefined) return this.#settle(replayed, placements, undefined);
     const { tokensMax } = room;
     const agent = agentFactsOf(reading, call.settings);
     const question = await this.#question(reading, prompt, {
@@ -162,10 +162,11 @@ export class Recaller {
 
   /** Writes the block for a new prompt from what the memory answered. */
   async #place(
-    { reading, prompt, placements, generation, leaving }: OpenPrompt,
+    open: OpenPrompt,
     { tokensMax, dropsEarlier }: BlockRoom,
     { answer, state }: { readonly answer: CheckedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
+    const { reading, prompt, placements, generation, leaving } = open;
     // A forget ran while the memory was asked: the blocks found or placed before may hold forgotten
     // text.
     if (this.#dependencies.ledger.generation() !== generation) {
@@ -179,10 +180,10 @@ export class Recaller {
     const block = marked(written, this.#dependencies.blockKey);
     const form = contentForm(reading.view, prompt.item);
     if (block.text === '' || form === undefined) {
-      return this.#settle(prompt, placements, undefined);
+      return this.#settle(open, placements, undefined);
     }
     const placement = { item: prompt.item, block: block.text, form, tokens: block.tokens };
-    return this.#settle(prompt, [...earlier, placement], {
+    return this.#settle(open, [...earlier, placement], {
       block: block.text,
       form,
       dropsEarlier,
@@ -245,7 +246,8 @@ export class Recaller {
       const recalled = { placements, state: stateOfMiss(found.missing) };
       return { replayed: settled(recalled), isLasting: false };
     }
-    if (found.missing === undefined) await this.#dependencies.ledger.record(pins);
+    // Where they are not known elsewhere, another node finds the same blocks by the shared entries.
+    if (found.missing === undefined) await this.#dependencies.ledger.commit(pins);
     if (prompt === undefined) return { replayed: settled(stateOf(placements)), isLasting: true };
     if (reading.hasProviderState) {
       const state = placements.length === 0 ? 'skipped_unsupported' : 'recalled';
@@ -257,15 +259,19 @@ export class Recaller {
     };
   }
 
-  /** Records the decision for this prompt before it is forwarded, so that a restart repeats it. */
+  /**
+   * Records the decision for this prompt before it is forwarded, so that a restart or another node repeats
+   * it. A decision that nobody else would know is not carried out.
+   */
   async #settle(
-    prompt: HumanItem,
+    { prompt, placements: before }: OpenPrompt,
     placements: readonly Placement[],
     decided: BlockFact | undefined,
   ): Promise<Recalled> {
     const at = this.#dependencies.clock.now();
-    await this.#dependencies.ledger.record(entriesFor(prompt, { ...(decided ?? NO_BLOCK), at }));
-    return stateOf(placements);
+    const entries = entriesFor(prompt, { ...(decided ?? NO_BLOCK), at });
+    const isKnown = await this.#dependencies.ledger.commit(entries);
+    return isKnown ? stateOf(placements) : { placements: before, state: 'degraded_unavailable' };
   }
 
   async #question(reading: Reading, human: HumanItem, asked: Asked): Promise<RecallQuestion> {

@@ -8,7 +8,6 @@ import {
   type ElisionPlace,
   wholeEntries,
 } from '../core/shortening/elisions.ts';
-import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
@@ -16,8 +15,6 @@ import type { Leaving } from '../core/shortening/omissions.ts';
 import { newestPrompt } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
 import type { Plan, Shortening } from '../core/plan/plan.ts';
-import type { CachePrices } from '../core/dialects/descriptor.ts';
-import { cachePrices } from '../core/shortening/pricing.ts';
 import { countRereads, type Rereads } from '../core/shortening/rereads.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import {
@@ -27,15 +24,10 @@ import {
   recallObstacle,
   type Removal,
   settle,
+  type Settled,
 } from '../core/shortening/decide.ts';
 import { replacementsOf, type ShorteningFacts } from '../core/shortening/shortening.ts';
-import {
-  type Fill,
-  fillOf,
-  isHalfFull,
-  type Measure,
-  type WindowFacts,
-} from '../core/shortening/window.ts';
+import { type Fill, fillOf, isHalfFull } from '../core/shortening/window.ts';
 import type { Deadline } from './deadline.ts';
 import { BatchLookup } from './batch-lookup.ts';
 import { OutputKeeper } from './output-keeper.ts';
@@ -46,6 +38,7 @@ import { ReadItems } from './read-items.ts';
 import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
 import type { Recalled } from './recall.ts';
+import { pricesOf, windowOf } from './window-facts.ts';
 
 /**
  * Collects the facts for shortening a request: what was left out before, what the memory holds and
@@ -70,6 +63,11 @@ export interface ShorteningCall {
   readonly isCacheCold: boolean;
   /** The meter's verdict: whether this conversation was dearer than direct. */
   readonly verdict: Verdict;
+}
+
+export interface SettledShortening extends Shortening {
+  /** False: the ledger took nothing new, so nothing leaves for the first time. */
+  readonly isRecorded: boolean;
 }
 
 export type KeepCall = Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>;
@@ -121,7 +119,7 @@ export class Shortener {
     call: ShorteningCall,
     candidates: Candidates,
     recalled: Recalled,
-  ): Promise<Shortening> {
+  ): Promise<SettledShortening> {
     if (candidates.outcome !== undefined) return leavesNothing(candidates.outcome);
     const { facts, removal } = candidates;
     // In shadow nothing is recalled: it measures what could be left out were something.
@@ -191,6 +189,7 @@ export class Shortener {
   /** A request of the same prompt has asked the ledger, which had no refusal of any prompt so far. */
   #isUnrefused({ view, state: { unrefused } }: Reading): boolean {
     return (
+      !this.#dependencies.ledger.isShared &&
       unrefused !== undefined &&
       unrefused.recorded === this.#refusals &&
       unrefused.until > this.#dependencies.clock.monotonic() &&
@@ -318,7 +317,7 @@ export class Shortener {
     return this.#possession.begin({ texts, space, deadlineMs: call.deadline.msLeft });
   }
 
-  async #settleProven(call: ShorteningCall, found: Found): Promise<Shortening> {
+  async #settleProven(call: ShorteningCall, found: Found): Promise<SettledShortening> {
     const { facts, removal, proof = this.#prove(call, removal) } = found;
     const possession = await proof.possession;
     if (possession.kind === 'unproven') return leavesNothing('unproven');
@@ -328,21 +327,32 @@ export class Shortener {
       if (!digests.has(digest)) this.#keeper.lost(call.reading.place, digest);
     }
     const settled = settle(facts, removal, digests);
-    await this.#record(call, settled, removal.comesBack);
-    const { outputFolder, objectsUrl } = this.#dependencies;
-    const style = { outputFolder, objectsUrl, forms: facts.repeated };
-    const elided = replacementsOf(settled.elided, style);
-    return { elided, omitted: settled.omitted, outcome: settled.outcome };
+    const isRecorded = await this.#record(call, settled, removal.comesBack);
+    if (isRecorded) return { ...this.#leftOut(facts, settled), isRecorded };
+    // Nothing leaves for the first time that another node would not leave out again.
+    const nothingNew = { ...facts, isOver: true };
+    const earlier = settle(nothingNew, decide(nothingNew), digests);
+    return { ...this.#leftOut(facts, earlier), isRecorded };
   }
 
-  /** Before it is forwarded, so that a restart repeats it. */
-  async #record({ reading, modes }: ShorteningCall, chosen: Batch, comesBack: boolean) {
+  #leftOut(facts: ShorteningFacts, { elided, omitted, outcome }: Settled): Shortening {
+    const { outputFolder, objectsUrl } = this.#dependencies;
+    const style = { outputFolder, objectsUrl, forms: facts.repeated };
+    return { elided: replacementsOf(elided, style), omitted, outcome };
+  }
+
+  /** Before it is forwarded, so that a restart or another node repeats it. False: it is not known. */
+  async #record(
+    { reading, modes }: ShorteningCall,
+    chosen: Batch,
+    comesBack: boolean,
+  ): Promise<boolean> {
     const { view, place: owner } = reading;
     const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
     const at = this.#dependencies.clock.now();
     const isNew = chosen.batch.length + chosen.omissions.length > 0;
     if (isNew || comesBack) this.#batches.noteRecorded();
-    await this.#dependencies.ledger.record([
+    return this.#dependencies.ledger.commit([
       ...(comesBack ? wholeEntries(place, at) : []),
       ...(isNew ? elisionEntries(chosen, place, at) : []),
     ]);
@@ -359,30 +369,14 @@ function outcomeAtFirstSight({ reading, settings }: ShorteningCall): Outcome {
   return isNew ? 'nothing_old' : 'not_stored';
 }
 
-function leavesNothing(outcome: Outcome): Shortening {
-  return { elided: [], omitted: [], outcome };
+function leavesNothing(outcome: Outcome): SettledShortening {
+  return { elided: [], omitted: [], outcome, isRecorded: true };
 }
 
 /** A compaction sees the whole history, except where that may be more than the model takes. */
 function isOpen(reading: Reading): boolean {
   const { kind } = reading.identity;
   return kind === 'main' || (kind === 'compaction' && fillOf(windowOf(reading)).mayNotFit);
-}
-
-function windowOf(reading: Reading, measure?: Measure): WindowFacts {
-  const { value } = reading.view.shell;
-  return {
-    model: value['model'],
-    answerTokens: value['max_tokens'] ?? value['max_completion_tokens'],
-    isLong: reading.asksForLongWindow,
-    tokens: reading.view.tokens,
-    tokenRatio: pricesOf(reading).tokenRatio,
-    measure,
-  };
-}
-
-function pricesOf(reading: Reading): CachePrices {
-  return cachePrices(reading.view.dialect, cacheLifetimeMs(reading.view));
 }
 
 function kindOf({ compression }: Modes): ElisionKind {

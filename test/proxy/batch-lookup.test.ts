@@ -14,6 +14,7 @@ import { viewOf } from '../support/view-of.ts';
 /** A ledger that counts what it is asked for. */
 class CountingLedger implements Ledger {
   readonly #entries = new Map<string, LedgerEntry>();
+  isShared = false;
   asked = 0;
   now = 1;
   whileAsked = (): void => undefined;
@@ -32,6 +33,11 @@ class CountingLedger implements Ledger {
 
   async record(entries: readonly LedgerEntry[]): Promise<void> {
     for (const entry of entries) this.#entries.set(keyOf(entry), entry);
+  }
+
+  async commit(entries: readonly LedgerEntry[]): Promise<boolean> {
+    await this.record(entries);
+    return true;
   }
 
   forgetAll(): void {
@@ -134,4 +140,13 @@ test('law 6: a batch of what the person took back does not count', async () => {
   expect((await look(placeAfter(9))).batches).toBe(2);
   // As long as before, with other words from the seventh round on.
   expect((await look(placeAfter(10, 'other'))).batches).toBe(0);
+});
+
+test('on several nodes all items are looked up at every request', async () => {
+  const { ledger, look, record } = open();
+  ledger.isShared = true;
+  const { asked } = await look(placeAfter(20));
+  // Another node records a batch at an item that this one has asked for.
+  await record(placeAfter(20));
+  expect(await look(placeAfter(21))).toEqual({ asked: asked + 2, batches: 2 });
 });

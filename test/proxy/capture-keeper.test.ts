@@ -26,6 +26,8 @@ function open(dialect: Dialect) {
       generation: () => generation,
       find: async () => new FoundEntries([]),
       record: async () => undefined,
+      commit: async () => true,
+      isShared: false,
     },
   });
   const read = (items: readonly WireItem[], headers: readonly string[] = []): Reading => {

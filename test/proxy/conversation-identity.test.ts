@@ -205,6 +205,8 @@ test('a ledger that is late leaves the blocks that are known, and places no new 
   const ledger: Ledger = {
     generation: () => store.ledger.generation(),
     record: (entries) => store.ledger.record(entries),
+    commit: (entries) => store.ledger.commit(entries),
+    isShared: false,
     find: async (addresses, withinMs) => {
       const found = await store.ledger.find(addresses, withinMs);
       if (!isLate) return found;
@@ -232,6 +234,8 @@ test('what throws while svc changes a request leaves the client’s own bytes, a
   const broken: Ledger = {
     generation: () => 0,
     record: () => store.ledger.record([]),
+    commit: () => store.ledger.commit([]),
+    isShared: false,
     find: () => Promise.reject(new RangeError('Invalid time value')),
   };
   const { story, provider } = await startAsking({ ledger: broken, folder });

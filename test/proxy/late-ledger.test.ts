@@ -16,6 +16,8 @@ function lateLedger(ledger: Ledger, late: Lateness): Ledger {
   return {
     generation: () => ledger.generation(),
     record: (entries) => ledger.record(entries),
+    commit: (entries) => ledger.commit(entries),
+    isShared: false,
     find: async (addresses, withinMs) => {
       const found = await ledger.find(addresses, withinMs);
       if (late.knows === undefined) return found;

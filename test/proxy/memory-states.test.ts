@@ -231,6 +231,8 @@ test('R23: whoever asks the ledger after others gets what they left of the deadl
     },
     generation: () => 0,
     record: async () => {},
+    commit: async () => true,
+    isShared: false,
   };
   const { provider, story } = await startKnowing({
     ledger,

@@ -20,6 +20,8 @@ function open() {
       record: async (entries) => {
         recorded.push(...entries);
       },
+      commit: async () => true,
+      isShared: false,
     },
   });
   /** The request of a conversation of so many prompts. */

@@ -104,9 +104,14 @@ class World {
     const known = new Set<string>();
     const ledger: Ledger = {
       generation: () => store.ledger.generation(),
+      isShared: false,
       record: async (entries) => {
         for (const entry of entries) known.add(JSON.stringify({ ...entry, at: 0 }));
         await store.ledger.record(entries);
+      },
+      commit: async (entries) => {
+        await ledger.record(entries);
+        return true;
       },
       find: async (addresses, withinMs) => {
         const found = await store.ledger.find(addresses, withinMs);

@@ -9,12 +9,15 @@ import { longOutput, type Round, sessionBody } from '../support/tool-session.ts'
 /** A ledger into which another process writes that the provider refused a conversation. */
 class SharedLedger {
   isRefused = false;
+  isShared = false;
   asked = 0;
 
   wrap(ledger: Ledger): Ledger {
     return {
       generation: () => ledger.generation(),
       record: (entries) => ledger.record(entries),
+      commit: (entries) => ledger.commit(entries),
+      isShared: this.isShared,
       find: async (addresses, withinMs) => {
         const found = await ledger.find(addresses, withinMs);
         const refusals = addresses.flatMap((address): LedgerEntry[] => {
@@ -57,5 +60,25 @@ test('the ledger is asked for refusals once a prompt and minute, and what anothe
   expect(shared.asked).toBe(asked);
   shared.isRefused = true;
   stage.setClockAhead(61_000);
+  expect(await state(15)).toBe('bypassed_provider_refused');
+});
+
+test('on several nodes the ledger is asked for refusals at every request', async () => {
+  const shared = new SharedLedger();
+  shared.isShared = true;
+  const stage = await openProxyStage({
+    folder: tempFolder(),
+    wrapLedger: (ledger) => shared.wrap(ledger),
+  });
+  onTestFinished(() => stage.stop());
+  const state = async (count: number): Promise<string | undefined> => {
+    await stage.send('anthropic_messages', sessionBody('anthropic_messages', rounds(count)));
+    await stage.settled();
+    return stage.rows.at(-1)?.continuityState;
+  };
+  // oxlint-disable-next-line no-await-in-loop -- A client waits for each answer.
+  for (let count = 10; count < 14; count += 1) await state(count);
+  expect(await state(14)).toBe('elided_tool_output');
+  shared.isRefused = true;
   expect(await state(15)).toBe('bypassed_provider_refused');
 });

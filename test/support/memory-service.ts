@@ -102,16 +102,17 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     report: (line) => reports.push({ code: line }),
   });
   const egress = options.egress ?? NO_EGRESS;
+  const changes = new ChangeWatch({ store, clock });
   const opened = openModels({
     folder,
     store,
+    changes,
     egress,
     // A machine that runs many tests at once may need longer than a person should wait.
     recallMs: 10_000,
     ...(options.trust === undefined ? {} : { trust: options.trust }),
     report: (line) => reports.push({ code: line }),
   });
-  const changes = new ChangeWatch({ store, clock });
   const service = createMemoryService({
     store,
     changes,

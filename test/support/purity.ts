@@ -72,6 +72,8 @@ class Desk {
         record: async (entries) => {
           for (const entry of entries) this.#entries.set(keyOf(entry), entry);
         },
+        commit: async () => true,
+        isShared: false,
       },
     });
   }

@@ -1,6 +1,11 @@
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { Recent } from '../../core/bytes/recent.ts';
-import { keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/entries.ts';
+import {
+  isWrittenOnce,
+  keyOf,
+  type LedgerAddress,
+  type LedgerEntry,
+} from '../../core/ledger/entries.ts';
 import { FoundEntries } from '../../core/ledger/found-entries.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
 import { forgottenAt } from '../files/marks.ts';
@@ -35,6 +40,8 @@ const RETRY_MS = 1000;
  * commit would take the processor from the answer's first byte. The journal holds the entry meanwhile.
  */
 const GATHER_MS = 20;
+/** A commit to a database in the same network takes 5 ms; a person waits for the first byte meanwhile. */
+const COMMIT_MS = 250;
 
 /** Where entries live for good: shared with the other processes on this folder. */
 export interface LedgerStore {
@@ -50,10 +57,13 @@ export interface LedgerStore {
 export interface LedgerOptions {
   readonly folder: string;
   readonly store: LedgerStore;
+  /** Other nodes use the same table. Each has a journal of its own. */
+  readonly isShared?: boolean;
   report(line: string): void;
 }
 
 export class JournalLedger implements Ledger {
+  readonly isShared: boolean;
   readonly #options: LedgerOptions;
   readonly #journal: Journal;
   /** In the order of last use. */
@@ -68,6 +78,8 @@ export class JournalLedger implements Ledger {
   readonly #suspect = new Set<string>();
   /** One request asks for it up to eight times. */
   readonly #forgottenAt: OnceATurn<number>;
+  /** How often another node forgot something. */
+  #forgets = 0;
   #generation: number;
   #isDraining = false;
   #isClosing = false;
@@ -77,6 +89,7 @@ export class JournalLedger implements Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options;
+    this.isShared = options.isShared === true;
     this.#forgottenAt = new OnceATurn(() => forgottenAt(options.folder));
     this.#generation = this.#forgottenAt.get();
     const journal: JournalOptions = {
@@ -90,7 +103,7 @@ export class JournalLedger implements Ledger {
   }
 
   generation(): number {
-    const now = this.#forgottenAt.get();
+    const now = this.#forgottenAt.get() + this.#forgets;
     if (now !== this.#generation) {
       this.#generation = now;
       this.#rows.clear();
@@ -98,6 +111,12 @@ export class JournalLedger implements Ledger {
       for (const key of this.#undrained.keys()) this.#suspect.add(key);
     }
     return now;
+  }
+
+  /** Another node forgot something: whatever this process knows may be of it. */
+  forget(): void {
+    this.#forgets += 1;
+    this.generation();
   }
 
   async find(addresses: readonly LedgerAddress[], withinMs: number): Promise<FoundEntries> {
@@ -108,12 +127,13 @@ export class JournalLedger implements Ledger {
     const unknown: string[] = [];
     for (const key of byKey.keys()) {
       const row = this.#rows.get(key) ?? this.#undrainedRow(key);
-      if (row !== undefined) rows.set(key, this.#use(row));
+      if (row !== undefined) rows.set(key, row);
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
     const asked = this.#withoutAbsent(unknown);
     // Rows that come later serve the next request.
-    const isAnswered = asked.length === 0 || (await within(withinMs, this.#ask(asked, rows)));
+    const isAnswered =
+      asked.length === 0 || (await within(withinMs, this.#ask(asked, byKey, rows)));
     // Something was forgotten meanwhile, maybe one of these.
     if (asked.length > 0 && this.generation() !== generation) {
       return new FoundEntries([], 'unavailable');
@@ -136,6 +156,23 @@ export class JournalLedger implements Ledger {
     }
     this.#take(rows);
     this.#drainSoon();
+  }
+
+  async commit(entries: readonly LedgerEntry[]): Promise<boolean> {
+    if (!this.isShared) {
+      await this.record(entries);
+      return true;
+    }
+    if (entries.length === 0) return true;
+    const rows = entries.map(rowOf);
+    const stored = this.#options.store.recordEntries(rows).then(
+      () => true,
+      () => false,
+    );
+    if ((await within(COMMIT_MS, stored)) !== true) return false;
+    // The table has them now, or an entry that came first.
+    for (const { key } of rows) this.#undrained.delete(key);
+    return true;
   }
 
   /** Resolves when the table holds everything, or could not be reached. */
@@ -165,7 +202,8 @@ export class JournalLedger implements Ledger {
       if (this.#stands(row)) continue;
       this.#absent.delete(row.key);
       this.#suspect.delete(row.key);
-      this.#undrained.set(row.key, this.#use(row));
+      this.#undrained.set(row.key, row);
+      if (!this.isShared) this.#rows.set(row.key, row);
     }
   }
 
@@ -173,13 +211,18 @@ export class JournalLedger implements Ledger {
     return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
   }
 
-  #use(row: LedgerRow): LedgerRow {
+  /** On several nodes only an entry that is written once stays what it is. */
+  #keep(row: LedgerRow, address: LedgerAddress | undefined): void {
+    if (this.isShared && (address === undefined || !isWrittenOnce(address))) return;
     this.#rows.set(row.key, row);
-    return row;
   }
 
   /** True when the table answered. */
-  async #ask(keys: readonly string[], found: Map<string, LedgerRow>): Promise<boolean> {
+  async #ask(
+    keys: readonly string[],
+    addresses: ReadonlyMap<string, LedgerAddress>,
+    found: Map<string, LedgerRow>,
+  ): Promise<boolean> {
     const generation = this.#generation;
     if (keys.some((key) => this.#suspect.has(key)) && !(await this.#drain())) return false;
     try {
@@ -188,7 +231,9 @@ export class JournalLedger implements Ledger {
       if (this.generation() !== generation) return false;
       for (const row of rows) {
         // A row that was recorded while the table was asked is newer than its answer.
-        found.set(row.key, this.#use(this.#rows.get(row.key) ?? row));
+        const newest = this.#rows.get(row.key) ?? this.#undrainedRow(row.key) ?? row;
+        found.set(row.key, newest);
+        this.#keep(newest, addresses.get(row.key));
       }
     } catch {
       return false;
@@ -209,6 +254,7 @@ export class JournalLedger implements Ledger {
   }
 
   #noteAbsent(keys: readonly string[]): void {
+    if (this.isShared) return;
     const until = performance.now() + ABSENT_MS;
     for (const key of keys) {
       this.#absent.delete(key);

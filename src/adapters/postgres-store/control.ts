@@ -77,7 +77,7 @@ interface AskedChange {
 }
 
 /** Last in its transaction: until the commit every other change waits for the count. */
-async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
+export async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
   const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
   await rows.run(CONTROL.addChange, tenant, number, kind, id);
   await rows.run(CONTROL.dropChanges, number - CHANGES_KEPT_MAX);

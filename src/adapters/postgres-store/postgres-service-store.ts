@@ -64,6 +64,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
   };
   const tenants = new Map<string, TenantStore>();
   return {
+    isShared: true,
     of(tenant) {
       if (!isTenantId(tenant)) throw new TypeError('That is no id of a tenant.');
       const known = tenants.get(tenant);

@@ -2,7 +2,7 @@ import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/serv
 import { sourceNumber } from '../service-store/origins.ts';
 import { type PurgeRow, purgeOf, scopeOf } from '../service-store/purge-rows.ts';
 import type { Rows, SqlValue } from './connections.ts';
-import { addEvent } from './control.ts';
+import { addChange, addEvent } from './control.ts';
 import { forgetBlocks } from './ledger.ts';
 import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
@@ -80,6 +80,7 @@ export class Purges {
     if (!isDryRun && id !== undefined) {
       await this.#keep(purge, id, sizes.last);
       await forgetBlocks(this.#rows, this.#tenant, now);
+      await addChange(this.#rows, { tenant: this.#tenant, kind: 'purge', id: purgeId });
     }
     return purge;
   }

@@ -2,6 +2,7 @@ import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/serv
 import type { Database } from '../store/database.ts';
 import { PassageIndex } from '../store/passage-index.ts';
 import { AuditTable } from './audit-table.ts';
+import { ChangeTable } from './changes.ts';
 import { sourceNumber } from './origins.ts';
 import type { UnfinishedPurge } from './protocol.ts';
 import { type PurgeRow, purgeOf, scopeOf } from './purge-rows.ts';
@@ -36,6 +37,7 @@ export class Purges {
   readonly #spaces: Spaces;
   readonly #index: PassageIndex;
   readonly #audit: AuditTable;
+  readonly #changes: ChangeTable;
 
   readonly #forgetBlocks: (tenant: string, at: number) => void;
 
@@ -50,6 +52,7 @@ export class Purges {
     this.#forgetBlocks = forgetBlocks;
     this.#index = new PassageIndex(database);
     this.#audit = new AuditTable(database);
+    this.#changes = new ChangeTable(database);
   }
 
   begin(order: PurgeOrder): Purge {
@@ -81,6 +84,7 @@ export class Purges {
       if (!isDryRun) {
         this.#keep(purge);
         this.#forgetBlocks(tenantOf(space), now);
+        this.#changes.add({ tenant: tenantOf(space), kind: 'purge', id: order.purgeId });
         if (order.note !== undefined) this.#audit.chain(tenantOf(space), order.note);
       }
       return purgeOf(purge);

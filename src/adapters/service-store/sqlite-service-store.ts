@@ -21,6 +21,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
   const read: Call = (name, input, signal) => clients.read(name, input, signal);
   const write: Call = (name, input, signal) => clients.write(name, input, signal);
   return {
+    isShared: false,
     of: (tenant) => tenantStore(tenant, { read, write }),
     findCaller: (keyId, signal) => read('findCaller', keyId, signal),
     listTenants: (page) => read('listTenants', page),
