@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
-import { applyEdits } from '../../src/core/plan/edits.ts';
+import { applyEdits, type Edit } from '../../src/core/plan/edits.ts';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import {
   batchesIn,
@@ -18,9 +18,9 @@ import {
   omit,
   type Omission,
   readExchangeTexts,
+  writeNextOmissionNote,
   writeOmissionNote,
 } from '../../src/core/shortening/omissions.ts';
-import { canReadMemory } from '../../src/core/shortening/reading-tools.ts';
 import type { ToolOutput } from '../../src/core/shortening/outputs.ts';
 import { decide, recallObstacle, settle } from '../../src/core/shortening/decide.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
@@ -200,17 +200,19 @@ test('[3.2-always-kept] [8-two-exchanges-kept] only plain exchanges older than t
       const expected = [...kept.flatMap(({ list }) => list), ...open];
       const forwarded = Buffer.concat(applyEdits(view.bytes, omit(view, omissions).edits));
       const whole = JSON.stringify(bodyOf(dialect, expected));
-      const text = JSON.stringify(JSON.parse(forwarded.toString()));
+      const said = JSON.stringify(JSON.parse(forwarded.toString()));
       if (omissions.length === 0) {
         expect(forwarded.equals(view.bytes)).toBe(true);
         return;
       }
-      const note = JSON.stringify(writeOmissionNote(omissions.length)).slice(1, -1);
-      expect(text.split(note)).toHaveLength(2);
-      const without = [`\\n\\n${note}`, ...['text', 'input_text'].map(partOf(note))].reduce(
-        (rest, said) => rest.replace(said, ''),
-        text,
+      const notes = runsOf(exchanges.map(({ isPlain }, at) => isPlain && at < keptFrom)).map(
+        (count, at) => (at === 0 ? writeOmissionNote(count) : writeNextOmissionNote(count)),
       );
+      const without = notes.reduce((rest, note) => {
+        const written = JSON.stringify(note).slice(1, -1);
+        const forms = [`\\n\\n${written}`, ...['text', 'input_text'].map(partOf(written))];
+        return forms.reduce((text, form) => text.replace(form, ''), rest);
+      }, said);
       expect(without).toBe(whole);
       // With its separators: what is left is written as it was, blanks included.
       const cut = Buffer.concat(
@@ -222,6 +224,28 @@ test('[3.2-always-kept] [8-two-exchanges-kept] only plain exchanges older than t
       expect(cut.toString()).toBe(JSON.stringify(bodyOf(dialect, expected), null, indent));
     }),
     { numRuns: 150 },
+  );
+});
+
+/** How many exchanges are gone in each gap. */
+function runsOf(gone: readonly boolean[]): readonly number[] {
+  const gaps = gone.map((isGone) => (isGone ? 'x' : '-')).join('');
+  return [...gaps.matchAll(/x+/g)].map(([run]) => run.length);
+}
+
+test('what leaves further down changes nothing in front of it, so that the cached prefix stays', () => {
+  fc.assert(
+    fc.property(chats, fc.nat(9), ({ dialect, scenes }, choice) => {
+      const items = scenes.flatMap((scene, at) => scene.items(dialect, at));
+      const view = viewOf(dialect, items);
+      const all = omissionsOf(view);
+      const earlier = all.slice(0, choice % (all.length + 1));
+      const next = all[earlier.length];
+      if (next === undefined) return;
+      const before = (edits: readonly Edit[]): readonly Edit[] =>
+        edits.filter(({ start }) => start < next.span.start);
+      expect(before(omit(view, all).edits)).toEqual(before(omit(view, earlier).edits));
+    }),
   );
 });
 
@@ -353,26 +377,6 @@ test('a text that only comes back in parts is told from a short one', () => {
   };
   expect(isShort(1_000)).toEqual([true]);
   expect(isShort(4_000)).toEqual([false]);
-});
-
-test.each([
-  [true, [{ name: 'Bash' }]],
-  [true, [{ name: 'Read' }, { type: 'function', function: { name: 'run_shell_command' } }]],
-  [true, [{ type: 'local_shell' }]],
-  [true, [{ type: 'bash_20250124', name: 'bash' }]],
-  [true, [{ name: 'exec_command' }]],
-  [true, [{ name: 'container.exec' }]],
-  [true, [{ name: 'executeCommand' }]],
-  [true, [{ name: 'mcp__svc__memory_get' }]],
-  [false, [{ name: 'Read' }, { name: 'WebSearch' }]],
-  [false, [{ name: 'execute_sql' }, { name: 'shellfish_lookup' }]],
-  [false, [null, 7, { function: 'Bash' }]],
-  [false, 'Bash'],
-  [false, undefined],
-])('a tool can read the memory: %s of %j', (expected, tools) => {
-  const body = { model: 'm', messages: [], ...(tools === undefined ? {} : { tools }) };
-  const view = viewRequest(Buffer.from(JSON.stringify(body)), 'anthropic_messages');
-  expect(view !== undefined && canReadMemory(view)).toBe(expected);
 });
 
 test('exchanges come back at the window’s edge, a compaction sees them, and near the window no more go', () => {

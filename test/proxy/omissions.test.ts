@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
-import { writeOmissionNote } from '../../src/core/shortening/omissions.ts';
+import { writeNextOmissionNote, writeOmissionNote } from '../../src/core/shortening/omissions.ts';
 import { estimateTokens } from '../../src/core/bytes/tokens.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
@@ -225,7 +225,9 @@ test('an exchange that was forgotten is sent whole again, the others stay out', 
   await stage.send(dialect, wholeBody(dialect));
   expect(stage.forwarded()).toContain('falcon4 listens on port 6404');
   expect(stage.forwarded()).not.toContain('falcon3 listens');
-  expect(stage.forwarded()).toContain(writeOmissionNote(OLD - 1));
+  // It stands between the exchanges that are gone: four before it, the rest behind.
+  expect(stage.forwarded()).toContain(writeOmissionNote(4));
+  expect(stage.forwarded()).toContain(writeNextOmissionNote(OLD - 5));
 });
 
 test('a question of which nothing is recalled leaves the history whole', async () => {

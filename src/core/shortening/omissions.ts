@@ -11,7 +11,7 @@ import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
 import type { Edit } from '../plan/edits.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
-import { contentForm, insertBlock } from '../plan/item-edits.ts';
+import { type ContentForm, contentForm, insertBlock } from '../plan/item-edits.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { Span } from '../bytes/span.ts';
@@ -144,11 +144,19 @@ export function isOmitted(item: Span, omissions: readonly Omission[]): boolean {
 
 /** A pure function of how many there are: the same bytes until the next batch. */
 export function writeOmissionNote(count: number): string {
-  const exchanges = count === 1 ? '1 earlier exchange' : `${count} earlier exchanges`;
   return (
-    `[svc left out ${exchanges} of this conversation, kept word for word. ` +
+    `[svc left out ${earlierExchanges(count)} of this conversation, kept word for word. ` +
     'To search: svc memory search WORDS. Without a shell: tool memory_search]'
   );
+}
+
+/** For the exchanges that are gone further down: the first note says how to find them. */
+export function writeNextOmissionNote(count: number): string {
+  return `[svc left out ${earlierExchanges(count)} here as well]`;
+}
+
+function earlierExchanges(count: number): string {
+  return count === 1 ? '1 earlier exchange' : `${count} earlier exchanges`;
 }
 
 /** The edits that leave exchanges out, and what they save. */
@@ -160,32 +168,50 @@ export interface Omitting {
   readonly saved: number;
 }
 
-/** Items go whole; the first message of the person that stays says at its end that they are gone. */
+/**
+ * Items go whole. Where exchanges are gone, the next message of the person that stays says at its end
+ * how many. So a note depends on nothing behind it: exchanges that leave or come back further down
+ * do not change the prefix that the provider has cached.
+ */
 export function omit(view: RequestView, omissions: readonly Omission[]): Omitting {
-  const place = firstStaying(view, omissions);
-  const form = place === undefined ? undefined : contentForm(view, place);
-  if (omissions.length === 0 || place === undefined || form === undefined) return NOTHING;
-  const note = writeOmissionNote(omissions.length);
+  const gaps = gapsOf(view, omissions);
+  if (gaps === undefined) return NOTHING;
   const cuts = omissions.map(({ span }) => ({ ...span, bytes: NO_BYTES }));
+  const notes = gaps.map((gap, at) => ({
+    ...gap,
+    block: at === 0 ? writeOmissionNote(gap.count) : writeNextOmissionNote(gap.count),
+  }));
+  const gone = omissions.reduce((sum, { tokens }) => sum + tokens, 0);
+  const written = notes.reduce((sum, { block }) => sum + estimateTextTokens(block), 0);
   return {
-    edits: [...cuts, ...insertBlock(view, place, { block: note, form })],
+    edits: [...cuts, ...notes.flatMap((note) => insertBlock(view, note.place, note))],
     items: omissions.reduce((sum, { items }) => sum + items, 0),
-    saved: Math.max(
-      0,
-      omissions.reduce((sum, { tokens }) => sum + tokens, 0) - estimateTextTokens(note),
-    ),
+    saved: Math.max(0, gone - written),
   };
 }
 
-/** The first message of the person that stays. */
-function firstStaying(view: RequestView, omissions: readonly Omission[]): Item | undefined {
+/** Exchanges that are gone before this message of the person and behind the gap in front of it. */
+interface Gap {
+  readonly place: Item;
+  readonly form: ContentForm;
+  readonly count: number;
+}
+
+/** In the order of the request; undefined when an exchange would leave without a note. */
+function gapsOf(view: RequestView, omissions: readonly Omission[]): readonly Gap[] | undefined {
   const inOrder = omissions.toSorted((one, other) => one.span.start - other.span.start);
-  let at = 0;
-  return view.items.find((item) => {
-    while ((inOrder[at]?.span.end ?? Infinity) <= item.start) at += 1;
-    const isGone = (inOrder[at]?.span.start ?? Infinity) <= item.start;
-    return item.humanText !== '' && !isGone;
-  });
+  const gaps: Gap[] = [];
+  let [passed, told] = [0, 0];
+  for (const item of view.items) {
+    while ((inOrder[passed]?.span.end ?? Infinity) <= item.start) passed += 1;
+    const isGone = (inOrder[passed]?.span.start ?? Infinity) <= item.start;
+    if (isGone || passed === told || item.humanText === '') continue;
+    const form = contentForm(view, item);
+    if (form === undefined) continue;
+    gaps.push({ place: item, form, count: passed - told });
+    told = passed;
+  }
+  return told === inOrder.length ? gaps : undefined;
 }
 
 const NO_BYTES = new Uint8Array();

@@ -68,7 +68,7 @@ function fatesOf(client: readonly Buffer[], forwarded: readonly Buffer[]): reado
 
 const STUB = '[svc left out this ';
 const BLOCK = /^<svc-memory [^]*<\/svc-memory>$/;
-const NOTE = /\[svc left out \d+ earlier exchanges? of this conversation[^\]]*\]/;
+const NOTE = /\[svc left out \d+ earlier exchanges? (?:of this conversation|here)[^\]]*\]/;
 const INSERTED = new RegExp(`^(?:\\n\\n(?:${NOTE.source}|<svc-memory [^]*?</svc-memory>))+$`);
 
 /** Equal but for what svc may do to an item: a stub for a text, a block or a note behind one. */
