@@ -1,4 +1,5 @@
 import { conversationKeyOf, type ConversationOwner } from '../core/ledger/entries.ts';
+import { type BackgroundPace, type PacedQueue, ThreadTime } from './background-pace.ts';
 import { withinDeadline } from './memory-deadline.ts';
 
 /**
@@ -7,8 +8,9 @@ import { withinDeadline } from './memory-deadline.ts';
  * a session may have had its last request, or may come back compacted, so the queue is drained at
  * shutdown.
  *
- * A piece runs when svc has no open request. On a busy proxy that moment may never come, so a piece
- * that has waited long enough runs between the requests of other conversations.
+ * A piece runs when its handler has no request in hand: on a person's machine that is svc as a whole,
+ * in a service one key. That moment may never come, so a piece that has waited long enough runs
+ * between the requests of other conversations.
  */
 
 /** Bodies that waiting work may hold on to: as much as the views of recent bodies. */
@@ -84,8 +86,8 @@ class HeldRequest {
 
 /** Work of one conversation. */
 export interface QueuedWork {
-  /** One piece; says whether there was one. */
-  readonly doOne: () => boolean | Promise<boolean>;
+  /** One piece; says whether there was one. Work after a wait is run by `thread.run`, so that it counts. */
+  readonly doOne: (thread: ThreadTime) => boolean | Promise<boolean>;
   /** At most so many pieces. */
   readonly times: number;
   /** Bytes that it holds on to while it waits. */
@@ -97,33 +99,55 @@ interface Waiting extends QueuedWork {
   readonly since: number;
 }
 
-export class BackgroundQueue {
+export class BackgroundQueue implements PacedQueue {
   readonly #busy: BusyCounter;
-  readonly #paceMs: number;
+  readonly #pace: BackgroundPace;
   /** By conversation; the one that has waited longest is the first. */
   readonly #waiting = new Map<string, Waiting>();
   #bytes = 0;
-  #isPlanned = false;
+  #isClosed = false;
   #running: Promise<void> = Promise.resolve();
 
-  /** `paceMs`: before each piece. */
-  constructor(busy: BusyCounter, paceMs: number) {
+  constructor(busy: BusyCounter, pace: BackgroundPace) {
     this.#busy = busy;
-    this.#paceMs = paceMs;
+    this.#pace = pace;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  /** Bytes that the waiting work holds on to. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Replaces the work that an earlier request of the conversation left waiting. */
   add(owner: ConversationOwner, work: QueuedWork): void {
     const key = conversationKeyOf(owner);
     this.#take(key);
-    if (work.times === 0) return;
+    if (work.times === 0 || this.#isClosed) return;
     this.#put(key, work);
     for (const oldest of this.#waiting.keys()) {
       const isWithin = this.#bytes <= BYTES_MAX && this.#waiting.size <= CONVERSATIONS_MAX;
       if (isWithin || oldest === key) break;
       this.#take(oldest);
     }
-    this.#plan();
+    this.#pace.wants(this);
+  }
+
+  /** Forgets all work, and takes none any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waiting.clear();
+    this.#bytes = 0;
+  }
+
+  begin(thread: ThreadTime): Promise<void> | undefined {
+    const key = this.#next();
+    if (key === undefined) return undefined;
+    this.#running = this.#run(key, thread);
+    return this.#running;
   }
 
   /** Runs all that waits, without pauses, for so many milliseconds at most. Never rejects. */
@@ -137,25 +161,8 @@ export class BackgroundQueue {
       const [key] = this.#waiting.keys();
       if (key === undefined) return;
       // oxlint-disable-next-line no-await-in-loop -- The store takes one after the other.
-      await this.#run(key);
+      await this.#run(key, new ThreadTime());
     }
-  }
-
-  // The process may end in between.
-  #plan(): void {
-    if (this.#isPlanned) return;
-    this.#isPlanned = true;
-    setTimeout(() => void this.#step(), this.#paceMs).unref();
-  }
-
-  async #step(): Promise<void> {
-    const key = this.#next();
-    if (key !== undefined) {
-      this.#running = this.#run(key);
-      await this.#running;
-    }
-    this.#isPlanned = false;
-    if (this.#waiting.size > 0) this.#plan();
   }
 
   /** The conversation whose piece may run now. */
@@ -169,12 +176,14 @@ export class BackgroundQueue {
     return undefined;
   }
 
-  async #run(key: string): Promise<void> {
+  async #run(key: string, thread: ThreadTime): Promise<void> {
     const work = this.#take(key);
     if (work === undefined) return;
-    const isMore = (await tryOne(work.doOne)) && work.times > 1;
+    const isMore = (await tryOne(work, thread)) && work.times > 1;
     // Behind the others: they alternate. A later request may have replaced it meanwhile.
-    if (isMore && !this.#waiting.has(key)) this.#put(key, { ...work, times: work.times - 1 });
+    if (!isMore || this.#isClosed || this.#waiting.has(key)) return;
+    this.#put(key, { ...work, times: work.times - 1 });
+    this.#pace.wants(this);
   }
 
   #put(key: string, work: QueuedWork): void {
@@ -191,9 +200,9 @@ export class BackgroundQueue {
 }
 
 // No caller awaits this promise: an uncaught error would end the process, and every answer with it.
-async function tryOne(doOne: QueuedWork['doOne']): Promise<boolean> {
+async function tryOne({ doOne }: QueuedWork, thread: ThreadTime): Promise<boolean> {
   try {
-    return await doOne();
+    return await thread.run(() => doOne(thread));
   } catch {
     return false;
   }

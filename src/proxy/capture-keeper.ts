@@ -6,6 +6,7 @@ import { currentExchange, type Exchange, exchangeBefore } from '../core/conversa
 import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
+import { ThreadTime } from './background-pace.ts';
 import type { ConversationState } from './conversation-state.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { FinishedExchange } from './provenance-keeper.ts';
@@ -49,7 +50,11 @@ export class CaptureKeeper {
    * `placements`: the recalled blocks that the request carried; what an answer repeats of them is
    * not kept. Never rejects.
    */
-  async keepHistory(reading: Reading, placements: readonly Placement[]): Promise<boolean> {
+  async keepHistory(
+    reading: Reading,
+    placements: readonly Placement[],
+    thread = new ThreadTime(),
+  ): Promise<boolean> {
     const { items } = reading.view;
     const { keptExchanges, keptHistories } = this.#keptOf(reading);
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
@@ -63,10 +68,11 @@ export class CaptureKeeper {
         const wasCut = await this.#wasCut(reading, id);
         // Not known: the history stands in the next request too.
         if (wasCut === undefined) return false;
-        const exchange = exchangeBefore(items, end);
-        if (exchange !== undefined) {
+        thread.run(() => {
+          const exchange = exchangeBefore(items, end);
+          if (exchange === undefined) return;
           this.#keepFinished(reading, { exchange, number, wasCut }, placements);
-        }
+        });
         keptExchanges.set(id, true);
         return true;
       }

@@ -45,7 +45,27 @@ export class ConversationState {
   counted: KnownCount | undefined;
   /** When the provider last refused one of its requests in both forms, by the monotonic clock. */
   refusedBothAt: number | undefined;
+
+  /** An estimate of the memory that it takes. */
+  get bytes(): number {
+    const names = this.keptExchanges.size + this.keptHistories.size;
+    let texts = 0;
+    for (const { blocks } of this.blocks.values()) {
+      for (const { block } of blocks) texts += block.length;
+    }
+    if (this.question !== undefined) {
+      texts += this.question.humanText.length + this.question.blocks.length;
+    }
+    return STATE_BYTES + NAME_BYTES * names + CHARACTER_BYTES * texts;
+  }
 }
+
+/** Measured: the state of a conversation of one exchange. */
+const STATE_BYTES = 2_048;
+/** A fingerprint and its place in a map. */
+const NAME_BYTES = 150;
+/** A text that is not all Latin takes two a character. */
+const CHARACTER_BYTES = 2;
 
 // A person goes back a few prompts at most, and a prompt is asked about once a round.
 const PROMPTS_MAX = 8;
@@ -123,14 +143,51 @@ export interface KnownLongCache {
 
 /** The states of all conversations, the one that was used longest ago makes way. */
 export class ConversationStates {
-  readonly #states = new Recent<string, ConversationState>(CONVERSATIONS_MAX);
+  /** The longest unused first. */
+  readonly #states = new Map<string, WeighedState>();
+  /** States that may have grown since they were weighed. */
+  readonly #touched = new Set<WeighedState>();
+  #bytes = 0;
+
+  /** An estimate of the memory that all of them take. */
+  get bytes(): number {
+    for (const weighed of this.#touched) {
+      const { bytes } = weighed.state;
+      this.#bytes += bytes - weighed.bytes;
+      weighed.bytes = bytes;
+    }
+    this.#touched.clear();
+    return this.#bytes;
+  }
 
   of(owner: ConversationOwner): ConversationState {
     const key = conversationKeyOf(owner);
-    const known = this.#states.get(key);
-    if (known !== undefined) return known;
-    const state = new ConversationState();
-    this.#states.set(key, state);
-    return state;
+    const weighed = this.#states.get(key) ?? { state: new ConversationState(), bytes: 0 };
+    this.#states.delete(key);
+    this.#states.set(key, weighed);
+    this.#touched.add(weighed);
+    if (this.#states.size > CONVERSATIONS_MAX) this.#forgetOldest();
+    return weighed.state;
   }
+
+  clear(): void {
+    this.#states.clear();
+    this.#touched.clear();
+    this.#bytes = 0;
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#states;
+    if (oldest === undefined) return;
+    const [key, weighed] = oldest;
+    this.#states.delete(key);
+    this.#touched.delete(weighed);
+    this.#bytes -= weighed.bytes;
+  }
+}
+
+interface WeighedState {
+  readonly state: ConversationState;
+  /** Its part of the sum. */
+  bytes: number;
 }

@@ -11,6 +11,7 @@ import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestLog } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
+import type { BackgroundPace } from './background-pace.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { InFlight } from './in-flight.ts';
 import type { KeptRequests } from './kept-requests.ts';
@@ -74,6 +75,10 @@ export interface ProxyDependencies {
   readonly admit?: (facts: RequestFacts) => Promise<void>;
   /** Called once with each request, when its answer has ended. */
   readonly note: (facts: RequestFacts) => void;
+  /** The pace of background work, where handlers share one. */
+  readonly background?: BackgroundPace;
+  /** Called when background work has changed what the handler holds in memory. */
+  readonly changed?: () => void;
   /** The facts tell hashes of the bodies. */
   readonly hashesBodies?: boolean;
 }

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../core/dialects/answer.ts';
-import type { Placement } from '../core/recall/injections.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
 import type { Edit } from '../core/plan/edits.ts';
 import { applyEdits } from '../core/plan/edits.ts';
@@ -23,13 +22,14 @@ import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { isTriedAgain } from './refusal-watch.ts';
 import { Deadline } from './deadline.ts';
 import { goneSignal } from './gone-signal.ts';
-import { BackgroundQueue, BusyCounter } from './background-queue.ts';
+import { BusyCounter } from './background-queue.ts';
+import { BackgroundWork } from './background-work.ts';
 import { ProvenanceKeeper } from './provenance-keeper.ts';
 import { relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
 import { Slices } from './slices.ts';
-import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
+import { leavingOf, Shortener } from './shortener.ts';
 
 /**
  * Handles one request. The gate has let it in, and its body is read and decoded (steps 1 to 3); the
@@ -39,7 +39,11 @@ import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
 export function createHandler(dependencies: ProxyDependencies): ProxyHandler {
   const requests = new RequestHandler(dependencies);
   const handler: Handler = (request, outgoing) => requests.handle(request, outgoing);
-  return Object.assign(handler, { drain: (withinMs: number) => requests.drain(withinMs) });
+  return Object.assign(handler, {
+    drain: (withinMs: number) => requests.drain(withinMs),
+    heldBytes: () => requests.heldBytes(),
+    leave: () => requests.leave(),
+  });
 }
 
 export interface ProxyHandler extends Handler {
@@ -48,23 +52,17 @@ export interface ProxyHandler extends Handler {
    * `withinMs` milliseconds at most. Never rejects.
    */
   drain(withinMs: number): Promise<void>;
+  /** An estimate of the memory that its caches and its background work hold. */
+  heldBytes(): number;
+  /** Forgets its caches and its background work, for good. Requests that run in it go on to their end. */
+  leave(): void;
 }
 
-/**
- * An exchange takes about 2 ms of this thread and up to 10 of the store's: a tenth of one core, on
- * a machine that has only one.
- */
-const HISTORY_MS = 100;
 /**
  * A provider on this machine answers in less. Until then no background work begins, which would delay
  * the first byte; a model in a data centre thinks for longer, and that time is used.
  */
 const SWIFT_ANSWER_MS = 50;
-/** Tools run longer, so what a request brought is kept before the next one comes. */
-const AHEAD_MS = 20;
-
-/** Measured: the facts that svc reads of an item take so much beside its bytes, with texts of 2 kB. */
-const FACT_BYTES = 1_600;
 
 class RequestHandler {
   readonly #dependencies: ProxyDependencies;
@@ -75,8 +73,7 @@ class RequestHandler {
   readonly #keeper: CaptureKeeper;
   readonly #provenance: ProvenanceKeeper;
   readonly #busy = new BusyCounter();
-  readonly #history = new BackgroundQueue(this.#busy, HISTORY_MS);
-  readonly #ahead = new BackgroundQueue(this.#busy, AHEAD_MS);
+  readonly #background: BackgroundWork;
   readonly #meter: CostMeter;
   readonly #longCaches: LongCacheWatch;
 
@@ -89,13 +86,23 @@ class RequestHandler {
     this.#keeper = new CaptureKeeper(dependencies, (reading, finished) =>
       this.#provenance.finished(reading, finished),
     );
+    const keepers = { busy: this.#busy, keeper: this.#keeper, shortener: this.#shortener };
+    this.#background = new BackgroundWork(dependencies, keepers);
     this.#meter = new CostMeter(dependencies);
     this.#longCaches = new LongCacheWatch(dependencies);
   }
 
   async drain(withinMs: number): Promise<void> {
-    const queues = [this.#history, this.#ahead, this.#provenance];
-    await Promise.all(queues.map((queue) => queue.drain(withinMs)));
+    await Promise.all([this.#background.drain(withinMs), this.#provenance.drain(withinMs)]);
+  }
+
+  heldBytes(): number {
+    return this.#conversations.bytes + this.#shortener.heldBytes + this.#background.bytes;
+  }
+
+  leave(): void {
+    this.#conversations.clear();
+    this.#background.close();
   }
 
   async handle(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
@@ -190,7 +197,7 @@ class RequestHandler {
     if (reading === undefined || !modes.writes) return;
     if (end === 'client-gone' && !watch.endsEarly()) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
-    this.#keepLater({ reading, modes, settings }, placements);
+    this.#background.keepLater({ reading, modes, settings }, placements);
   }
 
   #modesOf(
@@ -312,22 +319,6 @@ class RequestHandler {
 
   #estimate({ body = NO_BYTES }: ClientRequest): Promise<number> {
     return this.#slices.run(estimateSteps(body, 0, body.length));
-  }
-
-  /** Queues what stands in every later request too, and so can wait. */
-  #keepLater(call: KeepCall, placements: readonly Placement[]): void {
-    const { reading, settings } = call;
-    const { items, bytes: body } = reading.view;
-    const bytes = body.length + items.length * FACT_BYTES;
-    const keepOutputs = async (): Promise<boolean> => {
-      await this.#shortener.keepAhead(call);
-      return false;
-    };
-    this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1, bytes });
-    // The exchanges before svc came.
-    const keepHistory = () => this.#keeper.keepHistory(reading, placements);
-    const times = this.#keeper.hasHistory(reading) ? settings.elisionCaptureLimit : 0;
-    this.#history.add(reading.place, { doOne: keepHistory, times, bytes });
   }
 }
 

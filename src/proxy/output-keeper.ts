@@ -6,6 +6,7 @@ import { isElidable } from '../core/shortening/shortening.ts';
 import { OUTPUT_PLACE } from '../core/memory/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, MemoryRecord } from '../ports/memory.ts';
+import type { ThreadTime } from './background-pace.ts';
 import type { Reading } from './read-request.ts';
 
 /**
@@ -19,6 +20,12 @@ const KEEP_MS = 10_000;
 // kept for the whole process, because a fork of a conversation holds the same outputs. The memory is
 // asked again about one that is forgotten here.
 const KNOWN_MAX = 10_000;
+const KNOWN_BYTES = 200;
+
+interface KeepOptions {
+  readonly limit: number;
+  readonly thread: ThreadTime;
+}
 
 export class OutputKeeper {
   readonly #memory: Memory;
@@ -67,26 +74,45 @@ export class OutputKeeper {
     this.#stored.delete(textKeyOf(owner, digest));
   }
 
+  /** An estimate of the memory that it takes. */
+  get bytes(): number {
+    return KNOWN_BYTES * (this.#stored.size + this.#refused.size);
+  }
+
   /** Keeps at most `limit` outputs that the memory was never given, the oldest first. Never rejects. */
-  async keep(reading: Reading, outputs: readonly ToolOutput[], limit: number): Promise<void> {
+  async keep(
+    reading: Reading,
+    outputs: readonly ToolOutput[],
+    { limit, thread }: KeepOptions,
+  ): Promise<void> {
     const { place } = reading;
-    const fresh = new Map<string, ToolOutput>();
-    for (const output of outputs) {
-      if (fresh.size === limit) break;
-      if (isElidable(output) && !this.#isKnown(place, output)) fresh.set(output.digest, output);
-    }
-    const chosen = [...fresh.values()];
+    const chosen = thread.run(() => this.#freshOf(place, outputs, limit));
     for (const { digest } of chosen) this.#underway.add(textKeyOf(place, digest));
     const clean: ToolOutput[] = [];
     for (const output of chosen) {
       // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
       // oxlint-disable-next-line no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
-      if (this.#isSecret(output.text)) remember(this.#refused, textKeyOf(place, output.digest));
+      if (thread.run(() => this.#isSecret(output.text)))
+        remember(this.#refused, textKeyOf(place, output.digest));
       else clean.push(output);
     }
-    await this.#capture(reading, clean);
+    await thread.run(() => this.#capture(reading, clean));
     for (const { digest } of chosen) this.#underway.delete(textKeyOf(place, digest));
+  }
+
+  /** Outputs that the memory was never given. */
+  #freshOf(
+    place: SpaceOwner,
+    outputs: readonly ToolOutput[],
+    limit: number,
+  ): readonly ToolOutput[] {
+    const fresh = new Map<string, ToolOutput>();
+    for (const output of outputs) {
+      if (fresh.size === limit) break;
+      if (isElidable(output) && !this.#isKnown(place, output)) fresh.set(output.digest, output);
+    }
+    return [...fresh.values()];
   }
 
   /** All in one call: each call is a message to the memory and a sync of its disk. */

@@ -2,6 +2,7 @@ import { concernedFiles } from '../core/memory/concerned-files.ts';
 import type { Exchange } from '../core/conversation/exchanges.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import type { BusyCounter } from './background-queue.ts';
+import { BackgroundPace } from './background-pace.ts';
 import { BackgroundQueue } from './background-queue.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
@@ -31,7 +32,7 @@ export class ProvenanceKeeper {
 
   constructor(dependencies: KeeperDependencies, busy: BusyCounter) {
     this.#dependencies = dependencies;
-    this.#queue = new BackgroundQueue(busy, PACE_MS);
+    this.#queue = new BackgroundQueue(busy, new BackgroundPace({ paceMs: PACE_MS }));
   }
 
   /** Returns at once. */

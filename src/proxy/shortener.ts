@@ -28,6 +28,7 @@ import {
 } from '../core/shortening/decide.ts';
 import { replacementsOf, type ShorteningFacts } from '../core/shortening/shortening.ts';
 import { type Fill, fillOf, isHalfFull } from '../core/shortening/window.ts';
+import type { ThreadTime } from './background-pace.ts';
 import type { Deadline } from './deadline.ts';
 import { BatchLookup } from './batch-lookup.ts';
 import { OutputKeeper } from './output-keeper.ts';
@@ -112,6 +113,11 @@ export class Shortener {
     this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
       dependencies.ledger.generation(),
     );
+  }
+
+  /** An estimate of the memory that the known outputs take. */
+  get heldBytes(): number {
+    return this.#keeper.bytes;
   }
 
   /** Settles what is left out. `recalled`: the blocks that this request carries. */
@@ -256,16 +262,13 @@ export class Shortener {
   }
 
   /** Stores the outputs that may be left out later. Never rejects; no request waits for it. */
-  async keepAhead({ reading, modes, settings }: KeepCall): Promise<void> {
+  async keepAhead({ reading, modes, settings }: KeepCall, thread: ThreadTime): Promise<void> {
     const isWanted = modes.compression === 'deterministic' && modes.writes && modes.reads;
     const isMain = reading.identity.kind === 'main' && !reading.hasProviderState;
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
-    await this.#slices.run(this.#read.readSteps(reading.view));
-    await this.#keeper.keep(
-      reading,
-      this.#read.outputsOf(reading.view),
-      settings.elisionCaptureLimit,
-    );
+    await this.#slices.run(this.#read.readSteps(reading.view), thread);
+    const outputs = thread.run(() => this.#read.outputsOf(reading.view));
+    await this.#keeper.keep(reading, outputs, { limit: settings.elisionCaptureLimit, thread });
   }
 
   /** How often the newest round gets again what is left out; undefined where nothing is. */

@@ -13,6 +13,7 @@ import type { Report } from '../ports/report.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { Provider } from '../core/settings/catalog.ts';
 import type { ChangeWatch } from './change-watch.ts';
+import type { ShelfBounds } from './models/handler-shelf.ts';
 import type { ModelAdmission } from './model-admission.ts';
 import type { Signer } from './signer.ts';
 import type { Vault } from './vault.ts';
@@ -52,6 +53,8 @@ export interface ModelParts {
   readonly outboxOf: (tenant: string) => Outbox;
   /** The memory of a tenant, as far as the key may use it. */
   readonly memoryOf: (tenant: string, key: StoredKey) => Memory;
+  /** Bounds of the handlers of all keys together; SHELF_BOUNDS where they are not given. */
+  readonly bounds?: ShelfBounds;
 }
 
 /** The dependencies with what stands on them. */

@@ -4,9 +4,47 @@ const BUDGET = 'test/http/byte-budget.test.ts';
 const SLICES = 'test/proxy/slices.test.ts';
 const LIMITER = 'src/adapters/limiter/process-limiter.ts';
 const ADMISSION = 'test/service/model-admission.test.ts';
+const PACE = 'src/proxy/background-pace.ts';
+const SHELF = 'src/service/models/handler-shelf.ts';
+const SHELVED = 'test/service/handler-shelf.test.ts';
 
 /** As in list.mjs. */
 export const LIMITS = [
+  {
+    name: 'background work of all keys takes the thread as it likes',
+    file: PACE,
+    from: 'Math.max(this.#paceMs, thread.ms * this.#restRatio)',
+    to: 'Math.max(this.#paceMs, this.#restRatio * 0)',
+    test: 'test/proxy/background-pace.test.ts',
+  },
+  {
+    name: 'on a node that is never idle no background work runs',
+    file: 'src/proxy/background-queue.ts',
+    from: '      if (!this.#busy.isBusyWith(key)) return key;\n',
+    to: '      void key;\n',
+    test: 'test/proxy/background-pace.test.ts',
+  },
+  {
+    name: 'the background work of one key goes before that of all others',
+    file: PACE,
+    from: '      this.#queues.add(queue);\n      const begun',
+    to: '      this.#queues = new Set([queue, ...this.#queues]);\n      const begun',
+    test: 'test/proxy/background-pace.test.ts',
+  },
+  {
+    name: 'handlers together hold more than their budget',
+    file: SHELF,
+    from: 'this.#bytes > bytesMax || ',
+    to: '',
+    test: SHELVED,
+  },
+  {
+    name: 'a busy tenant pushes the others out',
+    file: SHELF,
+    from: '(this.#largest()?.places ?? this.#places)',
+    to: '(this.#largest() === undefined ? this.#places : this.#places)',
+    test: SHELVED,
+  },
   {
     name: 'a budget forgets what was spent before a restart',
     file: LIMITER,

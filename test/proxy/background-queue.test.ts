@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { BackgroundPace } from '../../src/proxy/background-pace.ts';
 import { BackgroundQueue, BusyCounter } from '../../src/proxy/background-queue.ts';
 
 const STEP_MS = 100;
@@ -11,7 +12,7 @@ const placeOf = (conversation: string) => ({ tenant: 'local', space: 'default', 
 function open(pieces: Record<string, number>) {
   const done: string[] = [];
   const busy = new BusyCounter();
-  const queue = new BackgroundQueue(busy, STEP_MS);
+  const queue = new BackgroundQueue(busy, new BackgroundPace({ paceMs: STEP_MS }));
   const add = (conversation: string, times: number, bytes = 1): void =>
     queue.add(placeOf(conversation), {
       times,
@@ -72,7 +73,7 @@ test('what waits at the end is done at once, also what is being done just then',
 test('a memory that does not answer holds up the end for a moment only', async () => {
   vi.useRealTimers();
   let count = 0;
-  const queue = new BackgroundQueue(new BusyCounter(), STEP_MS);
+  const queue = new BackgroundQueue(new BusyCounter(), new BackgroundPace({ paceMs: STEP_MS }));
   const doOne = async (): Promise<boolean> => {
     count += 1;
     await new Promise((resolve) => setTimeout(resolve, 200));

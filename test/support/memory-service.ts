@@ -15,6 +15,7 @@ import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
 import type { Trust } from '../../src/adapters/network/pinned-connector.ts';
 import { openModels } from '../../src/cli/compose-models.ts';
 import { type Egress, NO_EGRESS } from '../../src/core/service/providers.ts';
+import type { ShelfBounds } from '../../src/service/models/handler-shelf.ts';
 import type { CallRow, ModelParts, ServiceLimits } from '../../src/service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../../src/service/server.ts';
 import type { Clock } from '../../src/ports/clock.ts';
@@ -46,6 +47,8 @@ export interface TestServiceOptions {
   readonly egress?: Egress;
   /** Of the ways to providers. */
   readonly trust?: Trust;
+  /** Of the handlers of all keys. */
+  readonly bounds?: ShelfBounds;
 }
 
 export interface KeyOptions {
@@ -116,7 +119,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   const service = createMemoryService({
     store,
     changes,
-    models: opened.models,
+    models: { ...opened.models, ...(options.bounds && { bounds: options.bounds }) },
     receipts,
     pepper,
     limiter: options.limiter ?? new ProcessLimiter(clock),

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { Recent } from '../../core/bytes/recent.ts';
 import { ProxyError } from '../../core/errors.ts';
 import { DEFAULT_SPACE, folderSpace } from '../../core/request/space.ts';
 import { mayUse, type StoredKey } from '../../core/service/keys.ts';
@@ -10,31 +9,39 @@ import type { ReceiptClosing, ReceiptOpening } from '../../core/service/receipts
 import type { ProxySettings } from '../../core/settings/settings.ts';
 import type { Projects } from '../../ports/projects.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
+import { BackgroundPace } from '../../proxy/background-pace.ts';
 import type { ClientRequest } from '../../proxy/client-request.ts';
 import type { UpstreamQuestion } from '../../proxy/dependencies.ts';
 import { createHandler, type ProxyHandler } from '../../proxy/handle.ts';
 import type { RequestFacts } from '../../proxy/request-facts.ts';
 import type { ServingParts } from '../parts.ts';
+import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
 import type { ModelCall } from './model-call.ts';
 import type { ProviderChoice } from './provider-choice.ts';
 import { closingOf, openingOf } from './receipt-facts.ts';
 
 /**
  * One handler a key. Its caches are found by what a conversation says, and two tenants say the same
- * things: so no two keys ever share one. The longest unused makes way.
+ * things: so no two keys ever share one. All of them share one budget of bytes, and one pace of
+ * background work.
  */
 
-/** A handler that rests takes some kilobytes. */
-const HANDLERS_MAX = 5_000;
+/**
+ * Keeping what can wait takes so much of the thread at most, for all keys together: requests lose a
+ * twentieth of it, and a node that is never idle still keeps history.
+ */
+const BACKGROUND = { paceMs: 20, share: 0.05 };
 
 export class KeyHandlers {
   readonly #parts: ServingParts;
   readonly #choice: ProviderChoice;
-  readonly #handlers = new Recent<string, KeyHandler>(HANDLERS_MAX);
+  readonly #background = new BackgroundPace(BACKGROUND);
+  readonly #handlers: HandlerShelf<KeyHandler>;
 
   constructor(parts: ServingParts, choice: ProviderChoice) {
     this.#parts = parts;
     this.#choice = choice;
+    this.#handlers = new HandlerShelf(parts.models.bounds ?? SHELF_BOUNDS);
   }
 
   of(key: StoredKey): KeyHandler {
@@ -42,8 +49,14 @@ export class KeyHandlers {
     const rights = JSON.stringify([key.scopes, key.spaces ?? null]);
     const known = this.#handlers.get(name);
     if (known?.rights === rights) return known;
-    const handler = new KeyHandler(this.#parts, this.#choice, { key, rights });
-    this.#handlers.set(name, handler);
+    const handler = new KeyHandler(this.#parts, {
+      key,
+      rights,
+      choice: this.#choice,
+      background: this.#background,
+      changed: () => this.#handlers.weigh(name),
+    });
+    this.#handlers.put(name, handler);
     return handler;
   }
 
@@ -57,21 +70,29 @@ interface Holder {
   readonly key: StoredKey;
   /** The rights that the handler was made for: a key with others gets another one. */
   readonly rights: string;
+  readonly choice: ProviderChoice;
+  readonly background: BackgroundPace;
+  /** The handler may hold more or less memory than before. */
+  readonly changed: () => void;
 }
 
-export class KeyHandler {
+export class KeyHandler implements ShelvedHandler {
   readonly rights: string;
+  readonly tenant: string;
   readonly #parts: ServingParts;
   readonly #choice: ProviderChoice;
+  readonly #changed: () => void;
   readonly #calls = new Map<string, ModelCall>();
   readonly #handler: ProxyHandler;
   #settings: ProxySettings;
 
-  constructor(parts: ServingParts, choice: ProviderChoice, { key, rights }: Holder) {
+  constructor(parts: ServingParts, { key, rights, choice, background, changed }: Holder) {
+    const { tenant } = key;
     this.rights = rights;
+    this.tenant = tenant;
     this.#parts = parts;
     this.#choice = choice;
-    const { tenant } = key;
+    this.#changed = changed;
     const { ledger, memoryOf, outboxOf } = parts.models;
     this.#settings = servedSettings(ACCOUNT_DEFAULTS, parts.models.recallMs);
     this.#handler = createHandler({
@@ -91,6 +112,8 @@ export class KeyHandler {
       objectsUrl: objectsUrlOf(parts.settings.publicUrl),
       admit: (facts) => this.#admit(facts),
       note: (facts) => this.#note(facts),
+      background,
+      changed,
       hashesBodies: true,
     });
   }
@@ -106,7 +129,16 @@ export class KeyHandler {
       await this.#handler(request, outgoing);
     } finally {
       this.#calls.delete(call.receiptId);
+      this.#changed();
     }
+  }
+
+  heldBytes(): number {
+    return this.#handler.heldBytes();
+  }
+
+  leave(): void {
+    this.#handler.leave();
   }
 
   drain(withinMs: number): Promise<void> {
@@ -122,6 +154,8 @@ export class KeyHandler {
   }
 
   async #admit(facts: RequestFacts): Promise<void> {
+    // The answer may take minutes, and its conversation is held from now on.
+    this.#changed();
     const call = this.#callOf(facts.request);
     const { caller } = call;
     const { forwardedTokens } = facts.plan;

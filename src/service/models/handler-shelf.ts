@@ -1,0 +1,140 @@
+/**
+ * The handlers of all keys, within one budget of bytes. Where room lacks, the longest unused makes way:
+ * of a tenant that holds more than its part, while there is one, else of all. So a tenant may use all
+ * room that nobody else needs, and one with many busy keys cannot push the others out.
+ */
+
+/** A handler's memory, from the outside. */
+export interface ShelvedHandler {
+  readonly tenant: string;
+  /** An estimate, which may have changed since it was asked for. */
+  heldBytes(): number;
+  /** It will not be used for new requests. Requests that run in it go on. */
+  leave(): void;
+}
+
+export interface ShelfBounds {
+  /** All handlers together hold no more. */
+  readonly bytesMax: number;
+  readonly handlersMax: number;
+}
+
+/** Beside it stand the bodies of running requests, which have a budget of their own. */
+export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_000 };
+
+/** A quarter: three tenants at their part leave as much room to all others. */
+const PART_MAX = 1 / 4;
+/** Measured: a handler of one short conversation takes 62 kB, of which so much is not weighed. */
+export const HANDLER_BYTES = 40_960;
+
+interface Place<Handler> {
+  readonly name: string;
+  readonly handler: Handler;
+  readonly tenant: TenantPlaces<Handler>;
+  bytes: number;
+}
+
+interface TenantPlaces<Handler> {
+  /** The longest unused first. */
+  readonly places: Map<string, Place<Handler>>;
+  bytes: number;
+}
+
+export class HandlerShelf<Handler extends ShelvedHandler> {
+  readonly #bounds: ShelfBounds;
+  /** The longest unused first. */
+  readonly #places = new Map<string, Place<Handler>>();
+  readonly #tenants = new Map<string, TenantPlaces<Handler>>();
+  /** Tenants that hold more than their part: three at most. */
+  readonly #large = new Set<TenantPlaces<Handler>>();
+  #bytes = 0;
+
+  constructor(bounds: ShelfBounds) {
+    this.#bounds = bounds;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  values(): readonly Handler[] {
+    return [...this.#places.values()].map(({ handler }) => handler);
+  }
+
+  get(name: string): Handler | undefined {
+    const place = this.#places.get(name);
+    if (place !== undefined) this.#use(place);
+    return place?.handler;
+  }
+
+  /** One of the same name leaves. */
+  put(name: string, handler: Handler): void {
+    const before = this.#places.get(name);
+    if (before !== undefined) this.#leave(before);
+    const tenant = this.#tenants.get(handler.tenant) ?? { places: new Map(), bytes: 0 };
+    this.#tenants.set(handler.tenant, tenant);
+    const place = { name, handler, tenant, bytes: 0 };
+    this.#use(place);
+    this.#weigh(place);
+  }
+
+  /** To be called when the handler of this name may hold more or less than before. */
+  weigh(name: string): void {
+    const place = this.#places.get(name);
+    if (place !== undefined) this.#weigh(place);
+  }
+
+  #weigh(place: Place<Handler>): void {
+    this.#resize(place, place.handler.heldBytes() + HANDLER_BYTES);
+    const { bytesMax, handlersMax } = this.#bounds;
+    while (this.#bytes > bytesMax || this.#places.size > handlersMax) {
+      const [oldest] = (this.#largest()?.places ?? this.#places).values();
+      if (oldest === undefined) return;
+      this.#leave(oldest);
+    }
+  }
+
+  #largest(): TenantPlaces<Handler> | undefined {
+    const [first, ...others] = this.#large;
+    if (first === undefined) return undefined;
+    return others.reduce(
+      (one, other) => (this.#partOf(other) > this.#partOf(one) ? other : one),
+      first,
+    );
+  }
+
+  #partOf({ bytes, places }: TenantPlaces<Handler>): number {
+    const { bytesMax, handlersMax } = this.#bounds;
+    return Math.max(bytes / bytesMax, places.size / handlersMax);
+  }
+
+  #use(place: Place<Handler>): void {
+    const { name, tenant } = place;
+    for (const places of [this.#places, tenant.places]) {
+      places.delete(name);
+      places.set(name, place);
+    }
+  }
+
+  #resize(place: Place<Handler>, bytes: number): void {
+    const { tenant } = place;
+    this.#bytes += bytes - place.bytes;
+    tenant.bytes += bytes - place.bytes;
+    place.bytes = bytes;
+    if (this.#partOf(tenant) > PART_MAX) this.#large.add(tenant);
+    else this.#large.delete(tenant);
+  }
+
+  #leave(place: Place<Handler>): void {
+    const { name, handler, tenant } = place;
+    this.#places.delete(name);
+    tenant.places.delete(name);
+    this.#resize(place, 0);
+    if (tenant.places.size === 0) this.#tenants.delete(handler.tenant);
+    handler.leave();
+  }
+}
