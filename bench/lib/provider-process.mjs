@@ -6,11 +6,14 @@ import { startProcess, stopProcess, waitForPort } from './processes.mjs';
 
 export class ProviderProcess {
   #address;
+  #tls;
   #control;
   #process;
 
-  constructor(port) {
+  /** `tls`: { port, key, certificate } for a second port, the last two as files. */
+  constructor(port, tls) {
     this.#address = { host: '127.0.0.1', port };
+    this.#tls = tls;
     this.#control = new Connection(this.#address);
   }
 
@@ -25,7 +28,10 @@ export class ProviderProcess {
   async start(folder) {
     const program = join(import.meta.dirname, 'provider.mjs');
     const log = join(folder, 'provider.log');
-    this.#process = startProcess(process.execPath, [program, String(this.#address.port)], {
+    const { port, key, certificate } = this.#tls ?? {};
+    const secure = port === undefined ? [] : [String(port), key, certificate];
+    const args = [program, String(this.#address.port), ...secure];
+    this.#process = startProcess(process.execPath, args, {
       role: 'driver',
       folder,
       log,

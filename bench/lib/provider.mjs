@@ -1,11 +1,14 @@
 /**
- * The stand-in provider, a process of its own on raw sockets: `node provider.mjs PORT`.
+ * The stand-in provider, a process of its own on raw sockets: `node provider.mjs PORT`, or with TLS on a
+ * second port: `node provider.mjs PORT TLS-PORT KEY-FILE CERTIFICATE-FILE`.
  *
  * How it answers is set by `POST /__bench/mode`; what it saw is told by `/__bench/report`, forgotten by
  * `/__bench/reset`; `/__bench/step` releases the next event of a stream that goes step by step.
  */
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
+import tls from 'node:tls';
 import { now } from './clock.mjs';
 import { Http1Parser } from './http1.mjs';
 import { ANSWER_HEADERS, STREAMS, dialectOf, jsonAnswer, padding } from './provider-answers.mjs';
@@ -194,4 +197,12 @@ function chunkOf(text) {
 }
 
 const server = net.createServer({ noDelay: true }, (socket) => new ProviderConnection(socket));
-server.listen(Number(process.argv[2]), '127.0.0.1');
+const [port, tlsPort, keyFile, certificateFile] = process.argv.slice(2);
+server.listen(Number(port), '127.0.0.1');
+
+if (tlsPort !== undefined) {
+  const files = { key: readFileSync(keyFile), cert: readFileSync(certificateFile) };
+  const serve = (socket) => new ProviderConnection(socket);
+  const secure = tls.createServer({ ...files, noDelay: true }, serve);
+  secure.listen(Number(tlsPort), '127.0.0.1');
+}

@@ -26,12 +26,13 @@ function suiteFor(newest, title) {
   };
 }
 
-async function measureLatency(bench, newest) {
+/** By target and size: { p50, p99, added, cpuMs }. */
+export async function measureLatency(bench, newest, sizes = SIZES) {
   await bench.provider.setMode({ kind: 'sse' });
-  const perSize = () => Object.fromEntries(SIZES.map((size) => [size, []]));
+  const perSize = () => Object.fromEntries(sizes.map((size) => [size, []]));
   const runs = new Map(bench.targets.map(({ name }) => [name, perSize()]));
   for (let round = 0; round < bench.rounds; round += 1) {
-    for (const size of SIZES) {
+    for (const size of sizes) {
       for (const target of bench.inOrder(round)) {
         runs.get(target.name)[size].push(await measureRun(bench, target, { size, newest }));
       }

@@ -1,0 +1,222 @@
+/** `npm run bench:hosted`: the service's provider proxy beside the local proxy and the bare relay. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Bench } from '../lib/bench.mjs';
+import { findPeers } from '../lib/peers.mjs';
+import { findFreePort, isPinned, pinDriver, raisePriority } from '../lib/processes.mjs';
+import { ProviderProcess } from '../lib/provider-process.mjs';
+import { drawTable } from '../lib/statistics.mjs';
+import { bareTarget, directTarget, svcTarget } from '../lib/targets.mjs';
+import { judge } from './bars.mjs';
+import { ask, latency } from './parts/latency.mjs';
+import { list } from './parts/list.mjs';
+import { load } from './parts/load.mjs';
+import { readable } from './parts/readable.mjs';
+import { receipt } from './parts/receipt.mjs';
+import { streams } from './parts/streams.mjs';
+import { tenants } from './parts/tenants.mjs';
+import { HostedService, modeOf, PROVIDER_NAME } from './service.mjs';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+/** The last ones fill the store: what comes before them is measured on a small one. */
+const PARTS = { latency, ask, load, receipt, readable, streams, tenants, list };
+
+const USAGE = `npm run bench:hosted -- [options]
+  --part a,b      only these of ${Object.keys(PARTS).join(', ')}
+  --quick         about a fifth of the work, 1,000 tenants and 100,000 receipts
+  --rounds N      5 unless told
+  --tenants N     10,000 unless told; --active N of them are used: 1,000
+  --receipts N    1,000,000 unless told, in the list
+  --peers FOLDER  where Portkey is installed, see README.md; .bench/peers unless told
+  --bin FILE      start this program in place of bin/svc.js
+  --first         as root: before everything else that the machine does
+  --json FILE     all results
+  --gate          exit 1 when a bar is missed
+`;
+
+const { values: given } = parseArgs({
+  options: {
+    part: { type: 'string', default: Object.keys(PARTS).join(',') },
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    tenants: { type: 'string' },
+    active: { type: 'string' },
+    receipts: { type: 'string' },
+    peers: { type: 'string', default: join(ROOT, '.bench', 'peers') },
+    bin: { type: 'string', default: join(ROOT, 'bin', 'svc.js') },
+    first: { type: 'boolean', default: false },
+    json: { type: 'string' },
+    gate: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+const sizes = given.quick
+  ? { rounds: '2', tenants: '1000', active: '200', receipts: '100000' }
+  : { rounds: '5', tenants: '10000', active: '1000', receipts: '1000000' };
+const options = { ...sizes, ...given };
+
+if (options.help) process.stdout.write(USAGE);
+else process.exitCode = await run();
+
+/** The exit code: 0, 1 for a missed bar with --gate or a run that failed, 2 for wrong usage. */
+async function run() {
+  const chosen = options.part.split(',');
+  const unknown = chosen.filter((name) => PARTS[name] === undefined);
+  if (unknown.length > 0) {
+    process.stderr.write(`Unknown part: ${unknown.join(', ')}\n${USAGE}`);
+    return 2;
+  }
+  pinDriver();
+  if (options.first) raisePriority();
+  const folder = join(ROOT, '.bench', `hosted-${process.pid}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const tls = { port: await findFreePort(), ...makeCertificate(folder) };
+  const provider = new ProviderProcess(await findFreePort(), tls);
+  const service = new HostedService({
+    port: await findFreePort(),
+    folder,
+    bin: options.bin,
+    tls: { port: tls.port, ca: tls.certificate },
+  });
+  const others = await otherTargets({ provider, tls, folder });
+  const bench = new Bench({
+    provider,
+    targets: [...others, service],
+    folder,
+    isQuick: options.quick,
+    rounds: Number(options.rounds),
+  });
+  process.once('SIGINT', () => void cleanUp(bench, service).then(() => process.exit(130)));
+  try {
+    await provider.start(folder);
+    const key = await begin(bench, service);
+    const code = report(bench, await runParts(chosen, { bench, service, key, folder, options }));
+    await cleanUp(bench, service);
+    // Logs and stores stay only where something went wrong.
+    rmSync(folder, { recursive: true, force: true });
+    return code;
+  } catch (error) {
+    process.stderr.write(`${error.stack}\n`);
+    return 1;
+  } finally {
+    await cleanUp(bench, service);
+  }
+}
+
+/** All of them reach the provider by TLS, as the service must. */
+async function otherTargets({ provider, tls, folder }) {
+  const providerUrl = `https://127.0.0.1:${tls.port}`;
+  const place = async () => ({ port: await findFreePort(), providerUrl, folder });
+  const targets = [
+    directTarget(provider.address),
+    await bareTarget(await place()),
+    svcTarget({ ...(await place()), bin: options.bin }),
+  ];
+  const peers = existsSync(options.peers) ? findPeers(resolve(options.peers)) : [];
+  for (const makePeer of peers) {
+    const peer = makePeer(await place());
+    if (peer.name === 'portkey') targets.push(peer);
+  }
+  if (!targets.some(({ name }) => name === 'portkey')) {
+    process.stdout.write(
+      `SKIPPED: Portkey is not installed in ${options.peers}, see bench/README.md\n`,
+    );
+  }
+  for (const target of targets) {
+    if (target.env !== undefined) target.env.NODE_EXTRA_CA_CERTS = tls.certificate;
+  }
+  return targets;
+}
+
+/** Starts all targets. The service is measured in two modes. Gives the key of its first tenant. */
+async function begin(bench, service) {
+  service.init();
+  for (const target of bench.started()) {
+    process.stderr.write(`# start ${target.name}\n`);
+    const isUp = await bench.start(target);
+    if (target === service) continue;
+    const failure = isUp ? await bench.warmUp(target) : `${target.name} did not start`;
+    if (failure === undefined) continue;
+    if (!target.isPeer) throw new Error(failure);
+    process.stdout.write(`SKIPPED: ${failure}\n`);
+    await bench.drop(target);
+  }
+  const key = await service.furnish();
+  service.headers = { authorization: `Bearer ${key}` };
+  const off = modeOf(service, { name: 'hosted, memory off', key, mode: 'off' });
+  bench.targets.splice(bench.targets.indexOf(service), 0, off);
+  const failure = (await bench.warmUp(off)) ?? (await bench.warmUp(service));
+  if (failure !== undefined) throw new Error(failure);
+  return key;
+}
+
+async function runParts(chosen, context) {
+  const results = {};
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (!chosen.includes(name)) continue;
+    process.stderr.write(`# ${name}\n`);
+    results[name] = await part.measure(context);
+    const rows = Object.entries(results[name]).map(([target, result]) => [
+      target,
+      ...part.row(result),
+    ]);
+    process.stdout.write(`\n${part.title}\n\n${drawTable(part.columns, rows)}\n`);
+  }
+  return results;
+}
+
+function report(bench, parts) {
+  const bars = judge(parts);
+  const rows = bars.map((it) => [
+    it.what,
+    it.product,
+    it.beside,
+    it.ratio,
+    it.bar,
+    it.isMet ? 'met' : 'MISSED',
+  ]);
+  const columns = ['bar', 'service', 'beside', 'ratio', 'allowed', 'verdict'];
+  const missed = bars.filter((it) => !it.isMet).length;
+  process.stdout.write(
+    `\n${drawTable(columns, rows)}\n\n${bars.length - missed} met, ${missed} missed\n`,
+  );
+  if (options.json !== undefined) {
+    const machine = {
+      node: process.version,
+      cpu: os.cpus()[0]?.model,
+      cores: os.cpus().length,
+      isPinned,
+      load: os.loadavg(),
+    };
+    writeFileSync(
+      options.json,
+      JSON.stringify({ machine, rounds: bench.rounds, parts, bars }, null, 2),
+    );
+  }
+  return options.gate && missed > 0 ? 1 : 0;
+}
+
+async function cleanUp(bench, service) {
+  service.forget();
+  for (const target of bench.started()) await bench.stop(target);
+  await bench.provider.stop();
+}
+
+/** For the stand-in provider, made by openssl. */
+function makeCertificate(folder) {
+  const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => join(folder, name));
+  const names = `subjectAltName=DNS:${PROVIDER_NAME},IP:127.0.0.1`;
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const about = ['-days', '2', '-subj', `/CN=${PROVIDER_NAME}`, '-addext', names];
+  execFileSync(
+    'openssl',
+    ['req', '-x509', ...curve, '-keyout', key, '-out', certificate, ...about],
+    {
+      stdio: 'ignore',
+    },
+  );
+  return { key, certificate };
+}
