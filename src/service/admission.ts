@@ -1,5 +1,6 @@
 import { limitsOfCall, type LimitAsk, type LimitedCall } from '../core/service/limits.ts';
 import type { LimitAnswer, Limiter } from '../ports/limiter.ts';
+import { withinDeadline } from '../proxy/memory-deadline.ts';
 import { ServiceFault } from './fault.ts';
 
 /**
@@ -27,21 +28,15 @@ export async function takeLimits(limiter: Limiter, asks: readonly LimitAsk[]): P
 }
 
 /** An error gets one more try at once, a silence none: the deadline has passed by then. */
-async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
-  const signal = AbortSignal.timeout(LIMITER_MS);
-  const late = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(limiterUnavailable()), { once: true });
-  });
-  late.catch(() => undefined);
-  const ask = (): Promise<LimitAnswer> => Promise.race([attempt(limiter, asks, signal), late]);
-  return ask()
-    .catch((error: unknown) => {
+function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
+  return withinDeadline(LIMITER_MS, (signal) =>
+    attempt(limiter, asks, signal).catch((error: unknown) => {
       if (signal.aborted) throw error;
-      return ask();
-    })
-    .catch(() => {
-      throw limiterUnavailable();
-    });
+      return attempt(limiter, asks, signal);
+    }),
+  ).catch(() => {
+    throw limiterUnavailable();
+  });
 }
 
 /** A limiter that throws before it returns a promise has failed like any other. */

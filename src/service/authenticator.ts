@@ -28,7 +28,7 @@ export interface Credentials {
   readonly address: string;
 }
 
-export type FindCaller = (keyId: string, signal: AbortSignal) => Promise<Caller | undefined>;
+export type FindCaller = (keyId: string) => Promise<Caller | undefined>;
 
 interface Presented {
   readonly publicId: string;
@@ -46,14 +46,10 @@ export class Authenticator {
   }
 
   /** Throws ServiceFault AUTH_*, TENANT_SUSPENDED or RATE_LIMIT_EXCEEDED. */
-  async admit(
-    credentials: Credentials,
-    signal: AbortSignal,
-    find: FindCaller = (keyId, patience) => this.#parts.store.findCaller(keyId, patience),
-  ): Promise<Caller> {
+  async admit(credentials: Credentials, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
     const presented = this.#read(credentials, 'svc_live');
-    const caller = await find(presented.publicId, signal);
+    const caller = await find(presented.publicId);
     const now = clock.now();
     this.#judge(presented, refuseKey(caller?.key, presented.hash, now));
     if (caller === undefined) throw refusal('AUTH_INVALID');

@@ -15,6 +15,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { CostChange, Limiter } from '../ports/limiter.ts';
 import type { SpentQuestion } from '../ports/receipt-store.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
+import { withinDeadline } from '../proxy/memory-deadline.ts';
 import { limiterUnavailable, takeLimits } from './admission.ts';
 
 /**
@@ -109,8 +110,7 @@ export class ModelAdmission {
   /** Nobody waits: a place that is not given back ends by itself, and an estimate stays one. */
   #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
     if (count === 0) return;
-    const tell = async (): Promise<void> => call(AbortSignal.timeout(SETTLE_MS));
-    tell().catch(() => undefined);
+    withinDeadline(SETTLE_MS, call).catch(() => undefined);
   }
 
   #beatSoon(): void {

@@ -197,7 +197,9 @@ export class CallServer {
     const ms = deadlineOf(head.headers);
     const signal = AbortSignal.timeout(ms);
     const credentials = this.#credentialsOf(incoming, head);
-    const { key, tenant } = await this.#authenticator.admit(credentials, signal);
+    const { key, tenant } = await this.#authenticator.admit(credentials, (id) =>
+      this.#parts.store.findCaller(id, signal),
+    );
     story.keyId = key.keyId;
     const { route, parameter } = this.#routeOf(head);
     story.operation = route.operation;

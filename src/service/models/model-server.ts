@@ -153,8 +153,9 @@ export class ModelServer {
     const request = { id: call.receiptId, route: call.route, method, target, headers, body };
     const { key } = call.caller;
     const handler = this.#handlers.of(key);
-    const own = this.#parts.store.of(key.tenant);
-    const account = await this.#accounts.ask(key.tenant, () => own.getSettings());
+    const account = await this.#accounts.ask(key.tenant, () =>
+      this.#parts.store.of(key.tenant).getSettings(),
+    );
     call.isHandled = true;
     await handler.handle(call, { ...request, startedAt }, { outgoing, account });
   }
@@ -164,10 +165,8 @@ export class ModelServer {
     const { exchange, head } = stage;
     const { clock, randomBytes } = this.#parts;
     const began = clock.monotonic();
-    const caller = await this.#authenticator.admit(
-      exchange.credentials,
-      AbortSignal.timeout(KEY_MS),
-      (id, signal) => this.#callers.ask(id, () => this.#parts.store.findCaller(id, signal)),
+    const caller = await this.#authenticator.admit(exchange.credentials, (id) =>
+      this.#callers.ask(id, () => this.#parts.store.findCaller(id, AbortSignal.timeout(KEY_MS))),
     );
     const at = clock.now();
     exchange.requestId = newReceiptId(at, randomBytes);
