@@ -55,11 +55,4 @@ export const DATABASE = [
     test: TROUBLE,
     only: 'a full pool',
   },
-  {
-    name: 'a limiter that is away lets calls pass',
-    file: 'src/service/admission.ts',
-    from: '      throw limiterUnavailable();\n',
-    to: '      return { refusedBy: undefined, waitMs: 0 };\n',
-    test: 'test/service/limits.test.ts',
-  },
 ];

@@ -170,8 +170,8 @@ export const TENANTS = [
   {
     name: 'a limiter that fails lets the call pass',
     file: 'src/service/admission.ts',
-    from: '    .catch(() => {\n      throw limiterUnavailable();\n    });',
-    to: '    .catch(() => ({ refusedBy: undefined, waitMs: 0 }));',
+    from: '  ).catch(() => {\n    throw limiterUnavailable();\n  });',
+    to: '  ).catch(() => ({ refusedBy: undefined, waitMs: 0 }));',
     test: 'test/service/limits.test.ts',
   },
   {
