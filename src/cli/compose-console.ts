@@ -9,7 +9,6 @@ import { serviceSettings } from './service/service-context.ts';
 import { asRecord, parseJson } from '../core/bytes/json-fields.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
 import { isOwnMachineUrl } from '../core/settings/own-machine.ts';
-import { SpaceStates } from '../service/call.ts';
 import { runConsole } from '../service/console/console.ts';
 import type { ConsoleActor } from '../service/console/console-call.ts';
 import { ServiceFault } from '../service/fault.ts';
@@ -57,7 +56,7 @@ async function openLocal(
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
   const settings = { egress: egressOf(await serviceSettings(folder, {})) };
   const links = openLinks(settings.egress);
-  const own = { states: new SpaceStates(), receipts: undefined };
+  const own = { receipts: undefined };
   const parts = { ...sealing, ...own, listCatalog, settings, links };
   return {
     call: async ({ method, path, query = {}, body = {}, ifVersion }) => {

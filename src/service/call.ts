@@ -40,40 +40,31 @@ export type Operation = (call: Call, service: ServiceState) => Promise<Reply>;
 /** The state that all operations share. */
 export interface ServiceState {
   readonly parts: Pick<ServingParts, 'clock' | 'randomBytes' | 'signer' | 'settings'>;
-  readonly states: SpaceStates;
 }
 
-/** Spaces that were used a moment ago; each is 200 bytes. */
-const STATES_MAX = 10_000;
-
 /**
- * The last known state of each space. One process serves a store, so its last view is current, but
- * for a write under way: good enough to answer a call at its deadline.
+ * The state of a space as the store gave it during this call: for an answer at the deadline. A state
+ * from before the call may be that of another generation, since other nodes purge too.
  */
-export class SpaceStates {
-  readonly #states = new Map<string, SpaceState>();
+export class StateOfCall {
+  #last: SpaceState | undefined;
 
-  note(tenant: string, state: SpaceState): SpaceState {
-    const name = nameOf(tenant, state.space);
-    this.#states.delete(name);
-    this.#states.set(name, state);
-    const [first] = this.#states.keys();
-    if (this.#states.size > STATES_MAX && first !== undefined) this.#states.delete(first);
+  constructor({ store, signal }: Pick<Call, 'store' | 'signal'>, space: string) {
+    store.spaceState(space, signal).then(
+      (state) => (this.#last ??= state),
+      () => undefined,
+    );
+  }
+
+  /** A later one, with what the call itself has changed. */
+  note(state: SpaceState): SpaceState {
+    this.#last = state;
     return state;
   }
 
-  forget(tenant: string, space: string): void {
-    this.#states.delete(nameOf(tenant, space));
+  get last(): SpaceState | undefined {
+    return this.#last;
   }
-
-  last(tenant: string, space: string): SpaceState | undefined {
-    return this.#states.get(nameOf(tenant, space));
-  }
-}
-
-/** Neither a tenant nor a space has a colon in its name. */
-function nameOf(tenant: string, space: string): string {
-  return `${tenant}:${space}`;
 }
 
 export function replyJson(value: unknown): Reply {

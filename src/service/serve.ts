@@ -19,7 +19,7 @@ import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials } from './authenticator.ts';
 import { checkLimits } from './admission.ts';
 import { tellingChanges } from './change-watch.ts';
-import { type Operation, parseBody, type Reply, type ServiceState, SpaceStates } from './call.ts';
+import { type Operation, parseBody, type Reply, type ServiceState } from './call.ts';
 import { admitRoute, runConsole } from './console/console.ts';
 import type { ConsoleReply } from './console/console-call.ts';
 import { ServiceFault } from './fault.ts';
@@ -100,7 +100,7 @@ export class CallServer {
     this.#authenticator = new Authenticator(parts);
     this.#health = new HealthCheck(parts);
     this.#models = new ModelServer(parts, this.#authenticator);
-    this.#state = { parts, states: new SpaceStates() };
+    this.#state = { parts };
   }
 
   /** From now on calls are sent elsewhere. */
@@ -184,7 +184,7 @@ export class CallServer {
     const parsed = body === undefined ? {} : parseBody(body);
     const tenant = headerOf(headers, 'x-svc-tenant');
     const { links } = this.#parts.models;
-    const parts = { ...this.#parts, links, states: this.#state.states };
+    const parts = { ...this.#parts, links };
     const [ifVersion, idempotencyKey] = [ifVersionOf(headers), idempotencyKeyOf(headers)];
     const request = { method, path, query, tenant, body: parsed, ifVersion, idempotencyKey };
     return consoleReply(await runConsole(parts, request, actor));

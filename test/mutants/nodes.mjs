@@ -109,4 +109,18 @@ export const NODES = [
     to: '',
     test: 'test/proxy/batch-lookup.test.ts',
   },
+  {
+    name: 'a late recall answers with a state that was seen before',
+    file: 'src/service/operations/recall.ts',
+    from: 'const state = during.last;',
+    to: 'const state = (globalThis.seen ??= during.last);',
+    test: 'test/service/late-answers.test.ts',
+  },
+  {
+    name: 'a late capture answers with a state that was seen before',
+    file: 'src/service/operations/capture.ts',
+    from: '      const state = during.last;\n',
+    to: '      const state = (globalThis.seen ??= during.last);\n',
+    test: 'test/service/late-answers.test.ts',
+  },
 ];

@@ -4,7 +4,6 @@ import type { ChangeOutcome, Page, TenantFacts } from '../../ports/control-store
 import type { Receipts } from '../../ports/receipts.ts';
 import type { ProviderLinks } from '../../ports/provider-links.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
-import type { SpaceStates } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { newId } from '../../core/service/ids.ts';
 import type { ServiceLimits, ServingParts } from '../parts.ts';
@@ -16,7 +15,6 @@ export type ConsoleParts = Pick<
   'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer' | 'listCatalog'
 > & {
   readonly settings: Pick<ServiceLimits, 'egress'>;
-  readonly states: SpaceStates;
   /** Undefined beside the process that serves. */
   readonly receipts: Receipts | undefined;
   readonly links: ProviderLinks;

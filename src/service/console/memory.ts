@@ -25,7 +25,7 @@ function asKey(operation: Operation): (call: ConsoleCall) => Promise<ConsoleRepl
     await findTenant(call);
     const { parts } = call;
     const settings = { ...parts.settings, requestsPerMinute: null, isBehindProxy: false };
-    const state = { parts: { ...parts, settings }, states: parts.states };
+    const state = { parts: { ...parts, settings } };
     const { status, body } = await operation(memoryCall(call), state);
     return { status: status === 204 ? 204 : 200, body: parseJson(body) };
   };

@@ -20,6 +20,7 @@ import {
   type Reply,
   replyJson,
   type ServiceState,
+  StateOfCall,
 } from '../call.ts';
 import { answeredOnce } from '../answered-once.ts';
 import { idempotencyKeyOf } from '../gate.ts';
@@ -44,9 +45,9 @@ export const capture: Operation = async (call, service) => {
   checkSpaces(call.key, [asked.space]);
   const idempotencyKey = idempotencyKeyOf(call.head.headers);
   if (idempotencyKey === undefined) {
-    return replyJson(await take(call, service, asked));
+    return replyJson(await take(call, asked));
   }
-  return once({ call, service, idempotencyKey }, () => take(call, service, asked));
+  return once({ call, service, idempotencyKey }, () => take(call, asked));
 };
 
 /** The same key and body give the first answer again; the same key and another body are refused. */
@@ -76,11 +77,7 @@ interface Taken {
   readonly object: NewObject;
 }
 
-async function take(
-  call: Call,
-  service: ServiceState,
-  asked: CaptureRequest,
-): Promise<CaptureAnswer> {
+async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
   const results: CaptureResult[] = [];
   const taken: Taken[] = [];
   for (const [place, item] of asked.items.entries()) {
@@ -88,7 +85,7 @@ async function take(
     if (typeof object === 'string') results[place] = refused(item, object);
     else taken.push({ item, place, object });
   }
-  const { state, isLate } = await store({ call, service, asked }, taken, results);
+  const { state, isLate } = await store({ call, asked }, taken, results);
   return {
     request_id: call.requestId,
     space: asked.space,
@@ -101,13 +98,11 @@ async function take(
 
 /** Fills `results`; throws STALE_GENERATION when nothing of the call was written. */
 async function store(
-  { call, service, asked }: { call: Call; service: ServiceState; asked: CaptureRequest },
+  { call, asked }: { call: Call; asked: CaptureRequest },
   taken: readonly Taken[],
   results: CaptureResult[],
 ): Promise<{ state: SpaceState; isLate: boolean }> {
-  const { states } = service;
-  const { tenant } = call.key;
-  let state = states.last(tenant, asked.space);
+  const during = new StateOfCall(call, asked.space);
   let isBegun = false;
   for (const batch of batchesOf(byPriority(taken), BATCHES)) {
     try {
@@ -120,7 +115,7 @@ async function store(
         },
         call.signal,
       );
-      state = states.note(tenant, outcome.state);
+      const state = during.note(outcome.state);
       if (outcome.results === undefined && !isBegun) throw staleGeneration(state);
       // A purge came in between: what is left belongs to the generation before it.
       if (outcome.results === undefined) break;
@@ -129,6 +124,7 @@ async function store(
         results[place] = resultOf(item, object, outcome.results[index] ?? 'quota');
       }
     } catch (error) {
+      const state = during.last;
       if (!(error instanceof MemoryError) || state === undefined) throw error;
       const isLate = error.reason === 'timeout';
       if (!isLate && !isBegun) throw error;
@@ -137,7 +133,7 @@ async function store(
     }
   }
   leaveOut(taken, results, 'store_error');
-  state ??= states.note(tenant, await call.store.spaceState(asked.space, call.signal));
+  const state = during.last ?? (await call.store.spaceState(asked.space, call.signal));
   return { state, isLate: false };
 }
 

@@ -61,7 +61,7 @@ interface Order {
   readonly isDryRun: boolean;
 }
 
-async function purge(call: Call, { parts, states }: ServiceState, order: Order): Promise<Purge> {
+async function purge(call: Call, { parts }: ServiceState, order: Order): Promise<Purge> {
   const { kind, ...given } = order;
   const purgeId = newId('prg', parts.randomBytes);
   const begun = await call.store.beginPurge({
@@ -80,8 +80,6 @@ async function purge(call: Call, { parts, states }: ServiceState, order: Order):
   });
   if (order.isDryRun) return begun;
   const erasedAt = await erasedAtOf(call, parts, begun.purgeId);
-  // Only purges change a generation, so none is known that is older than this one.
-  states.forget(call.key.tenant, order.space);
   return { ...begun, state: 'erased', erasedAt };
 }
 

@@ -12,7 +12,7 @@ import {
   type Operation,
   readBody,
   replyJson,
-  type ServiceState,
+  StateOfCall,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { coverageOf, itemOf } from '../wire.ts';
@@ -27,10 +27,10 @@ const HOLD_MS = 24 * 3600 * 1000;
 /** Kept back from the deadline, for writing the answer. */
 const ANSWER_MS = 5;
 
-export const recall: Operation = async (call, service) => {
+export const recall: Operation = async (call) => {
   const asked = readBody(call, recallRequest);
   checkSpaces(call.key, [asked.space, ...(asked.include_spaces ?? [])]);
-  const found = await ask(call, service, asked);
+  const found = await ask(call, asked);
   const { state } = found;
   const isStale = asked.if_generation !== undefined && asked.if_generation !== state.generation;
   if (isStale && asked.require_generation === true) throw staleGeneration(state);
@@ -43,17 +43,12 @@ export function staleGeneration({ generation, commitSeq }: SpaceState): ServiceF
   return new ServiceFault('STALE_GENERATION', message, { details });
 }
 
-async function ask(
-  call: Call,
-  { states }: ServiceState,
-  asked: RecallRequest,
-): Promise<ServiceAnswer> {
+async function ask(call: Call, asked: RecallRequest): Promise<ServiceAnswer> {
+  const during = new StateOfCall(call, asked.space);
   try {
-    const answer = await call.store.recall(questionOf(call, asked), call.signal);
-    states.note(call.key.tenant, answer.state);
-    return answer;
+    return await call.store.recall(questionOf(call, asked), call.signal);
   } catch (error) {
-    const state = states.last(call.key.tenant, asked.space);
+    const state = during.last;
     const isLate = error instanceof MemoryError && error.reason === 'timeout';
     if (!isLate || state === undefined) throw error;
     return nothingInTime(state, asked);

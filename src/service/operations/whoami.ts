@@ -13,13 +13,12 @@ import { isoTime } from '../../core/memory/times.ts';
 /** The features of this service, so that a client need not try them out. */
 const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1', 'purge.signed.v1'];
 
-export const whoami: Operation = async (call, { parts, states }) => {
+export const whoami: Operation = async (call, { parts }) => {
   const { key, now } = call;
   const named = call.head.query.get('space');
   const space = named === null ? undefined : readValue(named, spaceShape);
   if (space !== undefined) checkSpaces(key, [space]);
   const state = space === undefined ? undefined : await call.store.spaceState(space, call.signal);
-  if (state !== undefined) states.note(key.tenant, state);
   const answer: WhoAmI = {
     tenant_id: key.tenant,
     key: {
