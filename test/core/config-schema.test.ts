@@ -211,18 +211,15 @@ test('a base URL is https and public, or private by its own word', () => {
   }
 });
 
-test('a base URL with and without /v1 and slash are the same', () => {
-  const bases = [
-    'https://a.example/x',
-    'https://a.example/x/',
-    'https://a.example/x/v1',
-    'https://a.example/x/v1/',
-  ];
-  for (const baseUrl of bases) {
-    expect(parseUpstream({ baseUrl }).settings?.upstreams[0]?.baseUrl).toBe('https://a.example/x');
+test('the base URL of a host is the same with and without /v1 and slash; a version behind a prefix stays', () => {
+  const kept = (baseUrl: string) => parseUpstream({ baseUrl }).settings?.upstreams[0]?.baseUrl;
+  for (const end of ['', '/', '/v1', '/v1/']) {
+    expect(kept(`https://a.example${end}`)).toBe('https://a.example');
   }
-  const { settings } = parseUpstream({ baseUrl: 'https://a.example/api/v4' });
-  expect(settings?.upstreams[0]?.baseUrl).toBe('https://a.example/api/v4');
+  expect(kept('https://a.example/x/')).toBe('https://a.example/x');
+  // To an OpenAI client it is another address than the prefix alone.
+  expect(kept('https://a.example/x/v1/')).toBe('https://a.example/x/v1');
+  expect(kept('https://a.example/api/v4')).toBe('https://a.example/api/v4');
 });
 
 test('a flag beats a variable, which beats the file, which beats the default', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import { parseBaseUrl } from '../../src/core/settings/config-upstreams.ts';
 import { joinTarget, parseUpstreamBase } from '../../src/core/http/upstream-target.ts';
 
 const ANTHROPIC = 'anthropic_messages';
@@ -8,6 +9,12 @@ const CHAT = 'openai_chat_completions';
 function join(baseUrl: string, target: string, apiStyle: Dialect = ANTHROPIC): string {
   const base = parseUpstreamBase({ baseUrl, apiStyle, query: {} });
   return base.origin + joinTarget(base, target);
+}
+
+/** The base URL as a configuration or a provider of a tenant keeps it. */
+function asConfigured(baseUrl: string): string {
+  const parsed = parseBaseUrl(baseUrl, true);
+  return 'url' in parsed ? parsed.url : '';
 }
 
 test.each([
@@ -20,6 +27,7 @@ test.each([
   ['http://gateway/v1/account/anthropic', 'http://gateway/v1/account/anthropic/v1/messages'],
 ])('a Messages base URL %s sends to %s', (baseUrl, expected) => {
   expect(join(baseUrl, '/v1/messages')).toBe(expected);
+  expect(join(asConfigured(baseUrl), '/v1/messages')).toBe(expected);
 });
 
 test.each([
@@ -34,6 +42,7 @@ test.each([
   ['https://g.example/v1beta/openai/', 'https://g.example/v1beta/openai/chat/completions'],
 ])('an OpenAI base URL %s sends to %s', (baseUrl, expected) => {
   expect(join(baseUrl, '/v1/chat/completions', CHAT)).toBe(expected);
+  expect(join(asConfigured(baseUrl), '/v1/chat/completions', CHAT)).toBe(expected);
 });
 
 test('the query of the client stays as it was written', () => {

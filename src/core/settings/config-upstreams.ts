@@ -223,7 +223,10 @@ function readBaseUrl({ path, item, findings }: Place, allowPrivate: boolean): st
   return undefined;
 }
 
-/** The base without its trailing slash and `/v1`, or what may stand in its place. */
+/**
+ * The base without its trailing slash, or what may stand in its place. A version behind a prefix stays:
+ * `core/http/upstream-target.ts` reads it.
+ */
 export function parseBaseUrl(
   value: unknown,
   allowPrivate: boolean,
@@ -246,8 +249,9 @@ export function parseBaseUrl(
   if (!allowPrivate && place === 'own') {
     return { allowed: 'a public host, or "allowPrivate": true beside it' };
   }
-  // Clients ask for /v1/…, and people write the base with or without it.
-  return { url: url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '') };
+  // Clients ask for /v1/…, and people write the base of a host with or without it.
+  const path = url.pathname.replace(/\/+$/, '');
+  return { url: url.origin + (path === '/v1' ? '' : path) };
 }
 
 /**
@@ -261,7 +265,9 @@ export function parseServiceUrl(
   const isOwn = typeof value === 'string' && isOwnMachineUrl(value);
   const isOpen = typeof value === 'string' && value.startsWith('http:') && !isOwn;
   if (isOpen) return { allowed: 'https://, or http:// on this machine' };
-  return parseBaseUrl(value, allowPrivate || isOwn);
+  const parsed = parseBaseUrl(value, allowPrivate || isOwn);
+  // The paths of a service begin with /v1 themselves.
+  return 'url' in parsed ? { url: parsed.url.replace(/\/v1$/, '') } : parsed;
 }
 
 interface ValuesOf {

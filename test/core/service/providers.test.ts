@@ -14,7 +14,7 @@ import { providerOf } from '../../support/service-control.ts';
 test.each([
   ['https://api.example.com', 'https://api.example.com'],
   ['https://api.example.com/v1/', 'https://api.example.com'],
-  ['https://api.example.com:443/openai/v1', 'https://api.example.com/openai'],
+  ['https://api.example.com:443/openai/v1', 'https://api.example.com/openai/v1'],
   ['https://api.example.com:8443', 'https://api.example.com:8443'],
 ])('R45: %s is a base URL', (text, url) => {
   expect(readProviderBase(text)).toEqual({ url });
