@@ -13,7 +13,7 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 };
 
-/** The catalog of providers as it is on this machine: the network is not asked. */
+/** The catalog of providers as it is on this machine: a command does not wait for the network. */
 export async function catalogIn(
   folder: string,
   environment: Environment,

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { ServedCatalog } from '../adapters/catalog/served-catalog.ts';
+import { createUpstream } from '../adapters/network/undici-upstream.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../core/settings/config-values.ts';
@@ -12,7 +14,7 @@ import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts
 import { ChangeWatch } from '../service/change-watch.ts';
 import type { CallRow, ServiceLimits } from '../service/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../service/server.ts';
-import { catalogIn, newRequestId, reportTo, systemClock } from './compose-common.ts';
+import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import { openLimiter } from './compose-limiter.ts';
 import { openModels } from './compose-models.ts';
 import { openReceipts } from './compose-receipts.ts';
@@ -64,17 +66,17 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const held = await store.health();
     const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
     await refuseWrongMasterKey(sealing.vault);
-    const { signer } = sealing;
-    const receipts = await openReceipts({ folder, store, signer, report });
+    const receipts = await openReceipts({ folder, store, signer: sealing.signer, report });
     const metrics = metricsOf(receipts);
     const changes = new ChangeWatch({ store, clock: systemClock });
     const opened = openModels({ folder, store, changes, egress: egressOf(settings), report });
+    const catalog = openCatalog(place);
     const service = createMemoryService({
       store,
       changes,
       pepper,
       masterKeys,
-      listCatalog: () => catalogIn(folder, environment),
+      listCatalog: () => catalog.providers(),
       limiter: limits.limiter,
       receipts,
       models: opened.models,
@@ -102,6 +104,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       stop: async () => {
         await service.stop(drainMs);
         await jobs.stop();
+        await catalog.close();
         await opened.close();
         await receipts.close();
         await limits.close();
@@ -113,6 +116,10 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     await store.close();
     throw error;
   }
+}
+
+function openCatalog(place: { readonly folder: string; readonly environment: Environment }) {
+  return new ServedCatalog({ ...place, now: () => systemClock.now(), open: createUpstream });
 }
 
 /** The memory of one tenant, for a proxy that runs in the process of the service. */

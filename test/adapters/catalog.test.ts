@@ -14,6 +14,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { ServedCatalog } from '../../src/adapters/catalog/served-catalog.ts';
 import { openCatalog, type OpenCatalog } from '../../src/adapters/catalog/catalog.ts';
 import type { OpenUpstream } from '../../src/adapters/catalog/catalog-feed.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
@@ -67,14 +68,18 @@ async function startSource(reply: Reply) {
       ca: certificate.cert,
       resolve: (_, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
     });
-  return { seen, open, url: `https://catalog.test:${port}/api.json` };
+  return { seen, reply, open, url: `https://catalog.test:${port}/api.json` };
 }
 
 function openAt(
   folder: string,
   { url, open, now = 0 }: { url: string; open: OpenUpstream; now?: number },
 ): Promise<OpenCatalog> {
-  return openCatalog({ folder, environment: { SVC_CATALOG_URL: url }, now: () => now, open });
+  return openCatalog({ ...placeOf(folder, { url, open }), now: () => now });
+}
+
+function placeOf(folder: string, { url, open }: { url: string; open: OpenUpstream }) {
+  return { folder, environment: { SVC_CATALOG_URL: url }, open };
 }
 
 function ids(catalog: OpenCatalog): string[] {
@@ -196,6 +201,32 @@ test('R35: only https and this machine are asked, and a name that leads to it is
   const mirror = await openAt(tempFolder(), { url: `http://127.0.0.1:${port}/m.json`, open });
   await mirror.settled;
   expect(ids(mirror)).toContain('mirror');
+});
+
+// spec: 2.3-catalog-refresh
+test('a service answers from the copy that it has, and fetches a newer one once a day for the next question', async () => {
+  const source = await startSource({ status: 200, body: catalogWith('served') });
+  let now = 1e12;
+  const catalog = new ServedCatalog({ ...placeOf(tempFolder(), source), now: () => now });
+  onTestFinished(() => catalog.close());
+  const names = async () => (await catalog.providers()).map(({ id }) => id);
+  expect(await names()).toContain('fireworks-ai');
+  await expect.poll(names).toContain('served');
+  now += 23 * HOUR;
+  await names();
+  expect(source.seen).toHaveLength(1);
+  source.reply.body = catalogWith('next-day');
+  now += 2 * HOUR;
+  expect(await names()).toContain('served');
+  await expect.poll(names).toContain('next-day');
+  // A source that is away costs one try in ten minutes, and the copy stays.
+  source.reply.status = 500;
+  now += 25 * HOUR;
+  expect(await names()).toContain('next-day');
+  await expect.poll(() => source.seen.length).toBe(3);
+  now += 60_000;
+  expect(await names()).toContain('next-day');
+  expect(source.seen).toHaveLength(3);
 });
 
 test('a cache that is broken, a link, or of the future is no cache', async () => {

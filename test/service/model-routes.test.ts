@@ -1,8 +1,38 @@
 import { expect, test } from 'vitest';
-import { promptOf } from '../support/dialect-wire.ts';
+import { DIALECTS, PATHS, promptOf } from '../support/dialect-wire.ts';
 import { MODEL, openModelService, PROVIDER_SECRET } from '../support/model-service.ts';
 import { callService } from '../support/memory-service.ts';
 import { ask } from '../support/sockets.ts';
+
+// spec: 4.1-chat, 4.1-responses, 4.1-messages, 4.1-base-and-key
+test.each(DIALECTS)(
+  '%s is served to a client that has the address and a key, with the bytes of the provider',
+  async (dialect) => {
+    const { send, port, makeKey, addProvider, provider } = await openModelService();
+    await addProvider(dialect);
+    const key = await makeKey();
+    const { reply } = provider;
+    const told: string[] = [];
+    provider.reply = (request) => {
+      const answer = reply(request);
+      told.push(answer.body);
+      return answer;
+    };
+    for (const stream of [true, false]) {
+      const body = JSON.stringify(promptOf(dialect, 'Hello there', { stream }));
+      // oxlint-disable-next-line no-await-in-loop
+      const answer = await send(dialect, body, { key });
+      const type = stream ? 'text/event-stream' : 'application/json';
+      expect([answer.status, answer.headers['content-type']]).toEqual([200, type]);
+      expect(answer.body.toString()).toBe(told.at(-1));
+      expect(provider.seen.at(-1)?.body.toString()).toBe(body);
+    }
+    // A client of either kind sends its key as it is used to.
+    const headers = ['x-api-key', key, 'content-type', 'application/json'];
+    const body = Buffer.from(JSON.stringify(promptOf(dialect, 'Hello')));
+    expect((await ask(port, { path: PATHS[dialect], headers, body })).status).toBe(200);
+  },
+);
 
 test('the default model is spliced in where the body names none, and nothing else changes', async () => {
   const { send, makeKey, addProvider, provider } = await openModelService();
@@ -14,6 +44,7 @@ test('the default model is spliced in where the body names none, and nothing els
   expect(provider.seen[0]?.body.toString()).toBe(`{"model":"m",${text.slice(1)}`);
 });
 
+// spec: 1.1-own-upstream, 1.7-model-routed
 test('two providers of a dialect share it by model; a disabled one is asked nothing', async () => {
   const { send, makeKey, addProvider, provider, ask: console } = await openModelService();
   const exact = { name: 'exact', allowed_models: ['gpt-5-mini'], default_model: 'gpt-5-mini' };
@@ -63,6 +94,7 @@ test('the scopes of a key decide the memory mode, and a header can only lower it
   }
 });
 
+// spec: 4.1-evidence
 test("an answer's evidence names its receipt and no local proxy; the caller's own x-svc-* goes nowhere", async () => {
   const { send, makeKey, addProvider, provider } = await openModelService();
   await addProvider('anthropic_messages');
@@ -151,6 +183,7 @@ test('a revoked key is refused by the next request', async () => {
   expect([refused.status, refused.headers['x-svc-error-code']]).toEqual([401, 'AUTH_REVOKED']);
 });
 
+// spec: 3.2-account-defaults
 test('the account defaults of a tenant hold, and a header overrides one for its request', async () => {
   const { send, makeKey, addProvider, service, token } = await openModelService();
   await addProvider('openai_responses');

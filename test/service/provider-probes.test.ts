@@ -3,6 +3,7 @@ import { openModelService, PROVIDER_SECRET } from '../support/model-service.ts';
 
 const DIALECT = 'openai_responses';
 
+// spec: 2.3-fetch-models
 test('the models of a custom provider are fetched: identifiers alone, and an event', async () => {
   const { ask, addProvider, provider } = await openModelService();
   const id = await addProvider(DIALECT);
@@ -83,11 +84,22 @@ test('providers are probed six times a minute by a tenant, and by an admin of it
   expect(found).toEqual([200, 200, 200, 200, 200, 200, 429]);
 });
 
+// spec: 2.3-presets
 test('presets are those of the catalog with a public address and a key', async () => {
-  const { ask } = await openModelService();
+  const { ask, addProvider, provider } = await openModelService();
   const { json } = await ask('GET presets');
   const ids = json.data.map((preset: { preset_id: string }) => preset.preset_id);
   expect(ids).toContain('anthropic');
   expect(ids).not.toContain('ollama');
   expect(ids).not.toContain('lmstudio');
+  // The models of a preset stand in the catalog: its list is not asked for.
+  const base_url = undefined;
+  const id = await addProvider('anthropic_messages', {
+    kind: 'preset',
+    preset_id: 'anthropic',
+    base_url,
+  });
+  const fetched = await ask(`POST providers/${id}/models`, {});
+  expect([fetched.status, fetched.json.error.code]).toEqual([422, 'INVALID_REQUEST']);
+  expect(provider.seen).toEqual([]);
 });

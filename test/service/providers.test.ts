@@ -134,6 +134,7 @@ test('a clash of models names both providers, and nothing is saved', async () =>
   expect((await ask('POST vault/verify', {})).json.secrets).toBe(1);
 });
 
+// spec: 8-slot-freed
 test('a plan bounds providers, and deleting one frees a slot', async () => {
   const { ask } = await openProviders();
   await ask('POST plans', { name: 'small', limits: { providers: 1 } });

@@ -1,34 +1,12 @@
+import { type InterfaceRow, row } from './interface-row.ts';
+import { RESOURCES } from './resource-rows.ts';
+
 /**
  * The interface as a list: every statement that a test can check, under an id that tests cite.
  *
- * A row that concerns the local proxy is cited by a test, as `[id]` in its name or as a comment
- * `// spec: id` beside it, or it is deferred to the piece of work that brings it. Statements about what
- * others do (a provider's own retention, say) and those marked "not shown" are no rows.
+ * Every row is cited by a test, as `[id]` in its name or as a comment `// spec: id` beside it. Statements
+ * about what others do (a provider's own retention, say) and those marked "not shown" are no rows.
  */
-
-/** Work that is planned as a whole and not part of the local proxy's main job. */
-export const LATER_WORK = ['hosted provider proxy'] as const;
-
-export interface InterfaceRow {
-  readonly statement: string;
-  /** The code that has to keep it. */
-  readonly keeper: string;
-  readonly deferredTo?: (typeof LATER_WORK)[number];
-}
-
-function row(statement: string, keeper: string): InterfaceRow {
-  return { statement, keeper };
-}
-
-function later(
-  deferredTo: (typeof LATER_WORK)[number],
-  rows: Readonly<Record<string, string>>,
-): Record<string, InterfaceRow> {
-  const entries = Object.entries(rows);
-  return Object.fromEntries(
-    entries.map(([id, statement]) => [id, { statement, keeper: deferredTo, deferredTo }]),
-  );
-}
 
 const PURPOSE = {
   '1.1-no-translation': row('A request leaves in the dialect in which it came.', 'proxy/handle'),
@@ -68,74 +46,15 @@ const PURPOSE = {
     'adapters/memory-client',
   ),
   '1.7-vault': row('The hosted proxy keeps provider keys in an encrypted vault.', 'service/vault'),
-  ...later('hosted provider proxy', {
-    '1.1-own-upstream': 'The hosted proxy forwards to the caller’s own configured upstream.',
-    '1.4-receipt': 'Every hosted request leaves a receipt.',
-    '1.7-model-routed': 'The hosted proxy routes a model against the allowed ones.',
-  }),
-};
-
-const RESOURCES = {
-  '2.2-equal-when-nothing-to-drop': row(
-    'Short, new or protected history: forwarded tokens equal the original ones.',
-    'core/plan',
+  '1.1-own-upstream': row(
+    'The hosted proxy forwards to the caller’s own configured upstream.',
+    'service/models/provider-choice',
   ),
-  '2.2-degraded-goes-on': row(
-    'Memory away: the request goes on without it, and the state says so.',
-    'proxy/handle',
+  '1.4-receipt': row('Every hosted request leaves a receipt.', 'service/models/receipt-facts'),
+  '1.7-model-routed': row(
+    'The hosted proxy routes a model against the allowed ones.',
+    'core/service/routing',
   ),
-  '2.3-api-key-placeholder': row(
-    '$API_KEY in a custom header or query value is a secret.',
-    'adapters/files/config-file',
-  ),
-  '2.1-prefix': row(
-    'An API key is a live prefix and an opaque secret, shown once.',
-    'core/memory-api/service-key',
-  ),
-  '2.1-scopes': row('Scopes are read, write and receipt:read.', 'core/service/keys'),
-  '2.1-revoked': row('A revoked key stops authenticating.', 'core/service/keys'),
-  '2.2-signed': row('A receipt is signed and found by its id.', 'core/service/jws'),
-  '2.2-original_input_tokens': row(
-    'The receipt has the estimated input received.',
-    'core/service/receipts',
-  ),
-  '2.2-forwarded_input_tokens': row(
-    'The receipt has the estimated input sent on.',
-    'core/service/receipts',
-  ),
-  '2.2-recalled_tokens': row('The receipt has the memory tokens added.', 'core/service/receipts'),
-  '2.2-output_tokens': row(
-    'The receipt has the provider’s output tokens when told.',
-    'core/service/receipts',
-  ),
-  '2.2-memory_mode': row('The receipt has the requested memory access.', 'core/service/receipts'),
-  '2.2-memory_state': row('The receipt has what happened with memory.', 'core/service/receipts'),
-  '2.2-compression_mode': row(
-    'The receipt has the effective compression mode.',
-    'core/service/receipts',
-  ),
-  '2.3-one-configuration': row(
-    'One base URL, credential, API style, default model, list of models.',
-    'core/service/providers',
-  ),
-  '2.3-api-style': row(
-    'The API style is one of the three dialects.',
-    'core/service/console-contract',
-  ),
-  '2.3-secret-vaulted': row(
-    'The provider secret is never shown, logged or put on a receipt.',
-    'service/console/providers',
-  ),
-  '2.3-endpoint-stored': row(
-    'An auto-admitted provider keeps the endpoint it was created with.',
-    'service/console/providers',
-  ),
-  ...later('hosted provider proxy', {
-    '2.3-presets': 'Preset providers come from a public catalog and fetch no model list.',
-    '2.3-catalog-refresh': 'The catalog refreshes itself, with a committed snapshot behind it.',
-    '2.3-discovery-only': 'A provider without a usable endpoint or variable is never routable.',
-    '2.3-fetch-models': 'Only custom channels fetch models, by a guarded probe.',
-  }),
 };
 
 const LOCAL_CONFIGURATION = {
@@ -240,9 +159,10 @@ const MODES = {
   '3.1-scopes-read': row('A key that only reads: read.', 'core/http/modes'),
   '3.1-scopes-write': row('A key that only writes: write.', 'core/http/modes'),
   '3.1-scopes-none': row('A key that does neither: off.', 'core/http/modes'),
-  ...later('hosted provider proxy', {
-    '3.2-account-defaults': 'Account defaults apply where no header does.',
-  }),
+  '3.2-account-defaults': row(
+    'Account defaults apply where no header does.',
+    'core/service/served-settings',
+  ),
 };
 
 const ENDPOINTS = {
@@ -302,13 +222,17 @@ const ENDPOINTS = {
     'Keys, configurations and account defaults are console operations.',
     'service/console',
   ),
-  ...later('hosted provider proxy', {
-    '4.1-chat': 'POST /v1/chat/completions on the hosted base.',
-    '4.1-responses': 'POST /v1/responses on the hosted base.',
-    '4.1-messages': 'POST /v1/messages on the hosted base.',
-    '4.1-evidence': 'Hosted answers carry the receipt id, states and estimates.',
-    '4.1-base-and-key': 'A client changes its base URL and its key, nothing else.',
-  }),
+  '4.1-chat': row('POST /v1/chat/completions on the hosted base.', 'service/models/model-server'),
+  '4.1-responses': row('POST /v1/responses on the hosted base.', 'service/models/model-server'),
+  '4.1-messages': row('POST /v1/messages on the hosted base.', 'service/models/model-server'),
+  '4.1-evidence': row(
+    'Hosted answers carry the receipt id, states and estimates.',
+    'core/plan/evidence',
+  ),
+  '4.1-base-and-key': row(
+    'A client changes its base URL and its key, nothing else.',
+    'service/models/model-server',
+  ),
 };
 
 const RULES = {
@@ -327,6 +251,10 @@ const RULES = {
   '5.6-pinned-public': row(
     'The address is public, checked, and the one that is dialled.',
     'adapters/network/undici-upstream',
+  ),
+  '5.6-auto-admitted-pinned': row(
+    'The address of an auto-admitted provider is pinned and public too.',
+    'adapters/network/provider-pools',
   ),
   '5.7-local-token': row(
     'The client shows the local token where its key would be.',
@@ -384,6 +312,10 @@ const RULES = {
   '8-plan-rates': row(
     'Rates and the number of configurations are limited by plan.',
     'core/service/limits',
+  ),
+  '8-slot-freed': row(
+    'Deleting a provider configuration frees its slot in the plan.',
+    'service/console/providers',
   ),
   '9-receipt-v1': row('Receipt paths carry the segment v1.', 'core/service/routes'),
 };

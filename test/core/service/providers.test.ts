@@ -55,6 +55,7 @@ test.each([
   if (text !== '') expect(JSON.stringify(read)).not.toContain(text);
 });
 
+// spec: 2.3-discovery-only
 test('a preset comes from the catalog, but not from this machine, over http, or without a key', () => {
   const entry = { name: 'N', env: ['N_API_KEY'], models: [] };
   const filler = Array.from({ length: 20 }, (_, at) => [`filler-${at}`, entry]);

@@ -1,0 +1,43 @@
+import type { Provider } from '../../core/settings/catalog.ts';
+import { type CatalogOptions, openCatalog, type OpenCatalog } from './catalog.ts';
+
+/**
+ * The catalog of a process that runs for months. A question is answered at once with the newest copy;
+ * where that is older than a day, a newer one is fetched meanwhile, for the next question.
+ */
+
+/** A source that could not be reached is not asked again at every question. */
+const REST_MS = 10 * 60_000;
+
+export class ServedCatalog {
+  readonly #options: CatalogOptions;
+  #opened: Promise<OpenCatalog> | undefined;
+  #openedAt = 0;
+
+  constructor(options: CatalogOptions) {
+    this.#options = options;
+  }
+
+  async providers(): Promise<readonly Provider[]> {
+    return (await this.#open()).providers();
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    await (await this.#opened)?.close();
+  }
+
+  #open(): Promise<OpenCatalog> {
+    const now = this.#options.now();
+    // A clock that was set back must not keep an old copy for as long.
+    const isResting = now >= this.#openedAt && now - this.#openedAt < REST_MS;
+    if (this.#opened !== undefined && isResting) return this.#opened;
+    this.#openedAt = now;
+    return (this.#opened = this.#again(this.#opened));
+  }
+
+  async #again(before: Promise<OpenCatalog> | undefined): Promise<OpenCatalog> {
+    await (await before)?.close();
+    return openCatalog(this.#options);
+  }
+}
