@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { ConsoleOptions } from '../service/console-access.ts';
+import type { ItemsOptions } from '../service/service-items.ts';
 import type {
   PurgeOptions,
   SettingsOptions,
@@ -33,6 +34,7 @@ export function addAccountCommands(service: Command, context: CommandContext): v
       const { listSources } = await import('../service/service-account.ts');
       await listSources(options, context);
     });
+  addItems(service, context);
   addPurge(service, context);
 }
 
@@ -65,6 +67,40 @@ function addSettings(service: Command, context: CommandContext): void {
     });
 }
 
+function addItems(service: Command, context: CommandContext): void {
+  const items = service.command('items').description('Records of the memory of a tenant');
+  withConsoleOptions(items.command('list'))
+    .description('List records, newest first, or best first with --search')
+    .option('--space <name>', 'of the memory (all of them)')
+    .option('--search <words>', 'words that they have')
+    .option('--role <role>', 'user, assistant or tool')
+    .option('--session <id>', 'of one session')
+    .option('--source <id>', 'of one source, from the list')
+    .option('--from <when>', 'a day or a time, UTC')
+    .option('--to <when>', 'without this moment')
+    .option('--limit <number>', 'how many (20)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service items list --space project/api-0123456789 --limit 50
+  $ svc service items list --search 'undici version' --json`,
+    )
+    .action(async (options: ItemsOptions) => {
+      const { listItems } = await import('../service/service-items.ts');
+      await listItems(options, context);
+    });
+  withConsoleOptions(items.command('delete'))
+    .description('Delete a record for good, with a signed receipt')
+    .argument('<id>', 'from the list')
+    .requiredOption('--space <name>', 'that the record is in')
+    .addHelpText('after', '\nExamples:\n  $ svc service items delete it_12 --space default')
+    .action(async (id: string, options: SpaceOptions) => {
+      const { deleteItem } = await import('../service/service-items.ts');
+      await deleteItem(id, options, context);
+    });
+}
+
 function addPurge(service: Command, context: CommandContext): void {
   withConsoleOptions(service.command('purge'))
     .description('Purge records of a space; without --yes it only counts them')
@@ -82,5 +118,19 @@ function addPurge(service: Command, context: CommandContext): void {
     .action(async (options: PurgeOptions) => {
       const { purgeMemory } = await import('../service/service-account.ts');
       await purgeMemory(options, context);
+    });
+  withConsoleOptions(service.command('purges'))
+    .description('List receipts of purges, newest first')
+    .option('--limit <number>', 'how many (20)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service purges
+  $ svc service purges --json > purges.json      # svc service receipts verify reads them`,
+    )
+    .action(async (options: ConsoleOptions & { readonly limit?: string }) => {
+      const { listPurges } = await import('../service/service-items.ts');
+      await listPurges(options, context);
     });
 }

@@ -18,7 +18,7 @@ export function addConsoleCommands(
   finish: Finish,
 ): void {
   addKeys(service, context);
-  addProviderCommands(service, context);
+  addProviderCommands(service, context, finish);
   addTenants(service, context);
   addPlans(service, context);
   addAdmins(service, context);

@@ -3,12 +3,23 @@ import type { CommandContext } from '../context.ts';
 import type { ConsoleOptions } from '../service/console-access.ts';
 import type { ProviderAddOptions, ProviderUpdateOptions } from '../service/service-providers.ts';
 import { withConsoleOptions } from './console-options.ts';
+import type { Finish } from './program.ts';
 
 /** Declares the commands around the providers of a tenant. */
-export function addProviderCommands(service: Command, context: CommandContext): void {
+export function addProviderCommands(
+  service: Command,
+  context: CommandContext,
+  finish: Finish,
+): void {
   const providers = service
     .command('providers')
     .description('Providers of a tenant: an address, a credential in the vault, and models');
+  addAdd(providers, context);
+  addKept(providers, context);
+  addProbes(providers, context, finish);
+}
+
+function addAdd(providers: Command, context: CommandContext): void {
   withProviderOptions(providers.command('add'))
     .description('Add a provider')
     .argument('<name>', '1 to 63 of a-z 0-9 and -')
@@ -32,6 +43,9 @@ is then a secret too.`,
       const { addProvider } = await import('../service/service-providers.ts');
       await addProvider(name, options, context);
     });
+}
+
+function addKept(providers: Command, context: CommandContext): void {
   withConsoleOptions(providers.command('list'))
     .description('List providers; of a credential its fingerprint and date')
     .addHelpText('after', '\nExamples:\n  $ svc service providers list')
@@ -71,6 +85,44 @@ Examples:
     .action(async (name: string, options: ConsoleOptions) => {
       const { removeProvider } = await import('../service/service-providers.ts');
       await removeProvider(name, options, context);
+    });
+}
+
+function addProbes(providers: Command, context: CommandContext, finish: Finish): void {
+  withConsoleOptions(providers.command('presets'))
+    .description('List presets: providers of the public catalog, whose address is known')
+    .argument('[text]', 'only those with it in their id or name')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc service providers presets\n  $ svc service providers presets mistral',
+    )
+    .action(async (text: string | undefined, options: ConsoleOptions) => {
+      const { listPresets } = await import('../service/service-probes.ts');
+      await listPresets(text, options, context);
+    });
+  withConsoleOptions(providers.command('models'))
+    .description('Print the models that a custom provider lists; exit 1 when it gives no list')
+    .argument('<name>', 'from the list')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service providers models gateway
+  $ svc service providers update gateway --model $(svc service providers models gateway)
+
+The models of a preset stand in the catalog. A model may be typed where the provider has no list.`,
+    )
+    .action(async (name: string, options: ConsoleOptions) => {
+      const { fetchModels } = await import('../service/service-probes.ts');
+      finish(await fetchModels(name, options, context));
+    });
+  withConsoleOptions(providers.command('test'))
+    .description('Send one tiny request to the default model; exit 1 when it fails')
+    .argument('<name>', 'from the list')
+    .addHelpText('after', '\nExamples:\n  $ svc service providers test gateway')
+    .action(async (name: string, options: ConsoleOptions) => {
+      const { testProvider } = await import('../service/service-probes.ts');
+      finish(await testProvider(name, options, context));
     });
 }
 

@@ -78,8 +78,15 @@ function onHangUp(listener: () => void): void {
 function addLooking(service: Command, context: CommandContext, finish: Finish): void {
   withFolder(service.command('status'))
     .description('Say whether the service runs, where, and what it holds; exit 1 when it does not')
+    .option('--url <address>', 'a service elsewhere; its token comes from $SVC_ADMIN_TOKEN')
     .option('--json', 'print one JSON object')
-    .addHelpText('after', '\nExamples:\n  $ svc service status --json')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service status --json
+  $ svc service status --url https://svc.example.com      # with the token of an operator`,
+    )
     .action(async (options: ServiceStatusOptions) => {
       const { serviceStatus } = await import('../service/service-status.ts');
       finish(await serviceStatus(options, context));

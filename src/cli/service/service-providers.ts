@@ -184,14 +184,14 @@ function pairOf(text: string, separator: ':' | '='): Fields {
   );
 }
 
-async function findProvider(console: ConsoleAccess, name: string): Promise<Fields> {
+export async function findProvider(console: ConsoleAccess, name: string): Promise<Fields> {
   const all = await listAll(console, 'providers');
   const found = all.find((one) => one['name'] === name || one['provider_id'] === name);
   if (found !== undefined) return found;
   throw new CliError('There is no such provider.', 'Look with: svc service providers list');
 }
 
-function pathOf(provider: Fields): string {
+export function pathOf(provider: Fields): string {
   return `providers/${textOf(provider['provider_id'])}`;
 }
 

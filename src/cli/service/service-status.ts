@@ -8,6 +8,9 @@ import { urlOf } from '../addresses.ts';
 import type { ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { count, timeText } from '../listing.ts';
+import { oneLine } from '../terminal.ts';
+import { withConsole } from './console-access.ts';
+import { textOf } from './console-fields.ts';
 import {
   folderOf,
   type FolderOption,
@@ -19,6 +22,8 @@ import {
 
 export interface ServiceStatusOptions extends FolderOption {
   readonly json?: boolean;
+  /** Of a service elsewhere. */
+  readonly url?: string;
 }
 
 export interface RunningServiceFacts {
@@ -37,6 +42,7 @@ export async function serviceStatus(
   context: CommandContext,
 ): Promise<ExitCode> {
   const { terminal, environment } = context;
+  if (options.url !== undefined) return statusElsewhere(options, context);
   const folder = folderOf(options, context);
   await serviceSettings(folder);
   const running = await findService(folder);
@@ -47,6 +53,37 @@ export async function serviceStatus(
   }
   if (running === undefined) terminal.note('The service is not running: svc service start');
   return running?.isReady === true ? 0 : 1;
+}
+
+/** Exit code 0 when every part of it works, else 1. */
+async function statusElsewhere(
+  options: ServiceStatusOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const status = await withConsole(options, context, (console) =>
+    console.call({ method: 'GET', path: 'status' }),
+  );
+  const problems = Object.values(asRecord(status['problems'])).filter(
+    (problem) => typeof problem === 'string',
+  );
+  if (options.json === true) terminal.json(status);
+  else {
+    const state = problems.length === 0 ? 'ready' : 'not ready';
+    terminal.out(`${options.url ?? ''}  ${state}, svc ${textOf(status['version'])}`);
+    for (const problem of problems) terminal.out(oneLine(problem, 160));
+    const held = (name: string): number => Number(status[name]);
+    terminal.out(
+      heldText({
+        tenants: held('tenants'),
+        providers: held('providers'),
+        spaces: held('spaces'),
+        records: held('records'),
+        keys: held('keys'),
+      }),
+    );
+  }
+  return problems.length === 0 ? 0 : 1;
 }
 
 /**
@@ -90,7 +127,9 @@ function linesOf(
 }
 
 /** The counts of a service's store, in words. */
-export function heldText(held: ServiceStoreHealth): string {
+export function heldText(
+  held: Pick<ServiceStoreHealth, 'tenants' | 'providers' | 'spaces' | 'records' | 'keys'>,
+): string {
   return [
     // A service with one tenant never shows the word.
     ...(held.tenants > 1 ? [count(held.tenants, 'tenant')] : []),

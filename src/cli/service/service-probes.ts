@@ -1,0 +1,96 @@
+import { asList, asRecord } from '../../core/bytes/json-fields.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { count } from '../listing.ts';
+import { oneLine } from '../terminal.ts';
+import { table } from '../text-table.ts';
+import { type ConsoleOptions, withConsole } from './console-access.ts';
+import { textOf } from './console-fields.ts';
+import { findProvider, pathOf } from './service-providers.ts';
+
+/** `svc service providers presets`, `models` and `test`: what a person looks at to set a provider up. */
+
+/** `search`: part of an id or a name. */
+export async function listPresets(
+  search: string | undefined,
+  options: ConsoleOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { terminal } = context;
+  const { data } = await withConsole(options, context, (console) =>
+    console.call({ method: 'GET', path: 'presets' }),
+  );
+  const wanted = search?.toLowerCase() ?? '';
+  const presets = asList(data)
+    .map(asRecord)
+    .filter(({ preset_id: id, name }) =>
+      `${textOf(id)} ${textOf(name)}`.toLowerCase().includes(wanted),
+    );
+  if (options.json === true) {
+    terminal.json(presets);
+    return;
+  }
+  if (presets.length === 0) {
+    terminal.note('No preset has that in its name. Another one is added with --base-url.');
+    return;
+  }
+  const rows = presets.map((preset) => [
+    textOf(preset['preset_id']),
+    oneLine(textOf(preset['name']), 40),
+    asList(preset['api_styles']).map(textOf).join(' '),
+  ]);
+  for (const line of table(rows, { columns: terminal.columns(160), left: [0, 1, 2] })) {
+    terminal.out(line);
+  }
+}
+
+/** Exit code 1 where the provider gave no list: a model can be typed all the same. */
+export async function fetchModels(
+  name: string,
+  options: ConsoleOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const found = await withConsole(options, context, async (console) => {
+    const provider = await findProvider(console, name);
+    return console.call({ method: 'POST', path: `${pathOf(provider)}/models`, body: {} });
+  });
+  const { outcome, models, truncated, dropped } = found;
+  if (options.json === true) terminal.json(found);
+  else for (const model of asList(models)) terminal.out(oneLine(textOf(model), 256));
+  if (outcome === 'listed') {
+    if (truncated === true) terminal.note('There are more: a list ends after 5,000.');
+    if (typeof dropped === 'number' && dropped > 0) {
+      terminal.note(`${count(dropped, 'entry')} without a usable name left out.`);
+    }
+    return 0;
+  }
+  const why = OUTCOMES[textOf(outcome)] ?? 'It gave no list.';
+  throw new CliError(why, `Type the models: svc service providers update ${name} --model NAME`);
+}
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  unreachable: 'The provider could not be reached.',
+  unauthorized: 'The provider refused the credential.',
+  not_supported: 'The provider has no list of models.',
+  invalid: 'The provider answered with something else than a list of models.',
+};
+
+/** Exit code 1 where the provider did not answer with success. */
+export async function testProvider(
+  name: string,
+  options: ConsoleOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const { ok, status, error_code, ms } = await withConsole(options, context, async (console) => {
+    const provider = await findProvider(console, name);
+    return console.call({ method: 'POST', path: `${pathOf(provider)}/test`, body: {} });
+  });
+  if (options.json === true) terminal.json({ ok, status, error_code, ms });
+  else {
+    const outcome = typeof status === 'number' ? String(status) : textOf(error_code);
+    terminal.out(`${outcome} in ${String(ms)} ms`);
+  }
+  return ok === true ? 0 : 1;
+}
