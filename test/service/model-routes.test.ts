@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DIALECTS, PATHS, promptOf } from '../support/dialect-wire.ts';
-import { MODEL, openModelService, PROVIDER_SECRET } from '../support/model-service.ts';
+import { checkAnswer, MODEL, openModelService, PROVIDER_SECRET } from '../support/model-service.ts';
 import { callService } from '../support/memory-service.ts';
 import { ask } from '../support/sockets.ts';
 
@@ -137,6 +137,7 @@ test('the list of models has both forms, is narrowed by the key, and asks no pro
   const list = async (path: string, more: readonly string[] = []) => {
     const headers = ['authorization', `Bearer ${key}`, ...more];
     const answer = await ask(port, { method: 'GET', path, headers });
+    checkAnswer(answer, { method: 'GET', path });
     return {
       status: answer.status,
       json: JSON.parse(answer.body.toString()) as Record<string, unknown>,

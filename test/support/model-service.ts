@@ -1,5 +1,7 @@
+import { parseJson } from '../../src/core/bytes/json-fields.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import { makeCertificate } from './certificate.ts';
+import { contractProblem } from './contract-answers.ts';
 import { openConsole, type OpenedConsole } from './console.ts';
 import { DIALECTS, PATHS, promptOf } from './dialect-wire.ts';
 import type { KeyOptions, TestServiceOptions } from './memory-service.ts';
@@ -77,8 +79,8 @@ export async function openModelService(options: TestServiceOptions = {}): Promis
     port: service.port,
     addProvider,
     makeKey: service.makeKey,
-    send: (dialect, body, { key, headers = {}, path = PATHS[dialect], method }) =>
-      ask(service.port, {
+    send: async (dialect, body, { key, headers = {}, path = PATHS[dialect], method }) => {
+      const answer = await ask(service.port, {
         path,
         ...(method === undefined ? {} : { method }),
         headers: [
@@ -89,8 +91,24 @@ export async function openModelService(options: TestServiceOptions = {}): Promis
           ...Object.entries(headers).flat(),
         ],
         body: bytesOf(body),
-      }),
+      });
+      checkAnswer(answer, { method: method ?? 'POST', path });
+      return answer;
+    },
   };
+}
+
+/** Throws for an answer that the published contract does not know. */
+export function checkAnswer(
+  { status, headers, body, isCut }: ClientAnswer,
+  asked: { readonly method: string; readonly path: string },
+): void {
+  if (isCut) return;
+  const text = body.toString();
+  const isJson = headers['content-type'] === 'application/json';
+  const json = isJson ? parseJson(text) : undefined;
+  const problem = contractProblem({ ...asked, status, headers, text, json });
+  if (problem !== undefined) throw new Error(problem);
 }
 
 /** The code, the id of the receipt and the message of an error, in whichever dialect it came. */

@@ -22,7 +22,7 @@ import {
 
 export interface ServiceStatusOptions extends FolderOption {
   readonly json?: boolean;
-  /** Of a service elsewhere. */
+  /** The address of a service elsewhere. */
   readonly url?: string;
 }
 
