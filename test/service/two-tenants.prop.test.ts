@@ -1,99 +1,192 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { promptOf } from '../support/dialect-wire.ts';
-import { type ModelService, openModelService } from '../support/model-service.ts';
+import { describe, expect, test } from 'vitest';
+import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { missingPostgres } from '../support/postgres.ts';
+import { postgresStores } from '../support/postgres-stores.ts';
+import { callService, itemOf, keyIdOf } from '../support/memory-service.ts';
+import {
+  DIALECT,
+  openTwoTenants,
+  SPACES,
+  type Step,
+  take,
+  type Tenant,
+  TENANTS,
+  type TwoTenants,
+  viewOf,
+} from '../support/tenant-steps.ts';
 
 /**
- * The law of two tenants: whoever else uses a service, and says the same words in the same spaces, a
- * tenant's provider gets the very bytes that it would get if the tenant were alone, and no other
- * tenant's credential.
+ * The law of two tenants: whoever else uses a service, and says the same words in the same spaces with
+ * the same keys of idempotency, a tenant sees what it would see if it were alone: in what its provider
+ * gets, in recall, proof, records, sources, purges, receipts, usage, audit, providers, keys and settings.
  */
-
-const DIALECT = 'anthropic_messages';
-const TENANTS = ['default', 'acme'] as const;
-const TOLD = [
-  'Remember this: the deploy code word of our staging cluster is marmalade.',
-  'Note for later: the parser of the billing service writes its nodes in reverse order.',
-];
-const ASKED = [
-  'What is the deploy code word of our staging cluster?',
-  'In which order does the parser of the billing service write its nodes?',
-];
-
-interface Step {
-  readonly tenant: (typeof TENANTS)[number];
-  readonly space: string;
-  readonly what: 'tell' | 'ask';
-  readonly about: number;
-}
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.record({
     tenant: fc.constantFrom(...TENANTS),
-    space: fc.constantFrom('shop', 'global'),
-    // History before an exchange is kept in the background, at a time that chance decides: none here.
-    what: fc.constantFrom<Step['what']>('tell', 'ask'),
+    space: fc.constantFrom(...SPACES),
+    what: fc.constantFrom<Step['what']>('tell', 'ask', 'again', 'capture', 'purge', 'settings'),
     about: fc.nat(1),
   }),
   { minLength: 4, maxLength: 12 },
 );
 
-function bodyOf({ what, about }: Step): object {
-  const [told = '', asked = ''] = [TOLD[about], ASKED[about]];
-  if (what === 'tell') return promptOf(DIALECT, told);
-  return promptOf(DIALECT, asked);
+interface Given {
+  readonly pepper: Uint8Array;
+  readonly open: () => Promise<ServiceStore | undefined>;
 }
 
-/** The bodies that each tenant's provider saw, by its credential. */
-async function run(pepper: Buffer, given: readonly Step[]): Promise<Record<string, string[]>> {
-  const service: ModelService = await openModelService({ pepper });
-  await service.ask('POST tenants', { tenant_id: 'acme' });
-  const keys = new Map<string, string>();
-  for (const tenant of TENANTS) {
-    // oxlint-disable-next-line no-await-in-loop
-    await service.addProvider(DIALECT, { credential: `sk-of-${tenant}` }, tenant);
-    // oxlint-disable-next-line no-await-in-loop
-    keys.set(tenant, await service.makeKey({ tenant }));
-  }
+/** What each tenant sees in the end. */
+async function run(
+  { pepper, open }: Given,
+  given: readonly Step[],
+): Promise<Readonly<Record<string, unknown>>> {
+  const store = await open();
+  const stage = await openTwoTenants({ pepper, ...(store === undefined ? {} : { store }) });
   for (const step of given) {
-    const key = keys.get(step.tenant) ?? '';
-    const headers = { 'x-svc-memory-space': step.space };
     // oxlint-disable-next-line no-await-in-loop
-    const answer = await service.send(DIALECT, bodyOf(step), { key, headers });
-    expect(answer.status).toBe(200);
+    await take(stage, step);
     // oxlint-disable-next-line no-await-in-loop
-    await service.service.flush();
+    await stage.service.flush();
   }
-  const seen: Record<string, string[]> = { default: [], acme: [] };
-  for (const { headers, body } of service.provider.seen) {
-    const credential = headers[headers.findIndex((name) => /^x-api-key$/i.test(name)) + 1] ?? '';
-    seen[credential.replace('sk-of-', '')]?.push(body.toString());
-  }
-  await service.service.stop();
-  return seen;
+  const views: Record<string, unknown> = {};
+  // oxlint-disable-next-line no-await-in-loop
+  for (const tenant of TENANTS) views[tenant] = await viewOf(stage, tenant);
+  await stage.service.stop();
+  return views;
 }
 
-test('each tenant gets what it would get if it were alone', { timeout: 300_000 }, async () => {
-  const both: Step[] = [
-    { tenant: 'default', space: 'shop', what: 'tell', about: 0 },
-    { tenant: 'acme', space: 'shop', what: 'tell', about: 0 },
-    { tenant: 'default', space: 'shop', what: 'ask', about: 0 },
-    { tenant: 'acme', space: 'shop', what: 'ask', about: 0 },
-  ];
-  await fc.assert(
-    fc.asyncProperty(steps, async (given) => {
-      const pepper = randomBytes(32);
-      const together = await run(pepper, given);
-      for (const tenant of TENANTS) {
-        // oxlint-disable-next-line no-await-in-loop
-        const alone = await run(
-          pepper,
-          given.filter((step) => step.tenant === tenant),
-        );
-        expect(together[tenant]).toEqual(alone[tenant]);
-      }
-    }),
-    { numRuns: 4, examples: [[both]], endOnFailure: true },
-  );
+function both(what: Step['what'], space: Step['space'] = 'shop'): readonly Step[] {
+  return TENANTS.map((tenant) => ({ tenant, space, what, about: 0 }));
+}
+
+/** One asks before and after the other purges, with everything else in between. */
+const PURGED: Step[] = [
+  ...both('tell'),
+  ...both('capture'),
+  ...both('ask'),
+  ...both('settings').slice(0, 1),
+  ...both('purge').slice(0, 1),
+  ...both('ask'),
+  ...both('again'),
+  ...both('capture'),
+];
+
+function law(open: Given['open'], numRuns: number): void {
+  test('each tenant sees what it would see if it were alone', { timeout: 300_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (given) => {
+        const pepper = randomBytes(32);
+        const together = await run({ pepper, open }, given);
+        for (const tenant of TENANTS) {
+          const own = given.filter((step) => step.tenant === tenant);
+          // oxlint-disable-next-line no-await-in-loop
+          const alone = await run({ pepper, open }, own);
+          expect(together[tenant]).toEqual(alone[tenant]);
+        }
+      }),
+      { numRuns, examples: [[PURGED]], endOnFailure: true },
+    );
+  });
+}
+
+describe('on SQLite', () => law(async () => undefined, 4));
+
+describe.skipIf(missingPostgres() !== undefined)('on PostgreSQL', () => {
+  const stores = postgresStores();
+  law(() => stores.open(), 2);
 });
+
+test('ids, references, fingerprints and keys of idempotency of one tenant open nothing for the other', async () => {
+  const stage = await openTwoTenants();
+  for (const step of [...both('tell'), ...both('capture'), ...both('ask')]) {
+    // oxlint-disable-next-line no-await-in-loop
+    await take(stage, step);
+  }
+  const { keys, tokens, service } = stage;
+  const own = await namesOf(stage, 'acme');
+  const before = await viewOf(stage, 'acme');
+  const calls: readonly (readonly [string, string, object?])[] = [
+    ['GET', `requests/${own.receipt}`],
+    ['GET', `console/requests/${own.receipt}`],
+    ['GET', `memory/objects/${own.secretRef}`],
+    ['DELETE', `memory/items/${own.item}?space=global`],
+    ['DELETE', `console/memory/items/${own.item}?space=global`],
+    ['GET', `memory/purges/${own.purge}`],
+    ['GET', `console/memory/purges/${own.purge}`],
+    ['GET', `console/providers/${own.provider}`],
+    ['PATCH', `console/providers/${own.provider}`, { version: 1, enabled: false }],
+    ['DELETE', `console/providers/${own.provider}`],
+    ['POST', `console/providers/${own.provider}/models`, {}],
+    ['POST', `console/keys/${own.key}/rotate`, { grace_seconds: 0 }],
+    ['DELETE', `console/keys/${own.key}`],
+    ['DELETE', `console/admins/${own.admin}`],
+  ];
+  for (const [method, path, body] of calls) {
+    const key = path.startsWith('console/') ? tokens.default : keys.default;
+    const more = body === undefined ? {} : { body };
+    // oxlint-disable-next-line no-await-in-loop
+    const { status } = await callService(service.url, `/v1/svc/${path}`, { method, key, ...more });
+    expect([method, path, status]).toEqual([method, path, 404]);
+  }
+  const filters = [`api_key_id=${own.key}`, `provider_id=${own.provider}`];
+  for (const filter of filters) {
+    // oxlint-disable-next-line no-await-in-loop
+    const { json } = await callService(service.url, `/v1/svc/requests?${filter}`, {
+      key: keys.default,
+    });
+    expect(json.data).toEqual([]);
+  }
+  const { json: retrieved } = await callService(service.url, '/v1/svc/memory/retrieve', {
+    key: keys.default,
+    body: { space: 'global', refs: [own.secretRef] },
+  });
+  expect(retrieved.objects ?? []).toEqual([]);
+  expect(await viewOf(stage, 'acme')).toEqual(before);
+  // Who may look at two tenants sees no sign that they have one credential.
+  const [ours, theirs] = await Promise.all(TENANTS.map((tenant) => fingerprintOf(stage, tenant)));
+  expect(ours).not.toBe(theirs);
+});
+
+/** Ids of what the tenant has, among it a record that it alone keeps, and a purge of its own. */
+async function namesOf(stage: TwoTenants, tenant: Tenant) {
+  const { service, keys, tokens } = stage;
+  const key = keys[tenant];
+  const said = itemOf('Only acme knows that the vault door squeaks.');
+  const body = { space: 'global', if_generation: 'new', items: [said] };
+  await callService(service.url, '/v1/svc/memory/capture', { key, body });
+  const scope = { digests: [`sha256:${'A'.repeat(43)}`] };
+  const purge = await callService(service.url, '/v1/svc/memory/purges', {
+    key,
+    body: { space: 'shop', confirm: 'shop', scope },
+  });
+  await service.receipts.flush();
+  const admin = tokens[tenant];
+  const get = async (path: string, by = key) =>
+    (await callService(service.url, `/v1/svc/${path}`, { key: by })).json;
+  const items = await get('memory/items?space=global');
+  const receipts = await get('requests');
+  const providers = await get('console/providers', admin);
+  const [item] = items.data;
+  return {
+    receipt: String(receipts.data[0].receipt_id),
+    item: String(item.item_id),
+    secretRef: String(item.provenance[0].ref),
+    purge: String(purge.json.purge_id),
+    provider: String(providers.data[0].provider_id),
+    key: keyIdOf(key),
+    admin: keyIdOf(admin),
+  };
+}
+
+/** Of one credential that both have. */
+async function fingerprintOf(stage: TwoTenants, tenant: Tenant): Promise<string> {
+  const more = { name: 'same', credential: 'sk-the-same-secret', allowed_models: ['same'] };
+  const id = await stage.addProvider(DIALECT, { ...more, default_model: 'same' }, tenant);
+  const { json } = await stage.ask(`GET providers/${id}`, undefined, { tenant });
+  const path = `/v1/svc/console/providers/${id}`;
+  await callService(stage.service.url, path, { key: stage.tokens[tenant], method: 'DELETE' });
+  return String(json.credential.fingerprint);
+}

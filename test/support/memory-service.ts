@@ -35,6 +35,8 @@ import { tempFolder } from './temp-folder.ts';
 
 export interface TestServiceOptions {
   readonly folder?: string;
+  /** Instead of a file in the folder; it is closed with the service. */
+  readonly store?: ServiceStore;
   readonly tls?: TlsMaterial;
   readonly limits?: Partial<ServiceLimits>;
   readonly pepper?: Uint8Array;
@@ -86,13 +88,15 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   const clock = options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() };
   const calls: CallRow[] = [];
   const reports: SafeLine[] = [];
-  const store = openServiceStore({
-    folder,
-    serves: true,
-    creates: true,
-    ...(spaceBytesMax === undefined ? {} : { spaceBytesMax }),
-    report: (line) => reports.push({ code: line }),
-  });
+  const store =
+    options.store ??
+    openServiceStore({
+      folder,
+      serves: true,
+      creates: true,
+      ...(spaceBytesMax === undefined ? {} : { spaceBytesMax }),
+      report: (line) => reports.push({ code: line }),
+    });
   const masterKeys = options.masterKeys ?? { find: async () => undefined };
   const { signer } = withVault({ store, pepper, masterKeys, clock, randomBytes });
   const receipts = new ReceiptJournal({
