@@ -85,6 +85,21 @@ test('receipts that a dead process left are recovered, listed, exported and veri
   const altered = await verify();
   expect(altered.code).toBe(1);
   expect(altered.stdout).toContain(`${ids[2]}  is not what was signed`);
+  const [first = '', ...rest] = lines;
+  const receipt = JSON.parse(first) as Record<string, unknown>;
+  const { space: _, ...less } = receipt;
+  const { signature } = JSON.parse(lines[2] ?? '') as { signature: unknown };
+  for (const changed of [{ ...receipt, surplus: 1 }, less, { ...receipt, signature }]) {
+    writeFileSync(file, [JSON.stringify(changed), ...rest].join('\n'));
+    // oxlint-disable-next-line no-await-in-loop
+    const { code, stdout } = await verify();
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining(`${ids[0]}  is not what was signed`),
+    ]);
+    // It stands for no number any more.
+    expect(stdout).toContain('number 1 missing');
+  }
   writeFileSync(file, lines.join('\n'));
   const others = join(home, 'others.json');
   writeFileSync(others, JSON.stringify({ keys: [testSigner().jwk] }));

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { flattenedVerify, importJWK } from 'jose';
 import { expect, test } from 'vitest';
+import { canonicalJson } from '../../src/core/memory-api/canonical.ts';
 import { DIALECTS, promptOf } from '../support/dialect-wire.ts';
 import { callService } from '../support/memory-service.ts';
 import { MODEL, openModelService, type ModelService } from '../support/model-service.ts';
@@ -79,6 +81,16 @@ test('[1.4-receipt] each kind of request leaves one receipt, whether it is serve
   }
   const all = await callService(stage.service.url, '/v1/svc/requests?limit=100', { key });
   expect(all.json.data).toHaveLength(answers.length);
+  const heads = await callService(stage.service.url, '/v1/svc/requests/heads', { key });
+  const { keys } = (await callService(stage.service.url, '/.well-known/svc/receipt-keys.json', {}))
+    .json;
+  const publicKey = await importJWK(keys[0], 'Ed25519');
+  for (const { signature, ...rest } of [...all.json.data, ...heads.json.data]) {
+    const [head = '', , sealed = ''] = signature.jws.split('.');
+    const payload = Buffer.from(canonicalJson(rest) ?? '').toString('base64url');
+    // oxlint-disable-next-line no-await-in-loop -- It throws for a signature that does not fit.
+    await flattenedVerify({ protected: head, payload, signature: sealed }, publicKey);
+  }
 });
 
 test('[2.2-latency] a receipt has the time of the whole request and of its steps', async () => {
