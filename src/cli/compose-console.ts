@@ -5,7 +5,7 @@ import type { Environment } from '../core/settings/config-values.ts';
 import { withVault } from '../service/with-vault.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';
 import { egressOf } from '../core/service/settings.ts';
-import { serviceSettings } from './service/service-context.ts';
+import { serviceSettings } from './service/service-settings.ts';
 import { asRecord, parseJson } from '../core/bytes/json-fields.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
 import { isOwnMachineUrl } from '../core/settings/own-machine.ts';

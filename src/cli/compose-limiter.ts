@@ -1,9 +1,7 @@
 import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
-import type { Environment } from '../core/settings/config-values.ts';
 import type { Limiter } from '../ports/limiter.ts';
-import { CliError } from './cli-error.ts';
 import { systemClock } from './compose-common.ts';
-import { serverOf } from './compose-database.ts';
+import { redisUrlOf, serverOf, type ServicePlace } from './compose-database.ts';
 
 /** Chooses where the limits of a service are counted. */
 
@@ -15,36 +13,45 @@ export interface OpenedLimiter {
   close(): Promise<void>;
 }
 
-/** In Redis where `SVC_REDIS_URL` names one, else where the data are: in PostgreSQL, or in this process. */
+/** In Redis where one is named, else where the data are: in PostgreSQL, or in this process. */
 export async function openLimiter(
-  environment: Environment,
+  place: ServicePlace,
   report: (line: string) => void,
 ): Promise<OpenedLimiter> {
-  const url = environment['SVC_REDIS_URL'];
-  if (url === undefined || url === '') {
-    return openBeside(environment);
-  }
-  if (!isRedisUrl(url)) {
-    const hint = 'Write redis://host:6379 or, with TLS, rediss://user:password@host:6379.';
-    throw new CliError('SVC_REDIS_URL is not an address of Redis.', hint);
-  }
+  const url = await redisUrlOf(place);
+  if (url === undefined) return openBeside(place);
   // 190 kB that a service without Redis never reads.
   const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
   const limiter = new RedisLimiter({ url, report });
   return { limiter, close: () => limiter.close() };
 }
 
-async function openBeside(environment: Environment): Promise<OpenedLimiter> {
-  const server = serverOf(environment);
+/** Where limits are counted, and whether that answers. */
+export async function lookAtLimiter(place: ServicePlace): Promise<{
+  readonly where: 'Redis' | 'PostgreSQL' | 'its own process';
+  readonly isThere: boolean;
+}> {
+  const url = await redisUrlOf(place);
+  if (url === undefined) {
+    const isServer = (await serverOf(place)) !== undefined;
+    return { where: isServer ? 'PostgreSQL' : 'its own process', isThere: true };
+  }
+  const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
+  const limiter = new RedisLimiter({ url, report: () => undefined });
+  const isThere = await limiter.ping().then(
+    () => true,
+    () => false,
+  );
+  await limiter.close();
+  return { where: 'Redis', isThere };
+}
+
+async function openBeside(place: ServicePlace): Promise<OpenedLimiter> {
+  const server = await serverOf(place);
   if (server === undefined) {
     return { limiter: new ProcessLimiter(systemClock), close: async () => undefined };
   }
   const { PostgresLimiter } = await import('../adapters/limiter/postgres-limiter.ts');
-  const limiter = new PostgresLimiter({ server, connectionsMax: CONNECTIONS_MAX });
+  const limiter = new PostgresLimiter({ server: server.address, connectionsMax: CONNECTIONS_MAX });
   return { limiter, close: () => limiter.close() };
-}
-
-function isRedisUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '';
 }

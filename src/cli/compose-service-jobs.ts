@@ -35,7 +35,7 @@ export interface JobParts {
   readonly store: ServiceStore;
   readonly changes: ChangeWatch;
   readonly metrics: Metrics;
-  readonly settings: Pick<ServiceSettings, 'metrics'>;
+  readonly settings: Pick<ServiceSettings, 'metrics' | 'auditDays'>;
 }
 
 /** Throws the server's own error where the address of the metrics cannot be had. */
@@ -43,7 +43,8 @@ export async function startJobs({ store, changes, metrics, settings }: JobParts)
   const server =
     settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);
   const parts = { store, clock: systemClock, randomBytes };
-  const jobs = [new Retention(parts), new PurgeJob(parts)];
+  const { auditDays } = settings;
+  const jobs = [new Retention({ ...parts, auditDays }), new PurgeJob(parts)];
   for (const job of jobs) job.start();
   changes.start();
   return {

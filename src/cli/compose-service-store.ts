@@ -5,25 +5,21 @@ import { openServiceStore } from '../adapters/service-store/sqlite-service-store
 import { SETTINGS_FILE, writePrivate } from '../adapters/service-store/service-files.ts';
 import { makeMasterKeyFile, newMasterKeyId } from '../adapters/vault/service-master-keys.ts';
 import type { ServiceSettings } from '../core/service/settings.ts';
-import type { Environment } from '../core/settings/config-values.ts';
 import { MemoryError } from '../ports/memory.ts';
 import type { ServiceBackups, ServiceStore } from '../ports/service-store.ts';
-import { openServerStore, serverOf } from './compose-database.ts';
+import { openServerStore, serverOf, type ServicePlace } from './compose-database.ts';
+
+export type { ServicePlace } from './compose-database.ts';
 
 /** Where the commands of `svc service` get the database from: they know the ports alone. */
 
-/** Where a service has its files, and what says where its data are. */
-export interface ServicePlace {
-  readonly folder: string;
-  readonly environment: Environment;
-}
-
 /** For one command, beside a service that may be running. Throws what a call throws. */
 export async function openStoreOfService(
-  { folder, environment }: ServicePlace,
+  place: ServicePlace,
   { creates = false }: { readonly creates?: boolean } = {},
 ): Promise<ServiceStore> {
-  const server = serverOf(environment);
+  const { folder } = place;
+  const server = await serverOf(place);
   if (server !== undefined) return marking(folder, await openServerStore(server));
   const own = creates ? { serves: true, creates: true } : {};
   return openServiceStore({ folder, ...own, report: () => undefined });
@@ -31,20 +27,21 @@ export async function openStoreOfService(
 
 /** For a process that serves: it has the folder to itself until the store is closed. */
 export async function openServingStore(
-  { folder, environment }: ServicePlace,
+  place: ServicePlace,
   {
     spaceBytesMax,
     report = () => undefined,
   }: { readonly spaceBytesMax?: number | undefined; readonly report?: (line: string) => void } = {},
 ): Promise<ServiceStore> {
   const bounds = spaceBytesMax === undefined ? {} : { spaceBytesMax };
-  const server = serverOf(environment);
+  const { folder } = place;
+  const server = await serverOf(place);
   if (server === undefined) return openServiceStore({ folder, serves: true, ...bounds, report });
   const lock = await lockServiceFolder(folder);
   if (lock === undefined) {
     throw new MemoryError('unavailable', 'Another svc service runs on this folder.');
   }
-  const store = marking(folder, await openServerStore(server, bounds));
+  const store = marking(folder, await openServerStore(server, { ...bounds, report }));
   return {
     ...store,
     close: async () => {

@@ -55,8 +55,8 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
   const { spaceBytesMax, drainMs = DRAIN_MS } = settings;
   const masterKeys = serviceMasterKeys(folder, environment);
   const report = (line: string): void => terminal.warn(line);
-  const limits = await openLimiter(environment, report);
-  const place = { folder, environment };
+  const place = { folder, environment, settings };
+  const limits = await openLimiter(place, report);
   const opening = openServingStore(place, { spaceBytesMax, report });
   const store = await opening.catch(async (error: unknown) => {
     await limits.close();

@@ -26,8 +26,19 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
   findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
   /** Purges that a crash left half done, of every tenant. */
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
+  /** Tables for the days to come are made, and those of days that nobody keeps are dropped. */
+  keepDays(kept: KeptDays): Promise<void>;
   health(): Promise<ServiceStoreHealth>;
   close(): Promise<void>;
+}
+
+/** Milliseconds since 1970. */
+export interface KeptDays {
+  readonly now: number;
+  /** No tenant keeps a receipt from before. */
+  readonly receiptsFrom?: number;
+  /** Events from before are let go of, but for the last one of each tenant: the chain goes on from it. */
+  readonly auditFrom?: number;
 }
 
 /** Keys, spaces, records and purges of one tenant. A record arrives checked: its digest is that of its bytes. */

@@ -3,7 +3,18 @@ import type { Clock } from '../ports/clock.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 import { underLease } from './leases.ts';
 
-/** Deletes receipts that are older than the plan of their tenant keeps them. Sums of days stay. */
+/**
+ * Deletes receipts that are older than the plan of their tenant keeps them, and events that are older
+ * than the service does. Sums of days stay.
+ */
+
+export interface RetentionParts {
+  readonly store: ServiceStore;
+  readonly clock: Clock;
+  readonly randomBytes: (count: number) => Uint8Array;
+  /** Days that audit events are kept; for ever where it is not given. */
+  readonly auditDays?: number | undefined;
+}
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -14,26 +25,22 @@ const DROPPED_AT_ONCE = 500;
 /** Whoever takes receipts out of the database holds this lease: an archive must find its days whole. */
 export const RECEIPTS_LEASE = 'job:receipts';
 
-interface Parts {
-  readonly store: ServiceStore;
-  readonly clock: Clock;
-  readonly randomBytes: (count: number) => Uint8Array;
-}
-
 export class Retention {
-  readonly #parts: Parts;
+  readonly #parts: RetentionParts;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(parts: Parts) {
+  constructor(parts: RetentionParts) {
     this.#parts = parts;
   }
 
-  /** Looks once an hour. A failure waits for the next look. */
+  /** Looks now and once an hour. A failure waits for the next look. */
   start(): void {
-    this.#timer = setInterval(() => {
+    const look = (): void => {
       this.#running = this.#running.then(() => this.sweep()).catch(() => undefined);
-    }, HOUR_MS).unref();
+    };
+    look();
+    this.#timer = setInterval(look, HOUR_MS).unref();
   }
 
   /** Resolves when no look is under way any more. */
@@ -50,18 +57,36 @@ export class Retention {
   }
 
   async #sweep(): Promise<void> {
-    const { store, clock } = this.#parts;
-    let after: string | undefined;
-    for (;;) {
+    const { store, clock, auditDays } = this.#parts;
+    const now = clock.now();
+    const kept = await this.#keptDays();
+    const longest = Math.max(...kept.values());
+    await store.keepDays({
+      now,
+      ...(Number.isFinite(longest) ? { receiptsFrom: now - longest * DAY_MS } : {}),
+      ...(auditDays === undefined ? {} : { auditFrom: now - auditDays * DAY_MS }),
+    });
+    for (const [tenant, days] of kept) {
+      if (!Number.isFinite(days)) continue;
       // One tenant after the other, on purpose: calls pass in between.
-      /* oxlint-disable no-await-in-loop */
+      // oxlint-disable-next-line no-await-in-loop
+      await dropOld(store.of(tenant), now - days * DAY_MS);
+    }
+  }
+
+  /** By tenant; Infinity where its plan sets no end. */
+  async #keptDays(): Promise<ReadonlyMap<string, number>> {
+    const { store } = this.#parts;
+    const kept = new Map<string, number>();
+    for (let after: string | undefined; ;) {
+      /* oxlint-disable no-await-in-loop -- One page after the other. */
       const tenants = await store.listTenants({ limit: TENANTS_AT_ONCE, after });
       for (const { tenantId } of tenants) {
-        const days = (await store.findTenant(tenantId))?.limits.retention_days ?? null;
-        if (days !== null) await dropOld(store.of(tenantId), clock.now() - days * DAY_MS);
+        const days = (await store.findTenant(tenantId))?.limits.retention_days;
+        kept.set(tenantId, days ?? Infinity);
       }
       /* oxlint-enable no-await-in-loop */
-      if (tenants.length < TENANTS_AT_ONCE) return;
+      if (tenants.length < TENANTS_AT_ONCE) return kept;
       after = tenants.at(-1)?.tenantId;
     }
   }

@@ -1,8 +1,12 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { KNOWN } from '../../src/adapters/postgres-store/migrations.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { callService, itemOf } from '../support/memory-service.ts';
 import { missingPostgres } from '../support/postgres.ts';
-import { postgresStores } from '../support/postgres-stores.ts';
+import { freePort } from '../support/free-port.ts';
+import { addressOf, postgresStores } from '../support/postgres-stores.ts';
 import { runServiceWith } from '../support/service-process.ts';
 
 const missing = missingPostgres();
@@ -18,8 +22,9 @@ describe.skipIf(missing !== undefined)('a service on PostgreSQL', () => {
     const early = await run('init', '--port', '0');
     expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('svc service migrate')]);
     const plan = await run('migrate', '--plan', '--json');
-    expect(JSON.parse(plan.stdout)).toEqual({ missing: [1], newEpoch: false });
-    expect(JSON.parse((await run('migrate', '--json')).stdout)).toMatchObject({ applied: [1] });
+    const all = KNOWN.map(({ number }) => number);
+    expect(JSON.parse(plan.stdout)).toEqual({ missing: all, newEpoch: false });
+    expect(JSON.parse((await run('migrate', '--json')).stdout)).toMatchObject({ applied: all });
     expect((await run('migrate')).stderr).toContain('The tables are up to date.');
     expect((await run('init', '--port', '0')).code).toBe(0);
     const key = (await run('keys', 'create', '--name', 'test')).stdout.trim();
@@ -49,6 +54,80 @@ describe.skipIf(missing !== undefined)('a service on PostgreSQL', () => {
     const answer = await callService(again.url, '/v1/svc/memory/recall', { key, body: recall });
     expect(answer.status).toBeLessThan(500);
     expect(await again.end('SIGTERM')).toBe(0);
+  }, 240_000);
+});
+
+describe.skipIf(missing !== undefined)('a service whose settings name its servers', () => {
+  const stores = postgresStores();
+
+  test('R29: the address comes from a file, and no output ever holds its password', async () => {
+    const home = tempFolder();
+    const { port } = stores.server();
+    const { database } = addressOf(await stores.server().newDatabase());
+    const file = join(home, 'database-url');
+    const text = `postgres://svc:CANARY-pass@127.0.0.1:${port}/${database}\n`;
+    writeFileSync(file, text, { mode: 0o600 });
+    const outputs: string[] = [];
+    const run = async (...words: string[]) => {
+      const result = await runCli(['service', ...words], { home });
+      outputs.push(result.stdout, result.stderr);
+      return result;
+    };
+    const init = await run(
+      'init',
+      '--port',
+      '0',
+      '--database-from',
+      `file:${file}`,
+      '--auto-migrate',
+    );
+    expect([init.code, init.stderr]).toEqual([0, expect.stringContaining('A memory service')]);
+    const key = (await run('keys', 'create', '--name', 'test')).stdout.trim();
+    const service = await runServiceWith(home, {});
+    expect(readFileSync(`/proc/${service.child.pid}/cmdline`, 'utf8')).not.toContain('CANARY');
+    const body = { space: 'a/b', if_generation: 'new', items: [itemOf('The port is 6543.')] };
+    const kept = await callService(service.url, '/v1/svc/memory/capture', { key, body });
+    expect(kept.json.results).toMatchObject([{ state: 'durable' }]);
+    const doctor = await run('doctor', '--json');
+    const found = (subject: string) =>
+      (JSON.parse(doctor.stdout) as { checks: { subject: string; found: string }[] }).checks.find(
+        (check) => check.subject === subject,
+      )?.found;
+    expect(found('Server')).toMatch(new RegExp(`^PostgreSQL \\d+.*127.0.0.1:${port} writes$`));
+    expect(found('Switch')).toBe(
+      'no standby is told of: a lost server means a restore, and a new epoch',
+    );
+    await expect
+      .poll(async () => (await run('doctor')).stdout, { timeout: 20_000 })
+      .toContain('receipts have tables for 7 days ahead');
+    expect(found('Statements')).toBe('none runs for a second');
+    expect(found('Limiter')).toBe('limits are counted in PostgreSQL');
+    expect((await run('status')).stdout).toContain('1 record');
+    expect((await run('backup', 'x.db')).stderr).toContain('pg_dump');
+    expect((await run('migrate', '--plan')).stderr).toContain('up to date');
+    outputs.push(service.stdout(), service.stderr());
+    expect(await service.end('SIGTERM')).toBe(0);
+    // The server is away: who looks is told so, within a deadline.
+    const away = text.replace(`:${port}/`, `:${await freePort()}/`);
+    writeFileSync(file, away, { mode: 0o600 });
+    expect((await run('doctor')).stdout).toContain('No host of the database takes writes.');
+    expect((await run('start')).code).toBe(1);
+    writeFileSync(file, 'mysql://u:CANARY@x/y');
+    const wrong = await run('status');
+    expect(wrong.stderr).toContain(
+      'database.from in service.json is not an address of PostgreSQL.',
+    );
+    chmodSync(file, 0o644);
+    expect((await run('status')).stderr).toContain('is not a private file of yours');
+    // In the settings themselves it works too, and stays there.
+    const settings = join(home, '.local/share/svc/service/service.json');
+    const own = JSON.parse(readFileSync(settings, 'utf8')) as object;
+    writeFileSync(settings, JSON.stringify({ ...own, database: { url: text.trim() } }));
+    expect((await run('status')).stdout).toContain('1 record');
+    const both = { url: text.trim(), from: 'env:CANARY' };
+    writeFileSync(settings, JSON.stringify({ ...own, database: both }));
+    expect((await run('status')).stderr).toContain('database has url or from, and not both');
+    expect(outputs.join('\n')).not.toContain('CANARY');
   }, 240_000);
 });
 

@@ -26,7 +26,13 @@ describe.skipIf(missing !== undefined)('limits in Redis', () => {
     await first.end('SIGTERM');
     const again = await runServiceWith(home, environment);
     expect(await ask(again.url)).toBe(429);
+    const limiter = async () =>
+      /(Limiter.*)/.exec(
+        (await runCli(['service', 'doctor'], { home, env: environment })).stdout,
+      )?.[1];
+    expect(await limiter()).toContain('limits are counted in Redis');
     await redis.stop();
+    expect(await limiter()).toContain('Redis does not answer');
     const { status, json } = await callService(again.url, '/v1/svc/whoami', { key });
     expect([status, json.error.code]).toEqual([503, 'RATE_LIMITER_UNAVAILABLE']);
     expect(again.stderr()).toContain('The limiter is away');

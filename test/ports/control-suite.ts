@@ -358,5 +358,26 @@ export function controlSuite(open: () => ServiceStore | Promise<ServiceStore>): 
       // A chain belongs to its tenant: the same events are no chain of another one.
       expect(findBreak('default', events)).toBe(1);
     });
+
+    test('events of days that are kept no longer go, and the chain goes on from the last one', async () => {
+      const store = whole.of('default');
+      const day = 86_400_000;
+      const [old, now] = [Date.parse('2026-05-01T10:00:00Z'), Date.parse('2026-11-20T10:00:00Z')];
+      await whole.keepDays({ now });
+      for (const at of [old, old + day, now]) {
+        const note = { ...noteOfTest('key.created'), at };
+        // oxlint-disable-next-line no-await-in-loop -- In their order.
+        await store.apply({ what: 'event' }, note);
+      }
+      await whole.keepDays({ now, auditFrom: now - 30 * day });
+      await whole.keepDays({ now, auditFrom: now - 30 * day });
+      const [kept] = await store.listAudit(EVERY);
+      expect(await store.listAudit(EVERY)).toMatchObject([{ number: 3, at: now }]);
+      await store.apply({ what: 'event' }, { ...noteOfTest('key.created'), at: now + 1 });
+      expect(await store.listAudit(EVERY)).toMatchObject([
+        { number: 4, previous: kept?.hash },
+        { number: 3 },
+      ]);
+    });
   });
 }

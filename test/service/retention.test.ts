@@ -31,3 +31,26 @@ test('receipts go when the plan of their tenant keeps them no longer, in its own
   const usage = { from: '2000-01-01', to: '2999-12-31', groups: ['key'], limit: 9 } as const;
   expect(await store.of('acme').listUsage(usage)).toMatchObject([{ requests: 4 }]);
 });
+
+test('days that no tenant keeps are let go of whole, and events when the service says so', async () => {
+  const { ask, clock, service } = await openConsole();
+  const asked: object[] = [];
+  const store = {
+    ...service.store,
+    keepDays: async (kept: object) => void asked.push(kept),
+  };
+  const retention = new Retention({ store, clock, randomBytes, auditDays: 400 });
+  await retention.sweep();
+  await ask('POST plans', { name: 'short', limits: { retention_days: 2 } });
+  await ask('POST plans', { name: 'long', limits: { retention_days: 90 } });
+  await ask('POST tenants', { tenant_id: 'acme', plan: 'short' });
+  await ask('PATCH tenants/default', { plan: 'long' });
+  await retention.sweep();
+  const now = clock.now();
+  const auditFrom = now - 400 * DAY;
+  // The first plan of a service keeps receipts for ever.
+  expect(asked).toEqual([
+    { now, auditFrom },
+    { now, auditFrom, receiptsFrom: now - 90 * DAY },
+  ]);
+});

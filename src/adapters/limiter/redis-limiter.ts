@@ -96,6 +96,11 @@ export class RedisLimiter implements Limiter {
     await this.#run('release', leases, { limits: leases.map(limitOf), signal });
   }
 
+  /** Rejects where the server does not answer in time. */
+  async ping(): Promise<void> {
+    await this.#redis.ping();
+  }
+
   async close(): Promise<void> {
     this.#redis.disconnect();
   }

@@ -138,6 +138,11 @@ export class Connections implements Transactions {
     return this.#all.job(run);
   }
 
+  /** The server that is written to now. Throws MemoryError. */
+  async place(): Promise<Pick<FoundServer, 'host' | 'origin'>> {
+    return this.#search.writing();
+  }
+
   /** The server may be another one now, and its tables too: the next call looks. */
   async lookAgain(): Promise<void> {
     this.#search.lose(await this.#search.writing());

@@ -19,6 +19,7 @@ import {
   type SigningRow,
 } from '../service-store/vault-table.ts';
 import { Connections, type ConnectionOptions } from './connections.ts';
+import { keepDays } from './days.ts';
 import type { OpenDatabase } from './open-database.ts';
 import { changeService, findTenant } from './control.ts';
 import { type KeyRow, keyRowOf } from './key-rows.ts';
@@ -76,6 +77,9 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
     ...controlCalls(database),
     ...changeCalls(database),
     ...receiptCalls(database),
+    async keepDays(kept) {
+      await keepDays((await database()).connections, kept);
+    },
     async unfinishedPurges() {
       return (await database()).connections.read(async (rows) =>
         (await rows.all<{ tenant_id: string; id: string }>(MEMORY.unfinishedPurges)).map(

@@ -1,4 +1,3 @@
-import { isoTime } from '../../core/memory/times.ts';
 import { firstReceiptIdAt, timeOfReceiptId } from '../../core/service/receipt-id.ts';
 import type {
   ReceiptFilter,
@@ -9,10 +8,10 @@ import type {
 import type { ServiceStore, TenantStore } from '../../ports/service-store.ts';
 import { headOf, type HeadRow as FileHeadRow } from '../service-store/receipts.ts';
 import { countsIn, countsOf, type CountsRow, usageKeyOf } from '../service-store/usage-counts.ts';
+import { makeDaysFrom } from './days.ts';
 import type { Connections, Rows, SqlValue } from './connections.ts';
 import type { OpenDatabase, TenantPlace } from './open-database.ts';
 import { RECEIPTS } from './statements/receipts.ts';
-import { dayOfReceipts } from './statements/schema.ts';
 
 /**
  * Signed receipts, the heads of their nodes and the sums of their days. A day of receipts is a part
@@ -20,14 +19,13 @@ import { dayOfReceipts } from './statements/schema.ts';
  */
 
 const DAY_MS = 86_400_000;
-const DAYS_AHEAD = 7;
 /** Days that this process knows to be made. */
 const DAYS_KNOWN_MAX = 1000;
 
 type HeadRow = Omit<FileHeadRow, 'tenant'> & { readonly tenant_id: string };
 
 export function receiptCalls(database: () => Promise<OpenDatabase>) {
-  const days = new Set<string>();
+  const days = new Set<number>();
   return {
     async storeReceipts(rows) {
       if (rows.length === 0) return;
@@ -196,29 +194,16 @@ function columns<T>(lists: readonly (readonly T[])[]): T[][] {
 /** The days of these receipts and of the week after them. */
 async function makeDays(
   connections: Connections,
-  known: Set<string>,
+  known: Set<number>,
   rows: readonly ReceiptRow[],
 ): Promise<void> {
   if (known.size > DAYS_KNOWN_MAX) known.clear();
   const times = rows.map(({ receiptId }) => timeOfReceiptId(receiptId) ?? 0);
-  const starts = new Set(times.map((at) => Math.floor(at / DAY_MS) * DAY_MS));
-  for (const start of starts) {
-    if (known.has(dayOf(start))) continue;
-    for (let ahead = 0; ahead <= DAYS_AHEAD; ahead += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- Each takes a lock on the table for a moment.
-      await makeDay(connections, start + ahead * DAY_MS);
-    }
-    known.add(dayOf(start));
+  for (const at of times) {
+    const day = Math.floor(at / DAY_MS);
+    if (known.has(day)) continue;
+    // oxlint-disable-next-line no-await-in-loop -- Most often all are of one day.
+    await makeDaysFrom(connections, at);
+    known.add(day);
   }
-}
-
-/** A day that another node makes just now, or whose receipts the rest holds already, stays as it is. */
-async function makeDay(connections: Connections, start: number): Promise<void> {
-  const [first, next] = [start, start + DAY_MS].map(firstReceiptIdAt);
-  const statement = dayOfReceipts(dayOf(start), first ?? '', next ?? '');
-  await connections.job((rows) => rows.run(statement)).catch(() => undefined);
-}
-
-function dayOf(at: number): string {
-  return isoTime(at).slice(0, 'YYYY-MM-DD'.length).replaceAll('-', '');
 }

@@ -27,6 +27,15 @@ export class AuditTable {
     );
   }
 
+  /** The last event of each tenant stays: the next one carries its hash. */
+  dropBefore(at: number): void {
+    this.#database.run(
+      `DELETE FROM audit WHERE at < ? AND number <
+        (SELECT max(later.number) FROM audit later WHERE later.tenant = audit.tenant)`,
+      at,
+    );
+  }
+
   list(tenant: string, { limit, after }: Page): AuditEvent[] {
     return this.#database
       .all<{ event: string }>(

@@ -105,6 +105,7 @@ export interface ServiceCalls {
   listHeads(input: { tenant: string; page: Page }): readonly (OpenHead | ClosedHead)[];
   listUsage(input: { tenant: string; filter: UsageFilter }): readonly UsageSum[];
   tokensSpent(input: { tenant: string; asked: SpentQuestion }): number;
+  dropAudit(before: number): void;
   dropReceipts(input: { tenant: string; before: number; limit: number }): number;
   spaceState(space: string): SpaceState;
   capture(batch: CaptureBatch): CaptureOutcome;

@@ -38,6 +38,9 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
     storeReceipts: (rows) => write('storeReceipts', rows),
     openHeads: (asked) => read('openHeads', asked),
     closeHeads: (heads) => write('closeHeads', heads),
+    keepDays: async ({ auditFrom }) => {
+      if (auditFrom !== undefined) await write('dropAudit', auditFrom);
+    },
     unfinishedPurges: () => unfinishedPurges(read),
     health: () => read('health', undefined),
     close: () => clients.close(),

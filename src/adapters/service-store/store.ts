@@ -19,6 +19,7 @@ import { KeyTable } from './keys.ts';
 import { Objects } from './objects.ts';
 import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
 import { Purges } from './purges.ts';
+import { AuditTable } from './audit-table.ts';
 import { ReceiptTable } from './receipts.ts';
 import { Signals } from '../store/signals.ts';
 import { markForgotten } from '../files/marks.ts';
@@ -220,6 +221,7 @@ function controlCalls(database: Database) {
 function receiptCalls(database: Database) {
   const usage = new UsageTable(database);
   const receipts = new ReceiptTable(database, usage);
+  const audit = new AuditTable(database);
   return {
     storeReceipts: (rows) => receipts.store(rows),
     openHeads: ({ node, limit }) => receipts.openHeads(node, limit),
@@ -229,6 +231,7 @@ function receiptCalls(database: Database) {
     listHeads: ({ tenant, page }) => receipts.heads(tenant, page),
     listUsage: ({ tenant, filter }) => usage.list(tenant, filter),
     tokensSpent: ({ tenant, asked }) => usage.spent(tenant, asked),
+    dropAudit: (before) => audit.dropBefore(before),
     dropReceipts: ({ tenant, before, limit }) => receipts.drop(tenant, before, limit),
   } satisfies Partial<ServiceCalls>;
 }

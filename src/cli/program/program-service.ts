@@ -29,6 +29,11 @@ export function addServiceCommands(
 function addInit(service: Command, context: CommandContext): void {
   withSettings(service.command('init'))
     .description('Make the folder, the settings and the database of a service')
+    .option(
+      '--database-from <source>',
+      'where the address of a PostgreSQL is: file:, env: or command:',
+    )
+    .option('--redis-from <source>', 'where the address of a Redis is, to count limits there')
     .option('--json', 'print what was made as JSON')
     .addHelpText(
       'after',
@@ -37,6 +42,7 @@ Examples:
   $ svc service init
   $ svc service init --host 0.0.0.0 --tls-cert fullchain.pem --tls-key key.pem --rate 600
   $ svc service init --host 10.0.0.5 --behind-proxy
+  $ svc service init --database-from file:/etc/svc/database-url
 
 The folder is --folder, else $SVC_SERVICE_HOME, else "service" in svc's data folder. Without TLS the
 service listens on loopback only, unless --behind-proxy says that a proxy in front ends TLS.`,
@@ -102,8 +108,7 @@ Examples:
 }
 
 function addMigrate(service: Command, context: CommandContext): void {
-  service
-    .command('migrate')
+  withFolder(service.command('migrate'))
     .description('Bring the tables of a service on PostgreSQL to this version')
     .option('--plan', 'say what would be applied, and change nothing')
     .option('--new-epoch', 'after a restore: clients capture anew what they still hold')
@@ -115,8 +120,8 @@ Examples:
   $ svc service migrate --plan
   $ svc service migrate
 
-$SVC_DATABASE_URL says where the database is. Run it once before a new version of svc starts; nodes of
-the version before go on.`,
+$SVC_DATABASE_URL, or "database" in service.json, says where the database is. Run it once before a new
+version of svc starts; nodes of the version before go on. A start with --auto-migrate does it too.`,
     )
     .action(async (options: ServiceMigrateOptions) => {
       const { migrateService } = await import('../service/service-migrate.ts');
@@ -158,5 +163,6 @@ function withSettings(command: Command): Command {
     .option('--tls-key <path>', 'PEM file of its key')
     .option('--behind-proxy', 'a proxy in front ends TLS and sets x-forwarded-for')
     .option('--rate <number>', 'calls of one key a minute, or off')
+    .option('--auto-migrate', 'make the tables in PostgreSQL that this version needs')
     .option('--metrics <address>', 'counts of calls as text, at http://ADDRESS/metrics');
 }

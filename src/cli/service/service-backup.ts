@@ -22,9 +22,10 @@ export async function backUp(
   context: CommandContext,
 ): Promise<void> {
   const { terminal, environment } = context;
+  const folder = folderOf(options, context);
   const dump = 'Use its own backup: pg_dump --format=custom --file FILE "$SVC_DATABASE_URL"';
-  refuseForServer(environment, dump);
-  const facts = await serviceBackups.backUp(folderOf(options, context), file);
+  await refuseForServer({ folder, environment }, dump);
+  const facts = await serviceBackups.backUp(folder, file);
   if (options.json === true) terminal.json(facts);
   terminal.note(
     `${facts.file} holds ${facts.records} records (${Math.ceil(facts.bytes / 1024)} KiB), checked. The pepper of the keys is not in it.`,
@@ -37,9 +38,10 @@ export async function restore(
   context: CommandContext,
 ): Promise<void> {
   const { terminal, environment } = context;
-  const hint = 'Use pg_restore with what pg_dump wrote, then: svc service migrate --new-epoch';
-  refuseForServer(environment, hint);
   const folder = folderOf(options, context);
+  const hint =
+    'Use pg_restore with what pg_dump wrote: a new epoch begins by itself. After a raw snapshot: svc service migrate --new-epoch';
+  await refuseForServer({ folder, environment }, hint);
   if (options.yes !== true) {
     const yes = `Do it: svc service restore ${resolve(file)} --yes`;
     throw new CliError(`What is in ${folder} is set aside for the backup.`, yes, 2);

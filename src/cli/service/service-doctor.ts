@@ -16,16 +16,13 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { reportChecks } from '../doctor/check-report.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import { serverOf } from '../compose-database.ts';
+import { checkLimiter, checkServer } from './service-doctor-server.ts';
 import { serviceBackups } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 import type { Check } from '../doctor/doctor-checks.ts';
 import { count } from '../listing.ts';
-import {
-  folderOf,
-  type FolderOption,
-  serviceSettings,
-  withServiceStore,
-} from './service-context.ts';
+import { folderOf, type FolderOption, withServiceStore } from './service-context.ts';
+import { serviceSettings } from './service-settings.ts';
 import { withConsole } from './console-access.ts';
 import { textOf } from './console-fields.ts';
 import { waitingReceipts } from '../compose-receipts.ts';
@@ -63,10 +60,13 @@ async function runChecks(folder: string, context: CommandContext): Promise<reado
   } catch (error) {
     return [failed('Settings', error)];
   }
+  const place = { folder, environment: context.environment, settings };
   return [
     { level: 'ok', subject: 'Settings', found: join(folder, SETTINGS_FILE) },
     ...(await checkModes(folder, settings)),
     ...(await checkStore(folder, context)),
+    ...(await checkServer(place)),
+    await checkLimiter(place),
     await checkVault(folder, context),
     checkReceipts(folder, await findService(folder)),
     ...(settings.tls === undefined ? [] : [await checkCertificate(settings.tls)]),
@@ -93,7 +93,7 @@ async function checkStore(
   { environment }: CommandContext,
 ): Promise<readonly Check[]> {
   const subject = 'Store';
-  const isFile = serverOf(environment) === undefined;
+  const isFile = (await serverOf({ folder, environment })) === undefined;
   const wrong = isFile ? await serviceBackups.check(folder) : '';
   if (wrong !== '') {
     const fix = 'svc service restore FILE --yes, with your newest backup';

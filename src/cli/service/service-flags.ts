@@ -1,3 +1,4 @@
+import type { ServiceSettings } from '../../core/service/settings.ts';
 import { CliError } from '../cli-error.ts';
 
 /** Flags of `svc service init` and `start` as settings; what they mean is checked with the file. */
@@ -8,12 +9,17 @@ export interface RawServiceFlags {
   readonly tlsKey?: string;
   readonly behindProxy?: boolean;
   readonly rate?: string;
+  /** Sources of addresses, never the addresses: an argument is seen by every user. */
+  readonly databaseFrom?: string;
+  readonly redisFrom?: string;
+  readonly autoMigrate?: boolean;
   /** `host:port` */
   readonly metrics?: string;
 }
 
 export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, unknown>> {
   const { host, port, tlsCert: cert, tlsKey: key, behindProxy, rate, metrics } = flags;
+  const { databaseFrom, redisFrom } = flags;
   if ((cert === undefined) !== (key === undefined)) {
     const hint = 'Give --tls-cert and --tls-key, both as paths of PEM files.';
     throw new CliError('A certificate and its key belong together.', hint, 2);
@@ -23,11 +29,22 @@ export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, un
     ...(port === undefined ? {} : { port: numberOf(port, '--port') }),
     ...(cert === undefined ? {} : { tls: { cert, key } }),
     ...(behindProxy === undefined ? {} : { behindProxy }),
+    ...(databaseFrom === undefined ? {} : { database: { from: databaseFrom } }),
+    ...(redisFrom === undefined ? {} : { redis: { from: redisFrom } }),
     ...(metrics === undefined ? {} : { metrics: addressOf(metrics) }),
     ...(rate === undefined
       ? {}
       : { requestsPerMinute: rate === 'off' ? null : numberOf(rate, '--rate') }),
   };
+}
+
+/** Beside what the settings say of the database. */
+export function withMigrations<Settings extends Pick<ServiceSettings, 'database'>>(
+  settings: Settings,
+  { autoMigrate }: RawServiceFlags,
+): Settings {
+  if (autoMigrate !== true) return settings;
+  return { ...settings, database: { ...settings.database, autoMigrate } };
 }
 
 function addressOf(text: string): { host: string; port: number } {

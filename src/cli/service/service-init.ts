@@ -12,7 +12,7 @@ import type { CommandContext } from '../context.ts';
 import { withConsole } from './console-access.ts';
 import { textOf } from './console-fields.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
-import { type RawServiceFlags, serviceFlags } from './service-flags.ts';
+import { type RawServiceFlags, serviceFlags, withMigrations } from './service-flags.ts';
 
 /** `svc service init`: folder, settings, pepper and database; nothing listens yet. */
 
@@ -32,15 +32,16 @@ export async function initService(
     throw new CliError(`There is a service in ${folder} already.`, hint);
   }
   const given = serviceFlags(absolute(options));
-  const { settings, problems } = parseServiceSettings({ ...SERVICE_DEFAULTS, ...given });
-  if (settings === undefined) {
+  const { settings: parsed, problems } = parseServiceSettings({ ...SERVICE_DEFAULTS, ...given });
+  if (parsed === undefined) {
     const hint = 'Plain HTTP stays on loopback: see svc service init --help';
     throw new CliError([`These settings do not go together: ${problems.join('; ')}.`], hint, 2);
   }
+  const settings = withMigrations(parsed, options);
   if (settings.tls !== undefined) await loadTls(settings.tls);
   await prepareServiceFolder(folder);
   const store = await openStoreOfService(
-    { folder, environment: context.environment },
+    { folder, environment: context.environment, settings },
     { creates: true },
   );
   try {

@@ -1,10 +1,10 @@
 import { serverMigrations } from '../compose-database.ts';
 import type { CommandContext } from '../context.ts';
-import { storeError } from './service-context.ts';
+import { folderOf, type FolderOption, storeError } from './service-context.ts';
 
 /** `svc service migrate`: brings the tables of a PostgreSQL service to this version. */
 
-export interface ServiceMigrateOptions {
+export interface ServiceMigrateOptions extends FolderOption {
   readonly plan?: boolean;
   readonly newEpoch?: boolean;
   readonly json?: boolean;
@@ -12,9 +12,10 @@ export interface ServiceMigrateOptions {
 
 export async function migrateService(
   options: ServiceMigrateOptions,
-  { terminal, environment }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  const migrations = await serverMigrations(environment);
+  const { terminal, environment } = context;
+  const migrations = await serverMigrations({ folder: folderOf(options, context), environment });
   try {
     const isPlan = options.plan === true;
     const numbers = isPlan ? await migrations.missing() : await migrations.apply(Date.now());

@@ -17,9 +17,10 @@ import type { CommandContext } from '../context.ts';
 import { lineForm } from '../line-form.ts';
 import { listenError } from '../proxy/listen-error.ts';
 import { clockText } from '../listing.ts';
-import { folderOf, type FolderOption, serviceSettings, storeError } from './service-context.ts';
+import { folderOf, type FolderOption, storeError } from './service-context.ts';
+import { serviceSettings } from './service-settings.ts';
 import { heldText } from './service-status.ts';
-import { serviceFlags, type RawServiceFlags } from './service-flags.ts';
+import { type RawServiceFlags, serviceFlags, withMigrations } from './service-flags.ts';
 import { type SignalSource, waitForStop } from '../proxy/stop-signals.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -52,7 +53,8 @@ export async function startServiceCommand(
 ): Promise<ExitCode> {
   const { terminal, environment } = context;
   const folder = folderOf(options, context);
-  const settings = await serviceSettings(folder, serviceFlags(options));
+  const given = await serviceSettings(folder, serviceFlags(options));
+  const settings = withMigrations(given, options);
   const onCall = callPrinter(options, terminal);
   const pepper = await readPepper(folder);
   const tls = await tlsOf(settings, terminal);

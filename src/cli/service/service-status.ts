@@ -11,12 +11,8 @@ import { count, timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { withConsole } from './console-access.ts';
 import { textOf } from './console-fields.ts';
-import {
-  folderOf,
-  type FolderOption,
-  serviceSettings,
-  withServiceStore,
-} from './service-context.ts';
+import { folderOf, type FolderOption, withServiceStore } from './service-context.ts';
+import { serviceSettings } from './service-settings.ts';
 
 /** `svc service status`: whether it runs and is ready, and what it holds. */
 

@@ -7,7 +7,8 @@ import { isMasterKeySource } from '../../core/service/settings.ts';
 import { table } from '../text-table.ts';
 import { type ConsoleOptions, withConsole } from './console-access.ts';
 import { type Fields, textOf, timeOf } from './console-fields.ts';
-import { folderOf, serviceSettings } from './service-context.ts';
+import { folderOf } from './service-context.ts';
+import { serviceSettings } from './service-settings.ts';
 
 /** `svc service vault` and `signing`: the keys around a service's secrets. None of them is shown. */
 

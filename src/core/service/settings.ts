@@ -13,7 +13,7 @@ import {
 import type { Egress } from './providers.ts';
 import { isOwnMachine } from '../settings/own-machine.ts';
 
-/** The service's own settings: service.json in its folder. No secret is among them. */
+/** The service's own settings: service.json in its folder. No secret is among them, but for the password of an address that is not read `from` elsewhere. */
 
 /** The port beside the proxy's 8765, for a machine that runs both. */
 export const SERVICE_PORT = 8766;
@@ -43,6 +43,15 @@ const masterKeySource = members(
   { closed: true },
 );
 
+/** An address holds a password: better from somewhere else than in the settings. */
+const addressAt = (pattern: RegExp) => ({
+  url: text({ min: 1, max: 4096, pattern }),
+  from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
+});
+const hasOneAddress = (value: { readonly url?: string; readonly from?: string }): boolean =>
+  value.url === undefined || value.from === undefined;
+const ONE_ADDRESS = 'has url or from, and not both';
+
 const serviceSettings = such(
   members(
     { version: oneOf(1), host: text({ pattern: HOST }), port: integer(0, 65_535) },
@@ -70,6 +79,26 @@ const serviceSettings = such(
         },
         { closed: true },
       ),
+      /** A PostgreSQL in the place of the file. */
+      database: such(
+        members(
+          {},
+          {
+            ...addressAt(/^postgres(?:ql)?:\/\//),
+            /** Only a standby that has every acknowledged commit is ever promoted. */
+            trustFailover: flag,
+            /** A start makes the tables that are missing. */
+            autoMigrate: flag,
+          },
+          CLOSED,
+        ),
+        hasOneAddress,
+        ONE_ADDRESS,
+      ),
+      /** Where limits are counted by several nodes. */
+      redis: such(members({}, addressAt(/^rediss?:\/\//), CLOSED), hasOneAddress, ONE_ADDRESS),
+      /** Days that audit events are kept; for ever without it. */
+      auditDays: integer(1, 36_500),
       /** Milliseconds that open calls have to finish at shutdown. */
       drainMs: integer(0, 600_000),
     },

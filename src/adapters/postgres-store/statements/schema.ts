@@ -71,8 +71,9 @@ const VERSION_1: readonly string[] = [
     number bigint NOT NULL,
     at bigint NOT NULL,
     event text NOT NULL,
-    PRIMARY KEY (tenant_id, number)
-  )`,
+    PRIMARY KEY (tenant_id, number, at)
+  ) PARTITION BY RANGE (at)`,
+  `CREATE TABLE audit_rest PARTITION OF audit DEFAULT`,
   `CREATE TABLE providers (
     tenant_id text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -300,8 +301,8 @@ const VERSION_1: readonly string[] = [
     VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0)`,
 ];
 
-// A receipt's id begins with its time, so a range of ids is a day: `dayOfReceipts` below. A row of no
-// day that was made goes to the rest.
+// A receipt's id begins with its time, so a range of ids is a day: see days.ts. A row of no day that was
+// made goes to the rest.
 const RECEIPTS: readonly string[] = [
   `CREATE TABLE receipts (
     tenant_id text COLLATE "C" NOT NULL,
@@ -352,15 +353,6 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   CHANGES,
   LEASES,
 ];
-
-/** `day` as 20261120; `first` and `next`: the first ids of that day and of the next one. */
-export function dayOfReceipts(day: string, first: string, next: string): string {
-  if (![/^\d{8}$/.test(day), ...[first, next].map((id) => /^rcpt_\w+$/.test(id))].every(Boolean)) {
-    throw new TypeError('That is no day of receipts.');
-  }
-  return `CREATE TABLE IF NOT EXISTS receipts_${day} PARTITION OF receipts
-    FOR VALUES FROM ('${first}') TO ('${next}')`;
-}
 
 export const SCHEMA = {
   makeMeta: `CREATE TABLE IF NOT EXISTS meta (
