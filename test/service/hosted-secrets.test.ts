@@ -1,11 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DIALECTS, PATHS, promptOf } from '../support/dialect-wire.ts';
 import { callService } from '../support/memory-service.ts';
-import { consoleOf, initModelHome, providerBody } from '../support/model-process.ts';
-import { formsOf, secretsBelow, secretsIn } from '../support/secret-search.ts';
+import {
+  consoleOf,
+  initModelHome,
+  type ModelHome,
+  providerBody,
+} from '../support/model-process.ts';
+import { missingPostgres } from '../support/postgres.ts';
+import { postgresStores } from '../support/postgres-stores.ts';
+import { formsOf, type Planted, secretsBelow, secretsIn } from '../support/secret-search.ts';
 import type { ServiceProcess } from '../support/service-process.ts';
 import { ask, type ClientAnswer, until } from '../support/sockets.ts';
 
@@ -15,37 +22,48 @@ import { ask, type ClientAnswer, until } from '../support/sockets.ts';
  */
 
 /** With characters that JSON, URLs and forms write in another way. */
-const planted: Record<string, string> = {
+const plant = (): Record<string, string> => ({
   'provider key': 'CANARY-91"c2\\/+=&%7x~kq',
   'provider key in a known form': `sk-ant-api03-${'CANARYq7'.repeat(11)}AA`,
   'new provider key': 'CANARY-new-0f"3b\\z+=&',
   'header value': 'CANARY-header-5521"x',
   'query value': 'CANARY-query-77+k&=',
   'mistyped key': `svc_live_CANARYmisTyp_${'x'.repeat(43)}_0000000`,
-};
+});
 
 /** A text that is no secret: a search that does not find it would find nothing. */
 const CONTROL = 'Where are the lockers of the northern harbour?';
 
 const NAMES = { anthropic_messages: 'a', openai_responses: 'b', openai_chat_completions: 'c' };
 
-test(
-  'R29: after traffic, errors, operations, rotations, a crash and a recovery no secret is anywhere',
-  { timeout: 300_000 },
-  async () => {
-    const place = await initModelHome();
+interface Opened {
+  readonly place: ModelHome;
+  /** Where files of it are, beside its home. */
+  readonly folders: readonly string[];
+  readonly commands: readonly (readonly string[])[];
+}
+
+function law(open: () => Promise<Opened>): void {
+  const title =
+    'R29: after traffic, errors, operations, rotations, a crash and a recovery no secret is anywhere';
+  test(title, { timeout: 300_000 }, async () => {
+    const { place, folders, commands } = await open();
     const { provider, home } = place;
-    planted['token of the operator'] = place.token;
+    const planted = plant();
+    planted['token of the first operator'] = place.token;
+    const found = (what = planted) =>
+      [home, ...folders].flatMap((folder) => secretsBelow(folder, what));
     const said: string[] = [];
     const service = await place.start('--log', 'json', '--metrics', '127.0.0.1:0');
     const titles = [titleOf(service)];
-    const keys = await setUp(place, service, said);
-    await traffic(place, service, { keys, said });
-    await operate(place, service, { keys, said });
+    const keys = await setUp(place, service, { planted, said });
+    const talk = { keys, planted, said };
+    await traffic(place, service, talk);
+    await operate(place, service, talk);
     said.push(await metricsOf(service));
     titles.push(titleOf(service));
-    expect(secretsBelow(home, planted)).toEqual([]);
-    expect(secretsBelow(home, { CONTROL })).not.toEqual([]);
+    expect(found()).toEqual([]);
+    expect(found({ CONTROL })).not.toEqual([]);
 
     provider.reply = () => ({ status: 200, headers: {}, body: 'half', hangs: true });
     const before = provider.seen.length;
@@ -53,9 +71,9 @@ test(
     await until(() => provider.seen.length > before);
     await service.end('SIGKILL');
     await cut;
-    expect(secretsBelow(home, planted)).toEqual([]);
+    expect(found()).toEqual([]);
 
-    for (const words of COMMANDS) {
+    for (const words of commands) {
       // oxlint-disable-next-line no-await-in-loop
       const ran = await place.svc(...words.map((word) => word.replace('HOME', home)));
       // `doctor` names what is not as it should be.
@@ -67,13 +85,27 @@ test(
     said.push((await callService(again.url, '/health')).text);
     expect(await again.end('SIGTERM')).toBe(0);
     for (const one of [service, again]) said.push(one.stdout(), one.stderr());
-    expect(secretsBelow(home, planted)).toEqual([]);
+    expect(found()).toEqual([]);
     expect(secretsIn(Buffer.from([...said, ...titles].join('\n')), planted)).toEqual([]);
-    expect(secretsIn(Buffer.from(JSON.stringify(toProviders(provider.seen))), keysOnly())).toEqual(
-      [],
-    );
-  },
-);
+    const reached = JSON.stringify(provider.seen.map(({ path, headers }) => [path, headers]));
+    expect(secretsIn(Buffer.from(reached), keysIn(planted))).toEqual([]);
+  });
+}
+
+describe('on SQLite', () => {
+  law(async () => {
+    const commands = [...COMMANDS, ['backup', 'HOME/backup.db']];
+    return { place: await initModelHome(), folders: [], commands };
+  });
+});
+
+describe.skipIf(missingPostgres() !== undefined)('on PostgreSQL', () => {
+  const stores = postgresStores();
+  law(async () => {
+    const place = await initModelHome(await stores.server().newDatabase());
+    return { place, folders: [stores.server().folder], commands: COMMANDS };
+  });
+});
 
 test('the search finds a secret in each form, and at each place in base64', () => {
   const secret = 'CANARY-91"c2\\/+=&%7x~kq';
@@ -105,7 +137,6 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['usage', '--json'],
   ['doctor', '--json'],
   ['items', 'list', '--json'],
-  ['backup', 'HOME/backup.db'],
 ];
 
 interface Keys {
@@ -116,9 +147,9 @@ interface Keys {
 
 /** Providers of all dialects, with every place in which a secret may stand; keys and admins. */
 async function setUp(
-  place: Awaited<ReturnType<typeof initModelHome>>,
+  place: ModelHome,
   service: ServiceProcess,
-  said: string[],
+  { planted, said }: Omit<Talk, 'keys'>,
 ): Promise<Keys> {
   const console = consoleOf(service, place.token);
   for (const dialect of DIALECTS) {
@@ -155,13 +186,16 @@ async function setUp(
 
 interface Talk {
   readonly keys: Keys;
+  /** Grows with each secret that the service makes. */
+  readonly planted: Record<string, string>;
+  /** Everything that it answered, but for answers that show a secret once. */
   readonly said: string[];
 }
 
 async function traffic(
-  { provider }: Awaited<ReturnType<typeof initModelHome>>,
+  { provider }: ModelHome,
   service: ServiceProcess,
-  { keys, said }: Talk,
+  { keys, planted, said }: Talk,
 ): Promise<void> {
   const { reply } = provider;
   const known = planted['provider key in a known form'];
@@ -204,9 +238,9 @@ function echo(headers: readonly string[]) {
 }
 
 async function operate(
-  place: Awaited<ReturnType<typeof initModelHome>>,
+  place: ModelHome,
   service: ServiceProcess,
-  { keys, said }: Talk,
+  { keys, planted, said }: Talk,
 ): Promise<void> {
   const console = consoleOf(service, place.token);
   const { json: providers } = await console('GET providers');
@@ -292,14 +326,9 @@ function titleOf({ child }: ServiceProcess): string {
 }
 
 /** Only a service's own secrets: the credential must reach its provider. */
-function keysOnly() {
-  return Object.fromEntries(
-    Object.entries(planted).filter(([name]) => /live key|token|mistyped/.test(name)),
-  );
-}
-
-function toProviders(seen: readonly { path: string; headers: readonly string[] }[]) {
-  return seen.map(({ path, headers }) => [path, headers]);
+function keysIn(planted: Planted): Planted {
+  const own = Object.entries(planted).filter(([name]) => /live key|token|mistyped/.test(name));
+  return Object.fromEntries(own);
 }
 
 async function metricsOf({ stdout }: ServiceProcess): Promise<string> {

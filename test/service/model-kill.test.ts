@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../src/core/bytes/json-fields.ts';
 import type { Receipt } from '../../src/core/service/receipts.ts';
 import { BIN } from '../support/cli.ts';
@@ -16,6 +16,8 @@ import {
   type ModelHome,
   providerBody,
 } from '../support/model-process.ts';
+import { missingPostgres } from '../support/postgres.ts';
+import { postgresStores } from '../support/postgres-stores.ts';
 import { allTexts, captureUntilGone, KILL_SPACE } from '../support/service-kills.ts';
 import { until } from '../support/sockets.ts';
 
@@ -37,12 +39,12 @@ const RECOVER_EVERY = 10;
 /** What the provider saw: the digest of each body, by the model that it names. */
 type Seen = Map<string, string[]>;
 
-test(
-  'R27: after kills under model traffic every request that the provider saw has one receipt, and every answered text is kept once',
-  { timeout: 240_000 + KILLS * 20_000 },
-  async () => {
+function law(kills: number, open: () => Promise<ModelHome>): void {
+  const title =
+    'R27: after kills under model traffic every request that the provider saw has one receipt, and every answered text is kept once';
+  test(title, { timeout: 240_000 + kills * 20_000 }, async () => {
     const random = randomFrom(SEED);
-    const place = await initModelHome();
+    const place = await open();
     const seen: Seen = new Map();
     const answers = new Map<string, AnswerChoices>();
     place.provider.reply = (request) => {
@@ -52,7 +54,7 @@ test(
     };
     const clients = await makeClients(place, { random, answers });
     const safe: string[] = [];
-    for (let kill = 0; kill < KILLS; kill += 1) {
+    for (let kill = 0; kill < kills; kill += 1) {
       /* oxlint-disable no-await-in-loop -- One kill after the other. */
       if (kill % START_EVERY === START_EVERY - 1) await killAtStart(place, random);
       if (kill % RECOVER_EVERY === RECOVER_EVERY - 1) {
@@ -65,9 +67,18 @@ test(
     }
     const receipts = await whatIsLeft(place, { clients, safe });
     expectOneReceiptEach(seen, clients, receipts);
-    if (KILLS > 4) process.stderr.write(`${summaryOf(seen, { clients, safe }, receipts)}\n`);
-  },
-);
+    if (kills > 4) {
+      process.stderr.write(`${kills} kills: ${summaryOf(seen, { clients, safe }, receipts)}\n`);
+    }
+  });
+}
+
+describe('on SQLite', () => law(KILLS, () => initModelHome()));
+
+describe.skipIf(missingPostgres() !== undefined)('on PostgreSQL', () => {
+  const stores = postgresStores();
+  law(Math.ceil(KILLS / 2), async () => initModelHome(await stores.server().newDatabase()));
+});
 
 interface Making {
   readonly random: Random;
@@ -273,7 +284,7 @@ function summaryOf(
   const shortened = all.filter((one) => Number(one['elided_tool_outputs']) > 0).length;
   const texts = clients.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
   return [
-    `${KILLS} kills of seed ${SEED}: ${seen.size} requests seen`,
+    `seed ${SEED}, ${seen.size} requests seen`,
     `${all.length} receipts, ${unknown} of them unknown, ${shortened} of shortened requests`,
     `${texts} texts answered and ${safe.length} captured, each there once`,
   ].join('; ');

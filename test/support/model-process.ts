@@ -31,7 +31,8 @@ export interface ModelHome {
 /** The name of every provider: it resolves to this machine without any set-up. */
 const NAME = 'localhost';
 
-export async function initModelHome(): Promise<ModelHome> {
+/** `databaseUrl`: of an empty PostgreSQL, instead of a file in the folder. */
+export async function initModelHome(databaseUrl?: string): Promise<ModelHome> {
   const home = tempFolder();
   const folder = join(home, 'svc');
   const certificate = makeCertificate(NAME);
@@ -39,9 +40,16 @@ export async function initModelHome(): Promise<ModelHome> {
   writeFileSync(ca, certificate.cert);
   const provider = await startRecordingProvider(certificate);
   const { port } = new URL(provider.url);
-  const environment = { SVC_SERVICE_HOME: folder, NODE_EXTRA_CA_CERTS: ca };
+  const environment = {
+    SVC_SERVICE_HOME: folder,
+    NODE_EXTRA_CA_CERTS: ca,
+    // No test asks the public catalog.
+    SVC_CATALOG_URL: 'off',
+    ...(databaseUrl === undefined ? {} : { SVC_DATABASE_URL: databaseUrl }),
+  };
   const svc: ModelHome['svc'] = (...words) =>
     runCli(['service', ...words], { home, env: environment });
+  if (databaseUrl !== undefined) await svc('migrate');
   const made = await svc('init', '--port', '0', '--json');
   if (made.code !== 0) throw new Error(made.stderr);
   const file = join(folder, 'service.json');

@@ -33,6 +33,8 @@ const ROOM_BYTES = 2 * 1024 ** 3;
 
 export interface PostgresServer {
   readonly port: number;
+  /** Of its files. */
+  readonly folder: string;
   /** The address of a new and empty database. */
   newDatabase(template?: string): Promise<string>;
   run(database: string, sql: string): Promise<void>;
@@ -113,6 +115,7 @@ export async function startPostgres({
   };
   return {
     port,
+    folder,
     crash: async () => {
       await end('SIGKILL');
       server = await start();
