@@ -5,6 +5,13 @@ const CONFIRMED_TEST = 'test/service/confirmed.test.ts';
 
 export const NODES = [
   {
+    name: 'what this node changes holds only after the next look',
+    file: 'src/service/serve.ts',
+    from: 'store: tellingChanges(given.store, given.changes)',
+    to: 'store: given.store ?? tellingChanges(given.store, given.changes)',
+    test: 'test/service/warm-requests.test.ts',
+  },
+  {
     name: 'a change drops nothing that is remembered',
     file: CONFIRMED,
     from: 'if (this.#options.concerns(fact, name, value)) this.#known.delete(name);',
