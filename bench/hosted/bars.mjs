@@ -31,7 +31,8 @@ export function judge(parts) {
       atMost('resident with them, MB', mb, TENANTS_MB_MAX),
     ]),
     ...judgeOne(parts.streams, ({ count, atOnce, cut, mb }) => [
-      atMost(`cut of ${count} streams, ${atOnce} open at once`, cut, 0),
+      atMost(`cut of ${count} open streams`, cut, 0),
+      atMost('streams that waited for another one', count - atOnce, 0),
       atMost('resident with them, MB', mb, STREAMS_MB_MAX),
     ]),
     ...judgeOne(parts.readable, ({ p99 }) => [

@@ -28,6 +28,11 @@ export interface EgressOptions {
   readonly trust?: Trust;
 }
 
+/**
+ * As many as callers may be connected to the service. All tenants may be at one preset's origin: with
+ * fewer, a tenant's long answers would hold up the requests of the others.
+ */
+const CONNECTIONS_MAX = 4_096;
 /** Providers in use. One that rests for long opens its connections anew. */
 const POOLS_MAX = 2_000;
 
@@ -69,7 +74,8 @@ export class ProviderPools implements ProviderLinks {
 
   #pool(name: string, origin: string, rule: Parameters<typeof isRefusedBase>[1]): Pool {
     const { headersMs, trust } = this.#options;
-    const pool = this.#pools.get(name) ?? createPool(origin, { rule }, { headersMs, ...trust });
+    const limits = { headersMs, connectionsMax: CONNECTIONS_MAX, ...trust };
+    const pool = this.#pools.get(name) ?? createPool(origin, { rule }, limits);
     this.#pools.delete(name);
     this.#pools.set(name, pool);
     const [oldest] = this.#pools;

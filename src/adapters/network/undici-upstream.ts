@@ -71,10 +71,14 @@ export function createUpstream(
 }
 
 /** The connections to one origin, for `upstreamOver`. */
-export function createPool(origin: string, way: Way, { headersMs, ...trust }: PoolLimits): Pool {
+export function createPool(
+  origin: string,
+  way: Way,
+  { headersMs, connectionsMax = CONNECTIONS_MAX, ...trust }: PoolLimits,
+): Pool {
   return new Pool(origin, {
     connect: connectorTo(way, trust),
-    connections: CONNECTIONS_MAX,
+    connections: connectionsMax,
     // One request at a time on a connection: then undici has nothing to send again by itself.
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -87,7 +91,10 @@ export function createPool(origin: string, way: Way, { headersMs, ...trust }: Po
   });
 }
 
-interface PoolLimits extends UpstreamLimits, Trust {}
+interface PoolLimits extends UpstreamLimits, Trust {
+  /** Requests at once; a further one waits for a connection. */
+  readonly connectionsMax?: number;
+}
 
 /** Whether an upstream may not be dialled at all, whatever its addresses are. */
 export function isRefusedBase({ hasUserInfo, hostname }: UpstreamBase, rule: AddressRule): boolean {
