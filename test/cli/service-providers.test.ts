@@ -25,6 +25,10 @@ test('a provider is added with a key from stdin, listed without it, changed and 
   expect(list.stdout).toMatch(
     /gateway +enabled +openai_responses +https:\/\/models.example.com .*fp_/,
   );
+  const same = await run(['fingerprint', 'gateway'], `${secret}\n`);
+  expect([same.code, list.stdout]).toEqual([0, expect.stringContaining(same.stdout.trim())]);
+  const other = await run(['fingerprint', 'gateway', '--json'], 'sk-other');
+  expect([other.code, JSON.parse(other.stdout).matches]).toEqual([1, false]);
   const shown = await run(['show', 'gateway']);
   expect(shown.stdout).toContain('custom_headers: x-key: (secret)');
   const clash = await run(['add', 'second', ...custom, '--key-stdin'], secret);

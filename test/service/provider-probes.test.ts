@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { openModelService, PROVIDER_SECRET } from '../support/model-service.ts';
+import { secretsBelow } from '../support/secret-search.ts';
 
 const DIALECT = 'openai_responses';
 
@@ -65,6 +66,21 @@ test('a test sends one tiny request, and tells status and time alone', async () 
     status: null,
     error_code: 'PROVIDER_UNREACHABLE',
   });
+});
+
+test('R29: a credential is compared with the saved one, and is kept nowhere', async () => {
+  const { ask, addProvider, service } = await openModelService();
+  const id = await addProvider(DIALECT);
+  const { credential } = (await ask(`GET providers/${id}`)).json;
+  const compare = (secret: string) =>
+    ask(`POST providers/${id}/fingerprint`, { credential: secret });
+  const { fingerprint } = credential;
+  expect((await compare(PROVIDER_SECRET)).json).toEqual({ fingerprint, matches: true });
+  const other = await compare('sk-CANARY-another');
+  expect(other.json.matches).toBe(false);
+  expect(other.json.fingerprint).not.toBe(fingerprint);
+  expect(secretsBelow(service.folder, { other: 'sk-CANARY-another' })).toEqual([]);
+  expect((await ask(`POST providers/${id}/fingerprint`, {})).status).toBe(422);
 });
 
 test('providers are probed six times a minute by a tenant, and by an admin of it alone', async () => {

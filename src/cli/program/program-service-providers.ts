@@ -124,6 +124,14 @@ The models of a preset stand in the catalog. A model may be typed where the prov
       const { testProvider } = await import('../service/service-probes.ts');
       finish(await testProvider(name, options, context));
     });
+  withConsoleOptions(providers.command('fingerprint'))
+    .description('Compare a credential from stdin with the saved one; exit 1 when it is another')
+    .argument('<name>', 'from the list')
+    .addHelpText('after', '\nExamples:\n  $ svc service providers fingerprint claude < key.txt')
+    .action(async (name: string, options: ConsoleOptions) => {
+      const { compareCredential } = await import('../service/service-probes.ts');
+      finish(await compareCredential(name, options, context));
+    });
 }
 
 function withProviderOptions(command: Command): Command {

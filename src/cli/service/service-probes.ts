@@ -2,13 +2,14 @@ import { asList, asRecord } from '../../core/bytes/json-fields.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { count } from '../listing.ts';
+import { readKey } from '../setup/setup-upstream.ts';
 import { oneLine } from '../terminal.ts';
 import { table } from '../text-table.ts';
 import { type ConsoleOptions, withConsole } from './console-access.ts';
 import { textOf } from './console-fields.ts';
 import { findProvider, pathOf } from './service-providers.ts';
 
-/** `svc service providers presets`, `models` and `test`: what a person looks at to set a provider up. */
+/** `svc service providers presets`, `models`, `test` and `fingerprint`: what a person looks at to set a provider up. */
 
 /** `search`: part of an id or a name. */
 export async function listPresets(
@@ -93,4 +94,23 @@ export async function testProvider(
     terminal.out(`${outcome} in ${String(ms)} ms`);
   }
   return ok === true ? 0 : 1;
+}
+
+/** The credential comes by stdin. Exit code 1 where another one is saved. */
+export async function compareCredential(
+  name: string,
+  options: ConsoleOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const credential = await readKey(context.stdin, 'fingerprint');
+  const { fingerprint, matches } = await withConsole(options, context, async (console) => {
+    const provider = await findProvider(console, name);
+    const path = `${pathOf(provider)}/fingerprint`;
+    return console.call({ method: 'POST', path, body: { credential } });
+  });
+  if (options.json === true) terminal.json({ fingerprint, matches });
+  else terminal.out(textOf(fingerprint));
+  if (matches !== true) terminal.note('Another credential is saved with this provider.');
+  return matches === true ? 0 : 1;
 }

@@ -67,9 +67,14 @@ const customValues = listOf(
   { max: 32 },
 );
 
+const credential = text({ min: 1, max: 8192, pattern: /^[\u0021-\u007e]*$/ });
+
+/** A secret that is compared with the one that was saved. */
+export const providerCompare = members({ credential }, {}, CLOSED);
+
 /** The parts of a provider that change. Its address does not: a credential stays where it belongs. */
 const providerMembers = {
-  credential: text({ min: 1, max: 8192, pattern: /^[\u0021-\u007e]*$/ }),
+  credential,
   custom_headers: customValues,
   custom_query: customValues,
   enabled: flag,

@@ -38,6 +38,7 @@ export type ConsoleOperationName =
   | 'listPresets'
   | 'fetchModels'
   | 'testProvider'
+  | 'compareCredential'
   | 'listAudit'
   | 'getVault'
   | 'addMasterKey'
@@ -93,6 +94,7 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, ConsoleRoute>>>> =
   status: { GET: looks('getStatus', 'operator') },
   'providers/*/models': { POST: writes('fetchModels', 'admin') },
   'providers/*/test': { POST: writes('testProvider', 'admin') },
+  'providers/*/fingerprint': { POST: writes('compareCredential', 'admin') },
   presets: { GET: looks('listPresets', 'viewer') },
   audit: { GET: looks('listAudit', 'viewer') },
   vault: { GET: looks('getVault', 'operator') },

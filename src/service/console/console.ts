@@ -35,7 +35,7 @@ import {
 } from './providers.ts';
 import { getRequest, listRequestHeads, listRequests } from './requests.ts';
 import { getStatus } from './status.ts';
-import { fetchModels, listPresets, testProvider } from './provider-probes.ts';
+import { compareCredential, fetchModels, listPresets, testProvider } from './provider-probes.ts';
 import {
   createPlan,
   createTenant,
@@ -96,6 +96,7 @@ const OPERATIONS: Readonly<Record<ConsoleOperationName, ConsoleOperation>> = {
   listPresets,
   fetchModels,
   testProvider,
+  compareCredential,
   listAudit,
   getVault,
   addMasterKey,

@@ -6,7 +6,8 @@ import { ProxyError, serviceError } from '../../core/errors.ts';
 import { forwardHeaders } from '../../core/http/header-rules.ts';
 import { MODEL_ID, presetOf, type TenantProvider } from '../../core/service/providers.ts';
 import { readValue } from '../call.ts';
-import { nothing } from '../../core/service/console-contract.ts';
+import { nothing, providerCompare } from '../../core/service/console-contract.ts';
+import { fingerprintOf } from '../../core/service/envelope.ts';
 import { Buckets } from '../buckets.ts';
 import { ServiceFault } from '../fault.ts';
 import { openSettings } from '../models/provider-settings.ts';
@@ -23,7 +24,7 @@ import { findProvider } from './providers.ts';
 
 /**
  * Looks at providers for a person who sets one up: presets of the catalog, the models that a custom
- * provider lists, and one tiny request. Nothing that a provider says is passed on but identifiers, a
+ * provider lists, one tiny request, and whether a secret is the saved one. Nothing that a provider says is passed on but identifiers, a
  * status and a time.
  */
 
@@ -93,6 +94,16 @@ export async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
     status: 200,
     body: { ok: status !== null && status < 300, status, error_code: code, ms },
   };
+}
+
+/** Whether a secret that the caller has is the one in the vault, without opening the vault. */
+export async function compareCredential(call: ConsoleCall): Promise<ConsoleReply> {
+  const { credential } = readValue(call.body, providerCompare);
+  const provider = await findProvider(call);
+  takeProbe(call);
+  const fingerprint = fingerprintOf(call.parts.pepper, call.tenantId, credential);
+  const matches = provider.credential?.fingerprint === fingerprint;
+  return { status: 200, body: { fingerprint, matches } };
 }
 
 interface FetchedModels {

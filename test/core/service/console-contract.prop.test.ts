@@ -10,6 +10,7 @@ import {
   keyRotate,
   planCreate,
   planUpdate,
+  providerCompare,
   providerCreate,
   providerUpdate,
   tenantCreate,
@@ -103,6 +104,7 @@ const SUBJECTS: readonly Subject[] = [
   { schema: 'PlanCreate', shape: planCreate, sample: { name: 'team', limits: LIMITS } },
   { schema: 'PlanUpdate', shape: planUpdate, sample: { limits: LIMITS } },
   { schema: 'MasterKeyAdd', shape: masterKeyAdd, sample: { key_id: 'mk_0123abcd' } },
+  { schema: 'CredentialCompare', shape: providerCompare, sample: { credential: 'sk-1' } },
   { schema: 'Nothing', shape: nothing, sample: {} },
   {
     schema: 'AdminCreate',
@@ -162,7 +164,7 @@ test('the document has every route of the table, under its name, and no other', 
     }),
   );
   expect(told.filter(([name, operation]) => name !== operation)).toEqual([]);
-  expect(told).toHaveLength(43);
+  expect(told).toHaveLength(44);
   expect(JSON.stringify(consoleContract)).toContain(Object.keys(FAULTS).join('","'));
 });
 
