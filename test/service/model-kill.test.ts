@@ -282,10 +282,11 @@ function summaryOf(
   const all = [...receipts.values()].flat();
   const unknown = all.filter(({ status }) => status === 'unknown').length;
   const shortened = all.filter((one) => Number(one['elided_tool_outputs']) > 0).length;
+  const refused = clients.reduce((sum, client) => sum + client.refused, 0);
   const texts = clients.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
   return [
     `seed ${SEED}, ${seen.size} requests seen`,
     `${all.length} receipts, ${unknown} of them unknown, ${shortened} of shortened requests`,
-    `${texts} texts answered and ${safe.length} captured, each there once`,
+    `${texts} texts answered and ${safe.length} captured, each there once; ${refused} refused`,
   ].join('; ');
 }

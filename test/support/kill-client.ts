@@ -53,6 +53,8 @@ export class KillClient {
   readonly sent = new Map<string, SentRequest>();
   /** Texts of exchanges whose answer came whole: the memory holds each of them once. */
   readonly acknowledged: string[] = [];
+  /** Requests that a living service could not bring to the provider: asked again, as a person would. */
+  refused = 0;
   #items: unknown[] = [];
   #exchanges = 0;
   #roundsLeft = 0;
@@ -86,8 +88,8 @@ export class KillClient {
     else if (random() < 0.2) this.#beginAnew();
     const callsTool = this.#roundsLeft > 0;
     const text = callsTool ? 'Looking.' : this.#answer;
-    const answer = await this.#send(port, { text, callsTool });
-    if (answer === undefined) return false;
+    const outcome = await this.#send(port, { text, callsTool });
+    if (outcome !== 'answered') return outcome === 'refused';
     if (callsTool) {
       this.#roundsLeft -= 1;
       const id = `call_${this.#options.name}_${this.#count}`;
@@ -122,8 +124,8 @@ export class KillClient {
     this.#say();
   }
 
-  /** False where the service was gone before the last byte. */
-  async #send(port: number, answer: AnswerChoices): Promise<true | undefined> {
+  /** 'gone': the service was, before the last byte. */
+  async #send(port: number, answer: AnswerChoices): Promise<'answered' | 'refused' | 'gone'> {
     const { dialect, key, tenant, isStreamed, name, onSend } = this.#options;
     const model = `kill-${name}-${this.sent.size}`;
     onSend(model, { ...answer, isStreamed });
@@ -136,10 +138,14 @@ export class KillClient {
       headers: ['authorization', `Bearer ${key}`, ...headers],
       body,
     }).catch(() => undefined);
-    if (found === undefined || found.isCut) return undefined;
+    if (found === undefined || found.isCut) return 'gone';
+    if (found.status === 502) {
+      this.refused += 1;
+      return 'refused';
+    }
     if (found.status !== 200) throw new Error(`${found.status} ${found.body.toString()}`);
     this.sent.set(model, { tenant, requestSha256, responseSha256: sha256(found.body) });
-    return true;
+    return 'answered';
   }
 }
 

@@ -68,6 +68,8 @@ export async function startRecordingProvider(tls?: {
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
     void take(provider, incoming, outgoing);
   const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer);
+  // A busy machine must not close a connection while a request is on its way.
+  server.keepAliveTimeout = 600_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
     server.closeAllConnections();
