@@ -133,4 +133,18 @@ export const STORE = [
     test: STEADY,
     only: 'leaves the other ones',
   },
+  {
+    name: 'captures wait as long as anybody asks',
+    file: 'src/adapters/store/call-queue.ts',
+    from: 'this.#inRow >= URGENT_IN_A_ROW',
+    to: 'this.#inRow < 0',
+    test: 'test/adapters/call-queue.test.ts',
+  },
+  {
+    name: 'a store closes before it has answered',
+    file: 'src/adapters/store/call-queue.ts',
+    from: "other.name !== 'close' && ",
+    to: '',
+    test: 'test/adapters/call-queue.test.ts',
+  },
 ];

@@ -1,6 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
 import { IdleCollector } from '../processes/idle-collector.ts';
+import { CallQueue } from './call-queue.ts';
 import { Descriptors } from './descriptors.ts';
 import { FileReplacedError } from './replaced-file.ts';
 import {
@@ -13,8 +14,8 @@ import {
 
 /**
  * The loop of every worker around a database: it takes calls from its client and answers them one
- * after the other. Urgent calls come first, so that a recall waits for at most the one small write
- * under way. The others keep their order, and closing comes after all.
+ * after the other. Urgent calls come first, so that a recall waits for the one small write under way,
+ * and on a store that is never idle for one more. The others keep their order, and closing is the last of them.
  */
 
 export interface ServedStore {
@@ -52,36 +53,30 @@ export function serveCalls({ makeStore, urgent }: LoopOptions): void {
 class CallLoop {
   readonly #store: ServedStore;
   readonly #input: WorkerInput;
-  readonly #isUrgent: ReadonlySet<string>;
-  readonly #urgent: StoreRequest[] = [];
-  readonly #others: StoreRequest[] = [];
+  readonly #queue: CallQueue;
   readonly #idle = new IdleCollector();
   #isWorking = true;
 
   constructor(store: ServedStore, input: WorkerInput, urgent: ReadonlySet<string>) {
     this.#store = store;
     this.#input = input;
-    this.#isUrgent = urgent;
+    this.#queue = new CallQueue(urgent);
   }
 
   start(): void {
     parentPort?.on('message', (request: StoreRequest) => {
-      this.#enqueue(request);
+      this.#queue.add(request);
       if (!this.#isWorking) void this.#answerAll();
     });
     // Opened before anyone asks, so that the first question does not pay for it.
     void this.#whileBusy(() => this.#store.open()).then(() => this.#answerAll());
   }
 
-  #enqueue(request: StoreRequest): void {
-    (this.#isUrgent.has(request.name) ? this.#urgent : this.#others).push(request);
-  }
-
   async #answerAll(): Promise<void> {
     this.#isWorking = true;
     for (;;) {
       this.#receiveAll();
-      const request = this.#urgent.shift() ?? this.#others.shift();
+      const request = this.#queue.next();
       if (request === undefined) break;
       await this.#whileBusy(() => this.#answer(request));
     }
@@ -96,7 +91,7 @@ class CallLoop {
       const received = receiveMessageOnPort(parentPort);
       if (received === undefined) return;
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client sends.
-      this.#enqueue(received.message as StoreRequest);
+      this.#queue.add(received.message as StoreRequest);
     }
   }
 
