@@ -1,4 +1,6 @@
+import { hostname } from 'node:os';
 import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
+import { isOwnMachine } from '../core/settings/own-machine.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import { systemClock } from './compose-common.ts';
 import { redisUrlOf, serverOf, type ServicePlace } from './compose-database.ts';
@@ -7,9 +9,12 @@ import { redisUrlOf, serverOf, type ServicePlace } from './compose-database.ts';
 
 /** Beside the 10 of the store: a count takes 2 ms. */
 const CONNECTIONS_MAX = 4;
+const REDIS_PORT = 6379;
 
 export interface OpenedLimiter {
   readonly limiter: Limiter;
+  /** Where it counts: equal for processes that count together. Holds no password. */
+  readonly place: string;
   close(): Promise<void>;
 }
 
@@ -23,7 +28,15 @@ export async function openLimiter(
   // 190 kB that a service without Redis never reads.
   const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
   const limiter = new RedisLimiter({ url, report });
-  return { limiter, close: () => limiter.close() };
+  return { limiter, place: placeOf(url), close: () => limiter.close() };
+}
+
+/** Each machine has a loopback of its own. */
+function placeOf(text: string): string {
+  const { hostname: host, port, pathname } = new URL(text);
+  const where = isOwnMachine(host.replace(/^\[|\]$/g, '')) ? `${host} of ${hostname()}` : host;
+  const database = pathname === '/' || pathname === '' ? '/0' : pathname;
+  return `Redis at ${where}:${port === '' ? REDIS_PORT : port}${database}`;
 }
 
 /** Where limits are counted, and whether that answers. */
@@ -49,9 +62,13 @@ export async function lookAtLimiter(place: ServicePlace): Promise<{
 async function openBeside(place: ServicePlace): Promise<OpenedLimiter> {
   const server = await serverOf(place);
   if (server === undefined) {
-    return { limiter: new ProcessLimiter(systemClock), close: async () => undefined };
+    return {
+      limiter: new ProcessLimiter(systemClock),
+      place: 'this process',
+      close: async () => undefined,
+    };
   }
   const { PostgresLimiter } = await import('../adapters/limiter/postgres-limiter.ts');
   const limiter = new PostgresLimiter({ server: server.address, connectionsMax: CONNECTIONS_MAX });
-  return { limiter, close: () => limiter.close() };
+  return { limiter, place: 'PostgreSQL', close: () => limiter.close() };
 }

@@ -7,6 +7,7 @@ import type { Environment } from '../core/settings/config-values.ts';
 import type { Vault } from '../service/vault.ts';
 import { withVault } from '../service/with-vault.ts';
 import { CliError } from './cli-error.ts';
+import { RECALL_MS } from '../core/service/served-settings.ts';
 import { egressOf, publicUrlOf, type ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { Memory } from '../ports/memory.ts';
@@ -17,6 +18,7 @@ import { createMemoryService, type TlsMaterial } from '../service/server.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import { openLimiter } from './compose-limiter.ts';
 import { openModels } from './compose-models.ts';
+import { joinAsNode } from './compose-nodes.ts';
 import { openReceipts } from './compose-receipts.ts';
 import { metricsOf, startJobs } from './compose-service-jobs.ts';
 import { openServingStore } from './compose-service-store.ts';
@@ -52,7 +54,7 @@ const DRAIN_MS = 10_000;
 /** Throws MemoryError for a store that cannot be used, and the server's own error (EADDRINUSE). */
 export async function startService(options: StartServiceOptions): Promise<RunningService> {
   const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
-  const { spaceBytesMax, drainMs = DRAIN_MS } = settings;
+  const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS } = settings;
   const masterKeys = serviceMasterKeys(folder, environment);
   const report = (line: string): void => terminal.warn(line);
   const place = { folder, environment, settings };
@@ -66,10 +68,12 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const held = await store.health();
     const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
     await refuseWrongMasterKey(sealing.vault);
+    const node = await joinAsNode({ store, limiterPlace: limits.place, settings });
     const receipts = await openReceipts({ folder, store, signer: sealing.signer, report });
     const metrics = metricsOf(receipts);
     const changes = new ChangeWatch({ store, clock: systemClock });
-    const opened = openModels({ folder, store, changes, egress: egressOf(settings), report });
+    const egress = egressOf(settings);
+    const opened = openModels({ folder, store, changes, egress, recallMs, report });
     const catalog = openCatalog(place);
     const service = createMemoryService({
       store,
@@ -103,6 +107,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       renew: (material) => service.renew(material),
       stop: async () => {
         await service.stop(drainMs);
+        await node.leave();
         await jobs.stop();
         await catalog.close();
         await opened.close();

@@ -130,4 +130,11 @@ export const NODES = [
     to: '      const state = (globalThis.seen ??= during.last);\n',
     test: 'test/service/late-answers.test.ts',
   },
+  {
+    name: 'nodes that count limits in two places start all the same',
+    file: 'src/service/node-registry.ts',
+    from: 'const other = others.find((one) => one.note !== note);',
+    to: 'const other = others.find((one) => one.note === undefined);',
+    test: 'test/service/node-registry.test.ts',
+  },
 ];

@@ -99,6 +99,8 @@ const serviceSettings = such(
       redis: such(members({}, addressAt(/^rediss?:\/\//), CLOSED), hasOneAddress, ONE_ADDRESS),
       /** Days that audit events are kept; for ever without it. */
       auditDays: integer(1, 36_500),
+      /** Milliseconds that memory may take of a model request. */
+      recallMs: integer(10, 10_000),
       /** Milliseconds that open calls have to finish at shutdown. */
       drainMs: integer(0, 600_000),
     },
