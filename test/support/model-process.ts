@@ -31,8 +31,18 @@ export interface ModelHome {
 /** The name of every provider: it resolves to this machine without any set-up. */
 const NAME = 'localhost';
 
+export interface ModelHomeOptions {
+  /** Variables of every command, beside the folder and the provider's certificate. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Further settings of service.json. */
+  readonly settings?: object;
+}
+
 /** `databaseUrl`: of an empty PostgreSQL, instead of a file in the folder. */
-export async function initModelHome(databaseUrl?: string): Promise<ModelHome> {
+export async function initModelHome(
+  databaseUrl?: string,
+  { environment: more = {}, settings: moreSettings = {} }: ModelHomeOptions = {},
+): Promise<ModelHome> {
   const home = tempFolder();
   const folder = join(home, 'svc');
   const certificate = makeCertificate(NAME);
@@ -46,6 +56,7 @@ export async function initModelHome(databaseUrl?: string): Promise<ModelHome> {
     // No test asks the public catalog.
     SVC_CATALOG_URL: 'off',
     ...(databaseUrl === undefined ? {} : { SVC_DATABASE_URL: databaseUrl }),
+    ...more,
   };
   const svc: ModelHome['svc'] = (...words) =>
     runCli(['service', ...words], { home, env: environment });
@@ -55,7 +66,7 @@ export async function initModelHome(databaseUrl?: string): Promise<ModelHome> {
   const file = join(folder, 'service.json');
   const settings = JSON.parse(readFileSync(file, 'utf8')) as object;
   const egress = { ports: [Number(port)], allow: ['127.0.0.0/8'] };
-  writeFileSync(file, JSON.stringify({ ...settings, egress }));
+  writeFileSync(file, JSON.stringify({ ...settings, ...moreSettings, egress }));
   return {
     home,
     folder,
