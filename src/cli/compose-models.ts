@@ -61,6 +61,8 @@ export function openModels(options: ModelsOptions): OpenedModels {
     report,
   });
   changes.onChange((fact) => {
+    // Anything may have changed: the database may be that of an earlier day.
+    if (fact === undefined) outboxes.forgetSettled();
     if (fact === undefined || fact.kind === 'purge') ledger.forget();
   });
   return {

@@ -10,7 +10,7 @@ export const DATABASE = [
   {
     name: 'a promoted standby goes on with the generation that clients know',
     file: ORIGIN,
-    from: "    if (verdict === 'replaced') await rows.run(SCHEMA.setMeta, 'epoch', newEpoch());\n",
+    from: "    if (verdict === 'replaced') await newEpochIn(rows);\n",
     to: '',
     test: FAILOVER,
     only: 'an asynchronous standby',

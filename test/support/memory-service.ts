@@ -42,6 +42,7 @@ export interface TestServiceOptions {
   readonly pepper?: Uint8Array;
   readonly port?: number;
   readonly spaceBytesMax?: number;
+  readonly recallMs?: number;
   /** The real one otherwise. */
   readonly clock?: Clock;
   readonly masterKeys?: MasterKeys;
@@ -116,7 +117,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     changes,
     egress,
     // A machine that runs many tests at once may need longer than a person should wait.
-    recallMs: 10_000,
+    recallMs: options.recallMs ?? 10_000,
     ...(options.trust === undefined ? {} : { trust: options.trust }),
     report: (line) => reports.push({ code: line }),
   });

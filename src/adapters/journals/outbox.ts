@@ -56,6 +56,8 @@ export interface OutboxOptions {
   /** Name of the journal: records for one memory must not go to another. */
   readonly name?: string;
   readonly target: Pick<Memory, 'capture'>;
+  /** The longest pause between two tries, in milliseconds. */
+  readonly retryMsMax?: number;
   report(line: string): void;
 }
 
@@ -169,7 +171,7 @@ export class JournalOutbox implements Outbox {
       if (this.#isClosed) break;
       if (states === undefined) {
         await this.#pause(retryMs);
-        retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+        retryMs = Math.min(retryMs * 2, this.#options.retryMsMax ?? RETRY_MS_MAX);
         continue;
       }
       retryMs = RETRY_MS_MIN;

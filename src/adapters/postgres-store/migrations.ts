@@ -74,7 +74,13 @@ export async function readSchema(
 
 /** After a restore: whatever clients were told of the time before counts no more. */
 export async function beginEpoch(connections: Connections): Promise<void> {
-  await connections.job((rows) => rows.run(SCHEMA.setMeta, 'epoch', newEpoch()));
+  await connections.job(newEpochIn);
+}
+
+/** Every node then reads that anything may have changed, and forgets what it knew of the store. */
+export async function newEpochIn(rows: Rows): Promise<void> {
+  await rows.run(SCHEMA.setMeta, 'epoch', newEpoch());
+  await rows.run(SCHEMA.skipChanges);
 }
 
 interface AppliedRow {

@@ -5,8 +5,8 @@ import {
   type OriginVerdict,
   readOrigin,
 } from '../../core/service/database-origin.ts';
-import { newEpoch } from '../service-store/epoch.ts';
 import type { Rows, Transactions } from './connections.ts';
+import { newEpochIn } from './migrations.ts';
 import { SCHEMA } from './statements/schema.ts';
 
 /**
@@ -36,7 +36,7 @@ export async function settleOrigin(
     const noted = await readNoted(rows);
     if (noted === 'no tables' || isNoted(noted, origin)) return 'same';
     const verdict = judge(noted);
-    if (verdict === 'replaced') await rows.run(SCHEMA.setMeta, 'epoch', newEpoch());
+    if (verdict === 'replaced') await newEpochIn(rows);
     await rows.run(SCHEMA.putMeta, ORIGIN, originText(origin));
     await rows.run(SCHEMA.setMeta, ORIGIN, originText(origin));
     return verdict;

@@ -8,6 +8,9 @@ import { JournalOutbox } from '../journals/outbox.ts';
  * space and no tenant has a colon in its name, so it can only come back to its own tenant.
  */
 
+/** A try costs little in the process of the store, and a database that is back gets what waits for it soon. */
+const RETRY_MS_MAX = 1000;
+
 export interface TenantOutboxOptions {
   readonly folder: string;
   readonly memoryOf: (tenant: string) => Pick<Memory, 'capture'>;
@@ -20,7 +23,8 @@ export class TenantOutboxes {
   constructor({ folder, memoryOf, report }: TenantOutboxOptions) {
     const capture = (records: readonly MemoryRecord[], signal: AbortSignal) =>
       deliver(records, (tenant, own) => memoryOf(tenant).capture(own, signal));
-    this.#journal = new JournalOutbox({ folder, target: { capture }, report });
+    const target = { capture };
+    this.#journal = new JournalOutbox({ folder, target, retryMsMax: RETRY_MS_MAX, report });
   }
 
   of(tenant: string): Outbox {
@@ -37,6 +41,11 @@ export class TenantOutboxes {
 
   flush(withinMs: number): Promise<void> {
     return this.#journal.flush(withinMs);
+  }
+
+  /** The store may have lost what it said that it holds: the same words are delivered again. */
+  forgetSettled(): void {
+    this.#journal.forgetSettled();
   }
 
   close(): void {

@@ -367,6 +367,8 @@ export const SCHEMA = {
   putMeta: `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
   getMeta: `SELECT value FROM meta WHERE name = $1`,
   setMeta: `UPDATE meta SET value = $2 WHERE name = $1`,
+  /** Further than any node can have read. */
+  skipChanges: `UPDATE meta SET value = (value::bigint + 1000000)::text WHERE name = 'changes'`,
   /** One node applies migrations at a time: the others wait for this row. */
   lockMeta: `SELECT value FROM meta WHERE name = 'epoch' FOR UPDATE`,
   hasMeta: `SELECT count(*) AS found FROM pg_class WHERE relname IN ('meta', 'migrations')`,
