@@ -55,6 +55,7 @@ describe.each(MAKERS)('R40: a folder for svc, made %s', (_name, make) => {
   test('one that is private is used, empty or with things of svc beside others', async () => {
     await make(folderWith(0o700));
     await make(folderWith(0o700, 'memory.db', 'notes.txt'));
+    await make(folderWith(0o700, 'receipts_node_a-1.journal', 'notes.txt'));
   });
 });
 

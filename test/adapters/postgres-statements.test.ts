@@ -7,6 +7,9 @@ import { LIMITS } from '../../src/adapters/postgres-store/statements/limits.ts';
 import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
 import { RECEIPTS } from '../../src/adapters/postgres-store/statements/receipts.ts';
+import { DAYS } from '../../src/adapters/postgres-store/statements/days.ts';
+import { ADDING, MOVE } from '../../src/adapters/postgres-store/statements/move.ts';
+import { MOVED_TABLES } from '../../src/ports/service-move.ts';
 import { SERVER } from '../../src/adapters/postgres-store/statements/server.ts';
 import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements/schema.ts';
 
@@ -26,6 +29,9 @@ const STATEMENTS = Object.entries({
   ...LEASES,
   ...LIMITS,
   ...SERVER,
+  ...DAYS,
+  ...MOVE,
+  ...Object.fromEntries(MOVED_TABLES.map((table) => [`adding ${table}`, ADDING[table]])),
 });
 
 /** Statements of tenants' tables that name no tenant, with the reason. */
@@ -43,6 +49,8 @@ const WITHOUT_TENANT: Readonly<Record<string, string>> = {
   dropChanges: 'no node asks for changes so old',
   openHeads: 'a node closes its heads of all tenants',
   unfinishedPurges: 'a start goes on with the purges of all tenants',
+  isUsed: 'a move fills an empty database only',
+  receipts: 'a move compares those of all tenants, each under its own',
   health: 'the operator sees how many there are',
 };
 

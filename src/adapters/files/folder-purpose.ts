@@ -18,7 +18,8 @@ const MEMORY = '(?:memory\\.db|outbox-|hosted_|projects\\.json).*|forgotten|repl
 const DATA = 'ledger-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
 const FOLDERS = 'outputs|client-files|cache';
 /** The memory service of a team holds other people's data: it has its own ways to be removed. */
-const SERVICE = 'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key';
+const SERVICE =
+  'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key|receipts_.*';
 
 /** Hidden files are put anywhere by anyone, and `lost+found` into each file system. */
 const NEUTRAL_NAME = /^(?:\..*|lost\+found)$/;

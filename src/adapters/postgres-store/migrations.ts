@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { newEpoch } from '../service-store/epoch.ts';
 import type { Connections, Rows } from './connections.ts';
@@ -21,7 +22,12 @@ export interface SchemaState {
   readonly missing: readonly number[];
   /** Undefined where there are no tables yet. */
   readonly secret: Buffer | undefined;
+  /** The data of a file are on their way: what is there is a part. */
+  readonly isMoving?: true;
 }
+
+/** Notes in `meta` the move from a file that filled the database, and whether it is over. */
+export const MOVE_NOTE = 'move';
 
 const SECRET_BYTES = 32;
 
@@ -64,10 +70,13 @@ export async function readSchema(
     }
     const missing = missingOf(await rows.all<AppliedRow>(SCHEMA.applied), known);
     const meta = await rows.all<{ name: string; value: string }>(SCHEMA.meta);
-    const value = meta.find(({ name }) => name === 'index_key')?.value;
+    const valueOf = (wanted: string) => meta.find(({ name }) => name === wanted)?.value;
+    const value = valueOf('index_key');
+    const isMoving = asRecord(parseJson(valueOf(MOVE_NOTE) ?? ''))['state'] === 'running';
     return {
       missing: missing.map(({ number }) => number),
       secret: value === undefined ? undefined : Buffer.from(value, 'base64url'),
+      ...(isMoving ? { isMoving } : {}),
     };
   });
 }

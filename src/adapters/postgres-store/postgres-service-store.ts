@@ -109,6 +109,10 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
     const message = 'The database lacks tables of this version: run svc service migrate.';
     throw new MemoryError('unavailable', message);
   }
+  if (state.isMoving === true) {
+    const message = 'A move to this database is not finished: run svc service move again.';
+    throw new MemoryError('unavailable', message);
+  }
   return { connections, keys: new TermKeys(state.secret) };
 }
 

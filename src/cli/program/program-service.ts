@@ -4,6 +4,7 @@ import type { Finish } from './program.ts';
 import type { BackupOptions, RestoreOptions } from '../service/service-backup.ts';
 import type { ServiceDoctorOptions } from '../service/service-doctor.ts';
 import type { ServiceMigrateOptions } from '../service/service-migrate.ts';
+import type { MoveOptions } from '../service/service-move.ts';
 import type { ServiceInitOptions } from '../service/service-init.ts';
 import type { ServiceStartOptions } from '../service/service-start.ts';
 import type { ServiceStatusOptions } from '../service/service-status.ts';
@@ -24,6 +25,7 @@ export function addServiceCommands(
   addLooking(service, context, finish);
   addBackup(service, context);
   addMigrate(service, context);
+  addMove(service, context);
 }
 
 function addInit(service: Command, context: CommandContext): void {
@@ -126,6 +128,26 @@ version of svc starts; nodes of the version before go on. A start with --auto-mi
     .action(async (options: ServiceMigrateOptions) => {
       const { migrateService } = await import('../service/service-migrate.ts');
       await migrateService(options, context);
+    });
+}
+
+function addMove(service: Command, context: CommandContext): void {
+  withFolder(service.command('move'))
+    .description('Copy a service in a file to PostgreSQL, and check what arrived')
+    .requiredOption('--to <address>', 'postgres://… without a password, or file:, env: or command:')
+    .option('--json', 'print what was moved as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service move --to file:/etc/svc/database-url
+
+Stop the service first. A move that was interrupted goes on when it is run again. Every record's digest
+is made anew from the bytes on the other side, and every receipt's signature is checked there.`,
+    )
+    .action(async (options: MoveOptions) => {
+      const { moveCommand } = await import('../service/service-move.ts');
+      await moveCommand(options, context);
     });
 }
 
