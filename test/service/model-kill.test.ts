@@ -9,6 +9,7 @@ import type { Receipt } from '../../src/core/service/receipts.ts';
 import { BIN } from '../support/cli.ts';
 import { type AnswerChoices, answerTo, DIALECTS } from '../support/dialect-wire.ts';
 import { KillClient, type Random, randomFrom, sha256 } from '../support/kill-client.ts';
+import { callService } from '../support/memory-service.ts';
 import {
   type ConsoleCaller,
   consoleOf,
@@ -31,13 +32,22 @@ const TENANTS = ['default', 'acme', 'globex'] as const;
 const STREAMS = 8;
 /** At most so many requests between two kills. */
 const REQUESTS_MAX = 40;
+/** Every eighth process lives longer: an output leaves a prompt once it is known to be stored. */
+const LONG_EVERY = 8;
+const LONG_REQUESTS = 120;
 /** Every sixth kill meets the start, when the receipts of the last run are recovered. */
 const START_EVERY = 6;
 /** Every tenth start comes after `svc service receipts recover`. */
 const RECOVER_EVERY = 10;
 
-/** What the provider saw: the digest of each body, by the model that it names. */
-type Seen = Map<string, string[]>;
+/** What the provider saw: by the model that a body names, its digests and what was left out of it. */
+interface Seen {
+  readonly bodies: Map<string, string[]>;
+  /** The name of a client and the reference of an output, with a blank between. */
+  readonly leftOut: Set<string>;
+}
+
+const STUB = /\[svc left out this [^\]]*?\b((?:m|to)_[a-z2-7]{16})/g;
 
 function law(kills: number, open: () => Promise<ModelHome>): void {
   const title =
@@ -45,7 +55,7 @@ function law(kills: number, open: () => Promise<ModelHome>): void {
   test(title, { timeout: 240_000 + kills * 20_000 }, async () => {
     const random = randomFrom(SEED);
     const place = await open();
-    const seen: Seen = new Map();
+    const seen: Seen = { bodies: new Map(), leftOut: new Set() };
     const answers = new Map<string, AnswerChoices>();
     place.provider.reply = (request) => {
       const { model } = JSON.parse(request.body.toString()) as { model: string };
@@ -61,11 +71,12 @@ function law(kills: number, open: () => Promise<ModelHome>): void {
         const { code, stderr } = await place.svc('receipts', 'recover');
         expect(code, stderr).toBe(0);
       }
-      await killWhileStreaming(place, { clients, random, safe });
+      const requests = kill % LONG_EVERY === 1 ? LONG_REQUESTS : 1 + random() * REQUESTS_MAX;
+      await killWhileStreaming(place, { clients, random, safe, requests });
       drainSeen(place, seen);
       /* oxlint-enable no-await-in-loop */
     }
-    const receipts = await whatIsLeft(place, { clients, safe });
+    const receipts = await whatIsLeft(place, { clients, safe, seen });
     expectOneReceiptEach(seen, clients, receipts);
     if (kills > 4) {
       process.stderr.write(`${kills} kills: ${summaryOf(seen, { clients, safe }, receipts)}\n`);
@@ -112,6 +123,7 @@ async function makeClients(
       key: String(json.secret),
       dialect: dialect ?? 'openai_responses',
       isStreamed: at % 4 !== 3,
+      hasHistory: at % 4 === 0,
       random: randomFrom(random() * 2 ** 32),
       onSend: (model, answer) => answers.set(model, answer),
     });
@@ -138,7 +150,12 @@ interface Killing {
 
 async function killWhileStreaming(
   place: ModelHome,
-  { clients, safe, random }: Killing & { readonly random: Random },
+  {
+    clients,
+    safe,
+    random,
+    requests,
+  }: Killing & { readonly random: Random; readonly requests: number },
 ): Promise<void> {
   const service = await place.start('--quiet');
   const { seen } = place.provider;
@@ -148,8 +165,7 @@ async function killWhileStreaming(
   const captures = captureUntilGone(service, clients[0]?.key ?? '', { run, safe });
   const gone = Promise.all([...talks, captures]);
   // Kills that all come before the first stream would prove nothing, and a busy machine streams late.
-  const wanted = before + 1 + random() * REQUESTS_MAX;
-  await Promise.race([until(() => seen.length >= wanted), gone]);
+  await Promise.race([until(() => seen.length >= before + requests), gone]);
   await sleep(random() * 200);
   await service.end('SIGKILL');
   await gone;
@@ -170,14 +186,16 @@ async function killAtStart({ home, environment }: ModelHome, random: Random): Pr
 function drainSeen({ provider }: ModelHome, seen: Seen): void {
   for (const { body } of provider.seen.splice(0)) {
     const { model } = JSON.parse(body.toString()) as { model: string };
-    seen.set(model, [...(seen.get(model) ?? []), sha256(body)]);
+    seen.bodies.set(model, [...(seen.bodies.get(model) ?? []), sha256(body)]);
+    const [, client = ''] = model.split('-');
+    for (const [, ref] of body.toString().matchAll(STUB)) seen.leftOut.add(`${client} ${ref}`);
   }
 }
 
 /** Looks at memory and usage of a service that runs again, and at the receipts once it has ended. */
 async function whatIsLeft(
   place: ModelHome,
-  { clients, safe }: Killing,
+  { clients, safe, seen }: Killing & { readonly seen: Seen },
 ): Promise<ReadonlyMap<string, readonly Receipt[]>> {
   const service = await place.start('--quiet');
   for (const client of clients) {
@@ -186,6 +204,14 @@ async function whatIsLeft(
     const texts = await allTexts(service.url, client.key, client.space);
     expect(texts.length).toBe(new Set(texts).size);
     /* oxlint-enable no-await-in-loop */
+  }
+  for (const name of seen.leftOut) {
+    const [client = '', ref = ''] = name.split(' ');
+    const { key, space } = clients.find((one) => one.space.endsWith(`-${client}`)) ?? {};
+    const path = `/v1/svc/memory/objects/${ref}?space=${space}`;
+    // oxlint-disable-next-line no-await-in-loop
+    const { status } = await callService(service.url, path, key === undefined ? {} : { key });
+    expect([name, status]).toEqual([name, 200]);
   }
   const captured = await allTexts(service.url, clients[0]?.key ?? '', KILL_SPACE);
   expect(captured.length).toBe(new Set(captured).size);
@@ -254,8 +280,8 @@ function expectOneReceiptEach(
       byModel.set(model, [...(byModel.get(model) ?? []), { tenant, receipt }]);
     }
   }
-  expect(seen.size).toBeGreaterThan(STREAMS);
-  for (const [model, bodies] of seen) {
+  expect(seen.bodies.size).toBeGreaterThan(STREAMS);
+  for (const [model, bodies] of seen.bodies) {
     expect(bodies.length, model).toBe(1);
     const found = byModel.get(model) ?? [];
     expect(found.length, model).toBe(1);
@@ -282,11 +308,13 @@ function summaryOf(
   const all = [...receipts.values()].flat();
   const unknown = all.filter(({ status }) => status === 'unknown').length;
   const shortened = all.filter((one) => Number(one['elided_tool_outputs']) > 0).length;
+  const { leftOut } = seen;
   const refused = clients.reduce((sum, client) => sum + client.refused, 0);
   const texts = clients.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
   return [
-    `seed ${SEED}, ${seen.size} requests seen`,
+    `seed ${SEED}, ${seen.bodies.size} requests seen`,
     `${all.length} receipts, ${unknown} of them unknown, ${shortened} of shortened requests`,
+    `${leftOut.size} outputs left out, each can be read`,
     `${texts} texts answered and ${safe.length} captured, each there once; ${refused} refused`,
   ].join('; ');
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import { type AnswerChoices, PATHS, requestWith, said, toolRound } from './dialect-wire.ts';
 import { bytesOf } from './story.ts';
@@ -28,6 +29,8 @@ export interface KillClientOptions {
   readonly key: string;
   readonly dialect: Dialect;
   readonly isStreamed: boolean;
+  /** It comes with a long tool loop behind it, of which svc leaves outputs out. */
+  readonly hasHistory: boolean;
   readonly random: Random;
   /** The provider gives this answer to the request with this model. */
   readonly onSend: (model: string, answer: AnswerChoices) => void;
@@ -45,6 +48,22 @@ export interface SentRequest {
 const EXCHANGES_MAX = 4;
 const ROUNDS_MAX = 12;
 const OUTPUT_TOKENS = 800;
+
+/** The tools of a long loop take their time, in which svc stores what they said. */
+const TOOL_MS = 250;
+/** A client that never rests would leave no moment for anything but requests. */
+const TYPING_MS = 50;
+/** Shortening begins where so much of a loop is old. */
+const HISTORY = { rounds: 12, outputTokens: 3000 };
+
+const SHELL = { type: 'object', properties: {} };
+
+/** Without tools a request is no agent's. */
+const TOOLS: Readonly<Record<Dialect, readonly object[]>> = {
+  anthropic_messages: [{ name: 'Bash', input_schema: SHELL }],
+  openai_responses: [{ type: 'function', name: 'shell', parameters: SHELL }],
+  openai_chat_completions: [{ type: 'function', function: { name: 'shell', parameters: SHELL } }],
+};
 
 export class KillClient {
   readonly #options: KillClientOptions;
@@ -78,8 +97,9 @@ export class KillClient {
 
   /** Sends one request after the other, until the service is gone. */
   async talk(port: number): Promise<void> {
+    const pauseMs = this.#options.hasHistory ? TOOL_MS : TYPING_MS;
     // oxlint-disable-next-line no-await-in-loop -- One request after the other.
-    while (await this.#step(port));
+    while (await this.#step(port)) await sleep(pauseMs);
   }
 
   async #step(port: number): Promise<boolean> {
@@ -104,15 +124,25 @@ export class KillClient {
 
   /** The person's next words. */
   #say(): void {
-    const { name, random } = this.#options;
+    const { name, random, hasHistory } = this.#options;
     if (this.#exchanges >= EXCHANGES_MAX) this.#beginAnew();
     this.#count += 1;
     this.#exchanges += 1;
     this.#prompt = sentence(`Note ${name} ${this.#count}:`, random);
     this.#answer = sentence(`Answer ${name} ${this.#count}:`, random);
+    const isFirst = this.#items.length === 0;
     this.#items.push(said('user', this.#prompt));
-    this.#roundsLeft = random() < 0.5 ? 0 : Math.ceil(random() * ROUNDS_MAX);
+    if (isFirst && hasHistory) this.#items.push(...this.#history());
+    this.#roundsLeft = random() < 0.5 && !hasHistory ? 0 : Math.ceil(random() * ROUNDS_MAX);
     this.#isAnswered = false;
+  }
+
+  #history(): readonly unknown[] {
+    const { dialect, name } = this.#options;
+    return Array.from({ length: HISTORY.rounds }, (_, at) => {
+      const id = `call_${name}_${this.#count}_${at}`;
+      return toolRound(dialect, id, longOutput(id, HISTORY.outputTokens));
+    }).flat();
   }
 
   #beginAnew(): void {
@@ -129,7 +159,13 @@ export class KillClient {
     const { dialect, key, tenant, isStreamed, name, onSend } = this.#options;
     const model = `kill-${name}-${this.sent.size}`;
     onSend(model, { ...answer, isStreamed });
-    const body = bytesOf(requestWith(dialect, this.#items, { model, stream: isStreamed }));
+    const body = bytesOf(
+      requestWith(dialect, this.#items, {
+        model,
+        stream: isStreamed,
+        tools: TOOLS[dialect],
+      }),
+    );
     const requestSha256 = sha256(body);
     this.sent.set(model, { tenant, requestSha256 });
     const headers = ['content-type', 'application/json', 'x-svc-memory-space', this.space];
