@@ -29,9 +29,11 @@ const USAGE = `npm run bench:hosted -- [options]
   --quick         about a fifth of the work, 1,000 tenants and 100,000 receipts
   --rounds N      5 unless told
   --tenants N     10,000 unless told; --active N of them are used: 1,000
+  --passages N    in the table, with --engine; a third of them in the space asked
   --receipts N    1,000,000 unless told, in the list
   --peers FOLDER  where Portkey is installed, see README.md; .bench/peers unless told
   --bin FILE      start this program in place of bin/svc.js
+  --engine postgres   the stores alone: recall, capture and size on PostgreSQL beside SQLite
   --first         as root: before everything else that the machine does
   --json FILE     all results
   --gate          exit 1 when a bar is missed
@@ -47,6 +49,8 @@ const { values: given } = parseArgs({
     receipts: { type: 'string' },
     peers: { type: 'string', default: join(ROOT, '.bench', 'peers') },
     bin: { type: 'string', default: join(ROOT, 'bin', 'svc.js') },
+    engine: { type: 'string' },
+    passages: { type: 'string' },
     first: { type: 'boolean', default: false },
     json: { type: 'string' },
     gate: { type: 'boolean', default: false },
@@ -59,7 +63,23 @@ const sizes = given.quick
 const options = { ...sizes, ...given };
 
 if (options.help) process.stdout.write(USAGE);
+else if (options.engine !== undefined) process.exitCode = await runEngine();
 else process.exitCode = await run();
+
+/** The stores alone, without a service around them. */
+async function runEngine() {
+  if (options.engine !== 'postgres') {
+    process.stderr.write(`Unknown engine: ${options.engine}\n${USAGE}`);
+    return 2;
+  }
+  const { measureEngine } = await import('./engine/run.mjs');
+  const table = Number(options.passages ?? '0');
+  const own = table === 0 ? {} : { table, space: Math.ceil(table / 3) };
+  const results = await measureEngine({ isQuick: options.quick, own });
+  process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
+  const isMissed = results.bars.some(({ isMet }) => !isMet);
+  return options.gate && isMissed ? 1 : 0;
+}
 
 /** The exit code: 0, 1 for a missed bar with --gate or a run that failed, 2 for wrong usage. */
 async function run() {

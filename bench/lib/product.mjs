@@ -24,8 +24,9 @@ export async function buildProduct(entries, changes = []) {
     outDir,
     platform: 'node',
     target: 'node20',
-    noExternal: [/^(?!@photostructure\/sqlite|node:)/],
-    external: ['@photostructure/sqlite', 'node:sqlite'],
+    noExternal: [/^(?!@photostructure\/sqlite|node:|pg$)/],
+    // What asks for modules while it runs cannot be a part of an ES module.
+    external: ['@photostructure/sqlite', 'node:sqlite', 'pg'],
     esbuildPlugins: changes.map(changing),
   };
   await build({

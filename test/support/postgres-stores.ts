@@ -1,8 +1,11 @@
 import { afterAll, beforeAll } from 'vitest';
 import { openPostgresStore } from '../../src/adapters/postgres-store/postgres-service-store.ts';
-import { readServerUrl, type ServerAddress } from '../../src/adapters/postgres-store/server-url.ts';
+import type { ServerAddress } from '../../src/adapters/postgres-store/server-url.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { type PostgresServer, startPostgres } from './postgres.ts';
+import { addressOf } from './postgres-address.ts';
+
+export { addressOf } from './postgres-address.ts';
 
 /** Stores on one PostgreSQL for all tests of a file, each on a database of its own. */
 
@@ -41,10 +44,4 @@ export function postgresStores(): PostgresStores {
     open: async (given) =>
       openPostgresStore({ server: given ?? (await address()), statementMs: STATEMENT_MS }),
   };
-}
-
-export function addressOf(url: string): ServerAddress {
-  const address = readServerUrl(url);
-  if (address === undefined) throw new Error('That is no address of PostgreSQL.');
-  return address;
 }

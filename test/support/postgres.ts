@@ -35,6 +35,7 @@ export interface PostgresServer {
   readonly port: number;
   /** Of its files. */
   readonly folder: string;
+  readonly pid: number;
   /** The address of a new and empty database. */
   newDatabase(template?: string): Promise<string>;
   run(database: string, sql: string): Promise<void>;
@@ -116,6 +117,9 @@ export async function startPostgres({
   return {
     port,
     folder,
+    get pid() {
+      return server.pid ?? 0;
+    },
     crash: async () => {
       await end('SIGKILL');
       server = await start();

@@ -29,6 +29,7 @@ import { PostgresSource } from './postgres-source.ts';
 import type { Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
 import type { TenantTermKeys } from './term-keys.ts';
+import type { WordCount } from './word-counts.ts';
 
 /** Memories as people and models see them: searched, ranked by the core, listed. */
 
@@ -66,7 +67,12 @@ export class Items {
     this.#keys = keys;
   }
 
-  async recall(question: ServiceQuestion, signals: SharedSignals): Promise<FoundItems> {
+  /** `counted`: gets the counts of words that are to be kept after it. */
+  async recall(
+    question: ServiceQuestion,
+    signals: SharedSignals,
+    counted: WordCount[],
+  ): Promise<FoundItems> {
     const { space, olderSpaces = [], text, recent, tokensMax, now, agent } = question;
     if (text === undefined) return { items: [], isTruncated: false };
     const asked = {
@@ -79,7 +85,8 @@ export class Items {
       now,
       ...(agent === undefined ? {} : { agent }),
     };
-    const search = new Search(new PostgresSource(this.#rows, this.#tenant, this.#keys), signals);
+    const parts = { keys: this.#keys, counted };
+    const search = new Search(new PostgresSource(this.#rows, this.#tenant, parts), signals);
     const found = await runWaiting(search.recall(asked, question.otherSpaces));
     const { passages, ...more } = found;
     const items = await this.#recalled(passages);

@@ -17,15 +17,16 @@ import type {
   TermCount,
   Window,
 } from '../store/recall-source.ts';
-import { PASSAGES_PER_SPACE } from '../store/schema.ts';
+import { POSTINGS_MAX } from '../store/postings.ts';
 import { done, type Steps, waitFor } from '../store/steps.ts';
 import type { Rows } from './connections.ts';
+import { idOf, placeOf, placesOf } from './passage-ids.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';
+import type { WordCount } from './word-counts.ts';
 
 /**
- * Reads for a recall out of PostgreSQL, in one transaction. Rows count within their space: the number
- * of a space and the number in it make an id, as in a file.
+ * Reads for a recall out of PostgreSQL, in one transaction.
  */
 
 interface PassageRow {
@@ -69,11 +70,20 @@ export class PostgresSource implements RecallSource {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
+  /** Counts of this recall that the database did not know yet. */
+  readonly #counted: WordCount[];
+  /** By space and term: in how many passages a frequent word is. */
+  readonly #many = new Map<string, number>();
 
-  constructor(rows: Rows, tenant: string, keys: TenantTermKeys) {
+  constructor(
+    rows: Rows,
+    tenant: string,
+    { keys, counted }: { readonly keys: TenantTermKeys; readonly counted: WordCount[] },
+  ) {
     this.#rows = rows;
     this.#tenant = tenant;
     this.#keys = keys;
+    this.#counted = counted;
   }
 
   /** Another node may write and delete at any time. */
@@ -93,14 +103,9 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#countTerms(space, terms, most));
   }
 
+  /** countTerms() has counted it, with all others of its question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
-    const asked = this.#all<{ found: number }>(
-      RECALL.countTerm,
-      space.id,
-      this.#keys.keyOf(space.id, term),
-      most,
-    );
-    return waitFor(asked.then(([row]) => row?.found ?? 0));
+    return done(Math.min(this.#many.get(`${space.id} ${term}`) ?? 0, most));
   }
 
   placesOf(space: Space, term: string, from: number): Steps<Places> {
@@ -230,15 +235,39 @@ export class PostgresSource implements RecallSource {
   }
 
   async #countTerms(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
-    const rows = await this.#all<TermCount & { place: number }>(
+    const rows = await this.#all<TermCount & { place: number; known: number | null }>(
       RECALL.countTerms,
       space.id,
       this.#keysOf(space, terms),
       most,
+      space.passages,
     );
     const counts = terms.map((): TermCount => ({ found: 0, places: '' }));
-    for (const { place, found, places } of rows) counts[place - 1] = { found, places };
+    const unknown: string[] = [];
+    for (const { place, known, found, places } of rows) {
+      const term = terms[place - 1] ?? '';
+      if (known !== null) this.#many.set(`${space.id} ${term}`, known);
+      else if (found >= most) unknown.push(term);
+      counts[place - 1] = { found: known === null ? found : most, places };
+    }
+    if (unknown.length > 0) await this.#countMany(space, unknown);
     return counts;
+  }
+
+  /** Counts the frequent ones, all at once. */
+  async #countMany(space: Space, terms: readonly string[]): Promise<void> {
+    const keys = this.#keysOf(space, terms);
+    const rows = await this.#all<{ place: number; found: number }>(
+      RECALL.countMany,
+      space.id,
+      keys,
+      POSTINGS_MAX + 1,
+    );
+    const { id, passages } = space;
+    for (const { place, found } of rows) {
+      this.#many.set(`${id} ${terms[place - 1] ?? ''}`, found);
+      this.#counted.push({ space: id, key: keys[place - 1] ?? '', count: found, passages });
+    }
   }
 
   async #texts(ids: readonly number[]): Promise<Map<number, Omit<RecalledPassage, 'score'>>> {
@@ -367,18 +396,4 @@ function saidBy(
 
 function heldKey(space: number, record: number): string {
   return `${space} ${record}`;
-}
-
-function idOf(space: number, n: number): number {
-  return space * PASSAGES_PER_SPACE + n;
-}
-
-function placeOf(id: number): { space: number; n: number } {
-  return { space: Math.floor(id / PASSAGES_PER_SPACE), n: id % PASSAGES_PER_SPACE };
-}
-
-/** Numbers of spaces, and numbers in them. */
-function placesOf(ids: readonly number[]): [number[], number[]] {
-  const places = ids.map(placeOf);
-  return [places.map(({ space }) => space), places.map(({ n }) => n)];
 }

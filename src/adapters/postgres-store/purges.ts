@@ -58,6 +58,7 @@ export class Purges {
     const sizes = await this.#sizes(scope, id ?? -1);
     if (!isDryRun && id !== undefined) {
       await this.#run(MEMORY.bumpSpace, id);
+      await this.#run(MEMORY.dropCounts, id);
       if ('digests' in scope) await this.#run(MEMORY.bury, id, scope.digests, now);
     }
     if (!isDryRun && order.note !== undefined) {
@@ -103,6 +104,8 @@ export class Purges {
       await this.#erase(doomed, row.space_id, now);
       return false;
     }
+    // A recall may have counted once more in between.
+    await this.#run(MEMORY.dropCounts, row.space_id);
     await this.#run(MEMORY.finishPurge, purgeId, now);
     return true;
   }

@@ -25,6 +25,7 @@ import { tenantReceipts } from './receipts.ts';
 import { Records } from './records.ts';
 import { type HeardSignal, TenantSignals } from './signals.ts';
 import { bareState, Spaces } from './spaces.ts';
+import { keepCounts, type WordCount } from './word-counts.ts';
 import { CONTROL } from './statements/control.ts';
 import { LEASES } from './statements/leases.ts';
 import { MEMORY } from './statements/memory.ts';
@@ -70,8 +71,10 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
       const { connections, keys } = await database();
       await signals.written();
       const heard: HeardSignal[] = [];
+      const counted: WordCount[] = [];
       const answer = await connections.memory.read(async (rows): Promise<ServiceAnswer> => {
         heard.length = 0;
+        counted.length = 0;
         const spaces = new Spaces(rows, tenant);
         const state = await spaces.state(question.space);
         const records = new Records(rows, tenant, spaces);
@@ -81,10 +84,11 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
         const items = new Items(rows, { tenant, spaces, keys: keys.of(tenant) });
         const found = isLate
           ? { items: [], isTruncated: false }
-          : await items.recall(question, signals.in(rows, heard));
+          : await items.recall(question, signals.in(rows, heard), counted);
         return { state: bareState(state), coverage, ...found, isPartial: isPartial || isLate };
       }, signal);
       signals.write(connections, heard);
+      keepCounts(connections, tenant, counted);
       return answer;
     },
     async retrieve(question, signal) {

@@ -38,6 +38,8 @@ export const MEMORY = {
     WHERE tenant_id = $1 AND id = $2`,
   shrinkSpace: `UPDATE spaces SET records = records - $3, bytes = bytes - $4,
       passages = passages - $5, terms = terms - $6 WHERE tenant_id = $1 AND id = $2`,
+  /** Counts of words tell of what is purged, too. */
+  dropCounts: `DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2`,
   bumpSpace: `UPDATE spaces SET counter = counter + 1 WHERE tenant_id = $1 AND id = $2`,
 
   /** Everything that a batch has to know of the space, in one answer. */

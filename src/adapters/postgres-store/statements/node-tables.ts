@@ -23,3 +23,15 @@ export const LEASES: readonly string[] = [
     PRIMARY KEY (tenant_id, name)
   )`,
 ];
+
+/** Counting a word of many passages costs some milliseconds, so no node and no restart does it again. */
+export const WORD_COUNTS: readonly string[] = [
+  `CREATE TABLE word_counts (
+    tenant_id text COLLATE "C" NOT NULL,
+    space_id integer NOT NULL,
+    key bigint NOT NULL,
+    found bigint NOT NULL,
+    passages bigint NOT NULL,
+    PRIMARY KEY (tenant_id, space_id, key)
+  )`,
+];

@@ -25,13 +25,22 @@ function partOf(place: number, from: number, to: number): string {
 export const RECALL = {
   spaces: `SELECT id, name, passages, terms, next_passage AS next FROM spaces
     WHERE tenant_id = $1 AND name = ANY($2::text[])`,
-  countTerms: `SELECT e.place, f.found, f.places
+  /** A count is good until the space has grown by a tenth ($5: its passages now); then it is null. */
+  countTerms: `SELECT e.place, w.found AS known, f.found, f.places
     FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)
+    LEFT JOIN word_counts w ON w.tenant_id = $1 AND w.space_id = $2 AND w.key = e.key
+      AND abs($5::bigint - w.passages) * 10 <= w.passages
     CROSS JOIN LATERAL (SELECT count(*) AS found, coalesce(string_agg(few.n::text, ','), '') AS places
       FROM (SELECT p.n FROM passages p WHERE p.tenant_id = $1 AND p.space_id = $2
-        AND p.keys @> ARRAY[e.key] LIMIT $4) few) f`,
-  countTerm: `SELECT count(*) AS found FROM (SELECT 1 FROM passages p
-    WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.keys @> ARRAY[$3::bigint] LIMIT $4) few`,
+        AND w.found IS NULL AND p.keys @> ARRAY[e.key] LIMIT $4) few) f`,
+  countMany: `SELECT e.place, f.found FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)
+    CROSS JOIN LATERAL (SELECT count(*) AS found FROM (SELECT 1 FROM passages p
+      WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.keys @> ARRAY[e.key] LIMIT $4) few) f`,
+  keepCounts: `INSERT INTO word_counts (tenant_id, space_id, key, found, passages)
+    SELECT $1, n.* FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[])
+      AS n(space_id, key, found, passages)
+    ON CONFLICT (tenant_id, space_id, key) DO UPDATE SET found = excluded.found,
+      passages = excluded.passages`,
   placesOf: `SELECT coalesce(string_agg(p.n::text, ','), '') AS places FROM passages p
     WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.keys @> ARRAY[$3::bigint] AND p.n >= $4`,
   saidIn: `SELECT p.n FROM (SELECT t.n, t.at FROM texts t WHERE t.tenant_id = $1 AND t.space_id = $2

@@ -1,6 +1,6 @@
 import { NO_LIMITS, SELF_HOSTED } from '../../../core/service/plans.ts';
 import { DEFAULT_TENANT } from '../../../core/service/tenants.ts';
-import { CHANGES, LEASES } from './node-tables.ts';
+import { CHANGES, LEASES, WORD_COUNTS } from './node-tables.ts';
 
 /**
  * The tables in PostgreSQL, and how an older database becomes a newer one. A migration that was
@@ -352,6 +352,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   [...VERSION_1, ...RECEIPTS],
   CHANGES,
   LEASES,
+  WORD_COUNTS,
 ];
 
 export const SCHEMA = {

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { objectOfItem } from '../../../src/core/memory-api/objects.ts';
+import { recordBytes, recordOfText } from '../../../src/core/memory-api/records.ts';
+import { contentDigest } from '../../../src/core/memory/reference.ts';
+import type { NewObject } from '../../../src/ports/service-store.ts';
+
+/** Texts of words that come as often as words of a language do: a few often, most of them seldom. */
+
+const VOCABULARY = 30_000;
+const SYLLABLES = ['ka', 'lo', 'mi', 'ren', 'sto', 'vu', 'pel', 'dra', 'ni', 'gor', 'ta', 'shi'];
+
+let state = 1;
+
+/** The same numbers in every run. */
+function random(): number {
+  state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+  return state / 2_147_483_648;
+}
+
+export function seed(value: number): void {
+  state = value;
+}
+
+function wordOf(number: number): string {
+  let [text, rest] = ['', number + SYLLABLES.length];
+  while (rest > 0) {
+    text += SYLLABLES[rest % SYLLABLES.length] ?? '';
+    rest = Math.floor(rest / SYLLABLES.length);
+  }
+  return text;
+}
+
+/** By Zipf's law: the word of rank n comes 1/n times as often as the first. */
+export function drawWord(): string {
+  return wordOf(Math.floor(VOCABULARY ** random()) - 1);
+}
+
+export function textOf(words: number): string {
+  return Array.from({ length: words }, drawWord).join(' ');
+}
+
+let count = 0;
+
+/** A record of one text of so many words; 350 are 2 kB and six passages. */
+export function newObject(words: number): NewObject {
+  count += 1;
+  const record = recordOfText(count % 2 === 0 ? 'assistant' : 'user', textOf(words));
+  const bytes = recordBytes(record) ?? Buffer.alloc(0);
+  const item = {
+    digest: contentDigest(bytes),
+    bytes: bytes.length,
+    record,
+    observed_at: new Date(1_700_000_000_000 + count * 1000).toISOString(),
+    position: Math.floor(count / 2) % 1000,
+    session_id: createHash('sha256')
+      .update(String(Math.floor(count / 200)))
+      .digest('hex')
+      .slice(0, 16),
+  };
+  const object = objectOfItem(item, item.session_id);
+  if (typeof object === 'string') throw new Error(object);
+  return object;
+}
