@@ -27,6 +27,8 @@ export interface ModelsOptions {
   readonly trust?: Trust;
   /** Milliseconds; RECALL_MS where it is not given. */
   readonly recallMs?: number;
+  /** Milliseconds until the head of an answer; PROVIDER_HEADERS_MS where it is not given. */
+  readonly headersMs?: number;
   readonly report: (line: string) => void;
 }
 
@@ -43,9 +45,9 @@ const CLOSE_FLUSH_MS = 2_000;
 
 /** Throws CliError for a network of the settings that is none. */
 export function openModels(options: ModelsOptions): OpenedModels {
-  const { folder, store, changes, egress, trust, report, recallMs = RECALL_MS } = options;
+  const { folder, store, changes, egress, report, recallMs = RECALL_MS } = options;
   const decoder = createBodyDecoder();
-  const links = openLinks(egress, trust);
+  const links = openLinks(egress, options);
   const ledger = new JournalLedger({
     folder,
     store: tenantLedgerStore(store),
@@ -86,9 +88,12 @@ export function openModels(options: ModelsOptions): OpenedModels {
 }
 
 /** Throws CliError for a network of the settings that is none. */
-export function openLinks({ ports, allow }: Egress, trust?: Trust): ProviderLinks {
+export function openLinks(
+  { ports, allow }: Egress,
+  { trust, headersMs = PROVIDER_HEADERS_MS }: Pick<ModelsOptions, 'trust' | 'headersMs'> = {},
+): ProviderLinks {
   return new ProviderPools({
-    headersMs: PROVIDER_HEADERS_MS,
+    headersMs,
     ports,
     networks: allow.map(networkOf),
     ...(trust === undefined ? {} : { trust }),

@@ -2,7 +2,14 @@ import { type Dialect, DIALECTS } from '../core/conversation/dialect.ts';
 import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Encoding } from '../core/http/http-form.ts';
-import { answerHeaders, forwardHeaders, withoutRetry } from '../core/http/header-rules.ts';
+import {
+  answerHeaders,
+  forwardHeaders,
+  isRedirect,
+  withoutPlace,
+  withoutRetry,
+} from '../core/http/header-rules.ts';
+import type { Issuer } from '../core/plan/evidence.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -115,12 +122,17 @@ async function send(
 
 const UNAUTHORIZED = 401;
 
-/** The provider's headers for the client. A refused key of svc's own is not worth another try. */
+/**
+ * The provider's headers for the client. A refused key of svc's own is not worth another try. A service
+ * serves clients of many providers: it leads none of them to a host that a provider names.
+ */
 export function headersForClient(
   { status, headers }: UpstreamAnswer,
   { settings }: ConfiguredUpstream,
+  issuer: Issuer,
 ): string[] {
   const answered = answerHeaders(headers, status);
+  if (issuer.kind === 'service' && isRedirect(status)) return withoutPlace(answered);
   const hasOwnKey = settings.auth !== 'client' && settings.auth !== 'none';
   return status === UNAUTHORIZED && hasOwnKey ? withoutRetry(answered) : answered;
 }

@@ -190,7 +190,10 @@ class RequestHandler {
       watcher: record.watching(watch),
       head: {
         status: answer.status,
-        headers: [...headersForClient(answer, configured), ...record.evidence(answer.status)],
+        headers: [
+          ...headersForClient(answer, configured, this.#dependencies.issuer),
+          ...record.evidence(answer.status),
+        ],
       },
     });
     record.ended(end);

@@ -45,7 +45,7 @@ export async function relayUntouched(
     head: {
       status: answer.status,
       headers: [
-        ...headersForClient(answer, configured),
+        ...headersForClient(answer, configured, dependencies.issuer),
         ...relayedEvidence({ issuer: dependencies.issuer, requestId: request.id, modes }),
         ...sourceHeaders(dependencies.issuer, answer.status),
       ],

@@ -2,6 +2,7 @@ import { Recent } from '../core/bytes/recent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ChangedFact } from '../ports/control-store.ts';
 import { MemoryError } from '../ports/memory.ts';
+import { withinDeadline } from '../proxy/memory-deadline.ts';
 import type { ChangeWatch } from './change-watch.ts';
 
 /**
@@ -12,6 +13,8 @@ import type { ChangeWatch } from './change-watch.ts';
 
 /** A revoked key works for no longer than this while the store is away. */
 const GOOD_MS = 60_000;
+/** A store that takes longer is as good as away: a request must not wait for it any more. */
+const LOOK_MS = 2_000;
 /** Active keys of a large service. */
 const NAMES_MAX = 20_000;
 
@@ -50,7 +53,7 @@ export class Confirmed<Value> {
     const before = this.#changes;
     const at = clock.monotonic();
     try {
-      const value = await look();
+      const value = await withinDeadline(LOOK_MS, look);
       if (value === undefined) this.#known.delete(name);
       else if (before === this.#changes) this.#known.set(name, { name, value, at });
       return value;

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { DEFAULT_TENANT } from '../core/service/tenants.ts';
 import type { Health } from '../core/memory-api/contract.ts';
 import type { HealthPath } from '../core/service/routes.ts';
+import { withinDeadline } from '../proxy/memory-deadline.ts';
 import type { ServingParts } from './parts.ts';
 
 /**
@@ -9,8 +10,8 @@ import type { ServingParts } from './parts.ts';
  * no name, no count, no version. It never asks a provider.
  */
 
-/** A store that takes longer is not one to send traffic to. */
-const STORE_MS = 2000;
+/** A part that takes longer is not one to send traffic to. */
+const CHECK_MS = 2000;
 /** Everybody may ask; the store is asked once in so long at most. */
 const FRESH_MS = 1000;
 
@@ -62,7 +63,7 @@ export class HealthCheck {
   }
 
   async #askStore(): Promise<undefined> {
-    const patience = AbortSignal.timeout(STORE_MS);
+    const patience = AbortSignal.timeout(CHECK_MS);
     await this.#parts.store.of(DEFAULT_TENANT).spaceState('default', patience);
     return undefined;
   }
@@ -71,7 +72,7 @@ export class HealthCheck {
   async #timed(check: () => Promise<string | undefined>): Promise<HealthState> {
     const { clock } = this.#parts;
     const start = clock.monotonic();
-    const problem = await check().catch(() => 'failed');
+    const problem = await withinDeadline(CHECK_MS, check).catch(() => 'failed');
     const ms = Math.round(clock.monotonic() - start);
     return { status: problem === undefined ? 'ok' : 'fail', ms };
   }

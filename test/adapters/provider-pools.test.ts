@@ -20,8 +20,10 @@ test('however many answers of a preset are open, the request of another tenant i
   const links = openLinks(
     { ports: [port], allow: ['127.0.0.0/8'] },
     {
-      ca: certificate.cert,
-      resolve: (_name, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
+      trust: {
+        ca: certificate.cert,
+        resolve: (_name, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
+      },
     },
   );
   const open: AbortController[] = [];

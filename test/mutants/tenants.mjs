@@ -224,4 +224,12 @@ export const TENANTS = [
     to: '  return space;\n',
     test: 'test/service/model-errors.test.ts',
   },
+  {
+    name: 'a client of a service is told where a redirect leads',
+    file: 'src/proxy/forward.ts',
+    from: "  if (issuer.kind === 'service' && isRedirect(status)) return withoutPlace(answered);\n",
+    to: '',
+    test: 'test/service/provider-faults.test.ts',
+    only: 'a redirect',
+  },
 ];

@@ -52,6 +52,12 @@ export interface TestServiceOptions {
   readonly trust?: Trust;
   /** Of the handlers of all keys. */
   readonly bounds?: ShelfBounds;
+  /** Milliseconds that a provider may take for its head. */
+  readonly providerHeadersMs?: number;
+  /** Stands between the service and its store. */
+  readonly wrapStore?: (store: ServiceStore) => ServiceStore;
+  /** Bytes of the journal of receipts. */
+  readonly journalBytesMax?: number;
 }
 
 export interface KeyOptions {
@@ -89,7 +95,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   const clock = options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() };
   const calls: CallRow[] = [];
   const reports: SafeLine[] = [];
-  const store =
+  const ownStore =
     options.store ??
     openServiceStore({
       folder,
@@ -98,6 +104,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
       ...(spaceBytesMax === undefined ? {} : { spaceBytesMax }),
       report: (line) => reports.push({ code: line }),
     });
+  const store = options.wrapStore?.(ownStore) ?? ownStore;
   const masterKeys = options.masterKeys ?? { find: async () => undefined };
   const { signer } = withVault({ store, pepper, masterKeys, clock, randomBytes });
   const receipts = new ReceiptJournal({
@@ -108,6 +115,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     sign: (values) => signer.signAll(values),
     now: () => clock.now(),
     report: (line) => reports.push({ code: line }),
+    ...(options.journalBytesMax === undefined ? {} : { bytesMax: options.journalBytesMax }),
   });
   const egress = options.egress ?? NO_EGRESS;
   const changes = new ChangeWatch({ store, clock });
@@ -118,6 +126,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     egress,
     // A machine that runs many tests at once may need longer than a person should wait.
     recallMs: options.recallMs ?? 10_000,
+    ...(options.providerHeadersMs === undefined ? {} : { headersMs: options.providerHeadersMs }),
     ...(options.trust === undefined ? {} : { trust: options.trust }),
     report: (line) => reports.push({ code: line }),
   });

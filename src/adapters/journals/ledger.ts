@@ -42,6 +42,9 @@ const RETRY_MS = 1000;
 const GATHER_MS = 20;
 /** A commit to a database in the same network takes 5 ms; a person waits for the first byte meanwhile. */
 const COMMIT_MS = 250;
+/** A batch takes some milliseconds: a store that needs longer is away. */
+const STORE_MS = 30_000;
+const CLOSE_MS = 5_000;
 
 /** Where entries live for good: shared with the other processes on this folder. */
 export interface LedgerStore {
@@ -175,11 +178,12 @@ export class JournalLedger implements Ledger {
     return true;
   }
 
-  /** Resolves when the table holds everything, or could not be reached. */
+  /** Resolves when the table holds everything, or could not be reached in time. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#endGathering();
-    await this.#draining;
+    // A store that is away must not hold the end of the process: the journal keeps the rows.
+    await within(CLOSE_MS, this.#draining);
     this.#isClosed = true;
     this.#journal.close();
   }
@@ -296,7 +300,9 @@ export class JournalLedger implements Ledger {
     while (this.#undrained.size > 0) {
       const batch = [...this.#undrained.values()];
       try {
-        await this.#options.store.recordEntries(batch);
+        const stored = this.#options.store.recordEntries(batch).then(() => true);
+        // Rows that are written again change nothing.
+        if ((await within(STORE_MS, stored)) !== true) return false;
       } catch {
         return false;
       }

@@ -10,6 +10,7 @@ import {
 import { receiptRow } from '../../core/service/receipt-rows.ts';
 import type { ClosedHead, ReceiptStore } from '../../ports/receipt-store.ts';
 import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
+import { within } from '../within.ts';
 import { Journal, journalBytes, journalNames, takeJournals } from './journal.ts';
 import { type JournalledReceipt, type ReceiptLine, readReceiptLines } from './receipt-lines.ts';
 
@@ -47,6 +48,10 @@ const BATCH_ROWS = 200;
 /** A signature takes 0.1 ms of the thread that relays answers: requests pass in between. */
 const SIGNED_AT_ONCE = 25;
 const RETRY_MS = 1000;
+/** A batch takes some milliseconds: a store that needs longer is away. */
+const STORE_MS = 30_000;
+/** The end of a process must not wait for a store that is away. */
+const CLOSE_MS = 5_000;
 /** From this size on the file is written anew, once less than half of it is still needed. */
 const COMPACT_BYTES = 32 << 20;
 
@@ -69,6 +74,7 @@ export class ReceiptJournal implements Receipts {
   #storing: Promise<boolean> = Promise.resolve(true);
   #isStoring = false;
   #hasFailed = false;
+  #isClosed = false;
   #isUnwritable = false;
 
   constructor(options: ReceiptJournalOptions) {
@@ -110,18 +116,19 @@ export class ReceiptJournal implements Receipts {
   }
 
   /**
-   * Call it once no request is open. Stores the last numbers as heads; what cannot be stored stays in
-   * the file, for the next process or `recover`.
+   * Call it once no request is open. Stores the last numbers as heads; what cannot be stored in time
+   * stays in the file, for the next process or `recover`.
    */
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
-    const isDone = (await this.flush()) && this.#open.size === 0;
+    const isDone = (await within(CLOSE_MS, this.flush())) === true && this.#open.size === 0;
+    this.#isClosed = true;
     clearTimeout(this.#timer);
     if (isDone) {
       const { node } = this.#options;
       const seqs = [...this.#seqs];
       const heads = seqs.map(([tenant, lastSeq]) => ({ tenant, node, lastSeq }));
-      if (await storeHeads(this.#options, heads)) this.#journal.reset();
+      const isStored = await within(CLOSE_MS, storeHeads(this.#options, heads));
+      if (isStored === true) this.#journal.reset();
     }
     this.#journal.close();
   }
@@ -177,7 +184,7 @@ export class ReceiptJournal implements Receipts {
   }
 
   #storeSoon(): void {
-    if (this.#isStoring) return;
+    if (this.#isStoring || this.#isClosed) return;
     const isFull = this.#closed.size >= BATCH_ROWS && !this.#hasFailed;
     if (isFull) void this.#storeNext();
     else this.#timer ??= setTimeout(() => void this.#storeNext(), this.#delay());
@@ -203,7 +210,9 @@ export class ReceiptJournal implements Receipts {
 
   async #store(batch: readonly Kept[]): Promise<boolean> {
     try {
-      await storeBatch(this.#options, batch, this.#options.node);
+      const storing = storeBatch(this.#options, batch, this.#options.node).then(() => true);
+      // A store that answers late after all has the receipts twice, and keeps them once.
+      if ((await within(STORE_MS, storing)) !== true) throw new Error('The store is silent.');
     } catch {
       if (!this.#hasFailed) {
         this.#options.report('Receipts cannot be stored now: they wait in the journal.');

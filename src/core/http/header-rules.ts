@@ -282,17 +282,30 @@ export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   return answered;
 }
 
+/** A redirect: a client that followed it would take its key and its prompt to another host. */
+export function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400 && status !== 304;
+}
+
+/** The answer without the place that a redirect names. */
+export function withoutPlace(answered: readonly string[]): string[] {
+  return withoutHeader(answered, 'location');
+}
+
 /**
  * The provider refused a key of svc's own. Clients would repeat the request for minutes and then
  * send the person to a login that does not help. So the answer must forbid a retry.
  */
 export function withoutRetry(answered: readonly string[]): string[] {
+  return [...withoutHeader(answered, 'x-should-retry'), 'x-should-retry', 'false'];
+}
+
+function withoutHeader(headers: readonly string[], name: string): string[] {
   const kept: string[] = [];
-  for (let at = 0; at + 1 < answered.length; at += 2) {
-    if (isNamed(answered[at], 'x-should-retry')) continue;
-    kept.push(answered[at] ?? '', answered[at + 1] ?? '');
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    if (!isNamed(headers[at], name)) kept.push(headers[at] ?? '', headers[at + 1] ?? '');
   }
-  return [...kept, 'x-should-retry', 'false'];
+  return kept;
 }
 
 function isNamed(header: string | undefined, name: string): boolean {

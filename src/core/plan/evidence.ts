@@ -78,11 +78,14 @@ function stateHeaders({ issuer, requestId, modes, memoryState, plan }: Evidence)
 
 /** A service says that an error is the provider's own. */
 export function sourceHeaders(issuer: Issuer, providerStatus: number): string[] {
-  const isTold = issuer.kind === 'service' && providerStatus >= FIRST_ERROR;
+  const isTold = issuer.kind === 'service' && isProviderError(providerStatus);
   return isTold ? ['x-svc-error-source', 'provider'] : [];
 }
 
-const FIRST_ERROR = 400;
+/** No answer of a model: also a redirect, which nobody follows. */
+export function isProviderError(status: number): boolean {
+  return status >= 300;
+}
 
 function issuerHeaders(issuer: Issuer, requestId: string): string[] {
   return issuer.kind === 'service'

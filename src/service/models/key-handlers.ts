@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { ProxyError } from '../../core/errors.ts';
+import { isProviderError } from '../../core/plan/evidence.ts';
 import { DEFAULT_SPACE, folderSpace } from '../../core/request/space.ts';
 import { mayUse, type StoredKey } from '../../core/service/keys.ts';
 import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/service/account-settings.ts';
@@ -192,13 +193,12 @@ export interface Served {
 
 /** The provider's own count; 'unused' where no provider answered, or for a request that costs nothing. */
 function spentOf({ kind }: ModelCall, { head, answer }: RequestFacts) {
-  if (head === undefined || head.status >= FIRST_ERROR || FREE.has(kind)) return 'unused';
+  if (head === undefined || isProviderError(head.status) || FREE.has(kind)) return 'unused';
   if (answer?.usage === undefined) return undefined;
   const { input, cacheRead, cacheWrite, output } = answer.usage;
   return { input: input + cacheRead + cacheWrite, output };
 }
 
-const FIRST_ERROR = 400;
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
 const NO_BYTES = Buffer.alloc(0);
 /** A relayed request is not read; text has about four bytes a token. */

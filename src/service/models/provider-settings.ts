@@ -2,6 +2,7 @@ import { ProxyError } from '../../core/errors.ts';
 import type { CustomValue, TenantProvider } from '../../core/service/providers.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { MemoryError } from '../../ports/memory.ts';
+import { withinDeadline } from '../../proxy/memory-deadline.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 
@@ -22,6 +23,9 @@ export async function openSettings(
   return { name, apiStyle, baseUrl, auth, providerKey, headers, query, allowPrivate: false };
 }
 
+/** The store, and where its master key comes from a program that program too. */
+const OPEN_MS = 5_000;
+
 class Opener {
   readonly #parts: Pick<ServingParts, 'store' | 'vault'>;
   readonly #tenant: string;
@@ -34,8 +38,11 @@ class Opener {
   async open(secretId: string): Promise<string> {
     const { store, vault } = this.#parts;
     try {
-      const sealed = await store.of(this.#tenant).findSecret(secretId);
-      if (sealed !== undefined) return (await vault.open(sealed)).reveal();
+      const opened = await withinDeadline(OPEN_MS, async () => {
+        const sealed = await store.of(this.#tenant).findSecret(secretId);
+        return sealed === undefined ? undefined : vault.open(sealed);
+      });
+      if (opened !== undefined) return opened.reveal();
     } catch (error) {
       if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
     }

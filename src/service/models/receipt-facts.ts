@@ -1,5 +1,6 @@
 import { ProxyError, serviceError } from '../../core/errors.ts';
 import { headerOf } from '../../core/http/header-rules.ts';
+import { isProviderError } from '../../core/plan/evidence.ts';
 import { modeOf } from '../../core/service/keys.ts';
 import {
   NOTHING_DECIDED,
@@ -78,14 +79,14 @@ function decisionsOf({ caller }: ModelCall, facts: RequestFacts): ReceiptDecisio
 export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing {
   const { row, head, answer, hashes, modes, captured, error } = facts;
   const failure = error === undefined ? undefined : failureOf(error);
-  const isProviders = failure === undefined && (head?.status ?? 0) >= FIRST_ERROR;
+  const status = statusOf(facts, failure);
   const upstreamId = head && requestIdIn(head.headers);
   const hasRecords = captured !== 'failed' && captured > 0;
   return {
-    status: statusOf(facts, failure),
+    status,
     httpStatus: failure?.status ?? (row.status === 0 ? null : row.status),
     errorCode: failure?.code ?? null,
-    errorSource: failure === undefined ? (isProviders ? 'provider' : null) : 'service',
+    errorSource: failure === undefined ? (OF_PROVIDER.has(status) ? 'provider' : null) : 'service',
     times: timesOf(call, facts),
     captureState: captureStateOf(facts),
     capturedRecords: hasRecords ? captured : 0,
@@ -134,7 +135,7 @@ export function failureOf(error: unknown): Failure {
   return { code: 'INTERNAL', status: 500 };
 }
 
-const FIRST_ERROR = 400;
+const OF_PROVIDER: ReadonlySet<ReceiptStatus> = new Set(['upstream_error', 'upstream_interrupted']);
 
 const UNREACHED: ReadonlySet<string> = new Set([
   'PROVIDER_UNREACHABLE',
@@ -149,7 +150,7 @@ function statusOf({ row, head }: RequestFacts, failure: Failure | undefined): Re
     if (UNREACHED.has(failure.code)) return 'upstream_error';
     return failure.code === 'INTERNAL' ? 'internal_error' : 'rejected';
   }
-  return (head?.status ?? 0) >= FIRST_ERROR ? 'upstream_error' : 'completed';
+  return isProviderError(head?.status ?? 0) ? 'upstream_error' : 'completed';
 }
 
 function timesOf({ authMs }: ModelCall, { row }: RequestFacts): ReceiptClosing['times'] {
