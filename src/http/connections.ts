@@ -41,6 +41,22 @@ export class Connections {
   }
 
   /**
+   * Resolves when every answer that is open now has ended, or after `ms` milliseconds. Callers are let
+   * in meanwhile: they are told that the service stops, where a closed port would tell them nothing.
+   */
+  async settle(ms: number): Promise<void> {
+    this.#isDraining = true;
+    const open = [...this.#answers.values()].flatMap((answers) => [...answers]);
+    const ended = Promise.all(open.map((outgoing) => untilClosed(outgoing)));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    await Promise.race([ended, late]);
+    clearTimeout(timer);
+  }
+
+  /**
    * Takes no more connections, lets open answers finish for `drainMs` milliseconds, then closes the
    * rest. Resolves when all are closed.
    */
@@ -63,6 +79,10 @@ export class Connections {
   #destroy(): void {
     for (const socket of this.#answers.keys()) socket.destroy();
   }
+}
+
+async function untilClosed(outgoing: ServerResponse): Promise<void> {
+  if (!outgoing.closed) await once(outgoing, 'close');
 }
 
 // A client may send gigabytes before it looks for an answer; on loopback that takes about this long.

@@ -108,6 +108,11 @@ export class CallServer {
     this.#isStopping = true;
   }
 
+  /** The answers that are open now are cut by the service itself. */
+  cut(): void {
+    this.#models.cut();
+  }
+
   /** Runs the work that no request waits for: once, when none comes any more. Never rejects. */
   drain(withinMs: number): Promise<void> {
     return this.#models.drain(withinMs);

@@ -19,7 +19,10 @@ export interface MemoryService {
   listen(): Promise<{ readonly host: string; readonly port: number }>;
   /** Takes another certificate for new connections. Throws on one that is none. */
   renew(tls: TlsMaterial): void;
-  /** Sends new calls away, lets open ones finish for `drainMs` milliseconds, closes the rest. */
+  /**
+   * Answers new calls with SHUTTING_DOWN while open ones finish, for `drainMs` milliseconds at most, and
+   * closes the rest.
+   */
   stop(drainMs: number): Promise<void>;
 }
 
@@ -57,6 +60,8 @@ const BOUNDS: ListenerBounds = {
   /** One or two for each machine of a large team. */
   connectionsMax: 4096,
 };
+/** An answer that has just ended leaves its socket. */
+const CUT_MS = 50;
 /** Captures of the last requests: 32 exchanges at most. */
 const KEEP_LAST_MS = 500;
 const TLS_VERSION_MIN = 'TLSv1.2';
@@ -103,11 +108,15 @@ class Listener implements MemoryService {
     return this.#stopped;
   }
 
-  #stop(drainMs: number): Promise<void> {
+  async #stop(drainMs: number): Promise<void> {
     this.#calls.stop();
-    const closed = this.#connections.close(this.#server, drainMs);
+    await this.#connections.settle(drainMs);
+    // An answer that is still open ends now, and not by its client's wish.
+    this.#calls.cut();
+    const closed = this.#connections.close(this.#server, CUT_MS);
     for (const socket of this.#greeting.values()) socket.destroy();
-    return closed.then(() => this.#calls.drain(KEEP_LAST_MS));
+    await closed;
+    await this.#calls.drain(KEEP_LAST_MS);
   }
 
   #createServer(): Server | TlsServer {

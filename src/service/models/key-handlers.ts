@@ -166,8 +166,7 @@ export class KeyHandler implements ShelvedHandler {
     try {
       call.receipt = this.#parts.receipts.open(openingOf(call, facts));
     } catch (error) {
-      if (!(error instanceof JournalFullError)) throw error;
-      throw new ProxyError('JOURNAL_FULL', 'No receipt can be written now.', { cause: error });
+      throw error instanceof JournalFullError ? journalFull(error) : error;
     }
   }
 
@@ -175,8 +174,8 @@ export class KeyHandler implements ShelvedHandler {
     const call = this.#callOf(facts.request);
     call.admitted?.settle(spentOf(call, facts));
     const closing = closingOf(call, facts);
-    if (call.receipt === undefined) rejectQuietly(this.#parts, openingOf(call, facts), closing);
-    else call.receipt.close(closing);
+    if (call.receipt !== undefined) call.receipt.close(closing);
+    else call.hasReceipt = rejectQuietly(this.#parts, openingOf(call, facts), closing);
   }
 
   #callOf({ id }: ClientRequest): ModelCall {
@@ -208,19 +207,25 @@ function estimateBytes(body: Buffer): number {
   return Math.ceil(body.length / BYTES_A_TOKEN);
 }
 
+export function journalFull(cause: JournalFullError): ProxyError {
+  return new ProxyError('JOURNAL_FULL', 'No receipt can be written now.', { cause });
+}
+
 /**
  * A request that was refused is refused also where its receipt cannot be written: nothing was
- * forwarded.
+ * forwarded. False: there is no receipt.
  */
 export function rejectQuietly(
   { receipts }: Pick<ServingParts, 'receipts'>,
   opening: ReceiptOpening,
   closing: ReceiptClosing,
-): void {
+): boolean {
   try {
     receipts.reject(opening, closing);
+    return true;
   } catch (error) {
     if (!(error instanceof JournalFullError)) throw error;
+    return false;
   }
 }
 

@@ -57,6 +57,7 @@ export function answerModelError(
     if (!outgoing.hasHeader(name)) outgoing.setHeader(name, context.evidence[at + 1] ?? '');
   }
   for (const [name, value] of headersOf(shown, context)) outgoing.setHeader(name, value);
+  if (!hasReceipt) outgoing.removeHeader('x-svc-receipt-id');
   outgoing.setHeader('content-length', Buffer.byteLength(body));
   outgoing.end(body);
   return Buffer.byteLength(body);

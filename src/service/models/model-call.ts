@@ -15,8 +15,11 @@ export interface ModelCall {
   readonly route: Route;
   /** Milliseconds that the look-up of the key took. */
   readonly authMs: number;
+  readonly shutdown: Readonly<{ isCutting: boolean }>;
   /** From here on its handler writes the receipt. */
   isHandled: boolean;
+  /** False where no receipt could be written. */
+  hasReceipt: boolean;
   /** As the body names it; undefined while it is not read, and where it names none. */
   model?: string | undefined;
   chosen?: ProviderChoiceMade;

@@ -32,12 +32,13 @@ import { RequestBodies } from '../../http/request-bodies.ts';
 import { requestHead } from '../../http/request-head.ts';
 import type { Caller, ChangedFact } from '../../ports/control-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
+import { JournalFullError } from '../../ports/receipts.ts';
 import { goneSignal } from '../../proxy/gone-signal.ts';
 import type { Authenticator, Credentials } from '../authenticator.ts';
 import { Confirmed } from '../confirmed.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
-import { KeyHandlers, rejectQuietly } from './key-handlers.ts';
+import { journalFull, KeyHandlers, rejectQuietly } from './key-handlers.ts';
 import { answerModelError } from './model-answers.ts';
 import { type ModelCall, receiptKind } from './model-call.ts';
 import { ProviderChoice } from './provider-choice.ts';
@@ -83,6 +84,7 @@ export class ModelServer {
   readonly #choice: ProviderChoice;
   readonly #handlers: KeyHandlers;
   readonly #bodies: RequestBodies;
+  readonly #shutdown = { isCutting: false };
 
   constructor(parts: ServingParts, authenticator: Authenticator) {
     this.#parts = parts;
@@ -95,6 +97,11 @@ export class ModelServer {
     this.#choice = new ProviderChoice(parts);
     this.#handlers = new KeyHandlers(parts, this.#choice);
     this.#bodies = new RequestBodies(parts.models.decode, MODEL_BODY_BYTES.decoded);
+  }
+
+  /** From now on an answer that breaks off was cut by the service, not left by its client. */
+  cut(): void {
+    this.#shutdown.isCutting = true;
   }
 
   /** Runs the work that no request waits for. Never rejects. */
@@ -120,8 +127,9 @@ export class ModelServer {
     const { outgoing } = exchange;
     const headers = indexHeaders(head.headers);
     checkForm(head, headers);
-    if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
     const call = await this.#admit(stage, headers);
+    // Behind the key: a refusal has a receipt as long as its tenant is known.
+    if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
     if (call.route.kind === 'model') checkModes(headers);
     const { body: expected, awaitsContinue } = checkBody(head.method, headers, BODIES);
     if (awaitsContinue && expected !== undefined) outgoing.writeContinue();
@@ -182,6 +190,8 @@ export class ModelServer {
       route,
       authMs: clock.monotonic() - began,
       isHandled: false,
+      hasReceipt: true,
+      shutdown: this.#shutdown,
     };
     exchange.operation = stage.call.kind;
     checkRoute(entry, head);
@@ -231,7 +241,7 @@ export class ModelServer {
       const totalMs = this.#parts.clock.monotonic() - startedAt;
       const refused = refusedClosing(call, failure, totalMs);
       const closing = isGone ? { ...refused, ...GONE } : refused;
-      rejectQuietly(this.#parts, refusedOpening(call), closing);
+      call.hasReceipt = rejectQuietly(this.#parts, refusedOpening(call), closing);
     }
     if (isGone || outgoing.headersSent) {
       // A half answer must not end like a whole one.
@@ -243,7 +253,7 @@ export class ModelServer {
     answerModelError(outgoing, error, {
       dialect: dialectOf(head),
       requestId,
-      hasReceipt: call !== undefined,
+      hasReceipt: call?.hasReceipt === true,
       evidence: call === undefined ? [] : evidenceOf(head, call),
       close,
     });
@@ -267,7 +277,12 @@ interface Stage {
 
 const BODIES = { bodyBytesMax: MODEL_BODY_BYTES.decoded, zstdBytesMax: MODEL_BODY_BYTES.zstd };
 
-const GONE = { status: 'client_aborted', httpStatus: null } as const;
+const GONE = {
+  status: 'client_aborted',
+  httpStatus: null,
+  errorCode: null,
+  errorSource: null,
+} as const;
 const LISTED = { status: 'completed', errorCode: null, errorSource: null } as const;
 
 /** Whether a path is one of the model routes, or so near to one that its caller means them. */
@@ -288,6 +303,7 @@ function checkRoute(entry: PathEntry | undefined, { method, target }: RequestHea
 }
 
 function asKnown(thrown: unknown): unknown {
+  if (thrown instanceof JournalFullError) return journalFull(thrown);
   if (!(thrown instanceof MemoryError)) return thrown;
   return new ProxyError('STORE_UNAVAILABLE', 'The store cannot be used now.', { cause: thrown });
 }

@@ -77,14 +77,14 @@ function decisionsOf({ caller }: ModelCall, facts: RequestFacts): ReceiptDecisio
 
 /** After the last byte, or when the request failed. */
 export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing {
-  const { row, head, answer, hashes, modes, captured, error } = facts;
-  const failure = error === undefined ? undefined : failureOf(error);
+  const { row, head, answer, hashes, modes, captured } = facts;
+  const failure = failureIn(call, facts);
   const status = statusOf(facts, failure);
   const upstreamId = head && requestIdIn(head.headers);
   const hasRecords = captured !== 'failed' && captured > 0;
   return {
     status,
-    httpStatus: failure?.status ?? (row.status === 0 ? null : row.status),
+    httpStatus: (failure?.status ?? row.status) || null,
     errorCode: failure?.code ?? null,
     errorSource: failure === undefined ? (OF_PROVIDER.has(status) ? 'provider' : null) : 'service',
     times: timesOf(call, facts),
@@ -101,6 +101,14 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     ...(hashes?.forwarded === undefined ? {} : { forwardedSha256: hashes.forwarded }),
     ...(hashes?.response === undefined ? {} : { responseSha256: hashes.response }),
   };
+}
+
+/** A client whose answer the service itself cut has not gone away. */
+function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failure | undefined {
+  if (row.end === 'client-gone' && shutdown.isCutting) {
+    return { code: 'SHUTTING_DOWN', status: row.status };
+  }
+  return error === undefined ? undefined : failureOf(error);
 }
 
 /** Records are in the journal when the answer ends, and in the store a moment later. */
@@ -144,12 +152,13 @@ const UNREACHED: ReadonlySet<string> = new Set([
 ]);
 
 function statusOf({ row, head }: RequestFacts, failure: Failure | undefined): ReceiptStatus {
-  if (row.end === 'client-gone') return 'client_aborted';
-  if (row.end === 'upstream-cut') return 'upstream_interrupted';
   if (failure !== undefined) {
+    if (row.end === 'client-gone') return 'internal_error';
     if (UNREACHED.has(failure.code)) return 'upstream_error';
     return failure.code === 'INTERNAL' ? 'internal_error' : 'rejected';
   }
+  if (row.end === 'client-gone') return 'client_aborted';
+  if (row.end === 'upstream-cut') return 'upstream_interrupted';
   return isProviderError(head?.status ?? 0) ? 'upstream_error' : 'completed';
 }
 
