@@ -9,6 +9,7 @@ import {
 } from '../../core/service/receipts.ts';
 import { receiptRow } from '../../core/service/receipt-rows.ts';
 import type { ClosedHead, ReceiptStore } from '../../ports/receipt-store.ts';
+import { MemoryError } from '../../ports/memory.ts';
 import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
 import { within } from '../within.ts';
 import { Journal, journalBytes, journalNames, takeJournals } from './journal.ts';
@@ -213,9 +214,11 @@ export class ReceiptJournal implements Receipts {
       const storing = storeBatch(this.#options, batch, this.#options.node).then(() => true);
       // A store that answers late after all has the receipts twice, and keeps them once.
       if ((await within(STORE_MS, storing)) !== true) throw new Error('The store is silent.');
-    } catch {
+    } catch (error) {
+      // Its messages are for people, and hold no text of a record.
+      const why = error instanceof MemoryError ? ` ${error.message}` : '';
       if (!this.#hasFailed) {
-        this.#options.report('Receipts cannot be stored now: they wait in the journal.');
+        this.#options.report(`Receipts cannot be stored now: they wait in the journal.${why}`);
       }
       this.#hasFailed = true;
       return false;
