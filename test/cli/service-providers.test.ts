@@ -42,5 +42,15 @@ test('a provider is added with a key from stdin, listed without it, changed and 
   expect((await run(['show', 'gateway'])).code).toBe(1);
   expect((await run(['update', 'claude'])).code).toBe(2);
   expect((await run(['add', 'x', ...style])).code).toBe(2);
+  for (const [words, input, told] of [
+    [['add', 'x', ...custom], undefined, '--auth none'],
+    [['add', 'x', ...preset.slice(2), '--model', 'c-*', '--key-stdin'], secret, '--default-model'],
+    [['add', 'x', ...custom, '--key-stdin'], '', '< key.txt'],
+    [['add', 'x', '--preset', 'antropic', ...custom.slice(2), '--key-stdin'], secret, 'presets'],
+  ] as const) {
+    // oxlint-disable-next-line no-await-in-loop
+    const refused = await run(words, input);
+    expect([refused.code === 0, refused.stderr]).toEqual([false, expect.stringContaining(told)]);
+  }
   expect(said.join('\n')).not.toContain(secret);
 }, 120_000);

@@ -10,6 +10,7 @@ import {
   receiptIn,
 } from '../support/model-service.ts';
 import { exchange, openSocket, parseAnswer, readAll } from '../support/raw-http.ts';
+import { callService } from '../support/memory-service.ts';
 import { ask } from '../support/sockets.ts';
 import { bomb } from '../support/zstd-frames.ts';
 
@@ -299,4 +300,51 @@ test('a base URL that leads elsewhere than to a public name is refused by the co
     expect(answer.text).not.toContain('CANARY');
   }
   expect((await console('GET providers')).json.data).toEqual([]);
+});
+
+test('a member that no console operation knows is refused by each of them, and nothing changes', async () => {
+  const stage = await openModelService();
+  const { ask: console, addProvider, service, token } = stage;
+  const id = await addProvider('openai_responses');
+  const key = (await console('POST keys', { name: 'k', scopes: ['read'] })).json.key_id;
+  await console('POST plans', { name: 'small', limits: {} });
+  const before = (await console('GET audit')).text;
+  const purge = { space: 'default', scope: { all: true }, confirm: 'default', dry_run: true };
+  const calls: readonly (readonly [string, object])[] = [
+    ['POST tenants', { tenant_id: 'acme' }],
+    ['PATCH tenants/default', { plan: 'small' }],
+    ['POST plans', { name: 'large', limits: {} }],
+    ['PUT plans/small', { limits: {} }],
+    ['POST admins', { name: 'a', role: 'viewer' }],
+    ['POST keys', { name: 'k2', scopes: ['read'] }],
+    [`POST keys/${key}/rotate`, {}],
+    [`PATCH providers/${id}`, { version: 1, enabled: false }],
+    [`POST providers/${id}/models`, {}],
+    [`POST providers/${id}/test`, {}],
+    [`POST providers/${id}/fingerprint`, { credential: 'sk-1' }],
+    ['POST memory/purges', purge],
+    ['POST vault/keys', { key_id: 'mk_other' }],
+    ['POST vault/rotate', {}],
+    ['POST vault/verify', {}],
+    ['POST signing/rotate', {}],
+    ['PATCH settings', { compression_mode: 'shadow' }],
+  ];
+  for (const [call, body] of calls) {
+    const [method = '', path = ''] = call.split(' ');
+    for (const surplus of [{ surplus: 1 }, { __proto__x: {} }, { tenant_id_: 'acme' }]) {
+      // oxlint-disable-next-line no-await-in-loop
+      const answer = await callService(service.url, `/v1/svc/console/${path}`, {
+        key: token,
+        method,
+        body: { ...body, ...surplus },
+        headers: { 'if-match': '"0"' },
+      });
+      expect([call, answer.status, answer.json.error?.code]).toEqual([
+        call,
+        422,
+        'INVALID_REQUEST',
+      ]);
+    }
+  }
+  expect((await console('GET audit')).text).toBe(before);
 });

@@ -38,7 +38,7 @@ export function refusalError(code: string, message: string): CliError {
   const isUsage = code === 'INVALID_REQUEST';
   return new CliError(
     `${message} (${code})`,
-    HINTS[code] ?? 'See: svc service --help',
+    HINTS[code] ?? 'See the same command with --help.',
     isUsage ? 2 : 1,
   );
 }
@@ -50,6 +50,7 @@ const HINTS: Readonly<Record<string, string>> = {
   AUTH_EXPIRED: 'Ask an operator for another token: svc service admins create',
   SCOPE_DENIED: 'Ask somebody whose role may do this.',
   NOT_FOUND: 'Look with the list command, or name the tenant with --tenant.',
+  CONFLICT: 'Look with the list command, and choose another name or change the one that is there.',
   PLAN_LIMIT_REACHED: 'Revoke one that is not used, or ask the operator for another plan.',
   STORE_UNAVAILABLE: 'Look with: svc service doctor',
 };

@@ -51,9 +51,13 @@ export async function addProvider(
       2,
     );
   }
-  const [first] = model ?? [];
-  if (first === undefined) {
+  if (model === undefined || model.length === 0) {
     throw new CliError('No model is named.', 'Give each one that may be used: --model gpt-5', 2);
+  }
+  if (options.keyStdin !== true && auth !== 'none') {
+    const hint =
+      'Pipe it in: --key-stdin < key.txt. For a provider that asks for none: --auth none';
+    throw new CliError('No credential is given.', hint, 2);
   }
   const body = {
     name,
@@ -61,7 +65,7 @@ export async function addProvider(
     ...(preset === undefined ? { base_url: baseUrl } : { preset_id: preset }),
     api_style: apiStyle,
     ...(auth === undefined ? {} : { auth }),
-    default_model: model?.find((one) => !one.endsWith('*')) ?? first,
+    default_model: defaultModelOf(options),
     ...(await changesOf(options, context)),
   };
   const made = await withConsole(options, context, (console) =>
@@ -69,6 +73,14 @@ export async function addProvider(
   );
   if (options.json === true) context.terminal.json(made);
   context.terminal.note(`The provider ${name} is saved.`);
+}
+
+/** The beginning of a name is no model that a provider could be asked for. */
+function defaultModelOf({ model = [], defaultModel }: ProviderOptions): string {
+  const whole = defaultModel ?? model.find((one) => !one.endsWith('*'));
+  if (whole !== undefined) return whole;
+  const hint = 'Name the model of requests that name none: --default-model claude-sonnet-4-5';
+  throw new CliError('Each --model is only the beginning of names.', hint, 2);
 }
 
 export async function listProviders(

@@ -163,7 +163,7 @@ export async function readKey(stdin: CommandContext['stdin'], flag: string): Pro
   const what = key === '' ? 'nothing' : 'something that is no key';
   throw new CliError(
     `stdin held ${what}.`,
-    `Pipe in the key alone, for example: svc setup … ${flag} < key.txt`,
+    `Pipe in the key alone: the same command with < key.txt behind ${flag}`,
   );
 }
 

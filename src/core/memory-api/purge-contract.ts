@@ -8,6 +8,7 @@ import {
   members,
   oneOf,
   orNull,
+  type Shape,
   such,
   text,
   time,
@@ -32,14 +33,22 @@ const purgeScope = eitherOf(
 );
 export type PurgeScope = Infer<typeof purgeScope>;
 
-export const purgeRequest = such(
-  members(
-    { space, scope: purgeScope, confirm: text({ max: 128 }) },
-    { dry_run: flag, reason: text({ max: 500 }) },
-  ),
-  ({ space: named, confirm }) => named === confirm,
-  'must repeat its space in confirm',
-);
+const NEEDED = { space, scope: purgeScope, confirm: text({ max: 128 }) } as const;
+const MORE = { dry_run: flag, reason: text({ max: 500 }) } as const;
+
+export const purgeRequest = confirmed(members(NEEDED, MORE));
+/** The same from a person: a mistyped `dry_run` must not erase. */
+export const closedPurgeRequest = confirmed(members(NEEDED, MORE, CLOSED));
+
+function confirmed<Request extends { readonly space: string; readonly confirm: string }>(
+  request: Shape<Request>,
+): Shape<Request> {
+  return such(
+    request,
+    ({ space: named, confirm }) => named === confirm,
+    'must repeat its space in confirm',
+  );
+}
 export type PurgeRequest = Infer<typeof purgeRequest>;
 
 export const purgeReceipt = members(

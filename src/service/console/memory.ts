@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { parseJson } from '../../core/bytes/json-fields.ts';
-import type { Call, Operation } from '../call.ts';
+import { closedPurgeRequest } from '../../core/memory-api/purge-contract.ts';
+import { type Call, type Operation, readBody } from '../call.ts';
 import { listItems, listPurges, listSources } from '../operations/lists.ts';
 import { createPurge, deleteItem, getPurge } from '../operations/purges.ts';
 import { type ConsoleCall, type ConsoleReply, findTenant, storeOf } from './console-call.ts';
@@ -13,7 +14,10 @@ import { type ConsoleCall, type ConsoleReply, findTenant, storeOf } from './cons
 export const listMemoryItems = asKey(listItems);
 export const deleteMemoryItem = asKey(deleteItem);
 export const listMemorySources = asKey(listSources);
-export const createMemoryPurge = asKey(createPurge);
+export const createMemoryPurge = asKey((call, service) => {
+  readBody(call, closedPurgeRequest);
+  return createPurge(call, service);
+});
 export const listMemoryPurges = asKey(listPurges);
 export const getMemoryPurge = asKey(getPurge);
 

@@ -137,7 +137,7 @@ async function placeOf(
     if (preset === undefined) {
       throw wrong(
         'preset_id',
-        'names no provider of the catalog with this api_style and an address',
+        'names no preset of this api_style: svc service providers presets lists them',
       );
     }
     return auth === 'default' ? preset : { ...preset, auth };
