@@ -95,6 +95,14 @@ export const RECEIPTS = [
     test: AUDIT,
   },
   {
+    name: 'a provider is called before the receipt is open',
+    file: 'src/service/models/key-handlers.ts',
+    from: 'call.receipt = this.#parts.receipts.open(openingOf(call, facts));',
+    to: 'void openingOf(call, facts);',
+    test: 'test/service/model-kill.test.ts',
+    only: 'on SQLite',
+  },
+  {
     name: 'a restore brings back a credential that was replaced',
     file: 'src/adapters/service-store/carry-secrets.ts',
     from: '  carryCredentials(from, to);\n',
