@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { openPostgresStore } from '../../src/adapters/postgres-store/postgres-service-store.ts';
 import type { ServerAddress } from '../../src/adapters/postgres-store/server-url.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
-import { type PostgresServer, startPostgres } from './postgres.ts';
+import { type PostgresServer, startPostgres, type StartOptions } from './postgres.ts';
 import { addressOf } from './postgres-address.ts';
 
 export { addressOf } from './postgres-address.ts';
@@ -20,7 +20,7 @@ export interface PostgresStores {
   open(address?: ServerAddress): Promise<ServiceStore>;
 }
 
-export function postgresStores(): PostgresStores {
+export function postgresStores(options: StartOptions = {}): PostgresStores {
   let server: PostgresServer | undefined;
   let template = '';
   const started = (): PostgresServer => {
@@ -28,7 +28,7 @@ export function postgresStores(): PostgresStores {
     return server;
   };
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await startPostgres(options);
     const url = await server.newDatabase();
     const store = openPostgresStore({ server: addressOf(url), migrates: true });
     await store.health();

@@ -77,14 +77,16 @@ export interface StartOptions {
   readonly follows?: PostgresServer;
   /** Where its files are, instead of a folder of its own. */
   readonly within?: string;
+  /** The folder of `initdb` and `postgres`, instead of the newest of this machine. */
+  readonly programs?: string;
 }
 
 export async function startPostgres({
   settings = [],
   follows,
   within = roomyFolder(),
+  programs = findPrograms() ?? '',
 }: StartOptions = {}): Promise<PostgresServer> {
-  const programs = findPrograms() ?? '';
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const folder = realpathSync(mkdtempSync(join(within, 'svc-postgres-')));
   if (user.uid !== undefined) chownSync(folder, NOBODY, NOBODY);
