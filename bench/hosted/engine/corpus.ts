@@ -7,7 +7,10 @@ import type { NewObject } from '../../../src/ports/service-store.ts';
 /** Texts of words that come as often as words of a language do: a few often, most of them seldom. */
 
 const VOCABULARY = 30_000;
-const SYLLABLES = ['ka', 'lo', 'mi', 'ren', 'sto', 'vu', 'pel', 'dra', 'ni', 'gor', 'ta', 'shi'];
+const CONSONANTS = 'bdfgklmnprst';
+const VOWELS = 'aeiou';
+/** With these a word has five letters on the average, as in English. */
+const ENDINGS = 'nrst';
 
 let state = 1;
 
@@ -22,12 +25,16 @@ export function seed(value: number): void {
 }
 
 function wordOf(number: number): string {
-  let [text, rest] = ['', number + SYLLABLES.length];
-  while (rest > 0) {
-    text += SYLLABLES[rest % SYLLABLES.length] ?? '';
-    rest = Math.floor(rest / SYLLABLES.length);
-  }
-  return text;
+  let [text, rest] = ['', number];
+  do {
+    text += letterOf(CONSONANTS, rest) + letterOf(VOWELS, Math.floor(rest / CONSONANTS.length));
+    rest = Math.floor(rest / (CONSONANTS.length * VOWELS.length));
+  } while (rest > 0);
+  return text + letterOf(ENDINGS, number);
+}
+
+function letterOf(letters: string, number: number): string {
+  return letters.charAt(number % letters.length);
 }
 
 /** By Zipf's law: the word of rank n comes 1/n times as often as the first. */

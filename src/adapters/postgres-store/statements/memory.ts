@@ -159,10 +159,10 @@ export const MEMORY = {
   itemsOfTexts: `SELECT e.place, r.id AS record_id, t.message, r.kind, r.created_at, t.role, r.bytes,
       ${ORIGIN}
     FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS e(space, digest, place)
-    JOIN spaces n ON n.tenant_id = $1 AND n.name = e.space
-    JOIN texts t ON t.tenant_id = $1 AND t.space_id = n.id AND t.digest = e.digest
+    JOIN spaces s ON s.tenant_id = $1 AND s.name = e.space
+    JOIN texts t ON t.tenant_id = $1 AND t.space_id = s.id AND t.digest = e.digest
     JOIN records r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
-    ${ORIGIN_JOINS}`,
+    JOIN sources c ON c.tenant_id = $1 AND c.space_id = r.space_id AND c.id = r.source_id`,
   digestOfItem: `SELECT r.digest FROM records r
     JOIN spaces s ON s.tenant_id = $1 AND s.id = r.space_id
     WHERE r.tenant_id = $1 AND s.name = $2 AND r.id = $3`,
