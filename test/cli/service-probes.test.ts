@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCli } from '../support/cli.ts';
 import { callService, itemOf } from '../support/memory-service.ts';
@@ -107,6 +109,20 @@ test('records are listed and deleted, purges listed, and the status told, here a
     expect(purges.stdout.split('\n')[0]).toMatch(/^prg_\w+ +erased +shop +1 record$/);
     /* oxlint-enable no-await-in-loop */
   }
+  const file = join(home, 'purges.json');
+  const printed = (await place.svc('purges', '--json')).stdout;
+  const keys = join(home, 'keys.json');
+  writeFileSync(keys, (await callService(service.url, '/.well-known/svc/receipt-keys.json')).text);
+  const verify = async (text: string) => {
+    writeFileSync(file, text);
+    const ran = await place.svc('receipts', 'verify', file, '--keys', keys);
+    return [ran.code, ran.stderr.trim()];
+  };
+  expect(await verify(printed)).toEqual([0, '2 receipts, 0 wrong, 0 missing.']);
+  expect(await verify(printed.replace('"shop"', '"shed"'))).toEqual([
+    1,
+    '2 receipts, 1 wrong, 0 missing.',
+  ]);
   const none = await away('items', 'list', '--search', 'harbour');
   expect(none.stderr).toContain('No record is there');
   expect((await away('items', 'list', '--limit', '0')).code).toBe(2);

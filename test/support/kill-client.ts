@@ -72,7 +72,10 @@ export class KillClient {
   readonly sent = new Map<string, SentRequest>();
   /** Texts of exchanges whose answer came whole: the memory holds each of them once. */
   readonly acknowledged: string[] = [];
-  /** Requests that a living service could not bring to the provider: asked again, as a person would. */
+  /**
+   * Requests that a living service could not serve: a busy machine's store or provider was too late.
+   * They are sent again, as SDKs do.
+   */
   refused = 0;
   #items: unknown[] = [];
   #exchanges = 0;
@@ -175,7 +178,7 @@ export class KillClient {
       body,
     }).catch(() => undefined);
     if (found === undefined || found.isCut) return 'gone';
-    if (found.status === 502) {
+    if (found.status === 502 || found.status === 503) {
       this.refused += 1;
       return 'refused';
     }

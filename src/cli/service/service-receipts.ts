@@ -182,12 +182,12 @@ async function filesAt(path: string): Promise<readonly string[]> {
   }
 }
 
-/** One object a line; any other file is one object, or a list of the API. */
+/** One object a line; any other file is one object, a list of the API, or what `--json` prints. */
 async function takeFile(file: string, audit: ReceiptAudit): Promise<void> {
   const whole = NDJSON.test(file) ? undefined : parseJson(await textOfFile(file));
   if (whole !== undefined) {
-    const { data } = asRecord(whole);
-    for (const value of Array.isArray(data) ? data : [whole]) audit.take(value);
+    const { data = whole } = asRecord(whole);
+    for (const value of Array.isArray(data) ? data : [data]) audit.take(value);
     return;
   }
   try {
