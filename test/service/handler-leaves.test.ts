@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { KeyHandler } from '../../src/service/models/key-handlers.ts';
 import { promptOf } from '../support/dialect-wire.ts';
 import { openModelService } from '../support/model-service.ts';
 
@@ -38,6 +39,32 @@ test('a handler that makes way while a request runs in it ends that request as i
   await expect
     .poll(async () => (await stage.ask(`GET requests/${id}`)).json, { timeout: 5_000 })
     .toMatchObject({ status: 'completed', memory_state: 'empty', tenant_id: 'default' });
+});
+
+test('a giant conversation is served, and takes the room of nobody', async () => {
+  const stage = await openModelService({ bounds: { bytesMax: 2 << 20, handlersMax: 100 } });
+  const left = vi.spyOn(KeyHandler.prototype, 'leave');
+  onTestFinished(() => left.mockRestore());
+  const tenants = ['acme', 'bolt', 'core'];
+  const keys = new Map<string, string>();
+  for (const tenant of tenants) {
+    // oxlint-disable-next-line no-await-in-loop
+    await stage.ask('POST tenants', { tenant_id: tenant });
+    // oxlint-disable-next-line no-await-in-loop
+    await stage.addProvider(DIALECT, {}, tenant);
+    // oxlint-disable-next-line no-await-in-loop
+    keys.set(tenant, await stage.makeKey({ tenant }));
+  }
+  const send = async (tenant: string, words: string): Promise<number> => {
+    const key = keys.get(tenant) ?? '';
+    return (await stage.send(DIALECT, promptOf(DIALECT, words), { key })).status;
+  };
+  expect([await send('acme', 'Hello'), await send('bolt', 'Hello')]).toEqual([200, 200]);
+  expect(left).not.toHaveBeenCalled();
+  expect(await send('core', 'word '.repeat(600_000))).toBe(200);
+  const gone = left.mock.contexts.map((handler) => (handler as KeyHandler).tenant);
+  expect(gone).toEqual(['core']);
+  expect(await send('core', 'Hello again')).toBe(200);
 });
 
 const EVERYTHING = {
