@@ -53,6 +53,11 @@ export class ProviderProcess {
     return this.#call('step', {});
   }
 
+  /** Paced streams end with their next event. */
+  finish() {
+    return this.#call('finish', {});
+  }
+
   /** { requests, sentBytes, openSockets, records: [{ path, bytes, digest, headers, abortedAt, … }] } */
   report() {
     return this.#call('report', {});

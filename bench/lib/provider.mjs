@@ -3,7 +3,8 @@
  * second port: `node provider.mjs PORT TLS-PORT KEY-FILE CERTIFICATE-FILE`.
  *
  * How it answers is set by `POST /__bench/mode`; what it saw is told by `/__bench/report`, forgotten by
- * `/__bench/reset`; `/__bench/step` releases the next event of a stream that goes step by step.
+ * `/__bench/reset`; `/__bench/step` releases the next event of a stream that goes step by step, and
+ * `/__bench/finish` ends all paced ones.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,6 +44,8 @@ let mode = DEFAULT_MODE;
 let seen = { requests: 0, sentBytes: 0, records: [] };
 let openSockets = 0;
 let releaseStep = () => {};
+/** Paced streams end with their next event. */
+let isFinishing = false;
 
 class ProviderConnection {
   #socket;
@@ -123,7 +126,7 @@ class ProviderConnection {
   /** Each event carries the time at which it was written. */
   #paceEvents(stream, sent, startedAt) {
     if (this.#isClosed) return;
-    if (sent === stream.events) {
+    if (sent === stream.events || isFinishing) {
       stream.finish();
       return;
     }
@@ -182,6 +185,8 @@ class ProviderConnection {
 
   #control(path, text) {
     if (path.endsWith('/mode')) mode = { ...DEFAULT_MODE, ...JSON.parse(text) };
+    if (path.endsWith('/mode')) isFinishing = false;
+    if (path.endsWith('/finish')) isFinishing = true;
     if (path.endsWith('/reset')) seen = { requests: 0, sentBytes: 0, records: [] };
     if (path.endsWith('/step')) releaseStep();
     const body = path.endsWith('/report') ? JSON.stringify({ ...seen, openSockets }) : '{}';

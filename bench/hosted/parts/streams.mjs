@@ -1,11 +1,14 @@
 /** A thousand answers under way at once: is one of them cut, and what do they take of memory? */
-import { sleep } from '../../lib/clock.mjs';
+import { sleep, waitUntil } from '../../lib/clock.mjs';
 import { Connection } from '../../lib/connection.mjs';
 import { residentMbOf } from '../../lib/processes.mjs';
 
 const OPEN = 1_000;
 const QUICK_OPEN = 200;
 const EVENTS_A_SECOND = 2;
+const ENDLESS = 1e9;
+/** After the last request. */
+const HEADS_MS = 60_000;
 /** Between two of them, so that opening is no load of its own. */
 const OPEN_MS = 8;
 
@@ -14,11 +17,9 @@ export const streams = {
 
   async measure({ bench, service, key }) {
     const count = bench.choose(QUICK_OPEN, OPEN);
-    // They are still open when the last one has begun.
-    const events = Math.ceil(EVENTS_A_SECOND * ((count * OPEN_MS * 2) / 1000 + 10));
     service.forget();
     await bench.restart(service);
-    await bench.provider.setMode({ kind: 'sse', events, rate: EVENTS_A_SECOND });
+    await bench.provider.setMode({ kind: 'sse', events: ENDLESS, rate: EVENTS_A_SECOND });
     const request = bench.requestFor(service, { headers: { authorization: `Bearer ${key}` } });
     let [opened, most] = [0, 0];
     const answers = [];
@@ -36,9 +37,10 @@ export const streams = {
       answers.push(answer);
       await sleep(OPEN_MS);
     }
-    await sleep(1_000);
+    await waitUntil(() => opened === count, HEADS_MS);
     const atOnce = opened;
     const mb = residentMbOf(service.process.pid);
+    await bench.provider.finish();
     const ended = await Promise.all(answers);
     const cut = ended.filter(({ status, failure }) => status !== 200 || failure !== undefined);
     return { hosted: { count, atOnce, cut: cut.length, mb: Math.max(mb, most) } };
