@@ -189,7 +189,7 @@ export class KillClient {
 }
 
 /** Words that no other sentence has: one that says again what was recalled is not kept twice. */
-function sentence(start: string, random: Random): string {
+export function sentence(start: string, random: Random): string {
   const word = (): string => Math.floor(random() * 36 ** 6).toString(36);
   return `${start} ${Array.from({ length: 8 }, word).join(' ')}.`;
 }

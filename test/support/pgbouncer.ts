@@ -33,9 +33,10 @@ export interface Pgbouncer {
   stop(): Promise<void>;
 }
 
-export async function startPgbouncer(serverPort: number): Promise<Pgbouncer> {
+/** `own`: the port of one that was stopped, to come back in its place. */
+export async function startPgbouncer(serverPort: number, own?: number): Promise<Pgbouncer> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-pgbouncer-')));
-  const port = await freePort();
+  const port = own ?? (await freePort());
   const file = join(folder, 'pgbouncer.ini');
   writeFileSync(join(folder, 'users.txt'), '"svc" ""\n');
   writeFileSync(file, settingsOf({ folder, port, serverPort }));

@@ -75,7 +75,9 @@ export async function startTwoNodes(options: TwoNodesOptions = {}): Promise<TwoN
   const balancer = await startBalancer([]);
   const start = async (at: number): Promise<ServiceProcess> => {
     const environment = { ...place.environment, SVC_SERVICE_HOME: folders[at] ?? '' };
-    const node = await runServiceWith(place.home, environment, '--quiet');
+    const run = () => runServiceWith(place.home, environment, '--quiet');
+    // On a busy machine the database may not answer in time; a unit of systemd starts it again, too.
+    const node = await run().catch(run).catch(run);
     nodes[at] = node;
     balancer.ports = nodes.map(({ port }) => port);
     return node;
