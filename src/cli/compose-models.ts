@@ -8,6 +8,7 @@ import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { tenantLedgerStore } from '../adapters/service-memory/tenant-ledger.ts';
 import { TenantOutboxes } from '../adapters/service-memory/tenant-outbox.ts';
 import { PROVIDER_HEADERS_MS, RECALL_MS } from '../core/service/served-settings.ts';
+import type { Durability } from '../core/service/receipts.ts';
 import type { Egress } from '../core/service/providers.ts';
 import type { ProviderLinks } from '../ports/provider-links.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
@@ -29,6 +30,7 @@ export interface ModelsOptions {
   readonly recallMs?: number;
   /** Milliseconds until the head of an answer; PROVIDER_HEADERS_MS where it is not given. */
   readonly headersMs?: number;
+  readonly durability?: Durability | undefined;
   readonly report: (line: string) => void;
 }
 
@@ -45,7 +47,8 @@ const CLOSE_FLUSH_MS = 2_000;
 
 /** Throws CliError for a network of the settings that is none. */
 export function openModels(options: ModelsOptions): OpenedModels {
-  const { folder, store, changes, egress, report, recallMs = RECALL_MS } = options;
+  const { folder, store, changes, egress, report } = options;
+  const { recallMs = RECALL_MS, durability = 'journal' } = options;
   const decoder = createBodyDecoder();
   const links = openLinks(egress, options);
   const ledger = new JournalLedger({
@@ -70,6 +73,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
   return {
     models: {
       recallMs,
+      durability,
       decode: decoder.decode,
       links,
       ledger,

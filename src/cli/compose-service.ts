@@ -54,7 +54,7 @@ const DRAIN_MS = 10_000;
 /** Throws MemoryError for a store that cannot be used, and the server's own error (EADDRINUSE). */
 export async function startService(options: StartServiceOptions): Promise<RunningService> {
   const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
-  const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS } = settings;
+  const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS, durability } = settings;
   const masterKeys = serviceMasterKeys(folder, environment);
   const report = (line: string): void => terminal.warn(line);
   const place = { folder, environment, settings };
@@ -73,7 +73,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const metrics = metricsOf(receipts);
     const changes = new ChangeWatch({ store, clock: systemClock });
     const egress = egressOf(settings);
-    const opened = openModels({ folder, store, changes, egress, recallMs, report });
+    const opened = openModels({ folder, store, changes, egress, recallMs, durability, report });
     const catalog = openCatalog(place);
     const service = createMemoryService({
       store,

@@ -53,6 +53,14 @@ export interface ProxyDependencies {
    */
   readonly placeIn?: (space: string, isNamed: boolean) => string;
   readonly memory: Memory;
+  /**
+   * Holds back the end of each answer, at most so long, until what was noted of it is stored. Undefined: what is
+   * in the journals is safe enough.
+   */
+  readonly holdBack?: {
+    readonly ms: number;
+    stored(facts: RequestFacts): Promise<void>;
+  };
   readonly ledger: Ledger;
   readonly outbox: Outbox;
   /** Earlier requests of a conversation, for its price. */

@@ -25,7 +25,7 @@ import { goneSignal } from './gone-signal.ts';
 import { BusyCounter } from './background-queue.ts';
 import { BackgroundWork } from './background-work.ts';
 import { ProvenanceKeeper } from './provenance-keeper.ts';
-import { relay } from './relay.ts';
+import { type HoldBack, relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
 import { Slices } from './slices.ts';
@@ -188,6 +188,7 @@ class RequestHandler {
       answer,
       outgoing,
       watcher: record.watching(watch),
+      holdBack: holdBackOf(this.#dependencies, record),
       head: {
         status: answer.status,
         headers: [
@@ -365,6 +366,17 @@ interface Change {
   readonly cacheMarks?: readonly Edit[];
   /** Undefined when the client's own bytes are sent. */
   readonly body?: readonly Uint8Array[];
+}
+
+/** The answer is whole then, and so are its facts. */
+function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): HoldBack | undefined {
+  if (holdBack === undefined) return undefined;
+  const { ms } = holdBack;
+  const stored = (): Promise<void> => {
+    record.ended('complete');
+    return holdBack.stored(record.facts());
+  };
+  return { ms, stored };
 }
 
 const NO_BYTES = Buffer.alloc(0);

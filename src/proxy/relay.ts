@@ -25,8 +25,17 @@ export interface RelayOptions {
   readonly answer: UpstreamAnswer;
   readonly outgoing: ServerResponse;
   readonly watcher?: AnswerWatcher | undefined;
+  readonly holdBack?: HoldBack | undefined;
   /** As the client gets it, evidence included. */
   readonly head: { readonly status: number; readonly headers: RawHeaders };
+}
+
+/** Keeps the end of an answer from the client until the facts of it are stored elsewhere. */
+export interface HoldBack {
+  /** Milliseconds from the terminal event on; then the end goes out all the same. */
+  readonly ms: number;
+  /** Called once, when the provider has ended: every byte is known. Never rejects. */
+  stored(): Promise<void>;
 }
 
 /**
@@ -66,11 +75,18 @@ class Relay implements AnswerSink {
   #isLastSeen = false;
   #isOver = false;
   #graceTimer: NodeJS.Timeout | undefined;
+  readonly #holdBack: HoldBack | undefined;
+  /** The end of the answer, while it is held back. */
+  #held: Uint8Array[] | undefined;
+  #holdTimer: NodeJS.Timeout | undefined;
+  #hasEnded = false;
   /** Handed to the client, and not yet to the watcher. */
   #unwatched: Uint8Array[] = [];
   readonly #watchWritten = (): void => this.#watchNow();
 
-  constructor({ answer, outgoing, watcher, head }: RelayOptions, resolve: (end: RelayEnd) => void) {
+  constructor(options: RelayOptions, resolve: (end: RelayEnd) => void) {
+    const { answer, outgoing, watcher, head, holdBack } = options;
+    this.#holdBack = holdBack;
     this.#answer = answer;
     this.#outgoing = outgoing;
     this.#watcher = watcher;
@@ -98,6 +114,11 @@ class Relay implements AnswerSink {
     if (this.#isOver) return true;
     this.#hasWritten = true;
     if (this.#bytesLeft !== -1) this.#bytesLeft -= chunk.length;
+    if (this.#held !== undefined) {
+      this.#held.push(chunk);
+      this.#watch(chunk);
+      return true;
+    }
     if (!this.#isLastSeen && (this.#bytesLeft === 0 || this.#isTerminal(chunk))) {
       // Clients act on the terminal event, or on the last byte of a known length, without waiting
       // for the end of the stream. So svc first writes the facts that must survive a kill of this
@@ -105,6 +126,7 @@ class Relay implements AnswerSink {
       this.#flush();
       this.#watch(chunk);
       this.#isLastSeen = this.#passLast() || this.#bytesLeft === 0;
+      if (this.#isLastSeen && this.#hold([chunk])) return true;
       return this.#outgoing.write(chunk);
     }
     const wantsMore = this.#outgoing.write(chunk);
@@ -122,6 +144,31 @@ class Relay implements AnswerSink {
     clearTimeout(this.#graceTimer);
     if (this.#isOver) return;
     if (!this.#isLastSeen) this.#passLast();
+    this.#hasEnded = true;
+    if (this.#held !== undefined || this.#hold([])) {
+      this.#watchNow();
+      void this.#holdBack?.stored().then(() => this.#letGo());
+      return;
+    }
+    this.#outgoing.end();
+    this.#settle('complete');
+  }
+
+  /** True: the end waits from now on. */
+  #hold(chunks: Uint8Array[]): boolean {
+    if (this.#holdBack === undefined || this.#watcher === undefined) return false;
+    this.#held = chunks;
+    this.#holdTimer = setTimeout(() => this.#letGo(), this.#holdBack.ms);
+    return true;
+  }
+
+  #letGo(): void {
+    clearTimeout(this.#holdTimer);
+    const chunks = this.#held ?? [];
+    this.#held = undefined;
+    if (this.#isOver) return;
+    for (const chunk of chunks) this.#outgoing.write(chunk);
+    if (!this.#hasEnded) return;
     this.#outgoing.end();
     this.#settle('complete');
   }
@@ -129,6 +176,7 @@ class Relay implements AnswerSink {
   cut(): void {
     clearTimeout(this.#graceTimer);
     if (this.#isOver) return;
+    this.#letGo();
     const end = this.#outgoing.destroyed ? 'client-gone' : 'upstream-cut';
     // The client must see a broken connection, never a clean end of a half answer: SDKs take that
     // for a whole one.
@@ -138,7 +186,7 @@ class Relay implements AnswerSink {
 
   #clientGone(): void {
     if (this.#isOver) return;
-    if (this.#isLastSeen) {
+    if (this.#isLastSeen && this.#held === undefined) {
       this.#graceTimer = setTimeout(() => this.#answer.abort(), AFTER_TERMINAL_MS).unref();
       this.#settle('complete');
       this.#answer.resume();
@@ -150,6 +198,7 @@ class Relay implements AnswerSink {
 
   #settle(end: RelayEnd): void {
     this.#watchNow();
+    clearTimeout(this.#holdTimer);
     this.#isOver = true;
     this.#watcher = undefined;
     this.#resolve(end);

@@ -1,4 +1,5 @@
 import type { Egress } from '../core/service/providers.ts';
+import type { Durability } from '../core/service/receipts.ts';
 import type { StoredKey } from '../core/service/keys.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Ledger } from '../ports/ledger.ts';
@@ -46,6 +47,8 @@ export interface ServiceParts {
 export interface ModelParts {
   /** Milliseconds that a recall may take. */
   readonly recallMs: number;
+  /** Where captures and receipts are when a client has the last byte. */
+  readonly durability: Durability;
   readonly decode: BodyDecoder;
   readonly links: ProviderLinks;
   /** One for all tenants: each entry names its own. */

@@ -137,4 +137,18 @@ export const NODES = [
     to: 'const other = others.find((one) => one.note === undefined);',
     test: 'test/service/node-registry.test.ts',
   },
+  {
+    name: 'the last byte does not wait for the store',
+    file: 'src/proxy/relay.ts',
+    from: 'if (this.#holdBack === undefined || this.#watcher === undefined) return false;',
+    to: 'if (this.#holdBack !== null || this.#watcher === undefined) return false;',
+    test: 'test/service/durability.test.ts',
+  },
+  {
+    name: 'a receipt says that captures are in the store although they are late',
+    file: 'src/service/models/key-handlers.ts',
+    from: "call.durability = isStored ? 'store' : 'journal';",
+    to: "call.durability = 'store';",
+    test: 'test/service/durability.test.ts',
+  },
 ];

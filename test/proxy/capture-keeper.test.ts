@@ -21,6 +21,7 @@ function open(dialect: Dialect) {
       waiting: 0,
       keep: (records) => kept.push(records) > 0,
       flush: async () => undefined,
+      stored: async () => true,
     },
     ledger: {
       generation: () => generation,

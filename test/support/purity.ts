@@ -65,6 +65,7 @@ class Desk {
           return true;
         },
         flush: async () => undefined,
+        stored: async () => true,
       },
       ledger: {
         generation: () => 0,

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import { answerHeaders, forwardHeaders } from '../../src/core/http/header-rules.ts';
-import { type AnswerWatcher, relay, type RelayEnd } from '../../src/proxy/relay.ts';
+import { type AnswerWatcher, type HoldBack, relay, type RelayEnd } from '../../src/proxy/relay.ts';
 import { startServer } from './sockets.ts';
 import { upstreamSettings } from './upstream.ts';
 
@@ -33,6 +33,7 @@ export interface Relaying {
 
 interface RelayingOptions {
   readonly watcher?: AnswerWatcher;
+  readonly holdBack?: HoldBack;
   /** Sees the response object before anything is written to it. */
   /** Added to the head, as evidence is. */
   readonly evidence?: readonly string[];
@@ -42,7 +43,7 @@ interface RelayingOptions {
 /** The smallest proxy: real server, real upstream, and between them nothing but the relay. */
 export async function startRelaying(
   providerUrl: string,
-  { watcher, onOutgoing, evidence = [] }: RelayingOptions = {},
+  { watcher, holdBack, onOutgoing, evidence = [] }: RelayingOptions = {},
 ): Promise<Relaying> {
   const ends: RelayEnd[] = [];
   const settings = upstreamSettings({ baseUrl: providerUrl, allowPrivate: true });
@@ -65,7 +66,7 @@ export async function startRelaying(
           status: answer.status,
           headers: [...answerHeaders(answer.headers, answer.status), ...evidence],
         };
-        ends.push(await relay({ answer, outgoing, watcher, head }));
+        ends.push(await relay({ answer, outgoing, watcher, holdBack, head }));
       };
       handle().catch(() => outgoing.destroy());
     });

@@ -74,6 +74,8 @@ export class JournalOutbox implements Outbox {
   #warnedAt = -Infinity;
   #wake: () => void = () => undefined;
   #whenEmpty: (() => void)[] = [];
+  /** Those who wait for some of the records. */
+  readonly #awaited = new Set<{ readonly keys: Set<string>; resolve(): void }>();
 
   constructor(options: OutboxOptions) {
     this.#options = options;
@@ -107,6 +109,17 @@ export class JournalOutbox implements Outbox {
     this.#drainSoon();
     this.#wake();
     await within(withinMs, new Promise<void>((resolve) => this.#whenEmpty.push(resolve)));
+  }
+
+  async stored(withinMs: number): Promise<boolean> {
+    const keys = new Set(this.#waiting.keys());
+    if (keys.size === 0) return true;
+    const settled = new Promise<true>((resolve) => {
+      this.#awaited.add({ keys, resolve: () => resolve(true) });
+    });
+    this.#drainSoon();
+    this.#wake();
+    return (await within(withinMs, settled)) === true;
   }
 
   /** The memory may have lost what it said that it holds: the same words are delivered again. */
@@ -217,6 +230,12 @@ export class JournalOutbox implements Outbox {
     this.#waiting.delete(key);
     this.#waitingBytes -= line.length;
     this.#settled.add(key);
+    for (const awaited of this.#awaited) {
+      awaited.keys.delete(key);
+      if (awaited.keys.size > 0) continue;
+      this.#awaited.delete(awaited);
+      awaited.resolve();
+    }
     forgetOldest(this.#settled, SETTLED_MAX);
     if (orphan === undefined) return;
     orphan.left -= 1;

@@ -33,6 +33,7 @@ export class TenantOutboxes {
       keep: (records) =>
         journal.keep(records.map((one) => ({ ...one, space: `${tenant}:${one.space}` }))),
       flush: (withinMs) => journal.flush(withinMs),
+      stored: (withinMs) => journal.stored(withinMs),
       get waiting() {
         return journal.waiting;
       },

@@ -108,6 +108,12 @@ export interface ReceiptTimes {
   readonly upstreamTotal?: number;
 }
 
+/**
+ * Where the captures of a request, and its receipt, were when the client had the last byte: in the
+ * journal of the node that answered, or in the store.
+ */
+export type Durability = 'journal' | 'store';
+
 /** The facts after the last byte. */
 export interface ReceiptClosing {
   readonly status: ReceiptStatus;
@@ -118,6 +124,8 @@ export interface ReceiptClosing {
   readonly times: ReceiptTimes;
   readonly captureState: CaptureReceiptState;
   readonly capturedRecords: number;
+  /** 'journal' when undefined. */
+  readonly durability?: Durability;
   /** Where it is another one than at the opening: the provider refused the changed request. */
   readonly decided?: ReceiptDecisions;
   readonly upstreamStatus?: number;
@@ -183,6 +191,7 @@ export function receiptOf(
     ...decisionsOf(closing.decided ?? opening.decided),
     capture_state: closing.captureState,
     captured_records: closing.capturedRecords,
+    durability: closing.durability ?? 'journal',
     output_tokens: closing.usage?.output ?? null,
     provider_usage: numbersOf(closing.providerUsage, USAGE_DEPTH) ?? null,
     estimator: ESTIMATOR,

@@ -116,6 +116,9 @@ export class KeyHandler implements ShelvedHandler {
       background,
       changed,
       hashesBodies: true,
+      ...(parts.models.durability === 'store'
+        ? { holdBack: { ms: HOLD_MS, stored: (facts) => this.#stored(facts) } }
+        : {}),
     });
   }
 
@@ -178,6 +181,16 @@ export class KeyHandler implements ShelvedHandler {
     else call.hasReceipt = rejectQuietly(this.#parts, openingOf(call, facts), closing);
   }
 
+  /** The answer is whole, and waits: its captures first, so that the receipt can tell of them. */
+  async #stored(facts: RequestFacts): Promise<void> {
+    const call = this.#callOf(facts.request);
+    const outbox = this.#parts.models.outboxOf(call.caller.key.tenant);
+    const isStored = facts.captured !== 'failed' && (await outbox.stored(CAPTURES_MS));
+    call.durability = isStored ? 'store' : 'journal';
+    call.receipt?.close(closingOf(call, facts));
+    if (isStored) await call.receipt?.stored();
+  }
+
   #callOf({ id }: ClientRequest): ModelCall {
     const call = this.#calls.get(id);
     if (call === undefined) throw new Error('A request came past its caller.');
@@ -198,6 +211,10 @@ function spentOf({ kind }: ModelCall, { head, answer }: RequestFacts) {
   return { input: input + cacheRead + cacheWrite, output };
 }
 
+/** The end of an answer waits for so long at most: a person notices none of it. */
+const HOLD_MS = 50;
+/** The receipt, which tells where the captures are, takes the rest. */
+const CAPTURES_MS = 35;
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
 const NO_BYTES = Buffer.alloc(0);
 /** A relayed request is not read; text has about four bytes a token. */

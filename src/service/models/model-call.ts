@@ -1,5 +1,5 @@
 import type { Route } from '../../core/http/routes.ts';
-import type { ReceiptKind } from '../../core/service/receipts.ts';
+import type { Durability, ReceiptKind } from '../../core/service/receipts.ts';
 import type { Caller } from '../../ports/control-store.ts';
 import type { OpenReceipt } from '../../ports/receipts.ts';
 import type { AdmittedCall } from '../model-admission.ts';
@@ -25,6 +25,8 @@ export interface ModelCall {
   chosen?: ProviderChoiceMade;
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;
+  /** Where its captures were when the answer ended, once that is known. */
+  durability?: Durability;
 }
 
 /** The name of the receipt's kind, by the path of the request. */

@@ -88,8 +88,9 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     errorCode: failure?.code ?? null,
     errorSource: failure === undefined ? (OF_PROVIDER.has(status) ? 'provider' : null) : 'service',
     times: timesOf(call, facts),
-    captureState: captureStateOf(facts),
+    captureState: captureStateOf(call, facts),
     capturedRecords: hasRecords ? captured : 0,
+    ...(call.durability === undefined ? {} : { durability: call.durability }),
     ...(modes === undefined ? {} : { decided: decisionsOf(call, facts) }),
     ...(head === undefined ? {} : { upstreamStatus: head.status }),
     ...(upstreamId === undefined ? {} : { upstreamRequestId: upstreamId }),
@@ -111,11 +112,15 @@ function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failu
   return error === undefined ? undefined : failureOf(error);
 }
 
-/** Records are in the journal when the answer ends, and in the store a moment later. */
-function captureStateOf({ modes, captured }: RequestFacts): ReceiptClosing['captureState'] {
+/** Deferred: in the journal when the answer ends, and in the store a moment later. */
+function captureStateOf(
+  { durability }: ModelCall,
+  { modes, captured }: RequestFacts,
+): ReceiptClosing['captureState'] {
   if (modes?.writes !== true) return 'off';
   if (captured === 'failed') return captured;
-  return captured > 0 ? 'deferred' : 'none';
+  if (captured === 0) return 'none';
+  return durability === 'store' ? 'stored' : 'deferred';
 }
 
 export interface Failure {
