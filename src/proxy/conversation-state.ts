@@ -35,6 +35,8 @@ export class ConversationState {
   longCache: KnownLongCache | undefined;
   /** When its last request came, by the monotonic clock. */
   lastSeenAt: number | undefined;
+  /** When the other nodes were told so. */
+  notedAt: number | undefined;
   /** It had exchanges that are old enough to be left out. */
   hadOldExchanges = false;
   /** The ledger's generation in which this process last gave outputs of it to the memory. */

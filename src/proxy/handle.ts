@@ -11,7 +11,7 @@ import { estimateSteps } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';
-import { pauseOf } from './cache-watch.ts';
+import { CacheWatch } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
 import { CostMeter } from './cost-meter.ts';
 import { LongCacheWatch } from './long-cache-watch.ts';
@@ -76,6 +76,7 @@ class RequestHandler {
   readonly #background: BackgroundWork;
   readonly #meter: CostMeter;
   readonly #longCaches: LongCacheWatch;
+  readonly #caches: CacheWatch;
 
   constructor(dependencies: ProxyDependencies) {
     this.#dependencies = dependencies;
@@ -90,6 +91,7 @@ class RequestHandler {
     this.#background = new BackgroundWork(dependencies, keepers);
     this.#meter = new CostMeter(dependencies);
     this.#longCaches = new LongCacheWatch(dependencies);
+    this.#caches = new CacheWatch(dependencies);
   }
 
   async drain(withinMs: number): Promise<void> {
@@ -273,7 +275,8 @@ class RequestHandler {
     }
     // Half of the time: a log that hangs must not take what a recall needs.
     const { verdict, loggedAt } = await this.#meter.look(reading, modes, deadline.msLeft / 2);
-    const pause = pauseOf(reading, clock, loggedAt);
+    const withinMs = deadline.msLeft / 2;
+    const pause = await this.#caches.pauseOf(reading, { loggedAt, withinMs });
     const call = { ...asked, reading, verdict, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
     // An error of `finding` is thrown by the await below; here it only means that nothing leaves.

@@ -45,6 +45,7 @@ export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry | u
     case 'refusal-at':
     case 'cut-answer':
     case 'batch-mark':
+    case 'last-request':
       return { ...address, at };
   }
 }
@@ -87,6 +88,7 @@ function saidBy(entry: LedgerEntry): Said {
     case 'refusal-at':
     case 'cut-answer':
     case 'batch-mark':
+    case 'last-request':
       return plain('');
   }
 }

@@ -101,6 +101,8 @@ interface Addresses {
   readonly verdict: ConversationOwner;
   /** Whether its tools and system prompt are cached for an hour. */
   readonly 'long-cache': ConversationOwner;
+  /** A request of it came, on whichever node: noted once a minute. */
+  readonly 'last-request': ConversationOwner;
 }
 
 /** The further facts of each kind of entry. */
@@ -117,6 +119,7 @@ interface Facts {
   readonly 'provider-count': { readonly counted: number; readonly estimated: number };
   readonly verdict: { readonly verdict: 'no_more' | 'send_all' };
   readonly 'long-cache': LongCache;
+  readonly 'last-request': unknown;
 }
 
 export type LedgerKind = keyof Addresses;
@@ -194,6 +197,8 @@ function keyInTenant(address: LedgerAddress): string {
       return `u:${address.fingerprint}:${space}`;
     case 'long-cache':
       return `long-cache:${space}:${address.conversation}`;
+    case 'last-request':
+      return `seen:${space}:${address.conversation}`;
     case 'verdict':
       return `not-worth-it:${space}:${address.conversation}`;
   }
