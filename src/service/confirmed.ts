@@ -47,9 +47,8 @@ export class Confirmed<Value> {
   async ask(name: string, look: () => Promise<Value>): Promise<Value> {
     const { clock, changes } = this.#options;
     const known = this.#known.get(name);
-    // A fact from before the first read may have changed unseen.
-    const isFollowed = known !== undefined && changes.readAt >= known.at;
-    if (isFollowed && clock.monotonic() - changes.readAt <= GOOD_MS) return known.value;
+    const isFollowed = clock.monotonic() - changes.readAt <= GOOD_MS;
+    if (known !== undefined && isFollowed) return known.value;
     const before = this.#changes;
     const at = clock.monotonic();
     try {

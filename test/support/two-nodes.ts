@@ -1,5 +1,6 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { PATHS } from './dialect-wire.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
@@ -51,6 +52,24 @@ export interface TwoNodesOptions {
 }
 
 const DIALECT = 'anthropic_messages';
+const TRIES = 10;
+
+/** On a busy machine the database may not answer in time; a unit of systemd starts it again, too. */
+async function startPatiently(
+  home: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<ServiceProcess> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- The next try follows a failed one.
+      return await runServiceWith(home, environment, '--quiet');
+    } catch (error) {
+      if (tries === TRIES) throw error;
+      // oxlint-disable-next-line no-await-in-loop
+      await sleep(1000);
+    }
+  }
+}
 
 export async function startTwoNodes(options: TwoNodesOptions = {}): Promise<TwoNodes> {
   const { postgresSettings = [], dialects = [DIALECT] } = options;
@@ -75,9 +94,7 @@ export async function startTwoNodes(options: TwoNodesOptions = {}): Promise<TwoN
   const balancer = await startBalancer([]);
   const start = async (at: number): Promise<ServiceProcess> => {
     const environment = { ...place.environment, SVC_SERVICE_HOME: folders[at] ?? '' };
-    const run = () => runServiceWith(place.home, environment, '--quiet');
-    // On a busy machine the database may not answer in time; a unit of systemd starts it again, too.
-    const node = await run().catch(run).catch(run);
+    const node = await startPatiently(place.home, environment);
     nodes[at] = node;
     balancer.ports = nodes.map(({ port }) => port);
     return node;
