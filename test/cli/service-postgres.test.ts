@@ -102,7 +102,9 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
       .toContain('receipts have tables for 7 days ahead');
     expect(found('Statements')).toBe('none runs for a second');
     expect(found('Limiter')).toBe('limits are counted in PostgreSQL');
-    expect((await run('status')).stdout).toContain('1 record');
+    const status = await run('status');
+    expect(status.stdout).toContain('1 record');
+    expect(status.stdout).toMatch(new RegExp(`PostgreSQL \\d+.* on 127.0.0.1:${port}, no standby`));
     expect((await run('backup', 'x.db')).stderr).toContain('pg_dump');
     expect((await run('migrate', '--plan')).stderr).toContain('up to date');
     outputs.push(service.stdout(), service.stderr());

@@ -3,9 +3,11 @@ import { isAlive } from '../../adapters/processes/processes.ts';
 import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
 import { probeService } from '../../adapters/service-store/service-probe.ts';
 import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import type { ServerFacts } from '../../ports/server-facts.ts';
 import type { ServiceStoreHealth } from '../../ports/service-store.ts';
 import { urlOf } from '../addresses.ts';
 import type { ExitCode } from '../cli-error.ts';
+import { inspectDatabase, serverOf } from '../compose-database.ts';
 import type { CommandContext } from '../context.ts';
 import { count, timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
@@ -43,9 +45,14 @@ export async function serviceStatus(
   await serviceSettings(folder);
   const running = await findService(folder);
   const held = await withServiceStore({ folder, environment }, (store) => store.health());
-  if (options.json === true) terminal.json({ folder, running: running ?? null, store: held });
-  else {
+  const server = await serverOf({ folder, environment });
+  const facts = server === undefined ? undefined : await inspectDatabase(server);
+  if (options.json === true) {
+    const database = facts === undefined ? {} : { database: facts };
+    terminal.json({ folder, running: running ?? null, store: held, ...database });
+  } else {
     for (const line of linesOf(folder, running, held)) terminal.out(line);
+    if (facts !== undefined) terminal.out(serverLine(facts));
   }
   if (running === undefined) terminal.note('The service is not running: svc service start');
   return running?.isReady === true ? 0 : 1;
@@ -120,6 +127,12 @@ function linesOf(
   const url = urlOf({ host, port }, cert === undefined ? 'http' : 'https');
   const state = isReady ? 'ready' : 'not ready';
   return [`${url}  ${state}, process ${pid}, since ${timeText(startedAt)}`, store];
+}
+
+function serverLine({ version, host, standbys }: ServerFacts): string {
+  const streaming = standbys.filter(({ isStreaming }) => isStreaming).length;
+  const behind = streaming === 0 ? 'no standby is told of' : count(streaming, 'standby');
+  return `PostgreSQL ${version} on ${host}, ${behind}`;
 }
 
 /** The counts of a service's store, in words. */
