@@ -55,4 +55,19 @@ export const DATABASE = [
     test: TROUBLE,
     only: 'a full pool',
   },
+  {
+    name: 'a move believes the digest that it sent',
+    file: 'src/adapters/postgres-store/move-target.ts',
+    from: 'contentDigest(bytes) === digest',
+    to: "bytes.length > 0 && digest !== ''",
+    test: 'test/cli/service-move.test.ts',
+    only: 'half filled',
+  },
+  {
+    name: 'the counts of purged words stay',
+    file: 'src/adapters/postgres-store/statements/memory.ts',
+    from: 'DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2`',
+    to: 'DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2 AND found < 0`',
+    test: 'test/adapters/postgres-word-counts.test.ts',
+  },
 ];
