@@ -184,6 +184,51 @@ describe.skipIf(missing !== undefined)('two nodes', () => {
   );
 
   test(
+    'R26: what is purged on one node is recalled by none, and the other one places its block no more',
+    async () => {
+      const { nodes, send, makeKey, place } = await startTwoNodes();
+      const { provider } = place;
+      const { secret: key } = await makeKey();
+      const headers = { 'x-svc-memory-space': 'project/walrus' };
+      const [one, other] = nodes;
+      provider.reply = (request) => answerTo(request, { text: 'Noted.' });
+      const fact = 'The staging database of the walrus shop listens on port 6431 since May.';
+      const taught = requestWith(DIALECT, [said('user', fact)]);
+      expect((await send(taught, { key, headers, to: one?.port })).status).toBe(200);
+      await sleep(1500);
+      const items: unknown[] = [
+        said('user', 'Which port does the staging database of the walrus shop listen on?'),
+      ];
+      /** What the provider gets of the conversation, which the other node serves. */
+      const forwarded = async (): Promise<string> => {
+        provider.seen.splice(0);
+        const body = requestWith(DIALECT, items);
+        const answer = await send(body, { key, headers, to: other?.port });
+        expect(answer.status).toBe(200);
+        return provider.seen.at(-1)?.body.toString() ?? '';
+      };
+      expect(await forwarded()).toContain('port 6431');
+      items.push(...toolRound(DIALECT, 'call_1', 'nothing'));
+      expect(await forwarded()).toContain('port 6431');
+      const purged = await callService(one?.url ?? '', '/v1/svc/memory/purges', {
+        key,
+        body: { space: 'project/walrus', scope: { all: true }, confirm: 'project/walrus' },
+      });
+      expect(purged.json.state).toBe('erased');
+      // A new conversation asks the store, which holds it no more.
+      const asked = requestWith(DIALECT, [said('user', 'Which port has the walrus staging shop?')]);
+      provider.seen.splice(0);
+      expect((await send(asked, { key, headers, to: other?.port })).status).toBe(200);
+      expect(provider.seen.at(-1)?.body.toString()).not.toContain('6431');
+      // The block that this node remembers goes when it has read the change.
+      await sleep(2000);
+      items.push(...toolRound(DIALECT, 'call_2', 'nothing'));
+      expect(await forwarded()).not.toContain('6431');
+    },
+    START_MS,
+  );
+
+  test(
     'a node that counts limits elsewhere does not start once something is limited, and says what to set',
     async () => {
       const { place, console } = await startTwoNodes({ dialects: [] });
