@@ -68,6 +68,9 @@ describe.skipIf(missing !== undefined)('two nodes under kills', () => {
       await expect.poll(() => acknowledgedBy(clients), POLL).toBeGreaterThan(last);
       isOver = true;
       await Promise.all(talks);
+      // Nothing else is answered than what is served, and what cannot be now.
+      const refused = clients.flatMap(({ statuses }) => [...statuses.keys()]);
+      expect(refused.filter((status) => ![0, 200, 409, 503].includes(status))).toEqual([]);
       await expectTextsOnce(two, clients);
       await expectOneReceiptEach(two);
       if (KILLS > VICTIMS.length) process.stderr.write(`${summaryOf(clients, two)}\n`);

@@ -30,6 +30,7 @@ export class NodeKillClient {
   /** The model that each request names, which no other one does. */
   readonly sent: string[] = [];
   readonly statuses = new Map<number, number>();
+  #captures = 0;
 
   constructor(options: NodeKillClientOptions) {
     this.#options = options;
@@ -64,11 +65,16 @@ export class NodeKillClient {
 
   async #capture(): Promise<boolean> {
     const { name, key, two, random } = this.#options;
+    this.#captures += 1;
     const texts = [0, 1].map((at) => sentence(`Fact ${name} ${at}:`, random));
     const items = texts.map((text) => itemOf(text));
     const url = `http://127.0.0.1:${two.balancer.port}`;
     const body = { space: this.space, if_generation: 'new', items };
-    const asked = { key, body, headers: { 'idempotency-key': `${name}-${texts[0]?.slice(-12)}` } };
+    const asked = {
+      key,
+      body,
+      headers: { 'idempotency-key': `capture-${name}-${this.#captures}` },
+    };
     const answer = await callService(url, '/v1/svc/memory/capture', asked).catch(() => undefined);
     this.#count(answer?.status ?? 0);
     if (answer?.status !== 200) return false;
