@@ -59,7 +59,7 @@ export interface ProxyDependencies {
    */
   readonly holdBack?: {
     readonly ms: number;
-    stored(facts: RequestFacts): Promise<void>;
+    stored(facts: RequestFacts, msLeft: number): Promise<void>;
   };
   readonly ledger: Ledger;
   readonly outbox: Outbox;

@@ -375,9 +375,9 @@ interface Change {
 function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): HoldBack | undefined {
   if (holdBack === undefined) return undefined;
   const { ms } = holdBack;
-  const stored = (): Promise<void> => {
+  const stored = (msLeft: number): Promise<void> => {
     record.ended('complete');
-    return holdBack.stored(record.facts());
+    return holdBack.stored(record.facts(), msLeft);
   };
   return { ms, stored };
 }

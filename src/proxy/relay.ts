@@ -34,8 +34,8 @@ export interface RelayOptions {
 export interface HoldBack {
   /** Milliseconds from the terminal event on; then the end goes out all the same. */
   readonly ms: number;
-  /** Called once, when the provider has ended: every byte is known. Never rejects. */
-  stored(): Promise<void>;
+  /** Called once, when the provider has ended: every byte is known. `msLeft` of the time. Never rejects. */
+  stored(msLeft: number): Promise<void>;
 }
 
 /**
@@ -44,6 +44,8 @@ export interface HoldBack {
  * connection be used again, and an aborted one costs the next request a TLS handshake.
  */
 const AFTER_TERMINAL_MS = 500;
+/** Behind the terminal event an honest provider sends some hundred bytes. */
+const HELD_BYTES_MAX = 1 << 20;
 
 /**
  * Moves the provider's bytes to the client: unchanged, as they come, at the client's pace. Resolves
@@ -78,6 +80,9 @@ class Relay implements AnswerSink {
   readonly #holdBack: HoldBack | undefined;
   /** The end of the answer, while it is held back. */
   #held: Uint8Array[] | undefined;
+  #heldBytes = 0;
+  #hasHeld = false;
+  #heldUntil = 0;
   #holdTimer: NodeJS.Timeout | undefined;
   #hasEnded = false;
   /** Handed to the client, and not yet to the watcher. */
@@ -116,8 +121,11 @@ class Relay implements AnswerSink {
     if (this.#bytesLeft !== -1) this.#bytesLeft -= chunk.length;
     if (this.#held !== undefined) {
       this.#held.push(chunk);
+      this.#heldBytes += chunk.length;
       this.#watch(chunk);
-      return true;
+      // A provider that goes on behind its end does not fill this process.
+      if (this.#heldBytes > HELD_BYTES_MAX) this.#letGo();
+      return !this.#outgoing.writableNeedDrain;
     }
     if (!this.#isLastSeen && (this.#bytesLeft === 0 || this.#isTerminal(chunk))) {
       // Clients act on the terminal event, or on the last byte of a known length, without waiting
@@ -147,7 +155,8 @@ class Relay implements AnswerSink {
     this.#hasEnded = true;
     if (this.#held !== undefined || this.#hold([])) {
       this.#watchNow();
-      void this.#holdBack?.stored().then(() => this.#letGo());
+      const msLeft = this.#heldUntil - performance.now();
+      void this.#holdBack?.stored(msLeft).then(() => this.#letGo());
       return;
     }
     this.#outgoing.end();
@@ -157,6 +166,10 @@ class Relay implements AnswerSink {
   /** True: the end waits from now on. */
   #hold(chunks: Uint8Array[]): boolean {
     if (this.#holdBack === undefined || this.#watcher === undefined) return false;
+    // Once: bytes that went out late say nothing any more.
+    if (this.#hasHeld) return false;
+    this.#hasHeld = true;
+    this.#heldUntil = performance.now() + this.#holdBack.ms;
     this.#held = chunks;
     this.#holdTimer = setTimeout(() => this.#letGo(), this.#holdBack.ms);
     return true;

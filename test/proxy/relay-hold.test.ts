@@ -33,9 +33,16 @@ test('after its time the end goes out all the same, also when the provider does 
     socket.write(ANSWER);
     setTimeout(() => socket.end(LAST_CHUNK), 300);
   });
+  let asked = 0;
   const { port, ends } = await startRelaying(provider.url, {
     watcher: recordingWatcher([]),
-    holdBack: { ms: 10, stored: () => new Promise(() => undefined) },
+    holdBack: {
+      ms: 10,
+      stored: () => {
+        asked += 1;
+        return new Promise(() => undefined);
+      },
+    },
   });
   const client = connect(port, '127.0.0.1');
   let seen = '';
@@ -44,6 +51,8 @@ test('after its time the end goes out all the same, also when the provider does 
   await until(() => seen.includes(TERMINAL.trim()));
   await until(() => ends.length === 1);
   expect(ends).toEqual(['complete']);
+  // The client has the end: that it is stored now is no news.
+  expect(asked).toBe(0);
   client.destroy();
 });
 
@@ -66,4 +75,19 @@ test('a client that hangs up while the end is held back did not get it', async (
   client.destroy();
   await until(() => ends.length === 1);
   expect(ends).toEqual(['client-gone']);
+});
+
+test('a provider that goes on behind its end is not held back for long', async () => {
+  const more = Buffer.alloc(2 << 20, 'x');
+  const provider = await startProvider(({ socket }) => {
+    socket.write(ANSWER);
+    socket.write(chunk(more));
+    socket.end(LAST_CHUNK);
+  });
+  const { port } = await startRelaying(provider.url, {
+    watcher: recordingWatcher([]),
+    holdBack: { ms: 60_000, stored: async () => undefined },
+  });
+  const { body, isCut } = await ask(port);
+  expect([body.length, isCut]).toEqual([1 + TERMINAL.length + more.length, false]);
 });

@@ -117,7 +117,7 @@ export class KeyHandler implements ShelvedHandler {
       changed,
       hashesBodies: true,
       ...(parts.models.durability === 'store'
-        ? { holdBack: { ms: HOLD_MS, stored: (facts) => this.#stored(facts) } }
+        ? { holdBack: { ms: HOLD_MS, stored: (facts, msLeft) => this.#stored(facts, msLeft) } }
         : {}),
     });
   }
@@ -182,10 +182,11 @@ export class KeyHandler implements ShelvedHandler {
   }
 
   /** The answer is whole, and waits: its captures first, so that the receipt can tell of them. */
-  async #stored(facts: RequestFacts): Promise<void> {
+  async #stored(facts: RequestFacts, msLeft: number): Promise<void> {
     const call = this.#callOf(facts.request);
     const outbox = this.#parts.models.outboxOf(call.caller.key.tenant);
-    const isStored = facts.captured !== 'failed' && (await outbox.stored(CAPTURES_MS));
+    const ms = msLeft - RECEIPT_MS;
+    const isStored = ms > 0 && facts.captured !== 'failed' && (await outbox.stored(ms));
     call.durability = isStored ? 'store' : 'journal';
     call.receipt?.close(closingOf(call, facts));
     if (isStored) await call.receipt?.stored();
@@ -213,8 +214,8 @@ function spentOf({ kind }: ModelCall, { head, answer }: RequestFacts) {
 
 /** The end of an answer waits for so long at most: a person notices none of it. */
 const HOLD_MS = 50;
-/** The receipt, which tells where the captures are, takes the rest. */
-const CAPTURES_MS = 35;
+/** The receipt tells where the captures are, so it comes after them: signed, and one commit. */
+const RECEIPT_MS = 15;
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
 const NO_BYTES = Buffer.alloc(0);
 /** A relayed request is not read; text has about four bytes a token. */
