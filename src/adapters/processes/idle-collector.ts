@@ -7,6 +7,9 @@ import { runInNewContext } from 'node:vm';
  */
 const IDLE_MS = 30_000;
 
+/** Else V8 moves the objects of few pages, and 46 MB stay for 21 MB that are alive. */
+const MOVES_ALL = 'compact-on-every-full-gc';
+
 /** Collects the garbage of its thread once nothing was asked of it for a while. */
 export class IdleCollector {
   readonly #collect: () => void;
@@ -29,9 +32,15 @@ export class IdleCollector {
   }
 }
 
-/** Node names V8's collection only where it was started with a flag; a new context has it at once. */
+/**
+ * Node names V8's collection only where it was started with a flag; a new context has it at once. The
+ * first collection moves what is alive together, the second one gives the emptied pages back.
+ */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('gc');
-  if (typeof collect === 'function') collect();
+  if (typeof collect !== 'function') return;
+  setFlagsFromString(`--${MOVES_ALL}`);
+  for (const _ of [1, 2]) collect();
+  setFlagsFromString(`--no-${MOVES_ALL}`);
 }
