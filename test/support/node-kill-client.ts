@@ -25,6 +25,7 @@ export interface NodeKillClientOptions {
 export class NodeKillClient {
   readonly #options: NodeKillClientOptions;
   readonly space: string;
+  readonly key: string;
   /** Prompts and answers of requests whose answer came whole, and records that were captured. */
   readonly acknowledged: string[] = [];
   /** The model that each request names, which no other one does. */
@@ -35,6 +36,7 @@ export class NodeKillClient {
   constructor(options: NodeKillClientOptions) {
     this.#options = options;
     this.space = `project/nodes-${options.name}`;
+    this.key = options.key;
   }
 
   async talk(isOver: () => boolean): Promise<void> {
