@@ -96,6 +96,8 @@ describe.skipIf(missing !== undefined)('two nodes without an engine', () => {
       const [one, other] = nodes.map(({ port }) => port);
       provider.reply = (request) => answerTo(request, { text: 'Port 6431, on the walrus host.' });
       const taught = 'The staging database of the walrus shop listens on port 6431 since May.';
+      // A node that reads of the new key only after it has asked for it would forget it again.
+      await sleep(2000);
       const teach = requestWith(DIALECT, [said('user', taught)]);
       const question = requestWith(DIALECT, [
         said('user', 'Which port does the staging database of the walrus shop listen on?'),
