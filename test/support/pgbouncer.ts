@@ -42,8 +42,12 @@ export async function startPgbouncer(serverPort: number, own?: number): Promise<
   writeFileSync(file, settingsOf({ folder, port, serverPort }));
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   if (user.uid !== undefined) chownSync(folder, NOBODY, NOBODY);
-  const child = spawn(findProgram() ?? '', ['-q', file], { ...user, stdio: 'ignore' });
-  await isReady(port);
+  const start = () => spawn(findProgram() ?? '', ['-q', file], { ...user, stdio: 'ignore' });
+  let child = start();
+  await isReady(port, () => {
+    // A client that looks for it may have the port for a moment: then it ends, and is started again.
+    if (child.exitCode !== null) child = start();
+  });
   return {
     port,
     repoint: (other) => {
@@ -84,7 +88,7 @@ max_client_conn = 200
 `;
 }
 
-async function isReady(port: number): Promise<void> {
+async function isReady(port: number, onFailure: () => void): Promise<void> {
   const until = performance.now() + START_MS;
   for (;;) {
     const client = new Client({ connectionString: `postgres://svc@127.0.0.1:${port}/postgres` });
@@ -94,6 +98,7 @@ async function isReady(port: number): Promise<void> {
       return;
     } catch (error) {
       if (performance.now() > until) throw error;
+      onFailure();
       // oxlint-disable-next-line no-await-in-loop
       await sleep(50);
     } finally {

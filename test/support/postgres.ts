@@ -124,7 +124,9 @@ export async function startPostgres({
     },
     crash: async () => {
       await end('SIGKILL');
-      server = await start();
+      // Processes of the old one may hold its shared memory for a moment: a new one then ends at once.
+      const again = () => sleep(500).then(start);
+      server = await start().catch(again).catch(again).catch(again);
     },
     kill: () => end('SIGKILL'),
     signal: (signal) => signalAll(server, signal),
