@@ -16,7 +16,7 @@ const PLANTED = 'heron-fourteen';
 const INSTALLED_MB_MAX = 40;
 // The page and its server are a third of a megabyte of it, PostgreSQL and Redis for a service are 0.4.
 // Both are read from disk only when asked for.
-const OWN_MB_MAX = 5;
+const OWN_MB_MAX = 5.25;
 const PACKAGES_MAX = 5;
 
 /** What npm says where there is no registry to ask. */
