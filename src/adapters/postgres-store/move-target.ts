@@ -9,6 +9,7 @@ import type { ServerAddress } from './server-url.ts';
 import { Spaces } from './spaces.ts';
 import { ADDING, counting, MOVE } from './statements/move.ts';
 import { SCHEMA } from './statements/schema.ts';
+import { keepStatistics, Statistics } from './statistics.ts';
 import { TermKeys } from './term-keys.ts';
 
 /**
@@ -30,6 +31,8 @@ export async function openMoveTarget(server: ServerAddress, now: number): Promis
 }
 
 function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
+  // An empty database becomes a large one within minutes.
+  const statistics = new Statistics(async () => connections);
   return {
     begin: (epoch) => begin(connections, epoch),
     async addRows(table, rows) {
@@ -88,9 +91,13 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
         async (rows) => (await rows.get<{ count: number }>(counting(table)))?.count ?? 0,
       ),
     async end(epoch) {
+      await keepStatistics(connections);
       await connections.job((rows) => rows.run(SCHEMA.setMeta, MOVE_NOTE, noteOf(epoch, 'done')));
     },
-    close: () => connections.close(),
+    async close() {
+      statistics.stop();
+      await connections.close();
+    },
   };
 }
 

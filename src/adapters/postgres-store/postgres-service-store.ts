@@ -28,6 +28,7 @@ import { settleOrigin } from './origin.ts';
 import { receiptCalls } from './receipts.ts';
 import { CONTROL } from './statements/control.ts';
 import { MEMORY } from './statements/memory.ts';
+import { Statistics } from './statistics.ts';
 import { TermKeys } from './term-keys.ts';
 import { postgresTenantStore } from './tenant-store.ts';
 import { listMasterKeys } from './vault.ts';
@@ -42,6 +43,8 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   /** The operator says that only a standby with every acknowledged commit is promoted. */
   readonly trustsFailover?: boolean;
   readonly report?: (line: string) => void;
+  /** How often tables are looked for that outgrew the planner's statistics. */
+  readonly statisticsMs?: number;
 }
 
 const SPACE_BYTES_MAX = 16 * 1024 ** 3;
@@ -64,6 +67,10 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
     return asked;
   };
   const tenants = new Map<string, TenantStore>();
+  const statistics = new Statistics(
+    async () => (await database()).connections,
+    options.statisticsMs,
+  );
   return {
     isShared: true,
     of(tenant) {
@@ -93,7 +100,10 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
         return healthOf(row);
       });
     },
-    close: () => connections.close(),
+    async close() {
+      statistics.stop();
+      await connections.close();
+    },
   };
 }
 

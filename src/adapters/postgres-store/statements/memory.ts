@@ -20,6 +20,22 @@ const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($5::bigint IS NULL OR r.source_id = $5)
   AND ($6::bigint IS NULL OR r.observed_at < $6)`;
 
+/** A page of items, in $3 to $9: chosen among the texts, so that records are read for its rows only. */
+const LISTED = `t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
+        AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)
+        AND ($5::bigint IS NULL OR t.at >= $5) AND ($6::bigint IS NULL OR t.at <= $6)
+        AND (($7::text IS NULL AND $8::bigint IS NULL AND $9::text[] IS NULL)
+          OR EXISTS (SELECT 1 FROM records r WHERE r.tenant_id = $1 AND r.space_id = t.space_id
+            AND r.id = t.record_id AND ($7 IS NULL OR r.kind = $7)
+            AND ($8 IS NULL OR r.source_id = $8)
+            AND ($9 IS NULL OR r.ref = ANY($9) OR r.text_ref = ANY($9))))`;
+const PAGE_COLUMNS = 't.space_id, t.record_id, t.n, t.message, t.role, t.at';
+const ITEMS_OF_PAGE = `SELECT r.id AS record_id, t.message, r.kind, r.created_at, t.role, r.bytes,
+      ${ORIGIN}
+    FROM page t
+    JOIN records r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
+    ${ORIGIN_JOINS}`;
+
 export const MEMORY = {
   spaceState: `SELECT e.value AS epoch, s.id, s.counter, s.seq, s.records
     FROM meta e LEFT JOIN spaces s ON s.tenant_id = $1 AND s.name = $2 WHERE e.name = 'epoch'`,
@@ -115,16 +131,11 @@ export const MEMORY = {
     AND p.space_id = ANY($2::integer[])
     AND (p.digest = $3 OR p.ref = $4 OR p.text_ref = $5) LIMIT 1`,
 
-  listItems: `SELECT r.id AS record_id, t.message, r.kind, r.created_at, t.role, r.bytes, ${ORIGIN}
-    FROM texts t
-    JOIN records r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
-    ${ORIGIN_JOINS}
-    WHERE t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
-      AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)
-      AND ($5::bigint IS NULL OR t.at >= $5) AND ($6::bigint IS NULL OR t.at <= $6)
-      AND ($7::text IS NULL OR r.kind = $7) AND ($8::bigint IS NULL OR r.source_id = $8)
-      AND ($9::text[] IS NULL OR r.ref = ANY($9) OR r.text_ref = ANY($9))
-    ORDER BY t.at DESC, t.record_id DESC, t.n DESC LIMIT $10 OFFSET $11`,
+  listItems: `WITH page AS MATERIALIZED (
+      SELECT ${PAGE_COLUMNS} FROM texts t WHERE ${LISTED}
+      ORDER BY t.at DESC, t.record_id DESC, t.n DESC LIMIT $10 OFFSET $11)
+    ${ITEMS_OF_PAGE}
+    ORDER BY t.at DESC, t.record_id DESC, t.n DESC`,
   /** Texts with all the words; those first that hold most of them in one passage. */
   searchItems: `WITH held AS (
       SELECT p.space_id, p.text_n, p.n, w.place
@@ -136,19 +147,15 @@ export const MEMORY = {
       GROUP BY b.space_id, b.text_n),
     whole AS (
       SELECT space_id, text_n FROM held GROUP BY space_id, text_n
-      HAVING count(DISTINCT place) = $15::integer)
-    SELECT r.id AS record_id, t.message, r.kind, r.created_at, t.role, r.bytes, ${ORIGIN}
-    FROM whole
-    JOIN best ON best.space_id = whole.space_id AND best.text_n = whole.text_n
-    JOIN texts t ON t.tenant_id = $1 AND t.space_id = whole.space_id AND t.n = whole.text_n
-    JOIN records r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
-    ${ORIGIN_JOINS}
-    WHERE t.space_id = ANY($2::integer[])
-      AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)
-      AND ($5::bigint IS NULL OR t.at >= $5) AND ($6::bigint IS NULL OR t.at <= $6)
-      AND ($7::text IS NULL OR r.kind = $7) AND ($8::bigint IS NULL OR r.source_id = $8)
-      AND ($9::text[] IS NULL OR r.ref = ANY($9) OR r.text_ref = ANY($9))
-    ORDER BY best.words DESC, t.at DESC, t.record_id DESC, t.n DESC LIMIT $10 OFFSET $11`,
+      HAVING count(DISTINCT place) = $15::integer),
+    page AS MATERIALIZED (
+      SELECT ${PAGE_COLUMNS}, best.words FROM whole
+      JOIN best ON best.space_id = whole.space_id AND best.text_n = whole.text_n
+      JOIN texts t ON t.space_id = whole.space_id AND t.n = whole.text_n
+      WHERE ${LISTED}
+      ORDER BY best.words DESC, t.at DESC, t.record_id DESC, t.n DESC LIMIT $10 OFFSET $11)
+    ${ITEMS_OF_PAGE}
+    ORDER BY t.words DESC, t.at DESC, t.record_id DESC, t.n DESC`,
   listOutputs: `SELECT r.id AS record_id, r.created_at, r.bytes, ${ORIGIN}
     FROM records r ${ORIGIN_JOINS}
     WHERE r.tenant_id = $1 AND r.space_id = ANY($2::integer[]) AND r.kind = 'tool_output'
