@@ -15,28 +15,20 @@ import { allTexts } from '../support/service-kills.ts';
 import { startTwoNodes, type TwoNodes } from '../support/two-nodes.ts';
 
 /**
- * kill -9 of nodes, PostgreSQL, Redis and pgbouncer at random moments under traffic. It runs where it
- * is asked for, because a known fault fails one run in three: after the kills a node may refuse to list
- * its memories for more than a minute, and the cause is not found. The run is
+ * kill -9 of nodes, PostgreSQL, Redis and pgbouncer at random moments under traffic. The long run is
  * `SVC_TEST_NODE_KILLS=100 npx vitest run --project unit test/service/node-kills.test.ts`;
  * SVC_TEST_KILL_SEED asks for other moments.
  */
-const ASKED = process.env['SVC_TEST_NODE_KILLS'];
-const KILLS = Number(ASKED ?? '5');
+const KILLS = Number(process.env['SVC_TEST_NODE_KILLS'] ?? '5');
 const SEED = Number(process.env['SVC_TEST_KILL_SEED'] ?? '20261122');
 const CLIENTS = 4;
 const VICTIMS = ['first node', 'PostgreSQL', 'second node', 'Redis', 'pgbouncer'] as const;
 /** An acknowledged commit outlives a kill of the server. */
 const DURABLE = ['synchronous_commit=on'];
 
-const unasked =
-  ASKED === undefined
-    ? 'a known fault fails it at times: SVC_TEST_NODE_KILLS=5 runs it'
-    : undefined;
-const missing = [unasked, missingPostgres(), missingRedis(), missingPgbouncer()].find(
+const missing = [missingPostgres(), missingRedis(), missingPgbouncer()].find(
   (reason) => reason !== undefined,
 );
-if (unasked !== undefined) process.stderr.write(`SKIPPED ALOUD: kills of two nodes: ${unasked}\n`);
 
 interface Stage {
   readonly two: TwoNodes;
