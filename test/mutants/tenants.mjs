@@ -142,8 +142,8 @@ export const TENANTS = [
   {
     name: 'a statement of PostgreSQL counts the passages of all tenants',
     file: 'src/adapters/postgres-store/statements/recall.ts',
-    from: 'FROM (SELECT 1 FROM passages p\n      WHERE p.tenant_id = $1 AND ',
-    to: 'FROM (SELECT 1 FROM passages p\n      WHERE $1::text IS NOT NULL AND ',
+    from: 'FROM (SELECT p.n FROM passages p WHERE p.tenant_id = $1 AND ',
+    to: 'FROM (SELECT p.n FROM passages p WHERE $1::text IS NOT NULL AND ',
     test: 'test/adapters/postgres-statements.test.ts',
   },
   {

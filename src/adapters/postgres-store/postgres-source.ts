@@ -17,13 +17,13 @@ import type {
   TermCount,
   Window,
 } from '../store/recall-source.ts';
-import { POSTINGS_MAX } from '../store/postings.ts';
 import { done, type Steps, waitFor } from '../store/steps.ts';
 import type { Rows } from './connections.ts';
 import { idOf, placeOf, placesOf } from './passage-ids.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 import type { WordCount } from './word-counts.ts';
+import { WordPlaces } from './word-places.ts';
 
 /**
  * Reads for a recall out of PostgreSQL, in one transaction.
@@ -70,10 +70,7 @@ export class PostgresSource implements RecallSource {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
-  /** Counts of this recall that the database did not know yet. */
-  readonly #counted: WordCount[];
-  /** By space and term: in how many passages a frequent word is. */
-  readonly #many = new Map<string, number>();
+  readonly #words: WordPlaces;
 
   constructor(
     rows: Rows,
@@ -83,7 +80,7 @@ export class PostgresSource implements RecallSource {
     this.#rows = rows;
     this.#tenant = tenant;
     this.#keys = keys;
-    this.#counted = counted;
+    this.#words = new WordPlaces(rows, tenant, { keys, counted });
   }
 
   /** Another node may write and delete at any time. */
@@ -100,22 +97,16 @@ export class PostgresSource implements RecallSource {
   }
 
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]> {
-    return waitFor(this.#countTerms(space, terms, most));
+    return waitFor(this.#words.count(space, terms, most));
   }
 
   /** countTerms() has counted it, with all others of its question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
-    return done(Math.min(this.#many.get(`${space.id} ${term}`) ?? 0, most));
+    return done(Math.min(this.#words.counted(space, term), most));
   }
 
-  placesOf(space: Space, term: string, from: number): Steps<Places> {
-    const asked = this.#all<{ places: string }>(
-      RECALL.placesOf,
-      space.id,
-      this.#keys.keyOf(space.id, term),
-      from,
-    );
-    return waitFor(asked.then(([row]) => row?.places ?? ''));
+  placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]> {
+    return waitFor(this.#words.places(space, terms, from));
   }
 
   saidIn(space: Space, { from, to }: Span, most: number): Steps<readonly number[]> {
@@ -234,42 +225,6 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#saidWith(space, terms, most));
   }
 
-  async #countTerms(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
-    const rows = await this.#all<TermCount & { place: number; known: number | null }>(
-      RECALL.countTerms,
-      space.id,
-      this.#keysOf(space, terms),
-      most,
-      space.passages,
-    );
-    const counts = terms.map((): TermCount => ({ found: 0, places: '' }));
-    const unknown: string[] = [];
-    for (const { place, known, found, places } of rows) {
-      const term = terms[place - 1] ?? '';
-      if (known !== null) this.#many.set(`${space.id} ${term}`, known);
-      else if (found >= most) unknown.push(term);
-      counts[place - 1] = { found: known === null ? found : most, places };
-    }
-    if (unknown.length > 0) await this.#countMany(space, unknown);
-    return counts;
-  }
-
-  /** Counts the frequent ones, all at once. */
-  async #countMany(space: Space, terms: readonly string[]): Promise<void> {
-    const keys = this.#keysOf(space, terms);
-    const rows = await this.#all<{ place: number; found: number }>(
-      RECALL.countMany,
-      space.id,
-      keys,
-      POSTINGS_MAX + 1,
-    );
-    const { id, passages } = space;
-    for (const { place, found } of rows) {
-      this.#many.set(`${id} ${terms[place - 1] ?? ''}`, found);
-      this.#counted.push({ space: id, key: keys[place - 1] ?? '', count: found, passages });
-    }
-  }
-
   async #texts(ids: readonly number[]): Promise<Map<number, Omit<RecalledPassage, 'score'>>> {
     const rows = await this.#all<TextRow>(RECALL.texts, ...placesOf(ids));
     const held = await this.#heldBy(rows);
@@ -325,7 +280,7 @@ export class PostgresSource implements RecallSource {
     const rows = await this.#all<{ place: number; held: string | null }>(
       RECALL.holders,
       space.id,
-      this.#keysOf(space, terms),
+      this.#keys.keysOf(space.id, terms),
       most,
     );
     const holders = terms.map((): number[] => []);
@@ -336,7 +291,7 @@ export class PostgresSource implements RecallSource {
   }
 
   async #saidWith(space: Space, terms: readonly string[], most: number): Promise<SaidPassage[]> {
-    const keys = this.#keysOf(space, terms);
+    const keys = this.#keys.keysOf(space.id, terms);
     const rows = await this.#all<TextRow>(RECALL.saidWith, space.id, keys, most);
     const held = await this.#heldBy(rows);
     return rows.map((row) => {
@@ -375,10 +330,6 @@ export class PostgresSource implements RecallSource {
         { client, texts: textsOf(recordOfBytes(bytes)) },
       ]),
     );
-  }
-
-  #keysOf(space: Space, terms: readonly string[]): string[] {
-    return terms.map((term) => this.#keys.keyOf(space.id, term));
   }
 
   #all<Row>(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<Row[]> {

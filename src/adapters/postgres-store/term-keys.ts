@@ -70,6 +70,10 @@ export class TenantTermKeys {
     return key.readBigInt64BE().toString();
   }
 
+  keysOf(space: number, terms: readonly string[]): string[] {
+    return terms.map((term) => this.keyOf(space, term));
+  }
+
   /** The terms of a passage in order: with their letters where those are known. */
   termsOf(space: number, sent: Uint8Array): string[] {
     const keys = Buffer.from(sent);

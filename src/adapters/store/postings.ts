@@ -1,5 +1,5 @@
 import type { Places, RecallSource, Space } from './recall-source.ts';
-import { done, type Steps } from './steps.ts';
+import type { Steps } from './steps.ts';
 
 /** Where a term stands in one space: how many passages hold it, and which. */
 
@@ -89,11 +89,14 @@ export class SpacePostings {
     return this.#frequencies.get(term) ?? 0;
   }
 
-  /** In the newest `newest` places of the space. */
-  places(term: string, newest: number): Steps<Places> {
+  /** By the term's place: in the newest `newest` places of the space. */
+  *places(terms: readonly string[], newest: number): Steps<readonly Places[]> {
     const from = Math.max(0, this.space.next - newest);
-    const known = from === 0 ? this.#places.get(term) : undefined;
-    return known === undefined ? this.#source.placesOf(this.space, term, from) : done(known);
+    const unknown = terms.filter((term) => from > 0 || !this.#places.has(term));
+    const read =
+      unknown.length === 0 ? [] : yield* this.#source.placesOf(this.space, unknown, from);
+    const found = new Map(unknown.map((term, place) => [term, read[place] ?? '']));
+    return terms.map((term) => found.get(term) ?? this.#places.get(term) ?? '');
   }
 
   // Above the budget a count makes no difference: the term is left out.

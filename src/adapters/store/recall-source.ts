@@ -18,8 +18,8 @@ export interface RecallSource {
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]>;
   /** In how many passages a term is, at most `most`. */
   countTerm(space: Space, term: string, most: number): Steps<number>;
-  /** The places from `from` on that hold the term. */
-  placesOf(space: Space, term: string, from: number): Steps<Places>;
+  /** By the term's place: the places from `from` on that hold it. */
+  placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]>;
   /** Ids of the passages that the person said in that time, the newest `most`. */
   saidIn(space: Space, span: Span, most: number): Steps<readonly number[]>;
   /** Passages of the records with these digests. */

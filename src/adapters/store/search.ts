@@ -224,9 +224,10 @@ export class Search {
   ): Steps<number[]> {
     const { chosen, count, newest } = affordable(postings, terms);
     const tally = new Tally(Math.min(count, newest));
-    for (const term of chosen) {
-      const places = yield* postings.places(term.term, newest);
-      tally.addAll(places, valueOf(term, given.passages));
+    const names = chosen.map(({ term }) => term);
+    const places = yield* postings.places(names, newest);
+    for (const [place, term] of chosen.entries()) {
+      tally.addAll(places[place] ?? '', valueOf(term, given.passages));
     }
     if (tally.size === 0) return [];
     const first = postings.space.id * PASSAGES_PER_SPACE;

@@ -63,16 +63,12 @@ export class SqliteSource implements RecallSource {
     return done(row?.found ?? 0);
   }
 
-  placesOf(space: Space, term: string, from: number): Steps<Places> {
+  placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]> {
     const { first, last } = rangeOf(space);
-    const row = this.#database.get<{ places: string }>(
-      PLACES,
-      first,
-      quoted(term),
-      first + from,
-      last,
-    );
-    return done(row?.places ?? '');
+    const places = (term: string) =>
+      this.#database.get<{ places: string }>(PLACES, first, quoted(term), first + from, last)
+        ?.places ?? '';
+    return done(terms.map(places));
   }
 
   saidIn(space: Space, { from, to }: Span, most: number): Steps<readonly number[]> {

@@ -140,7 +140,7 @@ export const MEMORY = {
   searchItems: `WITH held AS (
       SELECT p.space_id, p.text_n, p.n, w.place
       FROM unnest($12::integer[], $13::bigint[], $14::integer[]) AS w(space_id, key, place)
-      JOIN passages p ON p.tenant_id = $1 AND p.space_id = w.space_id AND p.keys @> ARRAY[w.key]),
+      JOIN passages p ON p.tenant_id = $1 AND p.space_id + 0 = w.space_id AND p.keys @> ARRAY[w.key]),
     best AS (
       SELECT b.space_id, b.text_n, max(b.words) AS words
       FROM (SELECT space_id, text_n, n, count(*) AS words FROM held GROUP BY space_id, text_n, n) b

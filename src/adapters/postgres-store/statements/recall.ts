@@ -10,6 +10,14 @@ const PASSAGES_PER_RECORD = 64;
 /** The newest passages with a word, of which those that a person said are taken, as from a file. */
 const SAID_WITH_LOOKED_MAX = 512;
 
+/**
+ * The passages of space $2 with the word e.key. By a sum no index finds the space: the plan would read
+ * all places of the space out of another index, again for each word.
+ */
+const WITH_WORD = `p.space_id + 0 = $2 AND p.keys @> ARRAY[e.key]`;
+/** Their numbers, as "3,17,256". */
+const LIST = `coalesce(array_to_string(array_agg(p.n), ','), '')`;
+
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;
 
 function partOf(place: number, from: number, to: number): string {
@@ -25,24 +33,26 @@ function partOf(place: number, from: number, to: number): string {
 export const RECALL = {
   spaces: `SELECT id, name, passages, terms, next_passage AS next FROM spaces
     WHERE tenant_id = $1 AND name = ANY($2::text[])`,
-  /** A count is good until the space has grown by a tenth ($5: its passages now); then it is null. */
+  /**
+   * In how many passages each word is, and in which where there are less than $4. A count is good until
+   * the space has grown by a tenth ($5: its passages now).
+   */
   countTerms: `SELECT e.place, w.found AS known, f.found, f.places
     FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)
     LEFT JOIN word_counts w ON w.tenant_id = $1 AND w.space_id = $2 AND w.key = e.key
       AND abs($5::bigint - w.passages) * 10 <= w.passages
-    CROSS JOIN LATERAL (SELECT count(*) AS found, coalesce(string_agg(few.n::text, ','), '') AS places
-      FROM (SELECT p.n FROM passages p WHERE p.tenant_id = $1 AND p.space_id = $2
-        AND w.found IS NULL AND p.keys @> ARRAY[e.key] LIMIT $4) few) f`,
-  countMany: `SELECT e.place, f.found FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)
-    CROSS JOIN LATERAL (SELECT count(*) AS found FROM (SELECT 1 FROM passages p
-      WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.keys @> ARRAY[e.key] LIMIT $4) few) f`,
+    CROSS JOIN LATERAL (SELECT count(*) AS found,
+        CASE WHEN count(*) < $4 THEN ${LIST} ELSE '' END AS places
+      FROM (SELECT p.n FROM passages p WHERE p.tenant_id = $1 AND ${WITH_WORD}
+        AND w.found IS NULL LIMIT $4) p) f`,
   keepCounts: `INSERT INTO word_counts (tenant_id, space_id, key, found, passages)
     SELECT $1, n.* FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[])
       AS n(space_id, key, found, passages)
     ON CONFLICT (tenant_id, space_id, key) DO UPDATE SET found = excluded.found,
       passages = excluded.passages`,
-  placesOf: `SELECT coalesce(string_agg(p.n::text, ','), '') AS places FROM passages p
-    WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.keys @> ARRAY[$3::bigint] AND p.n >= $4`,
+  placesOf: `SELECT e.place, f.places FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)
+    CROSS JOIN LATERAL (SELECT ${LIST} AS places FROM passages p
+      WHERE p.tenant_id = $1 AND ${WITH_WORD} AND p.n >= $4) f`,
   saidIn: `SELECT p.n FROM (SELECT t.n, t.at FROM texts t WHERE t.tenant_id = $1 AND t.space_id = $2
       AND t.at >= $3 AND t.at < $4 AND t.role = 'user' ORDER BY t.at DESC, t.n DESC LIMIT $5) said
     JOIN passages p ON p.tenant_id = $1 AND p.space_id = $2 AND p.text_n = said.n
@@ -113,7 +123,7 @@ export const RECALL = {
     ORDER BY at DESC, v.id DESC LIMIT $4`,
   holders: `SELECT e.place, (SELECT string_agg(DISTINCT held.conversation_id::text, ',')
       FROM (SELECT p.n, p.text_n, p.conversation_id FROM passages p
-        WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.keys @> ARRAY[e.key]
+        WHERE p.tenant_id = $1 AND ${WITH_WORD}
         ORDER BY p.n DESC LIMIT $4) held
       JOIN texts t ON t.tenant_id = $1 AND t.space_id = $2 AND t.n = held.text_n
         AND t.source IS NULL) AS held
@@ -124,7 +134,7 @@ export const RECALL = {
   saidWith: `SELECT t.space_id, t.ref, t.digest, s.name AS space, t.role, t.at, t.message, t.record_id,
       held.start_at, held.end_at
     FROM (SELECT p.n, p.text_n, p.start_at, p.end_at FROM passages p
-      WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.keys && $3::bigint[]
+      WHERE p.tenant_id = $1 AND p.space_id + 0 = $2 AND p.keys && $3::bigint[]
       ORDER BY p.n DESC LIMIT ${SAID_WITH_LOOKED_MAX}) held
     JOIN texts t ON t.tenant_id = $1 AND t.space_id = $2 AND t.n = held.text_n
       AND t.role = 'user' AND t.source IS NULL
