@@ -49,6 +49,8 @@ export interface TwoNodesOptions {
   /** In the address of the database, instead of PostgreSQL's own port. */
   readonly databasePort?: (postgresPort: number) => Promise<number>;
   readonly dialects?: readonly Dialect[];
+  /** Redis where undefined. */
+  readonly countsLimitsIn?: 'Redis' | 'PostgreSQL';
 }
 
 const DIALECT = 'anthropic_messages';
@@ -72,7 +74,7 @@ async function startPatiently(
 }
 
 export async function startTwoNodes(options: TwoNodesOptions = {}): Promise<TwoNodes> {
-  const { postgresSettings = [], dialects = [DIALECT] } = options;
+  const { postgresSettings = [], dialects = [DIALECT], countsLimitsIn = 'Redis' } = options;
   const postgres = await startPostgres({ settings: postgresSettings });
   onTestFinished(() => postgres.stop());
   const redis = await startRedis();
@@ -82,7 +84,7 @@ export async function startTwoNodes(options: TwoNodesOptions = {}): Promise<TwoN
     address.port = String(await options.databasePort(postgres.port));
   }
   const place = await initModelHome(address.href, {
-    environment: { SVC_REDIS_URL: redis.url },
+    environment: countsLimitsIn === 'Redis' ? { SVC_REDIS_URL: redis.url } : {},
     // A machine that runs many tests at once may need longer than a person should wait.
     settings: { recallMs: 5000 },
   });
