@@ -2,6 +2,7 @@ import { headerCount, headerOf } from '../core/http/header-rules.ts';
 import type { RawHeaders } from '../core/http/headers.ts';
 import { DEADLINE_MS } from '../core/memory-api/limits.ts';
 import type { ExpectedBody } from '../core/http/http-form.ts';
+import { healthPath } from '../core/service/routes.ts';
 import { ServiceFault } from './fault.ts';
 
 /** Checks a call by its head, before one byte of its body is read. */
@@ -48,11 +49,12 @@ export function readHead(given: {
       throw new ServiceFault('INVALID_REQUEST', message, { param: name });
     }
   }
-  if (headerOf(headers, 'host') === undefined) {
-    throw new ServiceFault('INVALID_REQUEST', 'The call names no Host.', { param: 'host' });
-  }
   const mark = target.indexOf('?');
   const path = mark === -1 ? target : target.slice(0, mark);
+  // The health checks of balancers speak HTTP/1.0, and name no Host.
+  if (headerOf(headers, 'host') === undefined && healthPath(path) === undefined) {
+    throw new ServiceFault('INVALID_REQUEST', 'The call names no Host.', { param: 'host' });
+  }
   return {
     method,
     path,

@@ -6,6 +6,7 @@ import { proofOf } from '../../src/core/shortening/proofs.ts';
 import { MemoryError } from '../../src/ports/memory.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { callService, itemOf } from '../support/memory-service.ts';
+import { openSocket, readAll } from '../support/raw-http.ts';
 import { FACT, openService as open, SPACE, statesOf } from '../support/open-service.ts';
 
 test('what was captured is durable, recalled, proven and given back', async () => {
@@ -245,4 +246,15 @@ test('live, ready and health tell a stranger nothing but whether the service wor
   });
   expect((await callService(service.url, '/health')).status).toBe(200);
   expect((await callService(service.url, '/livez')).status).toBe(200);
+});
+
+test('a balancer’s check in HTTP/1.0 names no Host and learns whether the service is ready', async () => {
+  const { service } = await open();
+  const firstLineOf = async (path: string): Promise<string | undefined> => {
+    const socket = await openSocket(Number(new URL(service.url).port));
+    socket.write(`GET ${path} HTTP/1.0\r\n\r\n`);
+    return (await readAll(socket)).split('\r\n')[0];
+  };
+  expect(await firstLineOf('/readyz')).toBe('HTTP/1.1 200 OK');
+  expect(await firstLineOf('/v1/svc/whoami')).toBe('HTTP/1.1 422 Unprocessable Entity');
 });

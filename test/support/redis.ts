@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from './free-port.ts';
+import { freePort, isListening } from './free-port.ts';
 
 /** A real Redis for the tests of one file; it stores nothing. */
 
@@ -42,7 +41,7 @@ export async function startRedis(port?: number): Promise<RedisServer> {
   const server = spawn(findProgram() ?? '', settings, { stdio: 'ignore' });
   const until = performance.now() + START_MS;
   // oxlint-disable-next-line no-await-in-loop -- Asked until it answers.
-  while (!(await answers(own))) {
+  while (!(await isListening(own))) {
     if (performance.now() > until) throw new Error('Redis did not start.');
     // oxlint-disable-next-line no-await-in-loop
     await sleep(20);
@@ -59,16 +58,4 @@ export async function startRedis(port?: number): Promise<RedisServer> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function answers(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }
