@@ -70,17 +70,23 @@ export function readProviderBase(
   text: string,
   { ports, allow }: Egress = NO_EGRESS,
 ): { readonly url: string } | { readonly problem: string } {
-  // Where the operator opened a network, a name in it is judged by its addresses, when it is dialled.
-  const parsed = parseBaseUrl(text, allow.length > 0);
-  if (!('url' in parsed) || !text.startsWith('https:')) {
-    return { problem: 'is no https address of a public name, without user, query and fragment' };
-  }
+  if (!text.startsWith('https:')) return { problem: 'is no address that begins with https://' };
+  const parsed = parseBaseUrl(text, true);
+  if (!('url' in parsed)) return { problem: `is not ${parsed.allowed}` };
   const { hostname, port } = new URL(text);
   if (ADDRESS.test(hostname)) {
     return { problem: 'names an address: a certificate needs a name' };
   }
+  // Where the operator opened a network, a name in it is judged by its addresses, when it is dialled.
+  if (allow.length === 0 && !('url' in parseBaseUrl(text, false))) {
+    return {
+      problem:
+        'names a host of a private network: the operator opens it with egress.allow in service.json',
+    };
+  }
   if (!USUAL_PORTS.has(port) && !ports.includes(Number(port))) {
-    return { problem: 'has another port than 443, 8443 and those that the operator allows' };
+    const others = 'the operator allows others with egress.ports in service.json';
+    return { problem: `has another port than 443 and 8443: ${others}` };
   }
   return parsed;
 }

@@ -55,6 +55,17 @@ test.each([
   if (text !== '') expect(JSON.stringify(read)).not.toContain(text);
 });
 
+test.each([
+  ['http://api.example.com', /https:\/\//],
+  ['https://user@api.example.com', /without credentials/],
+  ['https://8.8.8.8', /a certificate needs a name/],
+  ['https://gateway.internal', /egress\.allow in service\.json/],
+  ['https://metadata.google.internal', /reserved/],
+  ['https://api.example.com:8000', /egress\.ports in service\.json/],
+])('the refusal of %s says what to do', (text, what) => {
+  expect(readProviderBase(text)).toEqual({ problem: expect.stringMatching(what) });
+});
+
 // spec: 2.3-discovery-only
 test('a preset comes from the catalog, but not from this machine, over http, or without a key', () => {
   const entry = { name: 'N', env: ['N_API_KEY'], models: [] };
