@@ -58,7 +58,13 @@ export function openModels(options: ModelsOptions): OpenedModels {
     report,
   });
   const memoryOf: ModelParts['memoryOf'] = (tenant, key) =>
-    new ServiceMemory({ store: store.of(tenant), key, clock: systemClock, randomBytes });
+    new ServiceMemory({
+      store: store.of(tenant),
+      key,
+      clock: systemClock,
+      randomBytes,
+      holdVersion: () => store.holdVersion?.(),
+    });
   const outboxes = new TenantOutboxes({
     folder,
     memoryOf: (tenant) =>

@@ -48,8 +48,8 @@ export interface Memory {
   hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
   /**
    * Stays the same as long as no text that it has proven can have gone, by whatever process; undefined
-   * when that is not certain now. Looks at its files at the call. A service over a network has none: it
-   * proves in every request.
+   * when that is not certain now. Looks at its files at the call. A service over a network has none, nor
+   * one with a database over a network: they prove in every request.
    */
   holdVersion?(): number | undefined;
   /**

@@ -229,13 +229,13 @@ test('a filter that has the keys of the table gets those that are written later'
   onTestFinished(() => database.close());
   const filter = new KeyFilter(new SharedArrayBuffer(KEY_FILTER_BYTES), 0);
   const ledger = new LedgerTable(database, filter);
-  expect(ledger.isFiltered()).toBe(false);
-  expect(ledger.filterSome()).toBe(false);
-  expect(ledger.isFiltered()).toBe(true);
+  expect(ledger.keys.isWhole()).toBe(false);
+  expect(ledger.keys.fillSome()).toBe(false);
+  expect(ledger.keys.isWhole()).toBe(true);
   const row = rowOf(blockEntry('own'));
   expect(filter.mayHave(row.key)).toBe(false);
   ledger.record([row]);
-  expect(ledger.isFiltered()).toBe(true);
+  expect(ledger.keys.isWhole()).toBe(true);
   expect(filter.mayHave(row.key)).toBe(true);
 });
 
@@ -252,18 +252,18 @@ test('a filter stays whole over a checkpoint of its own, and not over a write of
   ledger.record([rowOf(blockEntry('own'))]);
   await sleep(60);
   database.look();
-  while (ledger.filterSome());
+  while (ledger.keys.fillSome());
   ledger.record([rowOf(blockEntry('more'))]);
   database.checkpoint();
   database.noteOwnChange();
   expect(database.look()).toBe('written');
-  expect(ledger.isFiltered()).toBe(true);
+  expect(ledger.keys.isWhole()).toBe(true);
   await sleep(60);
   expect(database.look()).toBe('written');
-  expect(ledger.isFiltered()).toBe(true);
+  expect(ledger.keys.isWhole()).toBe(true);
   utimesSync(join(folder, 'memory.db'), new Date(), new Date());
   expect(database.look()).toBe('written');
-  expect(ledger.isFiltered()).toBe(false);
+  expect(ledger.keys.isWhole()).toBe(false);
 });
 
 test('a question that writes nothing tells how the files stand where it could not be seen', async () => {

@@ -93,7 +93,7 @@ export const STORE = [
   {
     name: 'a service proves from a file that was deleted',
     file: 'src/adapters/service-store/store.ts',
-    from: '    if (!isOwnFile(database)) this.#failure = replaced();\n',
+    from: '    if (!isOwnFile(database)) this.#fail();\n',
     to: '',
     test: 'test/adapters/service-store.test.ts',
   },

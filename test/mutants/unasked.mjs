@@ -133,7 +133,7 @@ export const UNASKED = [
   },
   {
     name: 'an entry that another process wrote is not looked for',
-    file: 'src/adapters/store/tables.ts',
+    file: 'src/adapters/store/filtered-keys.ts',
     from: 'return isWhole && generation === this.#database.foreignGeneration();',
     to: 'return isWhole && generation.length > 0;',
     test: SHARED,
@@ -141,9 +141,24 @@ export const UNASKED = [
   {
     name: 'an entry of its own is not looked for',
     file: 'src/adapters/store/tables.ts',
-    from: '    this.#filter?.add(key);\n',
+    from: '    this.keys.add(key);\n',
     to: '',
     test: SHARED,
+  },
+  {
+    name: 'an entry that a service writes itself is not looked for',
+    file: 'src/adapters/service-store/ledger-table.ts',
+    from: '    this.keys.add(key);\n',
+    to: '',
+    test: 'test/adapters/service-standing.test.ts',
+  },
+  {
+    name: 'a purge of a service leaves its proofs as they were',
+    file: 'src/adapters/service-store/store.ts',
+    from: 'generation: () => database.generation(),',
+    to: "generation: () => 'one',",
+    test: 'test/adapters/service-standing.test.ts',
+    only: 'a purge gives another version',
   },
   {
     name: 'a batch that a fork recorded is not looked for',

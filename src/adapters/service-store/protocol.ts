@@ -91,6 +91,8 @@ export interface ServiceCalls {
   findSecret(input: { tenant: string; secretId: string }): SealedSecret | undefined;
   findLedger(input: { tenant: string; keys: readonly string[] }): readonly LedgerRow[];
   recordLedger(input: { tenant: string; rows: readonly LedgerRow[] }): void;
+  /** Puts some more keys of the ledger into the filter. False when there are no more. */
+  filterKeys(input: undefined): boolean;
   listMasterKeys(input: undefined): readonly MasterKeyRow[];
   listSecrets(filter: SecretFilter): readonly SealedSecret[];
   listSigningKeys(input: undefined): readonly SigningKeyRow[];
@@ -138,4 +140,6 @@ export interface ServiceStoreExtra {
   readonly creates: boolean;
   /** Canonical bytes that one space may hold. */
   readonly spaceBytesMax: number;
+  /** For the worker that writes: the main thread reads in it how things stand; see shared-state.ts. */
+  readonly shared?: SharedArrayBuffer | undefined;
 }

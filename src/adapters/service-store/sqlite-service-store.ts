@@ -1,6 +1,9 @@
 import type { ServiceStore } from '../../ports/service-store.ts';
 import { StoreClient } from '../store/client.ts';
+import { KeyFilling } from '../store/key-filling.ts';
+import { makeSharedState, StateReader } from '../store/shared-state.ts';
 import { workerFile } from '../processes/worker-file.ts';
+import { serviceFile } from './database.ts';
 import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
 import { type Call, tenantStore, unfinishedPurges } from './tenant-store.ts';
 
@@ -15,13 +18,20 @@ export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
 /** The limit of one space: a busy team's records of ten years. */
 const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
+/** With 1,600,000 keys in the ledger one absent key in 120 looks present. */
+const FILTER_BYTES = 1 << 21;
+
 /** Returns at once: the file is opened in the worker, and calls wait until it is. */
 export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
-  const clients = new Clients(options);
+  const shared = options.serves === true ? makeSharedState(FILTER_BYTES) : undefined;
+  const clients = new Clients({ ...options, shared });
   const read: Call = (name, input, signal) => clients.read(name, input, signal);
   const write: Call = (name, input, signal) => clients.write(name, input, signal);
   return {
     isShared: false,
+    ...(shared === undefined
+      ? {}
+      : watchCalls(new StateReader(shared, serviceFile(options.folder)), write)),
     of: (tenant) => tenantStore(tenant, { read, write }),
     findCaller: (keyId, signal) => read('findCaller', keyId, signal),
     listTenants: (page) => read('listTenants', page),
@@ -45,6 +55,15 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
     health: () => read('health', undefined),
     close: () => clients.close(),
   };
+}
+
+/** How things stand in the file, seen by the main thread: no thread is asked. */
+function watchCalls(state: StateReader, write: Call) {
+  const keys = new KeyFilling(state, () => write('filterKeys', undefined));
+  return {
+    holdVersion: () => state.version(),
+    ledgerMayHold: (asked: readonly string[]) => keys.mayHold(asked),
+  } satisfies Partial<ServiceStore>;
 }
 
 /**
@@ -78,16 +97,18 @@ class Clients {
   async #openReader(): Promise<StoreClient<ServiceCalls>> {
     if (this.#options.serves !== true) return this.#writer;
     await this.#writer.call('health', undefined);
-    return this.#start({ ...this.#options, serves: false, creates: false });
+    // The state is told by the worker that writes: it knows what it deletes.
+    return this.#start({ ...this.#options, serves: false, creates: false, shared: undefined });
   }
 
   #start(options: ServiceStoreOptions): StoreClient<ServiceCalls> {
-    const { folder, serves = false, creates = false, spaceBytesMax = SPACE_BYTES_MAX } = options;
+    const { folder, serves = false, creates = false, shared } = options;
+    const { spaceBytesMax = SPACE_BYTES_MAX } = options;
     return new StoreClient<ServiceCalls>({
       folder,
       report: options.report.bind(options),
       worker: workerFile('service-store-worker'),
-      extra: { serves, creates, spaceBytesMax } satisfies ServiceStoreExtra,
+      extra: { serves, creates, spaceBytesMax, shared } satisfies ServiceStoreExtra,
     });
   }
 }

@@ -22,10 +22,10 @@ import type { OpenFiles } from './shared-state.ts';
 
 /**
  * Statements after which a text that was read may be gone, or another one. The tables that are left out
- * here hold none, and rows leave them with nearly every write.
+ * here hold none, and rows leave them with nearly every write. A space counts on when a purge begins.
  */
 const TAKES_TEXTS =
-  /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records))\b/i;
+  /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records|space_states SET counter))\b/i;
 /** PRAGMA quick_check reads the whole file: 16 MiB take about 50 ms, larger ones are trusted. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** Another process holds the write lock for one short transaction, on a bad disk for seconds. */

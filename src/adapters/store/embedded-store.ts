@@ -7,6 +7,7 @@ import { BatchedRequestLog } from '../journals/request-log.ts';
 import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';
 import { databaseFile } from '../files/database-file.ts';
+import { KeyFilling } from './key-filling.ts';
 import { makeSharedState, StateReader } from './shared-state.ts';
 import { SteadyClient } from './steady-client.ts';
 import { waitingRecords } from './waiting-records.ts';
@@ -21,9 +22,6 @@ const CLOSE_FLUSH_MS = 2000;
 
 /** The first takes 30 ms, a fourth would be no quicker than the third. */
 const WARMING_TIMES = 3;
-
-/** Reading 5,000 keys takes 3 ms of the store's thread; another process may write all the time. */
-const FILLING_MS = 1000;
 
 export interface EmbeddedStoreOptions {
   /** Made with mode 0700 if need be. */
@@ -79,7 +77,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     },
   });
   const outbox = new JournalOutbox({ folder, target: memory, report });
-  const keyFilling = new KeyFilling(client, state);
+  const keyFilling = new KeyFilling(state, () => client.call('filterKeys', undefined));
   const ledger = new JournalLedger({
     folder,
     report,
@@ -136,35 +134,4 @@ function deskOver(client: SteadyClient): MemoryDesk {
 
 async function warm(client: SteadyClient): Promise<void> {
   for (let times = 0; times < WARMING_TIMES; times += 1) await client.call('warm', undefined);
-}
-
-/** Asks the filter of the ledger's keys, and has it filled again after another process has written. */
-class KeyFilling {
-  readonly #client: SteadyClient;
-  readonly #state: StateReader;
-  #begunAt = -Infinity;
-
-  constructor(client: SteadyClient, state: StateReader) {
-    this.#client = client;
-    this.#state = state;
-  }
-
-  mayHold(keys: readonly string[]): readonly string[] | undefined {
-    const asked = this.#state.mayHold(keys);
-    const isDue = asked === undefined && performance.now() - this.#begunAt > FILLING_MS;
-    if (isDue) {
-      this.#begunAt = performance.now();
-      void this.#fill();
-    }
-    return asked;
-  }
-
-  async #fill(): Promise<void> {
-    try {
-      // oxlint-disable-next-line no-await-in-loop -- Questions are answered between the parts.
-      while (await this.#client.call('filterKeys', undefined));
-    } catch {
-      // Without a filter the table is asked.
-    }
-  }
 }

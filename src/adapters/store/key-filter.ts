@@ -4,25 +4,24 @@
  * with too many keys only answers less often.
  */
 
-/** 256 KiB. With 20,000 keys one absent key in a billion looks present, with 200,000 one in 120. */
-const BITS = 1 << 21;
-const BITS_MASK = BITS - 1;
+/** With 20,000 keys one absent key in a billion looks present, with 200,000 one in 120. */
+export const KEY_FILTER_BYTES = 1 << 18;
 const HASHES = 7;
-const WORD_BITS = 32;
-
-export const KEY_FILTER_BYTES = BITS / 8;
 
 export class KeyFilter {
   readonly #words: Uint32Array;
+  readonly #bitsMask: number;
 
+  /** Takes all memory from `offset` on: a power of two, in bytes. */
   constructor(memory: SharedArrayBuffer, offset: number) {
-    this.#words = new Uint32Array(memory, offset, BITS / WORD_BITS);
+    this.#words = new Uint32Array(memory, offset);
+    this.#bitsMask = this.#words.byteLength * 8 - 1;
   }
 
   add(key: string): void {
     const [one, other] = hashesOf(key);
     for (let at = 0; at < HASHES; at += 1) {
-      const bit = (one + Math.imul(at, other)) & BITS_MASK;
+      const bit = (one + Math.imul(at, other)) & this.#bitsMask;
       const word = bit >>> 5;
       this.#words[word] = (this.#words[word] ?? 0) | (1 << (bit & 31));
     }
@@ -32,7 +31,7 @@ export class KeyFilter {
   mayHave(key: string): boolean {
     const [one, other] = hashesOf(key);
     for (let at = 0; at < HASHES; at += 1) {
-      const bit = (one + Math.imul(at, other)) & BITS_MASK;
+      const bit = (one + Math.imul(at, other)) & this.#bitsMask;
       if (((this.#words[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0) return false;
     }
     return true;

@@ -52,8 +52,9 @@ export interface OpenFiles {
   readonly index: number;
 }
 
-export function makeSharedState(): SharedArrayBuffer {
-  return new SharedArrayBuffer(FILTER_START + KEY_FILTER_BYTES);
+/** `filterBytes`: of the filter of the ledger's keys. */
+export function makeSharedState(filterBytes = KEY_FILTER_BYTES): SharedArrayBuffer {
+  return new SharedArrayBuffer(FILTER_START + filterBytes);
 }
 
 /** The main thread's side. */

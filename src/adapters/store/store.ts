@@ -123,7 +123,7 @@ export class Store {
     const { database, ledger } = this.#opened;
     this.#publisher.publish(database.openFiles(), {
       generation: () => database.generation(),
-      isFiltered: () => ledger.isFiltered(),
+      isFiltered: () => ledger.keys.isWhole(),
     });
   }
 
@@ -174,7 +174,7 @@ export class Store {
       },
       outputSpaces: (limit) => outputs.spaces(limit),
       findEntries: (keys) => ledger.find(keys),
-      filterKeys: () => ledger.filterSome(),
+      filterKeys: () => ledger.keys.fillSome(),
       recordEntries: (rows) => ledger.record(rows),
       addRequests: (rows) => requests.add(rows),
       listRequests: (filter) => requests.list(filter),

@@ -10,6 +10,7 @@ import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { WrittenRow } from '../journals/request-log.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
 import type { Database } from './database.ts';
+import { FILTER_ROWS, FilteredKeys } from './filtered-keys.ts';
 import type { KeyFilter } from './key-filter.ts';
 
 /** The ledger and the request log as tables: small rows, found by key, bounded in number and age. */
@@ -23,8 +24,6 @@ const REQUEST_LIST_MAX = 100_000;
 const WRITES_PER_PRUNE = 256;
 /** Ledger rows that are read at once: 2 MB. */
 const FORGET_ROWS = 1000;
-/** Keys that are read at once for the filter: 3 ms, in which no question is answered. */
-const FILTER_ROWS = 5000;
 /** The row that says when something was last forgotten. No key of an entry is without a colon. */
 const FORGOTTEN_KEY = 'forgotten';
 /** Looking through 200,000 rows takes some 2 s; what comes meanwhile may be behind the look. */
@@ -36,37 +35,17 @@ interface StoredRow extends Omit<LedgerRow, 'dropsEarlier' | 'isOnce'> {
 
 export class LedgerTable {
   readonly #database: Database;
-  readonly #filter: KeyFilter | undefined;
-  /** How far the filter has the keys of the table as it was in this generation. */
-  #filtered = { generation: '', after: '', isWhole: false };
+  readonly keys: FilteredKeys<string>;
   #writes = 0;
 
   /** `filter`: gets every key, for the thread that asks about them. */
   constructor(database: Database, filter?: KeyFilter) {
     this.#database = database;
-    this.#filter = filter;
-  }
-
-  isFiltered(): boolean {
-    const { generation, isWhole } = this.#filtered;
-    return isWhole && generation === this.#database.foreignGeneration();
-  }
-
-  /** Reads some of the keys that the filter does not have. False when there are no more. */
-  filterSome(): boolean {
-    if (this.#filter === undefined || this.isFiltered()) return false;
-    // Asked first: what another process adds from here on changes it.
-    const generation = this.#database.foreignGeneration();
-    const isSame = generation === this.#filtered.generation;
-    const after = isSame ? this.#filtered.after : '';
-    const rows = this.#database.all<Pick<StoredRow, 'key'>>(
-      `SELECT key FROM ledger WHERE key > ? ORDER BY key LIMIT ${FILTER_ROWS}`,
-      after,
-    );
-    for (const { key } of rows) this.#filter.add(key);
-    const isWhole = rows.length < FILTER_ROWS;
-    this.#filtered = { generation, after: rows.at(-1)?.key ?? after, isWhole };
-    return !isWhole;
+    this.keys = new FilteredKeys(database, filter, (after = '') => {
+      const sql = `SELECT key FROM ledger WHERE key > ? ORDER BY key LIMIT ${FILTER_ROWS}`;
+      const keys = database.all<Pick<StoredRow, 'key'>>(sql, after).map(({ key }) => key);
+      return { keys, last: keys.at(-1) };
+    });
   }
 
   find(keys: readonly string[]): LedgerRow[] {
@@ -138,7 +117,7 @@ export class LedgerTable {
   }
 
   #put({ key, block, form, dropsEarlier, at, isOnce }: LedgerRow): void {
-    this.#filter?.add(key);
+    this.keys.add(key);
     const conflict =
       isOnce === true
         ? 'DO NOTHING'
