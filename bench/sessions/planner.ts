@@ -121,7 +121,8 @@ export class SessionPlanner {
   #planCall(view: RequestView, run: Run, isCacheCold: boolean): Left {
     const toolsOf = (item: Item): ItemTools => this.#toolsOf(view, item);
     const place = { view, owner: BENCH, elision: 'real' } as const;
-    const known = batchesIn(new FoundEntries(run.ledger.values()), place);
+    const found = batchesIn(new FoundEntries(run.ledger.values()), place);
+    const known = found.map(({ leftOut }) => leftOut);
     const prices = cachePrices(view.dialect);
     const tokens = this.#estimate(view);
     if (tokens <= INPUT_BUDGET) return { elided: [], omitted: [], forms: new Map() };

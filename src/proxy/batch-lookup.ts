@@ -12,13 +12,17 @@ import type { KnownBatches } from './conversation-state.ts';
 
 /**
  * Finds the batches of a conversation in the ledger. Those of the items that an earlier request asked
- * for are known by heart, so the ledger is asked for new items alone.
+ * for are known by heart, so the ledger is asked for new items alone, and for those that a client has
+ * rewritten since.
  */
 
 /** So long the ledger itself believes that there is no entry: another process may write one. */
 const LOOKED_UP_MS = 60_000;
 
 const NO_BATCHES: readonly LeftOut[] = [];
+
+/** A client rewrites the last message, or takes a step back; what was said before stays. */
+const REMEMBERED_ITEMS = 4;
 
 export interface FoundBatches {
   /** The very list of the last request where there is no new one. */
@@ -60,8 +64,8 @@ export class BatchLookup {
     const recorded = this.#recorded;
     const found = await this.#ledger.find(elisionAddresses(place, first), withinMs);
     const lookup = { place, before, first };
-    const { batches, isSame } = batchesOf(lookup, found);
-    const known = { ...this.#lookedUp(lookup), recorded, batches };
+    const { batches, places, isSame } = batchesOf(lookup, found);
+    const known = { ...this.#lookedUp(lookup), recorded, batches, places };
     return { batches, isSame, missing: found.missing, known };
   }
 
@@ -72,15 +76,19 @@ export class BatchLookup {
     if (before === undefined || before.recorded !== this.#recorded) return 0;
     if (before.generation !== this.#ledger.generation()) return 0;
     if (before.until < this.#clock.monotonic()) return 0;
-    return view.items[before.last]?.fingerprint === before.fingerprint ? before.last + 1 : 0;
+    const same = before.asked.findLast(
+      ({ at, fingerprint }) => view.items[at]?.fingerprint === fingerprint,
+    );
+    return same === undefined ? 0 : same.at + 1;
   }
 
   #lookedUp({ place: { view }, before, first }: Lookup) {
-    const last = view.items.length - 1;
+    const start = Math.max(0, view.items.length - REMEMBERED_ITEMS);
     const isFurther = first > 0 && before !== undefined;
     return {
-      last,
-      fingerprint: view.items[last]?.fingerprint ?? '',
+      asked: view.items
+        .slice(start)
+        .map(({ fingerprint }, at) => ({ at: start + at, fingerprint })),
       generation: this.#ledger.generation(),
       until: isFurther ? before.until : this.#clock.monotonic() + LOOKED_UP_MS,
     };
@@ -90,12 +98,18 @@ export class BatchLookup {
 function batchesOf(
   { place, before, first }: Lookup,
   found: FoundEntries,
-): Omit<FoundBatches, 'missing'> {
-  const earlier = first === 0 ? NO_BATCHES : (before?.batches ?? NO_BATCHES);
+): Omit<FoundBatches, 'missing'> & Pick<KnownBatches, 'places'> {
+  const { batches: known = NO_BATCHES, places: knownPlaces = [] } = before ?? {};
+  // They are in the order of their items: the later ones are of what was rewritten.
+  const count = knownPlaces.filter((at) => at < first).length;
   const added = batchesIn(found, place, first);
-  const batches = added.length === 0 ? earlier : [...earlier, ...added];
-  if (before === undefined || !isSameBatches(before.batches, batches)) {
-    return { batches, isSame: false };
+  if (before !== undefined && added.length === 0 && count === known.length) {
+    return { batches: known, places: knownPlaces, isSame: true };
   }
-  return { batches: before.batches, isSame: true };
+  const batches = [...known.slice(0, count), ...added.map(({ leftOut }) => leftOut)];
+  const places = [...knownPlaces.slice(0, count), ...added.map(({ at }) => at)];
+  if (before === undefined || !isSameBatches(before.batches, batches)) {
+    return { batches, places, isSame: false };
+  }
+  return { batches: before.batches, places, isSame: true };
 }

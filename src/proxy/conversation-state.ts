@@ -96,9 +96,10 @@ export interface KnownBlock {
 
 export interface KnownBatches {
   readonly batches: readonly LeftOut[];
-  /** Index and fingerprint of the last item at which the ledger was asked for them. */
-  readonly last: number;
-  readonly fingerprint: string;
+  /** The index of the item of each of them. */
+  readonly places: readonly number[];
+  /** The last items at which the ledger was asked for them, the newest last. */
+  readonly asked: readonly { readonly at: number; readonly fingerprint: string }[];
   /** How many batches this process had recorded then, and the ledger's generation. */
   readonly recorded: number;
   readonly generation: number;

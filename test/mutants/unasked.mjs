@@ -191,8 +191,15 @@ export const UNASKED = [
   {
     name: 'batches of what the person has taken back count',
     file: LOOKUP,
-    from: 'view.items[before.last]?.fingerprint === before.fingerprint ?',
-    to: 'before.last >= 0 ?',
+    from: 'view.items[at]?.fingerprint === fingerprint,',
+    to: 'at + fingerprint.length >= 0,',
+    test: LOOKUPS,
+  },
+  {
+    name: 'a batch of an item that was rewritten counts',
+    file: LOOKUP,
+    from: 'knownPlaces.filter((at) => at < first).length;',
+    to: 'knownPlaces.length;',
     test: LOOKUPS,
   },
   {

@@ -94,6 +94,19 @@ test('a batch at a new item is found, and those before it stay known', async () 
   expect({ asked, batches }).toEqual({ asked: 2, batches: 3 });
 });
 
+test('a last item that a client has rewritten is asked for alone, and its batch does not count', async () => {
+  const { look, record } = open();
+  await record(placeAfter(7));
+  expect((await look(placeAfter(7))).batches).toBe(2);
+  // One at the item before is still there: a batch is recorded at both.
+  expect(await look(placeAfter(7, 'other'))).toEqual({ asked: 2, batches: 1 });
+  expect(await look(placeAfter(8, 'other'))).toEqual({ asked: 2, batches: 1 });
+  // Back to what it was: asked for again, and found.
+  expect(await look(placeAfter(7))).toEqual({ asked: 2, batches: 2 });
+  // Another conversation from the beginning on.
+  expect((await look(placeAfter(2))).asked).toBeGreaterThan(2);
+});
+
 test('law 6: after a batch of this process, of whatever conversation, all items are looked up', async () => {
   const { look, record, lookup } = open();
   await look(placeAfter(8));

@@ -56,14 +56,24 @@ export function elisionAddresses(place: ElisionPlace, first = 0): readonly Ledge
   return batchPlaces(place, { first }).flatMap(({ own, shared }) => [own, shared]);
 }
 
+/** A batch, and the index of the item at which it was made. */
+export interface FoundBatch {
+  readonly at: number;
+  readonly leftOut: LeftOut;
+}
+
 /**
  * The batches of this conversation, from the item at `first` on: at each item its own, else that of
  * the first one with its words.
  */
-export function batchesIn(found: FoundEntries, place: ElisionPlace, first = 0): readonly LeftOut[] {
-  return batchPlaces(place, { first }).flatMap(({ own, shared }) => {
+export function batchesIn(
+  found: FoundEntries,
+  place: ElisionPlace,
+  first = 0,
+): readonly FoundBatch[] {
+  return batchPlaces(place, { first }).flatMap(({ at, own, shared }) => {
     const entry = found.get(own) ?? found.get(shared);
-    return entry === undefined ? [] : [entry.leftOut];
+    return entry === undefined ? [] : [{ at, leftOut: entry.leftOut }];
   });
 }
 
@@ -169,7 +179,8 @@ function entriesAtEnd(leftOut: LeftOut, place: ElisionPlace, at: number): readon
 
 function batchPlaces({ view, owner, elision }: ElisionPlace, range: AnchorRange) {
   const { tenant, space, conversation } = owner;
-  return anchorsOf(view, range).map((fingerprint) => ({
+  return anchorsOf(view, range).map(({ at, fingerprint }) => ({
+    at,
     own: { kind: 'own-batch', elision, tenant, space, conversation, fingerprint } as const,
     shared: { kind: 'shared-batch', elision, tenant, space, fingerprint } as const,
   }));
@@ -180,7 +191,7 @@ export function measureAddresses(
   view: RequestView,
   owner: SpaceOwner,
 ): readonly AddressOf<'provider-count'>[] {
-  return anchorsOf(view, { count: MEASURE_ANCHORS }).map((fingerprint) =>
+  return anchorsOf(view, { count: MEASURE_ANCHORS }).map(({ fingerprint }) =>
     measureAddress(fingerprint, owner),
   );
 }
@@ -190,7 +201,8 @@ export function measureAddresses(
  * found for some more requests.
  */
 export function isNearAnchor(view: RequestView, fingerprint: string): boolean {
-  return anchorsOf(view, { count: NEAR_ANCHORS }).includes(fingerprint);
+  const anchors = anchorsOf(view, { count: NEAR_ANCHORS });
+  return anchors.some((anchor) => anchor.fingerprint === fingerprint);
 }
 
 /** The ledger entries of the provider's token count of a request. */
@@ -199,7 +211,7 @@ export function measureEntries(
   { view, owner }: Omit<ElisionPlace, 'elision'>,
   at: number,
 ): readonly EntryOf<'provider-count'>[] {
-  return anchorsOf(view, { count: 1 }).map((fingerprint) => ({
+  return anchorsOf(view, { count: 1 }).map(({ fingerprint }) => ({
     ...measureAddress(fingerprint, owner),
     counted,
     estimated,
@@ -240,13 +252,18 @@ interface AnchorRange {
 function anchorsOf(
   { items }: RequestView,
   { first = 0, count = Infinity }: AnchorRange,
-): readonly string[] {
-  const fingerprints: string[] = [];
-  for (let at = items.length - 1; at >= first && fingerprints.length < count; at -= 1) {
+): readonly Anchor[] {
+  const anchors: Anchor[] = [];
+  for (let at = items.length - 1; at >= first && anchors.length < count; at -= 1) {
     const item = items[at];
-    if (item !== undefined && isAnchor(item)) fingerprints.push(item.fingerprint);
+    if (item !== undefined && isAnchor(item)) anchors.push({ at, fingerprint: item.fingerprint });
   }
-  return fingerprints.toReversed();
+  return anchors.toReversed();
+}
+
+interface Anchor {
+  readonly at: number;
+  readonly fingerprint: string;
 }
 
 /** No digest begins with `~`; a fingerprint names one place in one conversation. */
