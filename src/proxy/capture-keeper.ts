@@ -111,7 +111,7 @@ export class CaptureKeeper {
     if (place === undefined) return 0;
     const { exchange } = place;
     const heard = this.#heardBy(exchange, placements);
-    const human = captureHuman(exchange.humanText, heard);
+    const human = this.#questionOf(reading, exchange, heard);
     if (goesOn) return this.#keep(reading, place, [human]).captured;
     if (answer.isCutShort) {
       const { captured } = this.#keep(reading, place, [human]);
