@@ -8,6 +8,8 @@ export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/service/lim
  * blocks the call and never guesses.
  */
 export interface Limiter {
+  /** It counts in this process: it answers at once, and is never silent. */
+  readonly isOwn?: true;
   take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer>;
   /**
    * Books more than was taken, or less where `more` is negative: the real cost of a call is known at its

@@ -29,7 +29,7 @@ export async function takeLimits(limiter: Limiter, asks: readonly LimitAsk[]): P
 
 /** An error gets one more try at once, a silence none: the deadline has passed by then. */
 function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
-  return withinDeadline(LIMITER_MS, (signal) =>
+  return askWithin(limiter, LIMITER_MS, (signal) =>
     attempt(limiter, asks, signal).catch((error: unknown) => {
       if (signal.aborted) throw error;
       return attempt(limiter, asks, signal);
@@ -38,6 +38,17 @@ function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitA
     throw limiterUnavailable();
   });
 }
+
+/** Timers and signals are for a limiter that may be silent. */
+export function askWithin<Answer>(
+  { isOwn }: Limiter,
+  ms: number,
+  ask: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  return isOwn === true ? ask(UNENDING) : withinDeadline(ms, ask);
+}
+
+const UNENDING = new AbortController().signal;
 
 /** A limiter that throws before it returns a promise has failed like any other. */
 async function attempt(

@@ -1,5 +1,4 @@
 import { Recent } from '../core/bytes/recent.ts';
-import { newId } from '../core/service/ids.ts';
 import {
   type BudgetAsk,
   costDifference,
@@ -15,8 +14,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { CostChange, Limiter } from '../ports/limiter.ts';
 import type { SpentQuestion } from '../ports/receipt-store.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
-import { withinDeadline } from '../proxy/memory-deadline.ts';
-import { limiterUnavailable, takeLimits } from './admission.ts';
+import { askWithin, limiterUnavailable, takeLimits } from './admission.ts';
 
 /**
  * Lets a model call in when all of its limits allow it, and books at its end what it came to. The
@@ -33,6 +31,8 @@ export interface AdmittedCall {
 
 export interface AskingCall {
   readonly caller: Caller;
+  /** Names this call among all that ever were. */
+  readonly callId: string;
   /** The estimate of the tokens that are sent to the provider. */
   readonly inputTokens: number;
 }
@@ -49,7 +49,6 @@ interface Needs {
   readonly limiter: Limiter;
   readonly store: ServiceStore;
   readonly clock: Clock;
-  readonly randomBytes: (count: number) => Uint8Array;
   /** Calls of one key a minute; null: not limited. */
   readonly settings: { readonly requestsPerMinute: number | null };
 }
@@ -65,14 +64,14 @@ export class ModelAdmission {
   }
 
   /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
-  async admit({ caller, inputTokens }: AskingCall): Promise<AdmittedCall> {
-    const { limiter, clock, randomBytes, settings } = this.#parts;
+  async admit({ caller, callId, inputTokens }: AskingCall): Promise<AdmittedCall> {
+    const { limiter, clock, settings } = this.#parts;
     const { rates, budgets } = limitsOfModelCall({
       key: caller.key,
       limits: caller.tenant.limits,
       requestsPerMinute: settings.requestsPerMinute,
       inputTokens,
-      leaseId: newId('lease', randomBytes),
+      leaseId: callId,
       now: clock.now(),
     });
     const known = await Promise.all(
@@ -110,7 +109,8 @@ export class ModelAdmission {
   /** Nobody waits: a place that is not given back ends by itself, and an estimate stays one. */
   #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
     if (count === 0) return;
-    withinDeadline(SETTLE_MS, call).catch(() => undefined);
+    const { limiter } = this.#parts;
+    askWithin(limiter, SETTLE_MS, call).catch(() => undefined);
   }
 
   #beatSoon(): void {

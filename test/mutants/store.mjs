@@ -72,7 +72,7 @@ export const STORE = [
   {
     name: 'a journal that was deleted is written on',
     file: 'src/adapters/journals/journal.ts',
-    from: 'old !== undefined && isFileAt(old, this.#path)',
+    from: 'old !== undefined && this.#identity === identityAt(this.#path)',
     to: 'old !== undefined',
     test: REPLACED,
   },

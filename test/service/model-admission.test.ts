@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
 import { NO_LIMITS, type PlanLimits } from '../../src/core/service/plans.ts';
@@ -8,7 +7,7 @@ import type { Limiter } from '../../src/ports/limiter.ts';
 import type { SpentQuestion } from '../../src/ports/receipt-store.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { ServiceFault } from '../../src/service/fault.ts';
-import { ModelAdmission } from '../../src/service/model-admission.ts';
+import { type AskingCall, ModelAdmission } from '../../src/service/model-admission.ts';
 import { limiterOf } from '../support/limits.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -29,14 +28,17 @@ function open({ limiter, spent = () => 0 }: Given = {}) {
       },
     }),
   };
-  const admission = new ModelAdmission({
+  const own = new ModelAdmission({
     limiter: limiter ?? new ProcessLimiter(clock),
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It is asked for nothing else.
     store: store as unknown as ServiceStore,
     clock,
-    randomBytes,
     settings: { requestsPerMinute: null },
   });
+  let calls = 0;
+  const admission = {
+    admit: (call: Omit<AskingCall, 'callId'>) => own.admit({ callId: `call_${calls++}`, ...call }),
+  };
   return { admission, clock, asked };
 }
 

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  type BigIntStats,
   closeSync,
   fdatasync,
   fstatSync,
@@ -46,6 +47,8 @@ export class Journal {
   readonly #options: JournalOptions;
   #path: string;
   #file: number | undefined;
+  /** Device and number of the open file: no other one gets them while it is open. */
+  #identity = '';
   #bytes = 0;
   #syncTimer: NodeJS.Timeout | undefined;
 
@@ -87,7 +90,12 @@ export class Journal {
 
   /** Forgets all but these values. A kill in between leaves the old file, or both. */
   replace(values: readonly string[]): void {
-    const old = { path: this.#path, file: this.#file, bytes: this.#bytes };
+    const old = {
+      path: this.#path,
+      file: this.#file,
+      identity: this.#identity,
+      bytes: this.#bytes,
+    };
     this.#path = this.#newPath();
     this.#file = undefined;
     this.#bytes = 0;
@@ -97,6 +105,7 @@ export class Journal {
       this.close();
       this.#path = old.path;
       this.#file = old.file;
+      this.#identity = old.identity;
       this.#bytes = old.bytes;
       throw error;
     }
@@ -121,9 +130,10 @@ export class Journal {
   /** A line in a file that was deleted, alone or with its folder, is lost with this process: 6 us a look. */
   #openFile(): number {
     const old = this.#file;
-    if (old !== undefined && isFileAt(old, this.#path)) return old;
+    if (old !== undefined && this.#identity === identityAt(this.#path)) return old;
     makePrivateFolder(this.#options.folder);
     const file = openPrivateFile(this.#path);
+    this.#identity = identityOf(fstatSync(file, { bigint: true }));
     if (old !== undefined) this.#copyLines(old, file);
     return file;
   }
@@ -149,10 +159,13 @@ export class Journal {
   }
 }
 
-function isFileAt(file: number, path: string): boolean {
+function identityAt(path: string): string | undefined {
   const there = statSync(path, { bigint: true, throwIfNoEntry: false });
-  const own = fstatSync(file, { bigint: true });
-  return there?.ino === own.ino && there.dev === own.dev;
+  return there === undefined ? undefined : identityOf(there);
+}
+
+function identityOf({ dev, ino }: BigIntStats): string {
+  return `${dev} ${ino}`;
 }
 
 export interface OrphanedJournal {

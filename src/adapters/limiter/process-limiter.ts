@@ -25,6 +25,7 @@ interface Judged {
 }
 
 export class ProcessLimiter implements Limiter {
+  readonly isOwn = true;
   readonly #clock: Clock;
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);

@@ -12,10 +12,9 @@ export function canonicalJson(value: unknown): string | undefined {
   if (typeof value !== 'object') return undefined;
   // Names are sorted by UTF-16 units, which is what a sort of strings does.
   const names = Object.keys(value).toSorted();
-  const fields = new Map<string, unknown>(Object.entries(value));
   const parts = names.map((name) => {
     const key = canonicalJson(name);
-    const member = canonicalJson(fields.get(name));
+    const member = canonicalJson(Reflect.get(value, name));
     return key === undefined || member === undefined ? undefined : `${key}:${member}`;
   });
   return joined(parts, '{', '}');

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`. The public part
@@ -57,8 +57,19 @@ export function renewServiceKey(
 }
 
 function checksumOf(checked: string): string {
-  const hash = createHash('sha256').update(checked).digest();
-  return base62(hash.subarray(0, CHECKSUM_BYTES), CHECKSUM_CHARS);
+  const digest = hash('sha256', checked, 'buffer');
+  return digitsOf(digest.readUIntBE(0, CHECKSUM_BYTES));
+}
+
+/** The checksum's bits are few enough for a number. */
+function digitsOf(value: number): string {
+  let rest = value;
+  let digits = '';
+  for (let place = 0; place < CHECKSUM_CHARS; place += 1) {
+    digits = ALPHABET.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
 }
 
 function base62(bytes: Uint8Array, chars: number): string {

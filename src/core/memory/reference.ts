@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
+import { base32 } from '../bytes/base32.ts';
 
 /**
  * All digests and references of what is remembered. A text has one digest wherever it is kept, and a
@@ -67,13 +68,7 @@ const WHOLE = /^m_[a-z2-7]{16}$/;
 
 /** The first 80 bits of a base64url digest. */
 export function base32Of(digest: string): string {
-  let bits = 0n;
-  for (const byte of Buffer.from(digest, 'base64url').subarray(0, REFERENCE_BYTES)) {
-    bits = (bits << 8n) | BigInt(byte);
-  }
-  let text = '';
-  for (let shift = 75n; shift >= 0n; shift -= 5n) text += ALPHABET[Number((bits >> shift) & 31n)];
-  return text;
+  return base32(Buffer.from(digest, 'base64url').subarray(0, REFERENCE_BYTES), ALPHABET);
 }
 
 const DIGEST_START = 'sha256:';

@@ -1,3 +1,4 @@
+import { Recent } from '../bytes/recent.ts';
 import type { StoredKey } from './keys.ts';
 import type { PlanLimits } from './plans.ts';
 import type { Rate } from './rates.ts';
@@ -185,8 +186,13 @@ function monthOf(now: number): Period {
   return { from: dateOf(from), to: dateOf(until - DAY_MS), until };
 }
 
+/** Every call asks for the same few days. */
+const DATES = new Recent<number, string>(64);
+
 function dateOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const known = DATES.get(at) ?? new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  DATES.set(at, known);
+  return known;
 }
 
 interface CallRate {

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { base32 } from '../bytes/base32.ts';
 
 /**
  * Names of receipts: `rcpt_` and a UUID of version 7 (RFC 9562) in Crockford's base 32, lower case.
@@ -6,7 +7,10 @@ import { Buffer } from 'node:buffer';
  */
 
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
-const LENGTH = 26;
+/** 26 digits hold 130 bits. */
+const LEADING_BITS = 2;
+/** The digits with the leading bits and the time. */
+const TIME_DIGITS = 10;
 
 export const RECEIPT_ID = /^rcpt_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
@@ -20,32 +24,27 @@ export function newReceiptId(at: number, randomBytes: (count: number) => Uint8Ar
   bytes.set(randomBytes(10), 6);
   bytes.writeUInt8(0x70 | (bytes.readUInt8(6) & 0x0f), 6);
   bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
-  return `rcpt_${base32(BigInt(`0x${bytes.toString('hex')}`))}`;
+  return idOf(bytes);
 }
 
 /** The first id that a request of this moment may have: for a list from a time on. */
 export function firstReceiptIdAt(at: number): string {
-  return `rcpt_${base32(BigInt(clamp(at)) << 80n)}`;
+  const bytes = Buffer.alloc(16);
+  bytes.writeUIntBE(clamp(at), 0, 6);
+  return idOf(bytes);
 }
 
 /** Milliseconds since 1970; undefined for what is no id. */
 export function timeOfReceiptId(id: string): number | undefined {
   if (!RECEIPT_ID.test(id)) return undefined;
-  let value = 0n;
-  for (const digit of id.slice('rcpt_'.length)) {
-    value = value * 32n + BigInt(DIGITS.indexOf(digit));
-  }
-  return Number(value >> 80n);
+  const start = 'rcpt_'.length;
+  let at = 0;
+  for (const digit of id.slice(start, start + TIME_DIGITS)) at = at * 32 + DIGITS.indexOf(digit);
+  return at;
 }
 
-function base32(value: bigint): string {
-  let text = '';
-  let rest = value;
-  for (let place = 0; place < LENGTH; place += 1) {
-    text = DIGITS.charAt(Number(rest % 32n)) + text;
-    rest /= 32n;
-  }
-  return text;
+function idOf(bytes: Uint8Array): string {
+  return `rcpt_${base32(bytes, DIGITS, LEADING_BITS)}`;
 }
 
 function clamp(at: number): number {

@@ -161,11 +161,11 @@ export class KeyHandler implements ShelvedHandler {
     // The answer may take minutes, and its conversation is held from now on.
     this.#changed();
     const call = this.#callOf(facts.request);
-    const { caller } = call;
+    const { caller, receiptId: callId } = call;
     const { forwardedTokens } = facts.plan;
     const { body = NO_BYTES } = facts.request;
     const inputTokens = forwardedTokens === 0 ? estimateBytes(body) : forwardedTokens;
-    call.admitted = await this.#parts.admission.admit({ caller, inputTokens });
+    call.admitted = await this.#parts.admission.admit({ caller, callId, inputTokens });
     try {
       call.receipt = this.#parts.receipts.open(openingOf(call, facts));
     } catch (error) {

@@ -2,6 +2,7 @@ import { ProxyError, serviceError } from '../../core/errors.ts';
 import { headerOf } from '../../core/http/header-rules.ts';
 import { isProviderError } from '../../core/plan/evidence.ts';
 import { modeOf } from '../../core/service/keys.ts';
+import type { TenantProvider } from '../../core/service/providers.ts';
 import {
   NOTHING_DECIDED,
   type ReceiptClosing,
@@ -32,10 +33,19 @@ export function openingOf(call: ModelCall, facts: RequestFacts): ReceiptOpening 
         : {
             id: provider.providerId,
             kind: provider.kind,
-            host: new URL(provider.baseUrl).hostname,
+            host: hostOf(provider),
           },
     decided: modes === undefined ? NOTHING_DECIDED : decisionsOf(call, facts),
   };
+}
+
+/** Providers are remembered between requests. */
+const HOSTS = new WeakMap<TenantProvider, string>();
+
+function hostOf(provider: TenantProvider): string {
+  const host = HOSTS.get(provider) ?? new URL(provider.baseUrl).hostname;
+  HOSTS.set(provider, host);
+  return host;
 }
 
 /** For a request that stopped before a provider was chosen. */
