@@ -81,6 +81,7 @@ async function ask(modules, memory, { space, settings, own, prompt }) {
     find: async () => new modules.found.FoundEntries([]),
     generation: () => 0,
     record: async () => undefined,
+    commit: async () => true,
   };
   const slices = new modules.slices.Slices(clock);
   const dependencies = { memory, ledger, clock, blockKey: 'bench' };
