@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { stem } from './stemming.ts';
 import { WORD_FORMS } from './word-forms.ts';
+import { wordsIn } from './words.ts';
 
 /**
  * Turns text into terms: the same way for stored texts and for questions, or nothing would ever
@@ -15,7 +16,7 @@ const WORD_CHARS_MAX = 128;
 /** Stems and camelCase are for words that people write; the longest identifiers in real code. */
 const IDENTIFIER_CHARS_MAX = 64;
 
-// Separators only count between two word characters: "src/core/recall/terms.ts" is one word, "end." not.
+// As words.ts has it, for a text that is not read to its end.
 const WORD = /[\p{L}\p{M}\p{N}_]+(?:[-./:'’][\p{L}\p{M}\p{N}_]+)*/gu;
 const PART = /[^-./:'’_]+/g;
 const CAMEL = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
@@ -36,7 +37,7 @@ export interface Terms {
 export function readTerms(text: string): Terms {
   const words: string[] = [];
   const wholes: string[] = [];
-  for (const [word] of text.matchAll(WORD)) {
+  for (const word of wordsIn(text)) {
     const terms = termsOfWord(word);
     for (const term of terms.words) words.push(term);
     for (const whole of terms.wholes) wholes.push(whole);
@@ -46,21 +47,33 @@ export function readTerms(text: string): Terms {
 
 /** 200 bytes each. Texts of one project say the same words again and again. */
 const KNOWN_MAX = 4_096;
-const known = new Map<string, Terms>();
+/** Words that were read lately, and the full list before that one: a word that comes again stays. */
+let known = new Map<string, Terms>();
+let knownBefore = new Map<string, Terms>();
 
 function termsOfWord(word: string): Terms {
-  const before = known.get(word);
-  if (before !== undefined) return before;
-  const isKept = word.length <= IDENTIFIER_CHARS_MAX;
-  const own = isKept ? copied(word) : word;
+  const lately = known.get(word);
+  if (lately !== undefined) return lately;
+  if (word.length > IDENTIFIER_CHARS_MAX) return makeTerms(word);
+  const own = copied(word);
+  const terms = knownBefore.get(word) ?? makeTerms(own);
+  remember(own, terms);
+  return terms;
+}
+
+function remember(word: string, terms: Terms): void {
+  if (known.size === KNOWN_MAX) {
+    knownBefore = known;
+    known = new Map();
+  }
+  known.set(word, terms);
+}
+
+function makeTerms(word: string): Terms {
   const words: string[] = [];
   const wholes: string[] = [];
-  addWord(own, words, wholes);
-  const terms = { words, wholes };
-  if (!isKept) return terms;
-  if (known.size === KNOWN_MAX) known.clear();
-  known.set(own, terms);
-  return terms;
+  addWord(word, words, wholes);
+  return { words, wholes };
 }
 
 /** V8 keeps a whole text for a piece of it that is longer than this. */
@@ -118,7 +131,7 @@ function addForeign(word: string, terms: string[], wholes: string[]): void {
   if (word === '' || word.length > WORD_CHARS_MAX) return;
   const folded = word.normalize('NFKD').replace(LATIN_MARKS, '').normalize('NFC');
   // Normalising makes several characters of one, brackets and blanks among them.
-  for (const [part] of folded.matchAll(WORD)) addSpaced(part, terms, wholes);
+  for (const part of wordsIn(folded)) addSpaced(part, terms, wholes);
 }
 
 function addSpaced(word: string, terms: string[], wholes: string[]): void {

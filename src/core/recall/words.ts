@@ -1,0 +1,63 @@
+/**
+ * The words of a text: letters, marks and digits of any script, with single separators between them. Only
+ * between two word characters do these count: "src/core/recall/terms.ts" is one word, the dot of "end." is none.
+ * A loop over characters takes a third of the time of the regular expression that says the same.
+ */
+
+const WORD = /[\p{L}\p{M}\p{N}_]/u;
+const SEPARATORS = "-./:'’";
+
+/** The kind of each UTF-16 unit; 0 where nobody has asked yet. */
+const KINDS = new Uint8Array(0x10000);
+const IS_WORD = 1;
+const IS_SEPARATOR = 2;
+const IS_FIRST_HALF = 3;
+const IS_OTHER = 4;
+
+/** In the order of the text, with repeats. */
+export function wordsIn(text: string): string[] {
+  const words: string[] = [];
+  let start = -1;
+  let at = 0;
+  while (at < text.length) {
+    const units = wordUnitsAt(text, at);
+    if (units > 0) {
+      if (start === -1) start = at;
+      at += units;
+      continue;
+    }
+    if (start !== -1 && !isSeparatorAt(text, at)) {
+      words.push(text.slice(start, at));
+      start = -1;
+    }
+    at += 1;
+  }
+  if (start !== -1) words.push(text.slice(start));
+  return words;
+}
+
+function isSeparatorAt(text: string, at: number): boolean {
+  return kindOf(text.charCodeAt(at)) === IS_SEPARATOR && wordUnitsAt(text, at + 1) > 0;
+}
+
+/** How many UTF-16 units the word character takes that stands there; 0 where none does. */
+function wordUnitsAt(text: string, at: number): number {
+  if (at >= text.length) return 0;
+  const kind = kindOf(text.charCodeAt(at));
+  if (kind === IS_WORD) return 1;
+  if (kind !== IS_FIRST_HALF) return 0;
+  const point = text.codePointAt(at) ?? 0;
+  return point > 0xffff && WORD.test(String.fromCodePoint(point)) ? 2 : 0;
+}
+
+function kindOf(unit: number): number {
+  const known = KINDS[unit] ?? IS_OTHER;
+  if (known !== 0) return known;
+  const character = String.fromCharCode(unit);
+  let kind = IS_OTHER;
+  if (unit >= 0xd800 && unit < 0xdc00) kind = IS_FIRST_HALF;
+  else if (SEPARATORS.includes(character)) kind = IS_SEPARATOR;
+  else if (WORD.test(character)) kind = IS_WORD;
+  KINDS[unit] = kind;
+  return kind;
+}
