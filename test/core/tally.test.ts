@@ -4,11 +4,11 @@ import { Tally } from '../../src/core/bytes/tally.ts';
 
 test('the highest are found, of equal ones the later, and none that is not wanted', () => {
   const tally = new Tally(4);
-  tally.addAll('1,2,3', 4);
-  tally.addAll('2', 5);
-  tally.addAll('1,3', 1);
-  tally.addAll('4096', 1);
-  tally.addAll('', 9);
+  tally.addAll(Uint32Array.of(1, 2, 3), 4);
+  tally.addAll(Uint32Array.of(2), 5);
+  tally.addAll(Uint32Array.of(1, 3), 1);
+  tally.addAll(Uint32Array.of(4096), 1);
+  tally.addAll(new Uint32Array(0), 9);
   expect(tally.size).toBe(4);
   expect(tally.highest(2)).toEqual([2, 3]);
   expect(tally.highest(9)).toEqual([2, 3, 1, 4096]);
@@ -30,7 +30,7 @@ test('it says what a map and a sort say, however many keys there are', () => {
       const tally = new Tally(0);
       const sums = new Map<number, number>();
       for (const [keys, value] of given) {
-        tally.addAll(keys.join(','), value);
+        tally.addAll(Uint32Array.from(keys), value);
         for (const one of keys) sums.set(one, (sums.get(one) ?? 0) + value);
       }
       for (const one of without) sums.delete(one);

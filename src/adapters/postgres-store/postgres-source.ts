@@ -88,8 +88,8 @@ export class PostgresSource implements RecallSource {
     return undefined;
   }
 
-  expectTerms(terms: Iterable<string>): void {
-    this.#keys.expect(terms);
+  expectTerms(terms: () => Iterable<string>): void {
+    this.#keys.expect(terms());
   }
 
   spaces(names: readonly string[]): Steps<readonly Space[]> {

@@ -1,9 +1,22 @@
 import { POSTINGS_MAX } from '../store/postings.ts';
-import type { Places, Space, TermCount } from '../store/recall-source.ts';
+import {
+  NO_PLACES,
+  type Places,
+  placesFrom,
+  type Space,
+  type TermCount,
+} from '../store/recall-source.ts';
 import type { Rows } from './connections.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 import type { WordCount } from './word-counts.ts';
+
+interface CountRow {
+  readonly place: number;
+  readonly known: number | null;
+  readonly found: number;
+  readonly places: string;
+}
 
 /** A word in more passages is left out of a search: nobody asks for its places. */
 const COUNTED_MAX = POSTINGS_MAX + 1;
@@ -36,7 +49,7 @@ export class WordPlaces {
   async count(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
     const { id, passages } = space;
     const keys = this.#keys.keysOf(id, terms);
-    const rows = await this.#rows.all<TermCount & { place: number; known: number | null }>(
+    const rows = await this.#rows.all<CountRow>(
       RECALL.countTerms,
       this.#tenant,
       id,
@@ -44,16 +57,18 @@ export class WordPlaces {
       COUNTED_MAX,
       passages,
     );
-    const counts = terms.map((): TermCount => ({ found: 0, places: '' }));
-    for (const { place, known, found, places } of rows) {
+    const counts = terms.map((): TermCount => ({ found: 0, places: NO_PLACES }));
+    for (const { place, known, found, places: list } of rows) {
+      const places = placesFrom(list);
       const count = known ?? found;
       const name = nameOf(space, terms[place - 1] ?? '');
       this.#many.set(name, count);
-      if (places !== '') this.#places.set(name, places);
+      if (places.length > 0) this.#places.set(name, places);
       if (known === null && count >= most) {
         this.#new.push({ space: id, key: keys[place - 1] ?? '', count, passages });
       }
-      counts[place - 1] = count < most ? { found: count, places } : { found: most, places: '' };
+      counts[place - 1] =
+        count < most ? { found: count, places } : { found: most, places: NO_PLACES };
     }
     return counts;
   }
@@ -78,9 +93,9 @@ export class WordPlaces {
         this.#keys.keysOf(space.id, unknown),
         from,
       );
-      for (const { place, places } of rows) read.set(unknown[place - 1] ?? '', places);
+      for (const { place, places } of rows) read.set(unknown[place - 1] ?? '', placesFrom(places));
     }
-    return terms.map((term, place) => known[place] ?? read.get(term) ?? '');
+    return terms.map((term, place) => known[place] ?? read.get(term) ?? NO_PLACES);
   }
 }
 

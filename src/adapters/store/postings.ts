@@ -1,4 +1,5 @@
-import type { Places, RecallSource, Space } from './recall-source.ts';
+import { KnownPlaces, type SpaceLists } from './known-places.ts';
+import { NO_PLACES, type Places, type RecallSource, type Space } from './recall-source.ts';
 import type { Steps } from './steps.ts';
 
 /** Where a term stands in one space: how many passages hold it, and which. */
@@ -8,11 +9,12 @@ import type { Steps } from './steps.ts';
  * the rarest come first and the rest is left out.
  */
 export const POSTINGS_MAX = 6000;
+const COUNT_MAX = POSTINGS_MAX + 1;
 /** Word counts that are remembered; a term is about 10 bytes. */
 const FREQUENCIES_MAX = 20_000;
 /**
- * A count below this is not remembered: the passages themselves are read, and are loaded already
- * when the term is chosen. Also, a word said a moment ago must be found.
+ * A count below this is not remembered: the places themselves are read, and are there already when the
+ * term is chosen. Also, a word said a moment ago must be found.
  */
 const REMEMBERED_MIN = 256;
 /** Until a space has grown by this share, its remembered word counts are near enough. */
@@ -23,15 +25,20 @@ export class Postings {
   #frequencies = new Map<string, number>();
   /** Passages of each space when its counts were taken. */
   readonly #counted = new Map<number, number>();
+  readonly #places: KnownPlaces;
 
   constructor(source: RecallSource) {
     this.#source = source;
+    this.#places = new KnownPlaces(source);
   }
 
-  /** For one recall: what it reads once, it need not read again. */
-  in(space: Space): SpacePostings {
+  /** For one recall. */
+  *in(space: Space): Steps<SpacePostings> {
     this.#forgetOldCounts(space);
-    return new SpacePostings(this.#source, space, this);
+    return new SpacePostings(this.#source, space, {
+      all: this,
+      lists: yield* this.#places.in(space),
+    });
   }
 
   remembered(space: Space, term: string): number | undefined {
@@ -56,13 +63,18 @@ export class SpacePostings {
   readonly space: Space;
   readonly #source: RecallSource;
   readonly #all: Postings;
+  readonly #lists: SpaceLists;
   readonly #frequencies = new Map<string, number>();
-  readonly #places = new Map<string, Places>();
 
-  constructor(source: RecallSource, space: Space, all: Postings) {
+  constructor(
+    source: RecallSource,
+    space: Space,
+    { all, lists }: { readonly all: Postings; readonly lists: SpaceLists },
+  ) {
     this.#source = source;
     this.space = space;
     this.#all = all;
+    this.#lists = lists;
   }
 
   /** Looks the terms up, all at once. */
@@ -70,8 +82,10 @@ export class SpacePostings {
     const unknown: string[] = [];
     for (const term of terms) {
       const frequency = this.#all.remembered(this.space, term);
-      if (frequency === undefined) unknown.push(term);
-      else this.#frequencies.set(term, frequency);
+      const places = this.#lists.of(term);
+      if (frequency !== undefined) this.#frequencies.set(term, frequency);
+      else if (places !== undefined) this.#setFrequency(term, places.length);
+      else unknown.push(term);
     }
     if (unknown.length === 0) return;
     const counts = yield* this.#source.countTerms(this.space, unknown, REMEMBERED_MIN);
@@ -79,7 +93,7 @@ export class SpacePostings {
       const term = unknown[key] ?? '';
       if (found < REMEMBERED_MIN) {
         this.#frequencies.set(term, found);
-        this.#places.set(term, places);
+        this.#lists.set(term, places);
       } else yield* this.#countMany(term);
     }
   }
@@ -92,17 +106,21 @@ export class SpacePostings {
   /** By the term's place: in the newest `newest` places of the space. */
   *places(terms: readonly string[], newest: number): Steps<readonly Places[]> {
     const from = Math.max(0, this.space.next - newest);
-    const unknown = terms.filter((term) => from > 0 || !this.#places.has(term));
-    const read =
-      unknown.length === 0 ? [] : yield* this.#source.placesOf(this.space, unknown, from);
-    const found = new Map(unknown.map((term, place) => [term, read[place] ?? '']));
-    return terms.map((term) => found.get(term) ?? this.#places.get(term) ?? '');
+    if (from > 0) return yield* this.#source.placesOf(this.space, terms, from);
+    const unknown = terms.filter((term) => this.#lists.of(term) === undefined);
+    const read = unknown.length === 0 ? [] : yield* this.#source.placesOf(this.space, unknown, 0);
+    for (const [place, term] of unknown.entries()) this.#lists.set(term, read[place] ?? NO_PLACES);
+    return terms.map((term) => this.#lists.of(term) ?? NO_PLACES);
   }
 
   // Above the budget a count makes no difference: the term is left out.
   *#countMany(term: string): Steps<void> {
-    const frequency = yield* this.#source.countTerm(this.space, term, POSTINGS_MAX + 1);
+    this.#setFrequency(term, yield* this.#source.countTerm(this.space, term, COUNT_MAX));
+  }
+
+  #setFrequency(term: string, count: number): void {
+    const frequency = Math.min(count, COUNT_MAX);
     this.#frequencies.set(term, frequency);
-    this.#all.remember(this.space, term, frequency);
+    if (frequency >= REMEMBERED_MIN) this.#all.remember(this.space, term, frequency);
   }
 }

@@ -10,8 +10,11 @@ import type { Steps } from './steps.ts';
 export interface RecallSource {
   /** Changes once a text that was read may be gone; undefined: nothing may be remembered. */
   generation(): string | undefined;
-  /** Terms whose letters the ranking looks at. Others may come as any text that stands for them. */
-  expectTerms(terms: Iterable<string>): void;
+  /**
+   * Terms whose letters the ranking looks at. Others may come as any text that stands for them. A source
+   * that has all terms with their letters does not ask which these are.
+   */
+  expectTerms(terms: () => Iterable<string>): void;
   /** In any order; without those that do not exist. */
   spaces(names: readonly string[]): Steps<readonly Space[]>;
   /** By the term's place: in how many passages it is, at most `most`, and in which where it is in fewer. */
@@ -57,8 +60,31 @@ export interface Space {
   readonly next: number;
 }
 
-/** Numbers of passages, counted from the first of the space, as a list: "3,17,256". */
-export type Places = string;
+/** Numbers of passages, counted from the first of the space. */
+export type Places = Uint32Array;
+
+/** From a database's list: "3,17,256". */
+export function placesFrom(list: string): Places {
+  if (list === '') return NO_PLACES;
+  const places = new Uint32Array(list.length);
+  let count = 0;
+  let number = 0;
+  for (let at = 0; at < list.length; at += 1) {
+    const code = list.charCodeAt(at);
+    if (code !== COMMA) number = number * 10 + code - DIGIT_0;
+    else {
+      places[count] = number;
+      count += 1;
+      number = 0;
+    }
+  }
+  places[count] = number;
+  return places.slice(0, count + 1);
+}
+
+export const NO_PLACES: Places = new Uint32Array(0);
+const COMMA = 44;
+const DIGIT_0 = 48;
 
 export interface TermCount {
   readonly found: number;

@@ -12,7 +12,7 @@ import { isIn, pack, partsOf, tokensOf } from './packing.ts';
 import { Postings, POSTINGS_MAX, type SpacePostings } from './postings.ts';
 import { ExchangeSearch, type Looked, type SharedSignals } from './exchange-search.ts';
 import type { RecallMarks } from './recall-marks.ts';
-import type { RecallSource, Space } from './recall-source.ts';
+import { NO_PLACES, type RecallSource, type Space } from './recall-source.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 import { standingInstructions } from './standing.ts';
 import { done, type Steps } from './steps.ts';
@@ -46,7 +46,8 @@ interface Given {
 
 interface Context {
   readonly question: RecallQuestion;
-  readonly asked: Question;
+  /** To read it takes longer than an agent's recall does without it. */
+  readonly asked: () => Question;
   readonly spaces: readonly Space[];
   readonly passages: number;
   readonly postings: readonly SpacePostings[];
@@ -93,14 +94,14 @@ export class Search {
       const standing =
         agent.briefTokensMax === 0
           ? []
-          : yield* this.#standing(asked, spaces, question.excludeDigests);
+          : yield* this.#standing(asked(), spaces, question.excludeDigests);
       const looked = yield* this.#look(postings, question.excludeDigests, passages);
       const told = { ...looked, spaces, postings };
       const found = yield* this.#exchanges.recall({ ...question, agent }, told);
       return { passages: standing, ...found };
     }
-    const ranked = keepRelevant(yield* this.#rank(context), asked);
-    const standing = yield* this.#standing(asked, spaces, question.excludeDigests);
+    const ranked = keepRelevant(yield* this.#rank(context), asked());
+    const standing = yield* this.#standing(asked(), spaces, question.excludeDigests);
     const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
     const packed = yield* pack(this.#source, partsOf(ranked), question.tokensMax - told);
     return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
@@ -109,10 +110,10 @@ export class Search {
   /** All that a recall weighs for a chat's question, best first, and whether it is kept. */
   *weigh(given: RecallQuestion, most: number): Steps<Weighed> {
     const context = yield* this.#contextOf(given, [GLOBAL_SPACE]);
-    const { isQuestion } = context.asked;
+    const { isQuestion } = context.asked();
     if (context.passages === 0) return { isQuestion, passages: [] };
     const ranked = yield* this.#rank(context);
-    const kept = new Set(keepRelevant(ranked, context.asked));
+    const kept = new Set(keepRelevant(ranked, context.asked()));
     const passages: WeighedPassage[] = [];
     for (const one of ranked.slice(0, most)) {
       const [best] = partsOf([one]);
@@ -131,18 +132,23 @@ export class Search {
     // The same order on every database: spaces of equal passages are told in it.
     const spaces = found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const never = this.#marks?.never(spaces) ?? [];
-    const asked = readQuestion(given.humanText, given.assistantText, given.now);
-    this.#source.expectTerms(lettersOf(asked, given));
+    let read: Question | undefined;
+    const asked = (): Question =>
+      (read ??= readQuestion(given.humanText, given.assistantText, given.now));
+    this.#source.expectTerms(() => lettersOf(asked(), given));
+    const postings: SpacePostings[] = [];
+    for (const space of spaces) postings.push(yield* this.#postings.in(space));
     return {
       question: { ...given, excludeDigests: [...given.excludeDigests, ...never] },
       asked,
       spaces,
       passages: spaces.reduce((sum, space) => sum + space.passages, 0),
-      postings: spaces.map((space) => this.#postings.in(space)),
+      postings,
     };
   }
 
-  *#rank({ question, asked, spaces, passages, postings }: Context): Steps<Ranked<Unit>[]> {
+  *#rank({ question, spaces, passages, postings, ...context }: Context): Steps<Ranked<Unit>[]> {
+    const asked = context.asked();
     const terms = yield* weigh(asked, postings, passages);
     const given = { terms, passages, excluded: question.excludeDigests };
     const ids: number[] = [];
@@ -227,7 +233,7 @@ export class Search {
     const names = chosen.map(({ term }) => term);
     const places = yield* postings.places(names, newest);
     for (const [place, term] of chosen.entries()) {
-      tally.addAll(places[place] ?? '', valueOf(term, given.passages));
+      tally.addAll(places[place] ?? NO_PLACES, valueOf(term, given.passages));
     }
     if (tally.size === 0) return [];
     const first = postings.space.id * PASSAGES_PER_SPACE;

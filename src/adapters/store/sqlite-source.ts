@@ -1,20 +1,22 @@
 import type { Span } from '../../core/recall/dates.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
-import type {
-  ExchangePart,
-  ExchangeParts,
-  ExchangePlace,
-  Passage,
-  PassageOfRecord,
-  Places,
-  RecallSource,
-  SaidPassage,
-  Session,
-  Space,
-  SpokenText,
-  TermCount,
-  Window,
+import {
+  type ExchangePart,
+  type ExchangeParts,
+  type ExchangePlace,
+  NO_PLACES,
+  type Passage,
+  type PassageOfRecord,
+  type Places,
+  placesFrom,
+  type RecallSource,
+  type SaidPassage,
+  type Session,
+  type Space,
+  type SpokenText,
+  type TermCount,
+  type Window,
 } from './recall-source.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 import { done, type Steps } from './steps.ts';
@@ -49,10 +51,11 @@ export class SqliteSource implements RecallSource {
     const { first, last } = rangeOf(space);
     const values = JSON.stringify(terms.map(quoted));
     const rows = this.#database.all<FewRow>(FEW, first, last, values, most);
-    const counts = terms.map((): TermCount => ({ found: 0, places: '' }));
+    const counts = terms.map((): TermCount => ({ found: 0, places: NO_PLACES }));
     for (const { key, few } of rows) {
       const colon = few.indexOf(':');
-      counts[key] = { found: Number(few.slice(0, colon)), places: few.slice(colon + 1) };
+      const places = placesFrom(few.slice(colon + 1));
+      counts[key] = { found: Number(few.slice(0, colon)), places };
     }
     return done(counts);
   }
@@ -65,9 +68,16 @@ export class SqliteSource implements RecallSource {
 
   placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]> {
     const { first, last } = rangeOf(space);
-    const places = (term: string) =>
-      this.#database.get<{ places: string }>(PLACES, first, quoted(term), first + from, last)
-        ?.places ?? '';
+    const places = (term: string): Places => {
+      const row = this.#database.get<{ places: string }>(
+        PLACES,
+        first,
+        quoted(term),
+        first + from,
+        last,
+      );
+      return placesFrom(row?.places ?? '');
+    };
     return done(terms.map(places));
   }
 

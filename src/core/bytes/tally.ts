@@ -24,18 +24,9 @@ export class Tally {
     return this.#size;
   }
 
-  /** Adds `value` to every key of a list as "12,3,456". Keys are below 2^32 - 1. */
-  addAll(list: string, value: number): void {
-    if (list === '') return;
-    let number = 0;
-    for (let at = 0; at < list.length; at += 1) {
-      const code = list.charCodeAt(at);
-      if (code === COMMA) {
-        this.#add(number, value);
-        number = 0;
-      } else number = number * 10 + code - DIGIT_0;
-    }
-    this.#add(number, value);
+  /** Adds `value` to every key of a list. Keys are below 2^32 - 1. */
+  addAll(list: Uint32Array, value: number): void {
+    for (const key of list) this.#add(key, value);
   }
 
   /**
@@ -99,8 +90,6 @@ export class Tally {
 }
 
 const NONE: ReadonlySet<number> = new Set();
-const COMMA = 44;
-const DIGIT_0 = 48;
 
 function isHigher(
   one: { readonly sum: number; readonly key: number },
