@@ -144,7 +144,6 @@ export class Shortener {
   async findCandidates(call: ShorteningCall): Promise<Candidates> {
     const { reading, modes, settings } = call;
     const { view, place } = reading;
-    this.#keeper.refresh();
     const outcome = obstacleOf({
       modes,
       isOpen: isOpen(reading),
@@ -153,6 +152,7 @@ export class Shortener {
       isElisionEnabled: settings.elisionEnabled,
     });
     if (outcome !== undefined) return { outcome };
+    this.#keeper.refresh();
     const elision = kindOf(modes);
     const isReal = elision === 'real';
     const elisionPlace = { view, owner: place, elision };
