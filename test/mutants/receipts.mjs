@@ -52,8 +52,8 @@ export const RECEIPTS = [
   {
     name: 'a receipt that is stored again counts again',
     file: TABLE,
-    from: 'if (this.#add(row)) this.#usage',
-    to: 'this.#add(row);\n        this.#usage',
+    from: 'rows.filter((row) => this.#add(row));',
+    to: 'rows.filter((row) => this.#add(row) || row.seq > 0);',
     test: SUITE,
     only: 'receipt',
   },

@@ -7,7 +7,7 @@ import type {
 } from '../../ports/receipt-store.ts';
 import type { ServiceStore, TenantStore } from '../../ports/service-store.ts';
 import { headOf, type HeadRow as FileHeadRow } from '../service-store/receipts.ts';
-import { countsIn, countsOf, type CountsRow, usageKeyOf } from '../service-store/usage-counts.ts';
+import { countsOf, type CountsRow, newestOf, usageOf } from '../service-store/usage-counts.ts';
 import { makeDaysFrom } from './days.ts';
 import type { Connections, Rows, SqlValue } from './connections.ts';
 import type { OpenDatabase, TenantPlace } from './open-database.ts';
@@ -138,12 +138,7 @@ async function list(rows: Rows, tenant: string, filter: ReceiptFilter): Promise<
 }
 
 async function store(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
-  const heads = new Map<string, ReceiptRow>();
-  for (const row of receipts) {
-    const key = `${row.tenant} ${row.node}`;
-    if (row.seq >= (heads.get(key)?.seq ?? 0)) heads.set(key, row);
-  }
-  const highest = [...heads.values()];
+  const highest = newestOf(receipts);
   await rows.run(
     RECEIPTS.raiseHeads,
     highest.map(({ tenant }) => tenant),
@@ -165,20 +160,8 @@ async function store(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void>
   if (counted.length > 0) await addUsage(rows, counted);
 }
 
-interface UsageRow {
-  readonly names: readonly string[];
-  readonly counts: readonly number[];
-}
-
 async function addUsage(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
-  const sums = new Map<string, UsageRow>();
-  for (const row of receipts) {
-    const names = usageKeyOf(row, timeOfReceiptId(row.receiptId) ?? 0);
-    const known = sums.get(names.join('\n'))?.counts;
-    const counts = countsIn(row).map((count, at) => count + (known?.[at] ?? 0));
-    sums.set(names.join('\n'), { names, counts });
-  }
-  const all = [...sums.values()];
+  const all = usageOf(receipts);
   await rows.run(
     RECEIPTS.addUsage,
     ...columns(all.map(({ names }) => names)),

@@ -1,4 +1,4 @@
-import { timeOfReceiptId, firstReceiptIdAt } from '../../core/service/receipt-id.ts';
+import { firstReceiptIdAt } from '../../core/service/receipt-id.ts';
 import type { Page } from '../../ports/control-store.ts';
 import type {
   ClosedHead,
@@ -10,6 +10,7 @@ import type {
 import { Conditions } from '../store/conditions.ts';
 import type { Database } from '../store/database.ts';
 import type { UsageTable } from './usage.ts';
+import { newestOf, usageOf } from './usage-counts.ts';
 
 /** Signed receipts and the heads of their nodes as rows. A stored receipt never changes. */
 
@@ -31,10 +32,9 @@ export class ReceiptTable {
 
   store(rows: readonly ReceiptRow[]): void {
     this.#database.transaction(() => {
-      for (const row of rows) {
-        this.#raiseHead(row);
-        if (this.#add(row)) this.#usage.add(row, timeOfReceiptId(row.receiptId) ?? 0);
-      }
+      for (const row of newestOf(rows)) this.#raiseHead(row);
+      const added = rows.filter((row) => this.#add(row));
+      for (const row of usageOf(added)) this.#usage.add(row);
     });
   }
 

@@ -1,4 +1,5 @@
 import { isoTime } from '../../core/memory/times.ts';
+import { timeOfReceiptId } from '../../core/service/receipt-id.ts';
 import type { ReceiptRow, UsageSum } from '../../ports/receipt-store.ts';
 
 /** The columns of the sums of receipts, for both engines. */
@@ -31,18 +32,50 @@ export function countSums(sumOf: (name: string) => string): string {
   return COUNTS.map((name) => `${sumOf(name)} AS ${name}`).join(', ');
 }
 
-/** Tenant, day, key, provider and model under which a receipt is counted. `at`: when its request came. */
-export function usageKeyOf(
-  { tenant, keyId, providerId, model }: ReceiptRow,
-  at: number,
-): readonly string[] {
-  const day = isoTime(at).slice(0, 'YYYY-MM-DD'.length);
+/** The receipts with the highest number of each node and tenant. */
+export function newestOf(receipts: readonly ReceiptRow[]): readonly ReceiptRow[] {
+  const newest = new Map<string, ReceiptRow>();
+  for (const row of receipts) {
+    const key = `${row.tenant} ${row.node}`;
+    if (row.seq >= (newest.get(key)?.seq ?? 0)) newest.set(key, row);
+  }
+  return [...newest.values()];
+}
+
+/** The counts that some receipts add to the sums of a day. */
+export interface UsageRow {
+  /** Tenant, day, key, provider and model. */
+  readonly names: readonly string[];
+  /** In the order of `COUNT_COLUMNS`. */
+  readonly counts: readonly number[];
+}
+
+/** One row for all receipts that are counted together. */
+export function usageOf(receipts: readonly ReceiptRow[]): readonly UsageRow[] {
+  const sums = new Map<string, UsageRow>();
+  for (const row of receipts) {
+    const names = usageKeyOf(row);
+    const known = sums.get(names.join('\n'))?.counts;
+    const counts = countsIn(row).map((count, at) => count + (known?.[at] ?? 0));
+    sums.set(names.join('\n'), { names, counts });
+  }
+  return [...sums.values()];
+}
+
+/** The day is the one on which the request came. */
+function usageKeyOf({
+  tenant,
+  receiptId,
+  keyId,
+  providerId,
+  model,
+}: ReceiptRow): readonly string[] {
+  const day = isoTime(timeOfReceiptId(receiptId) ?? 0).slice(0, 'YYYY-MM-DD'.length);
   // A model that no provider was asked for is only a text of the caller.
   return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
 }
 
-/** The counts of one receipt, in the order of `COUNT_COLUMNS`. */
-export function countsIn({ counts }: ReceiptRow): readonly number[] {
+function countsIn({ counts }: ReceiptRow): readonly number[] {
   return [
     1,
     counts.failed,

@@ -1,5 +1,4 @@
 import type {
-  ReceiptRow,
   SpentQuestion,
   UsageFilter,
   UsageGroup,
@@ -10,11 +9,10 @@ import type { Database } from '../store/database.ts';
 import {
   COUNT_ADDITIONS,
   COUNT_COLUMNS,
-  countsIn,
   countsOf,
   type CountsRow,
   countSums,
-  usageKeyOf,
+  type UsageRow,
 } from './usage-counts.ts';
 
 /** The sums of receipts by day (UTC), key, provider and model. They outlive the receipts. */
@@ -30,9 +28,8 @@ export class UsageTable {
     this.#database = database;
   }
 
-  /** The day is the one on which the request came. */
-  add(row: ReceiptRow, at: number): void {
-    const values = [...usageKeyOf(row, at), ...countsIn(row)];
+  add({ names, counts }: UsageRow): void {
+    const values = [...names, ...counts];
     this.#database.run(
       `INSERT INTO usage_days (tenant, day, key, provider, model, ${COUNT_COLUMNS})
        VALUES (${values.map(() => '?').join(', ')})
