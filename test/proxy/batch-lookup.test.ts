@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest';
-import { keyOf, LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
+import { isWrittenOnce, keyOf, LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
-import { elisionEntries, type ElisionPlace } from '../../src/core/shortening/elisions.ts';
+import {
+  elisionEntries,
+  type ElisionPlace,
+  repeatedOutputs,
+} from '../../src/core/shortening/elisions.ts';
 import { seenOutputsOf } from '../../src/core/shortening/output-list.ts';
-import { readItemTools } from '../../src/core/shortening/outputs.ts';
+import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { BatchLookup } from '../../src/proxy/batch-lookup.ts';
 import type { KnownBatches } from '../../src/proxy/conversation-state.ts';
@@ -32,7 +36,10 @@ class CountingLedger implements Ledger {
   }
 
   async record(entries: readonly LedgerEntry[]): Promise<void> {
-    for (const entry of entries) this.#entries.set(keyOf(entry), entry);
+    for (const entry of entries) {
+      const key = keyOf(entry);
+      if (!isWrittenOnce(entry) || !this.#entries.has(key)) this.#entries.set(key, entry);
+    }
   }
 
   async commit(entries: readonly LedgerEntry[]): Promise<boolean> {
@@ -56,6 +63,10 @@ function placeAfter(count: number, said = 'r', conversation = 'c'): ElisionPlace
   return { view, owner, elision: 'real' };
 }
 
+function outputsIn({ view }: ElisionPlace): readonly ToolOutput[] {
+  return seenOutputsOf(view, (item) => readItemTools(view, item));
+}
+
 function open() {
   const ledger = new CountingLedger();
   const clock = manualClock();
@@ -69,9 +80,8 @@ function open() {
     return { asked: ledger.asked, batches: found.batches.length };
   };
   /** Another process records a batch, or this one when it is noted. */
-  const record = async (place: ElisionPlace) => {
-    const outputs = seenOutputsOf(place.view, (item) => readItemTools(place.view, item));
-    const batch = { batch: outputs.slice(0, 2), omissions: [] };
+  const record = async (place: ElisionPlace, first = 0) => {
+    const batch = { batch: outputsIn(place).slice(first, first + 2), omissions: [] };
     await ledger.record(elisionEntries(batch, place, 1));
   };
   return { ledger, clock, lookup, look, record };
@@ -153,6 +163,22 @@ test('law 6: a batch of what the person took back does not count', async () => {
   expect((await look(placeAfter(9))).batches).toBe(2);
   // As long as before, with other words from the seventh round on.
   expect((await look(placeAfter(10, 'other'))).batches).toBe(0);
+});
+
+test('law 6: a fork that leaves out more where another one did keeps both out', async () => {
+  const { look, lookup, record } = open();
+  // Both have the sixth round, which is the last anchor but one of either.
+  await record(placeAfter(7, 'c', 'c'));
+  const fork = placeAfter(7, 'f', 'f');
+  expect((await look(fork)).batches).toBe(1);
+  await record(fork, 2);
+  lookup.noteRecorded();
+  const next = placeAfter(8, 'f', 'f');
+  const { batches } = await lookup.find(next, undefined, 1000);
+  const out = repeatedOutputs(outputsIn(next), batches);
+  expect([...out.keys()].map(({ callId }) => callId)).toEqual(
+    ['call_0', 'call_1', 'call_2', 'call_3'],
+  );
 });
 
 test('on several nodes all items are looked up at every request', async () => {

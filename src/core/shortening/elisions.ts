@@ -63,8 +63,8 @@ export interface FoundBatch {
 }
 
 /**
- * The batches of this conversation, from the item at `first` on: at each item its own, else that of
- * the first one with its words.
+ * The batches of this conversation, from the item at `first` on: at each item the shared one, which was
+ * there first, and its own. A conversation that left out more at this item had found the shared one.
  */
 export function batchesIn(
   found: FoundEntries,
@@ -72,8 +72,10 @@ export function batchesIn(
   first = 0,
 ): readonly FoundBatch[] {
   return batchPlaces(place, { first }).flatMap(({ at, own, shared }) => {
-    const entry = found.get(own) ?? found.get(shared);
-    return entry === undefined ? [] : [{ at, leftOut: entry.leftOut }];
+    const [its, others] = [found.get(own)?.leftOut, found.get(shared)?.leftOut];
+    if (its === undefined) return others === undefined ? [] : [{ at, leftOut: others }];
+    const isBoth = others !== undefined && !isSameBatches([its], [others]);
+    return (isBoth ? [others, its] : [its]).map((leftOut) => ({ at, leftOut }));
   });
 }
 
