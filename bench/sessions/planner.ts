@@ -159,7 +159,7 @@ export class SessionPlanner {
     const entries = [
       ...(removal.comesBack ? wholeEntries(place, 0) : []),
       ...(chosen.batch.length + chosen.omissions.length > 0
-        ? elisionEntries(chosen, place, 0)
+        ? elisionEntries(chosen, place, { at: 0 })
         : []),
     ];
     for (const entry of entries) {

@@ -288,7 +288,8 @@ class RequestHandler {
     ]);
     const recalled = await this.#recaller.recall(call, replayed);
     // An exchange is left out only where the request carries something recalled.
-    const shortening = await this.#shortener.settle(call, candidates, recalled);
+    const settleCall = { ...call, firstUnsent: replayed.firstUnsent };
+    const shortening = await this.#shortener.settle(settleCall, candidates, recalled);
     const state = shortening.isRecorded ? recalled.state : ('degraded_unavailable' as const);
     return { recalled: { ...recalled, state }, shortening, cacheMarks };
   }

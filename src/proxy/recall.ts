@@ -19,8 +19,10 @@ import {
   spokenEntries,
   unansweredItem,
 } from '../core/recall/injections.ts';
+import { firstUnsentItem } from '../core/recall/first-unsent.ts';
 import type { LedgerMiss } from '../core/ledger/found-entries.ts';
 import type { Answer } from '../core/dialects/answer.ts';
+import type { BatchMoment } from '../core/shortening/elisions.ts';
 import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
 import type { Item } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
@@ -75,7 +77,8 @@ interface ReadCall extends RecallCall {
 }
 
 /** Blocks that were placed before; and the newest prompt, where nothing was decided for it yet. */
-export type Replayed = { readonly kind: 'settled'; readonly recalled: Recalled } | OpenPrompt;
+export type Replayed = Pick<BatchMoment, 'firstUnsent'> &
+  ({ readonly kind: 'settled'; readonly recalled: Recalled } | OpenPrompt);
 
 interface OpenPrompt {
   readonly kind: 'open';
@@ -246,17 +249,19 @@ export class Recaller {
       const recalled = { placements, state: stateOfMiss(found.missing) };
       return { replayed: settled(recalled), isLasting: false };
     }
+    const isKnown = found.missing === undefined;
     // Where they are not known elsewhere, another node finds the same blocks by the shared entries.
-    if (found.missing === undefined) await this.#dependencies.ledger.commit(pins);
-    if (prompt === undefined) return { replayed: settled(stateOf(placements)), isLasting: true };
+    if (isKnown) await this.#dependencies.ledger.commit(pins);
+    const firstUnsent = isKnown ? firstUnsentItem(humans, found) : undefined;
+    if (prompt === undefined) {
+      return { replayed: { ...settled(stateOf(placements)), firstUnsent }, isLasting: true };
+    }
     if (reading.hasProviderState) {
       const state = placements.length === 0 ? 'skipped_unsupported' : 'recalled';
       return { replayed: settled({ placements, state }), isLasting: false };
     }
-    return {
-      replayed: { kind: 'open', reading, prompt, placements, leaving, generation },
-      isLasting: false,
-    };
+    const open = { kind: 'open', reading, prompt, placements, leaving, generation } as const;
+    return { replayed: { ...open, firstUnsent }, isLasting: false };
   }
 
   /**

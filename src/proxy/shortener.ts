@@ -3,6 +3,7 @@ import { keyOf, type ElisionKind, type LeftOut } from '../core/ledger/entries.ts
 import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
   type Batch,
+  type BatchMoment,
   elisionEntries,
   elisionMark,
   type ElisionPlace,
@@ -66,6 +67,9 @@ export interface ShorteningCall {
   readonly verdict: Verdict;
 }
 
+/** `firstUnsent`: as firstUnsentItem() says. */
+type SettleCall = ShorteningCall & Pick<BatchMoment, 'firstUnsent'>;
+
 export interface SettledShortening extends Shortening {
   /** False: the ledger took nothing new, so nothing leaves for the first time. */
   readonly isRecorded: boolean;
@@ -122,7 +126,7 @@ export class Shortener {
 
   /** Settles what is left out. `recalled`: the blocks that this request carries. */
   async settle(
-    call: ShorteningCall,
+    call: SettleCall,
     candidates: Candidates,
     recalled: Recalled,
   ): Promise<SettledShortening> {
@@ -320,7 +324,7 @@ export class Shortener {
     return this.#possession.begin({ texts, space, deadlineMs: call.deadline.msLeft });
   }
 
-  async #settleProven(call: ShorteningCall, found: Found): Promise<SettledShortening> {
+  async #settleProven(call: SettleCall, found: Found): Promise<SettledShortening> {
     const { facts, removal, proof = this.#prove(call, removal) } = found;
     const possession = await proof.possession;
     if (possession.kind === 'unproven') return leavesNothing('unproven');
@@ -346,7 +350,7 @@ export class Shortener {
 
   /** Before it is forwarded, so that a restart or another node repeats it. False: it is not known. */
   async #record(
-    { reading, modes }: ShorteningCall,
+    { reading, modes, firstUnsent }: SettleCall,
     chosen: Batch,
     comesBack: boolean,
   ): Promise<boolean> {
@@ -357,7 +361,7 @@ export class Shortener {
     if (isNew || comesBack) this.#batches.noteRecorded();
     return this.#dependencies.ledger.commit([
       ...(comesBack ? wholeEntries(place, at) : []),
-      ...(isNew ? elisionEntries(chosen, place, at) : []),
+      ...(isNew ? elisionEntries(chosen, place, { at, firstUnsent }) : []),
     ]);
   }
 }

@@ -274,7 +274,7 @@ test('the ledger knows an exchange by its place, not by its words', () => {
   expect(first.texts).toEqual(second.texts);
   const owner = { tenant: 'local', space: 'test', conversation: 'c1' };
   const place = { view, owner, elision: 'real' } as const;
-  const entries = elisionEntries({ batch: [], omissions: [second] }, place, 0);
+  const entries = elisionEntries({ batch: [], omissions: [second] }, place, { at: 0 });
   const batches = batchesIn(new FoundEntries(entries), place).map(({ leftOut }) => leftOut);
   expect([...repeatedOmissions([first, second], batches)]).toEqual([second]);
 });

@@ -156,7 +156,7 @@ test('stubs are written in the form of their batch', () => {
   const { outputs } = factsOf(view);
   const owner = { tenant: LOCAL_TENANT, space: 's', conversation: 'c' };
   const place = { view, owner, elision: 'real' } as const;
-  const entries = elisionEntries({ batch: outputs, omissions: [] }, place, 1);
+  const entries = elisionEntries({ batch: outputs, omissions: [] }, place, { at: 1 });
   const batches = entries.flatMap((entry) => ('leftOut' in entry ? [entry.leftOut] : []));
   const formsOf = (list: readonly LeftOut[]) => [...repeatedOutputs(outputs, list).values()];
   const all = (form: StubForm) => Array.from({ length: 10 }, () => form);

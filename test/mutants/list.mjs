@@ -296,7 +296,7 @@ export const MUTANTS = [
   {
     name: 'a batch is not remembered',
     file: SHORTENER,
-    from: '...(isNew ? elisionEntries(chosen, place, at) : []),',
+    from: '...(isNew ? elisionEntries(chosen, place, { at, firstUnsent }) : []),',
     to: '',
     test: PROXY,
     only: 'law 6',

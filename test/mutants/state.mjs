@@ -3,10 +3,50 @@
 const IDENTITY = 'test/proxy/conversation-identity.test.ts';
 const LATE = 'test/proxy/late-ledger.test.ts';
 const LEDGER = 'test/adapters/ledger.test.ts';
+const EDITED = 'test/proxy/edited-history.test.ts';
+const BATCHES = 'test/proxy/batch-lookup.test.ts';
+const ELISIONS = 'src/core/shortening/elisions.ts';
 const INJECTIONS = 'src/core/recall/injections.ts';
 
 /** As in list.mjs. */
 export const STATE = [
+  {
+    name: 'a shared batch is not looked at where the conversation has its own',
+    file: ELISIONS,
+    from: '(isBoth ? [others, its] : [its])',
+    to: '(isBoth ? [its] : [its])',
+    test: BATCHES,
+  },
+  {
+    name: 'an output that was only sent as a stub comes back in front of its batch',
+    file: 'src/proxy/shortener.ts',
+    from: 'elisionEntries(chosen, place, { at, firstUnsent })',
+    to: 'elisionEntries(chosen, place, { at })',
+    test: EDITED,
+    only: 'stays stubs',
+  },
+  {
+    name: 'an output that another conversation sent whole becomes a stub there',
+    file: 'src/core/recall/first-unsent.ts',
+    from: 'humans.findLastIndex((human) => wasBrought(human, found))',
+    to: '-1',
+    test: EDITED,
+    only: 'keeps them whole',
+  },
+  {
+    name: 'an output becomes a stub because an earlier request had its text further down',
+    file: ELISIONS,
+    from: 'before: index + 1, ',
+    to: 'before: items.length, ',
+    test: BATCHES,
+  },
+  {
+    name: 'an output in front of the new items becomes a stub where it was sent whole',
+    file: ELISIONS,
+    from: 'const index = Math.max(item, start);',
+    to: 'const index = item;',
+    test: BATCHES,
+  },
   {
     name: 'an answered item without an entry is not pinned',
     file: INJECTIONS,

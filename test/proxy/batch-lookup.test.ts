@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { isWrittenOnce, keyOf, LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
+import {
+  isWrittenOnce,
+  keyOf,
+  LOCAL_TENANT,
+  type LedgerEntry,
+} from '../../src/core/ledger/entries.ts';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import {
   elisionEntries,
@@ -53,11 +58,20 @@ class CountingLedger implements Ledger {
   }
 }
 
-function placeAfter(count: number, said = 'r', conversation = 'c'): ElisionPlace {
-  const rounds = Array.from({ length: count }, (_, at): Round => {
-    const output = longOutput(`${at < 6 ? 'r' : said}${at}`, 300);
-    return { id: `call_${at}`, tool: 'Bash', args: { command: `step ${at}` }, output };
+type SaidRound = Pick<Round, 'id' | 'output'>;
+
+function roundsOf(count: number, said = 'r'): SaidRound[] {
+  return Array.from({ length: count }, (_, at) => {
+    return { id: `call_${at}`, output: longOutput(`${at < 6 ? 'r' : said}${at}`, 300) };
   });
+}
+
+function placeAfter(count: number, said = 'r', conversation = 'c'): ElisionPlace {
+  return placeWith(roundsOf(count, said), conversation);
+}
+
+function placeWith(said: readonly SaidRound[], conversation = 'c'): ElisionPlace {
+  const rounds = said.map((round): Round => ({ ...round, tool: 'Bash', args: {} }));
   const view = viewOf('anthropic_messages', sessionBody('anthropic_messages', rounds));
   const owner = { tenant: LOCAL_TENANT, space: 's', conversation };
   return { view, owner, elision: 'real' };
@@ -80,9 +94,9 @@ function open() {
     return { asked: ledger.asked, batches: found.batches.length };
   };
   /** Another process records a batch, or this one when it is noted. */
-  const record = async (place: ElisionPlace, first = 0) => {
+  const record = async (place: ElisionPlace, first = 0, firstUnsent?: number) => {
     const batch = { batch: outputsIn(place).slice(first, first + 2), omissions: [] };
-    await ledger.record(elisionEntries(batch, place, 1));
+    await ledger.record(elisionEntries(batch, place, { at: 1, firstUnsent }));
   };
   return { ledger, clock, lookup, look, record };
 }
@@ -176,9 +190,37 @@ test('law 6: a fork that leaves out more where another one did keeps both out', 
   const next = placeAfter(8, 'f', 'f');
   const { batches } = await lookup.find(next, undefined, 1000);
   const out = repeatedOutputs(outputsIn(next), batches);
-  expect([...out.keys()].map(({ callId }) => callId)).toEqual(
-    ['call_0', 'call_1', 'call_2', 'call_3'],
-  );
+  expect([...out.keys()].map(({ callId }) => callId)).toEqual([
+    'call_0',
+    'call_1',
+    'call_2',
+    'call_3',
+  ]);
+});
+
+test('law 6: in front of a batch that began its conversation, each output stays out from its item on', async () => {
+  const { lookup, record } = open();
+  // The calls 4 and 5, of which the request had sent nothing before.
+  await record(placeAfter(12), 4, 0);
+  const outIn = async (place: ElisionPlace) => {
+    const { batches } = await lookup.find(place, undefined, 1000);
+    return [...repeatedOutputs(outputsIn(place), batches).keys()].map(({ callId }) => callId);
+  };
+  expect(await outIn(placeAfter(5))).toEqual([]);
+  expect(await outIn(placeAfter(6))).toEqual(['call_4']);
+  // The sixth call says something else here, and then what the fifth one said: that was never left out.
+  const said = (text: string) => ({ id: `call_${text}`, output: longOutput(text, 300) });
+  const elsewhere = placeWith([...roundsOf(5), ...['new', 'r4', 'newest'].map(said)]);
+  expect(await outIn(elsewhere)).toEqual(['call_4']);
+  expect(await outIn(placeAfter(9))).toEqual(['call_4', 'call_5']);
+});
+
+test('law 6: where an earlier request sent the outputs, they stay out behind its items alone', async () => {
+  const { look, record } = open();
+  // The prompt and six rounds were sent before: 13 items.
+  await record(placeAfter(12), 4, 13);
+  expect((await look(placeAfter(6))).batches).toBe(0);
+  expect((await look(placeAfter(7))).batches).toBe(1);
 });
 
 test('on several nodes all items are looked up at every request', async () => {

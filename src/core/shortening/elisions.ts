@@ -19,7 +19,8 @@ import type { Measure } from './window.ts';
  * Remembers batches, so that a text once left out stays left out: in the next request, after a
  * restart, in a fork, in a resumed session. A batch belongs to the conversation up to the item at
  * which it was made. When the person goes back before that item, the request no longer holds it,
- * and the batch does not apply.
+ * and the batch does not apply: what it left out was sent whole in front of that item. Where it never
+ * was, because the client edited its history, a text stays left out from its own item on.
  */
 
 // The conversation at the newest item; and at the one before, in case the client rewrites its last
@@ -145,6 +146,13 @@ export function repeatedOmissions(
   return new Set(omissions.filter((omission) => known.has(exchangeMark(omission))));
 }
 
+/** When a batch leaves, and what was sent of its conversation before. */
+export interface BatchMoment {
+  readonly at: number;
+  /** As firstUnsentItem() says; undefined too where the ledger was not asked, or did not know. */
+  readonly firstUnsent?: number | undefined;
+}
+
 /** The outputs and exchanges that are left out for the first time. */
 export interface Batch {
   readonly batch: readonly ToolOutput[];
@@ -155,16 +163,56 @@ export interface Batch {
 export function elisionEntries(
   { batch, omissions }: Batch,
   place: ElisionPlace,
-  at: number,
+  moment: BatchMoment,
 ): readonly LedgerEntry[] {
   // Two outputs may say the same: those behind the last one of the batch are not in it.
   const before = batch.reduce((last, { item }) => Math.max(last, item), -1) + 1;
   const marks = [...batch.map(({ mark }) => mark), ...omissions.map(exchangeMark)];
   const mark = elisionMark(place);
+  const { at } = moment;
   return [
     ...(mark === undefined ? [] : [{ ...mark, at }]),
     ...entriesAtEnd({ before, stubForm: NEWEST_FORM, marks }, place, at),
+    ...entriesAtUnsent({ batch, omissions }, place, moment),
   ];
+}
+
+/**
+ * No request sent the items from `firstUnsent` on before, so none sent their outputs whole. Where the
+ * next request goes another way in front of the batch's own anchors, it shares items with this request
+ * alone, and repeats what was left out of them. So each text is noted at its own item too. A text in
+ * front of `firstUnsent` may have gone whole: it is noted at the first anchor behind.
+ */
+function entriesAtUnsent(
+  { batch, omissions }: Batch,
+  { view, owner: { tenant, space }, elision }: ElisionPlace,
+  { at, firstUnsent }: BatchMoment,
+): readonly LedgerEntry[] {
+  const { items } = view;
+  if (firstUnsent === undefined) return [];
+  const start = items.findIndex((item, index) => index >= firstUnsent && isAnchor(item));
+  if (start === -1) return [];
+  const marks = new Map<number, string[]>();
+  const note = (item: number, mark: string): void => {
+    const index = Math.max(item, start);
+    const noted = marks.get(index);
+    if (noted === undefined) marks.set(index, [mark]);
+    else noted.push(mark);
+  };
+  for (const { item, mark } of batch) note(item, mark);
+  const indexes = new Map(
+    omissions.length === 0 ? [] : items.map((item, index) => [item.start, index]),
+  );
+  for (const omission of omissions) {
+    note(indexes.get(omission.span.start) ?? start, exchangeMark(omission));
+  }
+  const ends = new Set(anchorsOf(view, { count: ANCHORS }).map(({ at: index }) => index));
+  return [...marks].flatMap(([index, noted]): LedgerEntry[] => {
+    const { fingerprint } = items[index] ?? {};
+    if (fingerprint === undefined || ends.has(index)) return [];
+    const leftOut = { before: index + 1, stubForm: NEWEST_FORM, marks: noted };
+    return [{ kind: 'shared-batch', elision, tenant, space, fingerprint, leftOut, at }];
+  });
 }
 
 /** The ledger entries of the request in which everything left out came back. */
