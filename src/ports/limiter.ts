@@ -4,7 +4,8 @@ export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/service/lim
 
 /**
  * Counts calls against limits. Several limits of one call are taken together or not at all, so a call
- * that one of them refuses uses up nothing of the others. Rejects when it cannot tell; the caller then
+ * that one of them refuses uses up nothing of the others. All that is named together is of one tenant:
+ * the counts of two may lie on two servers. Rejects when it cannot tell; the caller then
  * blocks the call and never guesses.
  */
 export interface Limiter {

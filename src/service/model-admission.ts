@@ -56,7 +56,8 @@ interface Needs {
 export class ModelAdmission {
   readonly #parts: Needs;
   readonly #known = new Recent<string, Promise<number>>(KNOWN_MAX);
-  readonly #leases = new Set<LeaseAsk>();
+  /** Of the calls that run, by tenant. */
+  readonly #leases = new Map<string, Set<LeaseAsk>>();
   #heartbeat: NodeJS.Timeout | undefined;
 
   constructor(parts: Needs) {
@@ -80,8 +81,7 @@ export class ModelAdmission {
     const asks = [...rates, ...known];
     await takeLimits(limiter, asks);
     const leases = asks.filter((ask) => ask.kind === 'lease');
-    for (const lease of leases) this.#leases.add(lease);
-    if (leases.length > 0) this.#beatSoon();
+    this.#hold(leases);
     let isSettled = false;
     return {
       settle: (spent) => {
@@ -96,7 +96,7 @@ export class ModelAdmission {
     leases: readonly LeaseAsk[],
     spent: SpentTokens | 'unused' | undefined,
   ): void {
-    for (const lease of leases) this.#leases.delete(lease);
+    this.#letGo(leases);
     this.#tell((signal) => this.#parts.limiter.release(leases, signal), leases.length);
     if (spent === undefined) return;
     const tokens = spent === 'unused' ? NO_TOKENS : spent;
@@ -113,13 +113,31 @@ export class ModelAdmission {
     askWithin(limiter, SETTLE_MS, call).catch(() => undefined);
   }
 
+  #hold(leases: readonly LeaseAsk[]): void {
+    for (const lease of leases) {
+      const running = this.#leases.get(lease.tenant) ?? new Set();
+      this.#leases.set(lease.tenant, running.add(lease));
+    }
+    if (leases.length > 0) this.#beatSoon();
+  }
+
+  #letGo(leases: readonly LeaseAsk[]): void {
+    for (const lease of leases) {
+      const running = this.#leases.get(lease.tenant);
+      running?.delete(lease);
+      if (running?.size === 0) this.#leases.delete(lease.tenant);
+    }
+  }
+
   #beatSoon(): void {
     if (this.#heartbeat !== undefined) return;
     this.#heartbeat = setTimeout(() => {
       this.#heartbeat = undefined;
       if (this.#leases.size === 0) return;
-      const leases = [...this.#leases];
-      this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);
+      for (const running of this.#leases.values()) {
+        const leases = [...running];
+        this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);
+      }
       this.#beatSoon();
     }, HEARTBEAT_MS).unref();
   }

@@ -3,7 +3,7 @@ import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
 import { NO_LIMITS, type PlanLimits } from '../../src/core/service/plans.ts';
 import type { StoredKey } from '../../src/core/service/keys.ts';
 import type { Caller } from '../../src/ports/control-store.ts';
-import type { Limiter } from '../../src/ports/limiter.ts';
+import type { LeaseAsk, Limiter } from '../../src/ports/limiter.ts';
 import type { SpentQuestion } from '../../src/ports/receipt-store.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { ServiceFault } from '../../src/service/fault.ts';
@@ -156,6 +156,34 @@ test('a place is held by heartbeats as long as the call runs, and given back at 
     running.settle(undefined);
     const lost = await ask();
     expect(lost).toBeDefined();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a heartbeat is one tenant’s: a limiter may keep the counts of two on two servers', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const renewed: string[][] = [];
+    const limiter = {
+      ...limiterOf(async () => ({ refusedBy: undefined, waitMs: 0 })),
+      renew: async (leases: readonly LeaseAsk[]) => {
+        renewed.push(leases.map(({ tenant }) => tenant));
+      },
+    };
+    const { admission } = open({ limiter });
+    const admit = (tenant: string) =>
+      admission.admit({
+        caller: callerOf({ concurrent_requests: 2 }, { tenant, keyId: tenant }),
+        inputTokens: 1,
+      });
+    const [first, , globex] = [await admit('acme'), await admit('acme'), await admit('globex')];
+    vi.advanceTimersByTime(10_000);
+    expect(renewed.splice(0)).toEqual([['acme', 'acme'], ['globex']]);
+    first.settle(undefined);
+    globex.settle(undefined);
+    vi.advanceTimersByTime(10_000);
+    expect(renewed).toEqual([['acme']]);
   } finally {
     vi.useRealTimers();
   }
