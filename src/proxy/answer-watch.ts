@@ -70,4 +70,13 @@ export class AnswerWatch implements AnswerWatcher {
   get isCut(): boolean {
     return this.#reader !== undefined && !this.#isTold;
   }
+
+  /** Tokens of an answer whose end did not come, by estimate; undefined for any other. Never throws. */
+  cutTokens(): number | undefined {
+    try {
+      return this.isCut ? this.#reader?.estimateTokens() : undefined;
+    } catch {
+      return undefined;
+    }
+  }
 }

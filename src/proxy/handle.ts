@@ -199,9 +199,10 @@ class RequestHandler {
         ],
       },
     });
-    record.ended(end);
+    const isLeft = end === 'client-gone' && !watch.endsEarly();
+    record.ended(end, watch.cutTokens());
     if (reading === undefined || !modes.writes) return;
-    if (end === 'client-gone' && !watch.endsEarly()) this.#keeper.keepHuman(reading);
+    if (isLeft) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
     this.#background.keepLater({ reading, modes, settings }, placements);
   }

@@ -35,6 +35,8 @@ export interface RequestFacts {
   /** The head of the provider's answer. */
   readonly head: { readonly status: number; readonly headers: RawHeaders } | undefined;
   readonly answer: Answer | undefined;
+  /** Tokens of an answer that broke off, by estimate; undefined for one that is whole, or cannot be read. */
+  readonly cutTokens: number | undefined;
   /** The error that ended the request. */
   readonly error: unknown;
   /** Undefined where they are not asked for. */

@@ -45,6 +45,7 @@ export class RequestRecord {
   #status = 0;
   #end = 'INTERNAL';
   #answer: Answer | undefined;
+  #cutTokens: number | undefined;
   #placements: readonly Placement[] = [];
   #upstream: UpstreamSettings | undefined;
   #head: RequestFacts['head'];
@@ -147,8 +148,10 @@ export class RequestRecord {
     this.#answer = answer;
   }
 
-  ended(end: RelayEnd): void {
+  /** `cutTokens`: of an answer that broke off. */
+  ended(end: RelayEnd, cutTokens?: number): void {
     this.#end = end;
+    this.#cutTokens = cutTokens;
     this.#mark('relay');
   }
 
@@ -201,6 +204,7 @@ export class RequestRecord {
       upstream: this.#upstream,
       head: this.#head,
       answer: this.#answer,
+      cutTokens: this.#cutTokens,
       error: this.#error,
       hashes: this.#hashes?.known(),
     };

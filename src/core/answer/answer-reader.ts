@@ -5,6 +5,7 @@ import type { Dialect } from '../conversation/dialect.ts';
 import type { AnswerParser } from '../dialects/answer-parser.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';
+import { estimateTextTokens } from '../bytes/tokens.ts';
 import { SseReader } from './sse.ts';
 
 /**
@@ -27,6 +28,7 @@ export class AnswerReader {
   #heldBytes = 0;
   #gaveUp = false;
   #endsSeen = 0;
+  #events = 0;
 
   /** `contentType`: of the answer's headers. `textCharsMax`: visible text beyond it is dropped. */
   constructor(
@@ -36,7 +38,10 @@ export class AnswerReader {
     this.#parser = dialectOf(dialect).createAnswerParser(options.textCharsMax);
     this.#end = new AnswerEnd(dialect);
     this.#form = formOf(options.contentType);
-    const onEvent = ({ data }: { data: string }): void => this.#parser.readEvent(data);
+    const onEvent = ({ data }: { data: string }): void => {
+      this.#events += 1;
+      this.#parser.readEvent(data);
+    };
     this.#sse = new SseReader(onEvent, { eventCharsMax: EVENT_BYTES_MAX });
   }
 
@@ -71,6 +76,17 @@ export class AnswerReader {
     else this.#readHeldLines();
     const answer = this.#parser.answer();
     return this.#gaveUp || this.#sse.overflowed ? { ...answer, isComplete: false } : answer;
+  }
+
+  /**
+   * How many tokens came so far, where the provider has not counted them. An event carries one or some,
+   * also those of reasoning and of arguments, which are not read.
+   */
+  estimateTokens(): number {
+    const { text, usage } = this.finish();
+    const unread = this.#form === 'json' ? this.#heldBytes / BYTES_A_TOKEN : 0;
+    const counted = usage?.output ?? 0;
+    return Math.ceil(Math.max(this.#events, unread, estimateTextTokens(text), counted));
   }
 
   #readBatch(): void {
@@ -136,6 +152,8 @@ export class AnswerReader {
     this.#parser.readBody(body);
   }
 }
+
+const BYTES_A_TOKEN = 4;
 
 const LF = 10;
 const CR = 13;

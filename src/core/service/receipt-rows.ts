@@ -78,7 +78,8 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
 /** A provider that refuses charges nothing, and an answer without counts costs what was estimated. */
-function spentTokens({ usage, httpStatus }: ReceiptClosing, estimate: number): number {
+function spentTokens(closing: ReceiptClosing, estimate: number): number {
+  const { usage, httpStatus, cutTokens = 0 } = closing;
   if (usage !== undefined) return usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
-  return httpStatus !== null && httpStatus >= 400 ? 0 : estimate;
+  return httpStatus !== null && httpStatus >= 400 ? 0 : estimate + cutTokens;
 }

@@ -133,6 +133,8 @@ export interface ReceiptClosing {
   readonly upstreamResponseId?: string;
   readonly modelReported?: string;
   readonly usage?: Usage;
+  /** Of an answer that broke off, by estimate. It counts against budgets, and is in no receipt. */
+  readonly cutTokens?: number;
   /** The provider's own `usage` object. */
   readonly providerUsage?: unknown;
   /** Hex digests of the decoded request body, of the forwarded body and of the bytes relayed. */

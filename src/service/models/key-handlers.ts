@@ -165,6 +165,7 @@ export class KeyHandler implements ShelvedHandler {
     const { forwardedTokens } = facts.plan;
     const { body = NO_BYTES } = facts.request;
     const inputTokens = forwardedTokens === 0 ? estimateBytes(body) : forwardedTokens;
+    call.inputTokens = inputTokens;
     call.admitted = await this.#parts.admission.admit({ caller, callId, inputTokens });
     try {
       call.receipt = this.#parts.receipts.open(openingOf(call, facts));
@@ -204,10 +205,22 @@ export interface Served {
   readonly account: AccountSettings;
 }
 
-/** The provider's own count; 'unused' where no provider answered, or for a request that costs nothing. */
-function spentOf({ kind }: ModelCall, { head, answer }: RequestFacts) {
-  if (head === undefined || isProviderError(head.status) || FREE.has(kind)) return 'unused';
-  if (answer?.usage === undefined) return undefined;
+/**
+ * The provider's own count, or an estimate of what it gave before its answer broke off. 'unused' where it
+ * gave nothing, or for a request that costs nothing. Undefined: nobody knows, and what was admitted counts.
+ */
+function spentOf({ kind, inputTokens }: ModelCall, { head, answer, ...facts }: RequestFacts) {
+  if (FREE.has(kind)) return 'unused';
+  // A client that leaves does not take back what was sent.
+  const isSent = facts.hashes?.forwarded !== undefined;
+  if (head === undefined) return isSent && facts.row.end === 'client-gone' ? undefined : 'unused';
+  if (isProviderError(head.status)) return 'unused';
+  if (answer?.usage === undefined) {
+    const { cutTokens: output } = facts;
+    return inputTokens === undefined || output === undefined
+      ? undefined
+      : { input: inputTokens, output };
+  }
   const { input, cacheRead, cacheWrite, output } = answer.usage;
   return { input: input + cacheRead + cacheWrite, output };
 }

@@ -23,6 +23,8 @@ export interface ModelCall {
   /** As the body names it; undefined while it is not read, and where it names none. */
   model?: string | undefined;
   chosen?: ProviderChoiceMade;
+  /** The estimate with which it was admitted. */
+  inputTokens?: number;
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;
   /** Where its captures were when the answer ended, once that is known. */

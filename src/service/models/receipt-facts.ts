@@ -87,7 +87,7 @@ function decisionsOf({ caller }: ModelCall, facts: RequestFacts): ReceiptDecisio
 
 /** After the last byte, or when the request failed. */
 export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing {
-  const { row, head, answer, hashes, modes, captured } = facts;
+  const { row, head, answer, cutTokens, hashes, modes, captured } = facts;
   const failure = failureIn(call, facts);
   const status = statusOf(facts, failure);
   const upstreamId = head && requestIdIn(head.headers);
@@ -107,6 +107,7 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     ...(answer?.id === undefined ? {} : { upstreamResponseId: answer.id }),
     ...(answer?.model === undefined ? {} : { modelReported: answer.model }),
     ...(answer?.usage === undefined ? {} : { usage: answer.usage }),
+    ...(cutTokens === undefined ? {} : { cutTokens }),
     ...(answer?.usageTold === undefined ? {} : { providerUsage: answer.usageTold }),
     ...(hashes?.request === undefined ? {} : { requestSha256: hashes.request }),
     ...(hashes?.forwarded === undefined ? {} : { forwardedSha256: hashes.forwarded }),
