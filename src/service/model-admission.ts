@@ -56,7 +56,7 @@ interface Needs {
 export class ModelAdmission {
   readonly #parts: Needs;
   readonly #known = new Recent<string, Promise<number>>(KNOWN_MAX);
-  /** Of the calls that run, by tenant. */
+  /** The places of the calls that run, by tenant. */
   readonly #leases = new Map<string, Set<LeaseAsk>>();
   #heartbeat: NodeJS.Timeout | undefined;
 

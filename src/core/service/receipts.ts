@@ -133,7 +133,7 @@ export interface ReceiptClosing {
   readonly upstreamResponseId?: string;
   readonly modelReported?: string;
   readonly usage?: Usage;
-  /** Of an answer that broke off, by estimate. It counts against budgets, and is in no receipt. */
+  /** The output of an answer that broke off, by estimate. It counts against budgets, and is in no receipt. */
   readonly cutTokens?: number;
   /** The provider's own `usage` object. */
   readonly providerUsage?: unknown;
