@@ -70,9 +70,13 @@ class HeldRequest {
     this.#add(1, this.#key);
   }
 
-  /** Releases it after so many milliseconds, unless it is released before. */
-  releaseAfter(ms: number): void {
-    if (this.#isHeld) this.#timer = setTimeout(() => this.release(), ms).unref();
+  /** Releases it after so many milliseconds and runs `then`, unless it is released before. */
+  releaseAfter(ms: number, then: () => void): void {
+    if (!this.#isHeld) return;
+    this.#timer = setTimeout(() => {
+      this.release();
+      then();
+    }, ms).unref();
   }
 
   release(): void {

@@ -6,9 +6,10 @@ export class BodyHashes {
   readonly #request: Uint8Array | undefined;
   /** The request's body as it is forwarded where svc changes nothing else. */
   #own: Uint8Array | undefined;
+  #forwarded: { readonly pieces: readonly Uint8Array[] | undefined } | undefined;
   #requestHash: string | undefined;
   #forwardedHash: string | undefined;
-  #response: Hash | undefined;
+  #response: HashingWatch | undefined;
   #responseHash: string | undefined;
 
   constructor(request: Uint8Array | undefined) {
@@ -23,6 +24,14 @@ export class BodyHashes {
 
   /** The body that was sent, in pieces; undefined: the request's own. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void {
+    this.#forwarded = { pieces };
+  }
+
+  /** Hashes what was sent, unless that is done. A megabyte takes a millisecond. */
+  count(): void {
+    if (this.#forwarded === undefined) return;
+    const { pieces } = this.#forwarded;
+    this.#forwarded = undefined;
     this.#requestHash ??= hashOf(this.#request);
     if (pieces !== undefined) this.#forwardedHash = sha256(pieces);
     else this.#forwardedHash = this.#own === this.#request ? this.#requestHash : hashOf(this.#own);
@@ -30,14 +39,14 @@ export class BodyHashes {
 
   /** Hashes an answer beside a watcher, also where the watcher fails. */
   watching(inner: AnswerWatcher | undefined): AnswerWatcher {
-    const hash = createHash('sha256');
-    this.#response = hash;
-    return new HashingWatch(hash, inner);
+    this.#response = new HashingWatch(inner);
+    return this.#response;
   }
 
   /** The hashes so far; to be called when the relay is over. */
   known(): KnownHashes {
-    this.#responseHash ??= this.#response?.digest('hex');
+    this.count();
+    this.#responseHash ??= this.#response?.digest();
     return {
       request: this.#requestHash,
       forwarded: this.#forwardedHash,
@@ -63,15 +72,21 @@ function sha256(pieces: readonly Uint8Array[]): string {
 }
 
 class HashingWatch implements AnswerWatcher {
-  readonly #hash: Hash;
+  /** Made behind the first byte. */
+  #hash: Hash | undefined;
   #inner: AnswerWatcher | undefined;
 
-  constructor(hash: Hash, inner: AnswerWatcher | undefined) {
-    this.#hash = hash;
+  constructor(inner: AnswerWatcher | undefined) {
     this.#inner = inner;
   }
 
+  /** The hash of everything that was seen. To be called once. */
+  digest(): string {
+    return (this.#hash ?? createHash('sha256')).digest('hex');
+  }
+
   data(chunk: Uint8Array): void {
+    this.#hash ??= createHash('sha256');
     this.#hash.update(chunk);
     this.#ask((inner) => inner.data(chunk), undefined);
   }

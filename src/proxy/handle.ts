@@ -170,9 +170,8 @@ class RequestHandler {
       },
     });
     // After this line nothing delays the request; before the answer's first byte little may delay that.
-    held.releaseAfter(SWIFT_ANSWER_MS);
-    record.forwarded(change.body);
-    record.reread(change.rereads);
+    record.forwarded(change.body, change.rereads);
+    held.releaseAfter(SWIFT_ANSWER_MS, () => record.count());
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
@@ -186,7 +185,7 @@ class RequestHandler {
       record.said(said);
       if (reading !== undefined) this.#noteAnswer(record, { reading, modes, said, change });
     });
-    const end = await relay({
+    const relaying = relay({
       answer,
       outgoing,
       watcher: record.watching(watch),
@@ -199,6 +198,8 @@ class RequestHandler {
         ],
       },
     });
+    record.count();
+    const end = await relaying;
     const isLeft = end === 'client-gone' && !watch.endsEarly();
     record.ended(end, watch.cutTokens());
     if (reading === undefined || !modes.writes) return;

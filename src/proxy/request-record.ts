@@ -42,6 +42,7 @@ export class RequestRecord {
   #memoryGeneration: string | undefined;
   #plan: Plan | undefined;
   #rereads: Rereads | undefined;
+  #countRereads: (() => Rereads | undefined) | undefined;
   #status = 0;
   #end = 'INTERNAL';
   #answer: Answer | undefined;
@@ -77,9 +78,28 @@ export class RequestRecord {
     this.#hashes?.routed(body);
   }
 
-  /** To be called when the request is on its way. `body`: undefined for the client's own bytes. */
-  forwarded(body: readonly Uint8Array[] | undefined): void {
+  /**
+   * To be called when the request is on its way. `body`: undefined for the client's own bytes. `rereads`
+   * counts what the request log wants to know.
+   */
+  forwarded(body: readonly Uint8Array[] | undefined, rereads?: () => Rereads | undefined): void {
     this.#hashes?.forwarded(body);
+    this.#countRereads = rereads;
+  }
+
+  /**
+   * Hashes and counts what was forwarded, once. Nobody waits for that, so it is done while the provider
+   * thinks, or behind the first byte of one that is swift. Never throws: the request is on its way.
+   */
+  count(): void {
+    this.#hashes?.count();
+    const count = this.#countRereads;
+    this.#countRereads = undefined;
+    try {
+      this.#rereads ??= count?.();
+    } catch {
+      // The row has no such count then.
+    }
   }
 
   /** The watcher of the answer that notes what the facts need, too. */
@@ -102,15 +122,6 @@ export class RequestRecord {
   planned(plan: Plan): void {
     this.#plan = plan;
     this.#mark('plan');
-  }
-
-  /** Never throws: the request is on its way, and a count must not end it. */
-  reread(count: (() => Rereads | undefined) | undefined): void {
-    try {
-      this.#rereads = count?.();
-    } catch {
-      // The row has no such count then.
-    }
   }
 
   /** The provider would not take the changed request: what was forwarded is the client's own. */
@@ -182,6 +193,7 @@ export class RequestRecord {
   }
 
   close(): void {
+    this.count();
     const row = this.#meter.priced(
       { ...this.#row(), ...this.#recallUse(), ...this.#items() },
       this.#reading,

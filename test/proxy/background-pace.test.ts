@@ -106,3 +106,18 @@ test('a queue that is closed forgets its work, takes none, and leaves the pace t
   expect(done).toEqual(['open', 'open', 'open']);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test('a request that waits for its provider is let go of, and what waited for that runs once', async () => {
+  const busy = new BusyCounter();
+  const ran: string[] = [];
+  const [slow, swift] = [busy.hold(), busy.hold()];
+  slow.releaseAfter(5, () => ran.push('slow'));
+  swift.releaseAfter(5, () => ran.push('swift'));
+  swift.release();
+  expect(busy.isIdle).toBe(false);
+  await vi.advanceTimersByTimeAsync(6);
+  expect(busy.isIdle).toBe(true);
+  slow.release();
+  await vi.advanceTimersByTimeAsync(20);
+  expect(ran).toEqual(['slow']);
+});

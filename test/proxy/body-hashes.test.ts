@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { BodyHashes } from '../../src/proxy/body-hashes.ts';
+
+const hexOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+const BODY = Buffer.from('the body');
+
+test('what was sent is hashed when it is counted, and once', () => {
+  const hashes = new BodyHashes(BODY);
+  const pieces = ['the ', 'change'].map((text) => Buffer.from(text));
+  hashes.forwarded(pieces);
+  hashes.count();
+  for (const piece of pieces) piece.fill('x');
+  expect(hashes.known()).toMatchObject({
+    request: hexOf('the body'),
+    forwarded: hexOf('the change'),
+  });
+});
+
+test('the end of a request counts what nobody counted before', () => {
+  const hashes = new BodyHashes(BODY);
+  hashes.forwarded(undefined);
+  expect(hashes.known()).toMatchObject({
+    request: hexOf('the body'),
+    forwarded: hexOf('the body'),
+  });
+});
+
+test('a change that the provider refused was not what it took', () => {
+  const hashes = new BodyHashes(BODY);
+  hashes.forwarded([Buffer.from('a change')]);
+  hashes.count();
+  hashes.forwarded(undefined);
+  expect(hashes.known().forwarded).toBe(hexOf('the body'));
+});
+
+test('of a request that went nowhere nothing is told, and of an answer all that came', () => {
+  const hashes = new BodyHashes(BODY);
+  expect(hashes.known()).toEqual({ request: undefined, forwarded: undefined, response: undefined });
+  const watch = hashes.watching(undefined);
+  for (const chunk of ['an ', 'answer']) watch.data(Buffer.from(chunk));
+  expect(hashes.known().response).toBe(hexOf('an answer'));
+  const empty = new BodyHashes(undefined);
+  empty.watching(undefined);
+  expect(empty.known().response).toBe(hexOf(''));
+});
