@@ -28,6 +28,12 @@ export class KeywordFilter {
     this.#marks = text.length < MARKED_CHARS_MIN ? undefined : marksOf(text, this.#table);
   }
 
+  /** Asked for every rule and text: a function made for each of them would be most of the garbage. */
+  hasAny(keywords: readonly string[]): boolean {
+    for (const keyword of keywords) if (this.has(keyword)) return true;
+    return false;
+  }
+
   has(keyword: string): boolean {
     return this.#canHave(keyword) && this.#text.includes(keyword);
   }

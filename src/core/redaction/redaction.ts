@@ -38,7 +38,7 @@ export function maskSecrets(text: string): MaskedText {
   const lowerCase = new KeywordFilter(view.toLowerCase());
   for (const rule of SECRET_RULES) {
     const place = rule.isRun === true ? runs : lowerCase;
-    if (!rule.keywords.some((keyword) => place.has(keyword))) continue;
+    if (!place.hasAny(rule.keywords)) continue;
     search.cover(rule.kind, findAll(search.rest, rule));
   }
   search.cover('secret', findNamed(search.rest));
@@ -166,9 +166,11 @@ function findAll(text: string, rule: SecretRule): readonly Stretch[] {
 
 /** Values that their names give away: each name is read once, by the first rule that accepts it. */
 function findNamed(text: string): readonly Stretch[] {
+  const first = findName(text, 0);
+  if (first === -1) return [];
   const readers = NAME_RULES.map((rule) => new RuleReader(text, rule));
   const found: Stretch[] = [];
-  for (let at = findName(text, 0); at !== -1;) {
+  for (let at = first; at !== -1;) {
     let secret: Stretch | undefined;
     for (const reader of readers) {
       secret = reader.secretFrom(at);
