@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)('the page', () => {
     const { stdout } = await runCli(['ui', '--print'], { home: stage.home });
     const { page } = await openLink(browser, stdout.trim());
     const again = await openLink(browser, stdout.trim());
-    expect(await again.page.locator('h1').innerText()).toBe('This link is not good any more.');
+    expect(await again.page.locator('h1').innerText()).toBe('This link is not valid any more.');
     await page.reload();
     await expect.poll(() => page.locator('h1').innerText()).toBe('This page needs a link.');
   });

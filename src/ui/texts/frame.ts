@@ -28,7 +28,7 @@ export const CLOSED = {
     text: 'The page keeps its secret in memory only, so that no other page and no file ever holds it. A reload therefore ends it.',
   },
   usedLink: {
-    title: 'This link is not good any more.',
+    title: 'This link is not valid any more.',
     text: 'A link works once, and for a minute.',
   },
   ended: {
