@@ -123,7 +123,7 @@ export class WorkerStore {
     }
     try {
       const database = openServiceDatabase({ folder, driver, descriptors, creates });
-      // Who serves has the file to itself: every holder before it is gone.
+      // A process that serves has the file to itself, so every process that held a lease is gone.
       if (serves) new LeaseTable(database).clear();
       const ledger = new ServiceLedgerTable(database, this.#publisher?.filter);
       return { database, ledger, lock, calls: this.#callsOn(database, ledger) };

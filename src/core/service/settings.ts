@@ -13,7 +13,10 @@ import {
 import type { Egress } from './providers.ts';
 import { isOwnMachine } from '../settings/own-machine.ts';
 
-/** The service's own settings: service.json in its folder. No secret is among them, but for the password of an address that is not read `from` elsewhere. */
+/**
+ * The service's own settings: service.json in its folder. They hold no secret, with one exception. An
+ * address may carry a password: it then stands here, unless `from` says where svc reads the address.
+ */
 
 /** The port beside the proxy's 8765, for a machine that runs both. */
 export const SERVICE_PORT = 8766;

@@ -24,8 +24,8 @@ import { findProvider } from './providers.ts';
 
 /**
  * Looks at providers for a person who sets one up: presets of the catalog, the models that a custom
- * provider lists, one tiny request, and whether a secret is the saved one. Nothing that a provider says is passed on but identifiers, a
- * status and a time.
+ * provider lists, one tiny request, and whether a secret is the saved one. svc passes on identifiers, a
+ * status and a time, and nothing else that a provider says.
  */
 
 /** A list of 5,000 models. */
