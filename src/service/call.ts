@@ -44,16 +44,22 @@ export interface ServiceState {
 
 /**
  * The state of a space as the store gave it during this call: for an answer at the deadline. A state
- * from before the call may be that of another generation, since other nodes purge too.
+ * from before the call may be that of another generation, since other nodes purge too. Nearly every call
+ * is answered long before its deadline, so the store is asked when half of the time has passed.
  */
 export class StateOfCall {
   #last: SpaceState | undefined;
+  readonly #timer: NodeJS.Timeout;
 
-  constructor({ store, signal }: Pick<Call, 'store' | 'signal'>, space: string) {
-    store.spaceState(space, signal).then(
-      (state) => (this.#last ??= state),
-      () => undefined,
-    );
+  constructor({ store, signal, now, deadlineAt }: StateCall, space: string) {
+    const ask = (): void => {
+      if (this.#last !== undefined) return;
+      store.spaceState(space, signal).then(
+        (state) => (this.#last ??= state),
+        () => undefined,
+      );
+    };
+    this.#timer = setTimeout(ask, Math.max(0, (deadlineAt - now) / 2));
   }
 
   /** A later one, with what the call itself has changed. */
@@ -65,7 +71,14 @@ export class StateOfCall {
   get last(): SpaceState | undefined {
     return this.#last;
   }
+
+  /** The call has its answer. */
+  end(): void {
+    clearTimeout(this.#timer);
+  }
 }
+
+type StateCall = Pick<Call, 'store' | 'signal' | 'now' | 'deadlineAt'>;
 
 export function replyJson(value: unknown): Reply {
   return { body: JSON.stringify(value) };

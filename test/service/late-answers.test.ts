@@ -89,3 +89,15 @@ test('a capture that is late from its first record on tells the state of now', a
   expect(late.json).toMatchObject({ generation, deadline_exceeded: true });
   expect(statesOf(late)).toEqual(['deferred deadline']);
 });
+
+test('a call that is answered in time asks the store for no state besides', async () => {
+  const { service, capture, recall } = await openService();
+  const tenant = service.store.of('default');
+  vi.spyOn(service.store, 'of').mockReturnValue(tenant);
+  const asked = vi.spyOn(tenant, 'spaceState');
+  await capture([itemOf('The build runs on port 6431.')]);
+  const { json } = await recall({ query: { text: 'Which port?' } });
+  vi.restoreAllMocks();
+  expect(json.items).toHaveLength(1);
+  expect(asked).not.toHaveBeenCalled();
+});

@@ -85,7 +85,9 @@ async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
     if (typeof object === 'string') results[place] = refused(item, object);
     else taken.push({ item, place, object });
   }
-  const { state, isLate } = await store({ call, asked }, taken, results);
+  const during = new StateOfCall(call, asked.space);
+  const stored = store({ call, asked, during }, taken, results);
+  const { state, isLate } = await stored.finally(() => during.end());
   return {
     request_id: call.requestId,
     space: asked.space,
@@ -98,11 +100,10 @@ async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
 
 /** Fills `results`; throws STALE_GENERATION when nothing of the call was written. */
 async function store(
-  { call, asked }: { call: Call; asked: CaptureRequest },
+  { call, asked, during }: { call: Call; asked: CaptureRequest; during: StateOfCall },
   taken: readonly Taken[],
   results: CaptureResult[],
 ): Promise<{ state: SpaceState; isLate: boolean }> {
-  const during = new StateOfCall(call, asked.space);
   let isBegun = false;
   for (const batch of batchesOf(byPriority(taken), BATCHES)) {
     try {

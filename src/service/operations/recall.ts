@@ -52,6 +52,8 @@ async function ask(call: Call, asked: RecallRequest): Promise<ServiceAnswer> {
     const isLate = error instanceof MemoryError && error.reason === 'timeout';
     if (!isLate || state === undefined) throw error;
     return nothingInTime(state, asked);
+  } finally {
+    during.end();
   }
 }
 
