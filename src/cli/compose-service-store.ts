@@ -7,6 +7,7 @@ import { makeMasterKeyFile, newMasterKeyId } from '../adapters/vault/service-mas
 import type { ServiceSettings } from '../core/service/settings.ts';
 import { MemoryError } from '../ports/memory.ts';
 import type { ServiceBackups, ServiceStore } from '../ports/service-store.ts';
+import { withTenantsChanged } from '../service/wrapped-store.ts';
 import { openServerStore, serverOf, type ServicePlace } from './compose-database.ts';
 
 export type { ServicePlace } from './compose-database.ts';
@@ -53,20 +54,13 @@ export async function openServingStore(
 
 /** After a purge no process of this folder places a block that it found before. */
 function marking(folder: string, store: ServiceStore): ServiceStore {
-  return {
-    ...store,
-    of: (tenant) => {
-      const own = store.of(tenant);
-      return {
-        ...own,
-        beginPurge: async (order) => {
-          const purge = await own.beginPurge(order);
-          if (!order.isDryRun) markForgotten(folder);
-          return purge;
-        },
-      };
+  return withTenantsChanged(store, (own) => ({
+    beginPurge: async (order) => {
+      const purge = await own.beginPurge(order);
+      if (!order.isDryRun) markForgotten(folder);
+      return purge;
     },
-  };
+  }));
 }
 
 export const serviceBackups: ServiceBackups = {

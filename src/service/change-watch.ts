@@ -1,6 +1,8 @@
+import type { AuditNote } from '../core/service/audit.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { ChangedFact } from '../ports/control-store.ts';
+import type { ChangedFact, ChangeOutcome } from '../ports/control-store.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
+import { withTenantsChanged } from './wrapped-store.ts';
 
 /**
  * Reads once a second what was changed in the store, also by other nodes and by commands, so that
@@ -102,23 +104,16 @@ export class ChangeWatch {
 
 /** The store of a process that reads its own changes at once. */
 export function tellingChanges(store: ServiceStore, changes: ChangeWatch): ServiceStore {
-  return {
-    ...store,
-    of: (tenant) => {
-      const own = store.of(tenant);
-      return {
-        ...own,
-        apply: async (change, note) => {
-          const outcome = await own.apply(change, note);
-          await changes.changed();
-          return outcome;
-        },
-      };
-    },
-    apply: async (change, note) => {
-      const outcome = await store.apply(change, note);
+  type Apply<Change> = (change: Change, note: AuditNote) => Promise<ChangeOutcome>;
+  const told =
+    <Change>(apply: Apply<Change>): Apply<Change> =>
+    async (change, note) => {
+      const outcome = await apply(change, note);
       await changes.changed();
       return outcome;
-    },
+    };
+  return {
+    ...withTenantsChanged(store, (own) => ({ apply: told((...given) => own.apply(...given)) })),
+    apply: told((...given) => store.apply(...given)),
   };
 }
