@@ -12,14 +12,10 @@ test('presets are listed, models fetched and a provider tested, here and with --
   const service = await place.start('--quiet');
   const { provider, home, token, environment } = place;
   const answer = provider.reply;
-  provider.reply = (request) =>
-    request.path === '/v1/models'
-      ? {
-          status: 200,
-          headers: {},
-          body: '{"data":[{"id":"a-1"},{"id":"b/2"},{"id":"no\\u001b"}]}',
-        }
-      : answer(request);
+  const models = '{"data":[{"id":"a-1"},{"id":"b/2"},{"id":"no\\u001b"}]}';
+  const listing: typeof answer = (request) =>
+    request.path === '/v1/models' ? { status: 200, headers: {}, body: models } : answer(request);
+  provider.reply = listing;
   const body = providerBody('openai_responses', place.baseUrl, { name: 'gateway' });
   await consoleOf(service, token)('POST providers', body);
   const away = (...words: string[]) => {
@@ -34,9 +30,9 @@ test('presets are listed, models fetched and a provider tested, here and with --
     const named = JSON.parse((await run('presets', 'Anthropic', '--json')).stdout);
     expect(named).toContainEqual(expect.objectContaining({ preset_id: 'anthropic' }));
     expect((await run('presets', 'no-such-preset')).stderr).toContain('--base-url');
-    const models = await run('models', 'gateway');
-    expect([models.code, models.stdout]).toEqual([0, 'a-1\nb/2\n']);
-    expect(models.stderr).toContain('1 entry without a usable name');
+    const listed = await run('models', 'gateway');
+    expect([listed.code, listed.stdout]).toEqual([0, 'a-1\nb/2\n']);
+    expect(listed.stderr).toContain('1 entry without a usable name');
     const tested = await run('test', 'gateway');
     expect([tested.code, tested.stdout]).toEqual([0, expect.stringMatching(/^200 in \d+ ms\n$/)]);
     provider.reply = () => ({ status: 404, headers: {}, body: '' });
@@ -45,14 +41,7 @@ test('presets are listed, models fetched and a provider tested, here and with --
     expect(none.stderr).toContain('svc service providers update gateway --model NAME');
     const failed = await run('test', 'gateway', '--json');
     expect([failed.code, JSON.parse(failed.stdout)]).toMatchObject([1, { ok: false, status: 404 }]);
-    provider.reply = (request) =>
-      request.path === '/v1/models'
-        ? {
-            status: 200,
-            headers: {},
-            body: '{"data":[{"id":"a-1"},{"id":"b/2"},{"id":"no\\u001b"}]}',
-          }
-        : answer(request);
+    provider.reply = listing;
     expect((await run('models', 'nobody')).code).toBe(1);
     /* oxlint-enable no-await-in-loop */
   }

@@ -40,8 +40,10 @@ const rounds = (count: number): Round[] =>
     output: longOutput(`r${at}`, 900),
   }));
 
-test('the ledger is asked for refusals once a prompt and minute, and what another process wrote counts then', async () => {
+/** After four rounds, none of them refused. */
+async function openStage({ isShared = false } = {}) {
   const shared = new SharedLedger();
+  shared.isShared = isShared;
   const stage = await openProxyStage({
     folder: tempFolder(),
     wrapLedger: (ledger) => shared.wrap(ledger),
@@ -54,6 +56,11 @@ test('the ledger is asked for refusals once a prompt and minute, and what anothe
   };
   // oxlint-disable-next-line no-await-in-loop -- A client waits for each answer.
   for (let count = 10; count < 14; count += 1) await state(count);
+  return { shared, stage, state };
+}
+
+test('the ledger is asked for refusals once a prompt and minute, and what another process wrote counts then', async () => {
+  const { shared, stage, state } = await openStage();
   const { asked } = shared;
   expect(asked).toBeGreaterThan(0);
   expect(await state(14)).toBe('elided_tool_output');
@@ -64,20 +71,7 @@ test('the ledger is asked for refusals once a prompt and minute, and what anothe
 });
 
 test('on several nodes the ledger is asked for refusals at every request', async () => {
-  const shared = new SharedLedger();
-  shared.isShared = true;
-  const stage = await openProxyStage({
-    folder: tempFolder(),
-    wrapLedger: (ledger) => shared.wrap(ledger),
-  });
-  onTestFinished(() => stage.stop());
-  const state = async (count: number): Promise<string | undefined> => {
-    await stage.send('anthropic_messages', sessionBody('anthropic_messages', rounds(count)));
-    await stage.settled();
-    return stage.rows.at(-1)?.continuityState;
-  };
-  // oxlint-disable-next-line no-await-in-loop -- A client waits for each answer.
-  for (let count = 10; count < 14; count += 1) await state(count);
+  const { shared, state } = await openStage({ isShared: true });
   expect(await state(14)).toBe('elided_tool_output');
   shared.isRefused = true;
   expect(await state(15)).toBe('bypassed_provider_refused');

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { KeyHandler } from '../../src/service/models/key-handlers.ts';
 import { promptOf } from '../support/dialect-wire.ts';
 import { openModelService } from '../support/model-service.ts';
+import { itemsOf } from '../support/service-objects.ts';
 
 const DIALECT = 'anthropic_messages';
 const WORD = 'marmalade';
@@ -28,7 +29,7 @@ test('a handler that makes way while a request runs in it ends that request as i
   await service.flush();
   const kept = await service.store
     .of('default')
-    .listItems({ ...EVERYTHING, words: WORD }, patience());
+    .listItems(itemsOf({ spaces: { globs: undefined }, words: WORD }), patience());
   expect(kept.map(({ text }) => text)).toEqual([`Our deploy code word is ${WORD}.`]);
   const asked = promptOf(DIALECT, 'Which code word deploys?');
   expect((await send(DIALECT, asked, { key: slow })).headers['x-svc-memory-state']).toBe(
@@ -66,16 +67,3 @@ test('a giant conversation is served, and takes the room of nobody', async () =>
   expect(gone).toEqual(['core']);
   expect(await send('core', 'Hello again')).toBe(200);
 });
-
-const EVERYTHING = {
-  spaces: { globs: undefined },
-  limit: 10,
-  offset: 0,
-  kind: undefined,
-  role: undefined,
-  session: undefined,
-  sourceId: undefined,
-  refs: undefined,
-  since: undefined,
-  until: undefined,
-};
