@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { RECEIPT_STATUSES } from '../../src/core/service/receipts.ts';
+import { receiptRow } from '../../src/core/service/receipt-rows.ts';
+import { receiptOf, RECEIPT_STATUSES } from '../../src/core/service/receipts.ts';
 import type { ReceiptFilter, ReceiptRow } from '../../src/ports/receipt-store.ts';
 import type { ServiceStore, TenantStore } from '../../src/ports/service-store.ts';
-import { RECEIVED_AT, rowOfReceipt } from '../support/receipt-facts.ts';
+import { closingOf, openingOf, RECEIVED_AT, rowOfReceipt } from '../support/receipt-facts.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 const DAY = 86_400_000;
@@ -29,6 +30,24 @@ export function receiptSuite(open: () => ServiceStore | Promise<ServiceStore>): 
       expect(await whole.of('globex').findReceipt(receiptId, patience())).toBe(undefined);
       const [sum] = await whole.of('acme').listUsage(everyDay(['day']));
       expect(sum).toMatchObject({ values: ['2026-11-20'], requests: 2, spentTokens: 200 });
+    });
+
+    test('counts that no model has neither keep back other receipts nor leave sums that cannot be read', async () => {
+      const most = Number.MAX_SAFE_INTEGER;
+      const usage = { input: most, cacheRead: most, cacheWrite: most, output: most };
+      const rows = Array.from({ length: 300 }, (_, at) => {
+        const [opening, closing] = [openingOf({ tenant: 'acme' }), closingOf({ usage })];
+        const issuer = { version: '0.1.2', node: 'node_a', seq: at + 1 };
+        return receiptRow({ opening, closing, signed: receiptOf(opening, closing, issuer) });
+      });
+      const other = rowOfReceipt({ tenant: 'globex' });
+      await whole.storeReceipts([...rows, other]);
+      const { receiptId } = other;
+      expect(await whole.of('globex').findReceipt(receiptId, patience())).toBeDefined();
+      const [sum] = await whole.of('acme').listUsage(everyDay(['day']));
+      expect(sum).toMatchObject({ requests: 300, outputTokens: 300e9 });
+      const asked = { from: '2026-11-20', to: '2026-11-20' };
+      expect(await whole.of('acme').tokensSpent(asked, patience())).toBe(1_200e9);
     });
 
     test('a list has what fits its filter, in order, page by page from either end', async () => {

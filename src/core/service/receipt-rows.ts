@@ -1,3 +1,4 @@
+import type { Usage } from '../dialects/answer.ts';
 import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
 
 /** A receipt as a row: its members by which lists are chosen, and its counts for the sums of a day. */
@@ -58,7 +59,7 @@ export function receiptRow({ opening, closing, signed }: ClosedReceipt): Receipt
 function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts {
   const { originalInputTokens, forwardedInputTokens, recalledTokens, elidedTokens } =
     closing.decided ?? opening.decided;
-  const { input, cacheRead, cacheWrite, output } = closing.usage ?? NO_USAGE;
+  const { input, cacheRead, cacheWrite, output } = believed(closing.usage ?? NO_USAGE);
   const reached = opening.provider !== null && closing.status !== 'rejected';
   const inputTokens = input + cacheRead + cacheWrite;
   const isWell = closing.status === 'completed' && (closing.httpStatus ?? 500) < 400;
@@ -77,9 +78,24 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
 
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
+/** No model takes or gives so many. The sums of a day of larger ones are numbers that no database holds. */
+const TOKENS_MAX = 1_000_000_000;
+
+function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
+  return {
+    input: Math.min(input, TOKENS_MAX),
+    cacheRead: Math.min(cacheRead, TOKENS_MAX),
+    cacheWrite: Math.min(cacheWrite, TOKENS_MAX),
+    output: Math.min(output, TOKENS_MAX),
+  };
+}
+
 /** A provider that refuses charges nothing, and an answer without counts costs what was estimated. */
 function spentTokens(closing: ReceiptClosing, estimate: number): number {
   const { usage, httpStatus, cutTokens = 0 } = closing;
-  if (usage !== undefined) return usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
+  if (usage !== undefined) {
+    const { input, cacheRead, cacheWrite, output } = believed(usage);
+    return input + cacheRead + cacheWrite + output;
+  }
   return httpStatus !== null && httpStatus >= 400 ? 0 : estimate + cutTokens;
 }
