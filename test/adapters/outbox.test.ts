@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
@@ -20,6 +22,13 @@ function journals(folder: string): string[] {
 
 function bytesOnDisk(folder: string): number {
   return journals(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+}
+
+/** Bytes of the heap that cannot be collected. */
+function heldBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
 }
 
 test('R27: a record is on disk when keep returns, in the memory soon after, then off the disk', async () => {
@@ -44,6 +53,20 @@ test('a record that the memory holds is not sent again', async () => {
   expect(outbox.keep([recordOf('one')])).toBe(true);
   await outbox.flush(30_000);
   expect(memory.captured).toHaveLength(1);
+});
+
+test('while the memory is away, requests that gave up waiting for it hold nothing', async () => {
+  const memory = new FakeMemory();
+  memory.failure = 'unavailable';
+  const outbox = openOutbox(tempFolder(), memory);
+  outbox.keep(Array.from({ length: 1000 }, (_, at) => recordOf(`record ${at}`)));
+  const before = heldBytes();
+  for (let rounds = 0; rounds < 20; rounds += 1) {
+    // oxlint-disable-next-line no-await-in-loop
+    const stored = await Promise.all(Array.from({ length: 100 }, () => outbox.stored(1)));
+    expect(stored).not.toContain(true);
+  }
+  expect(heldBytes() - before).toBeLessThan(20 << 20);
 });
 
 test('while the memory is away records wait, and arrive when it is back', async () => {

@@ -114,12 +114,19 @@ export class JournalOutbox implements Outbox {
   async stored(withinMs: number): Promise<boolean> {
     const keys = new Set(this.#waiting.keys());
     if (keys.size === 0) return true;
+    const awaited = { keys, resolve: (): void => undefined };
     const settled = new Promise<true>((resolve) => {
-      this.#awaited.add({ keys, resolve: () => resolve(true) });
+      awaited.resolve = () => resolve(true);
     });
+    this.#awaited.add(awaited);
     this.#drainSoon();
     this.#wake();
-    return (await within(withinMs, settled)) === true;
+    try {
+      return (await within(withinMs, settled)) === true;
+    } finally {
+      // While the memory is away, each of many requests names all that waits.
+      this.#awaited.delete(awaited);
+    }
   }
 
   /** The memory may have lost what it said that it holds: the same words are delivered again. */
