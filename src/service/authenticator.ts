@@ -80,6 +80,8 @@ export class Authenticator {
     const now = clock.now();
     this.#judge(presented, refuseAdmin(admin, presented.hash, now));
     if (admin === undefined) throw refusal('AUTH_INVALID');
+    const facts = admin.tenant === undefined ? undefined : await store.findTenant(admin.tenant);
+    if (facts?.status === 'deleted') throw refusal('AUTH_REVOKED');
     if (now - (admin.usedAt ?? 0) > USE_NOTED_MS) {
       store.noteAdminUse(admin.adminId, now).catch(() => undefined);
     }

@@ -139,10 +139,13 @@ test('for an admin no other tenant exists; an operator may act for any', async (
   expect(again.json.commit_seq).toBe(1);
 });
 
-test('the keys of a suspended tenant are refused until it is resumed, those of a deleted one for good', async () => {
+test('the keys of a suspended tenant are refused until it is resumed, those of a deleted one for good, and its admins', async () => {
   const { ask, askMemory } = await openConsole();
   await ask('POST tenants', { tenant_id: 'acme' });
   const made = await ask('POST keys', { name: 'k', scopes: ['read'] }, { tenant: 'acme' });
+  const admin = { name: 'a', role: 'admin' };
+  const { token } = (await ask('POST admins', admin, { tenant: 'acme' })).json;
+  expect((await ask('GET keys', undefined, { key: token })).status).toBe(200);
   const answer = async () => {
     const { status, json } = await askMemory('whoami', made.json.secret);
     return `${status} ${json.error?.code ?? ''}`.trim();
@@ -155,6 +158,7 @@ test('the keys of a suspended tenant are refused until it is resumed, those of a
   expect(await answer()).toBe('200');
   await set('deleted');
   expect(await answer()).toBe('401 AUTH_REVOKED');
+  expect((await ask('GET keys', undefined, { key: token })).json.error.code).toBe('AUTH_REVOKED');
   expect((await set('active')).json.error.code).toBe('CONFLICT');
   const { json } = await ask('GET audit', undefined, { tenant: 'service' });
   const kinds = json.data.map((event: { kind: string }) => event.kind);
@@ -162,7 +166,7 @@ test('the keys of a suspended tenant are refused until it is resumed, those of a
     'tenant.deleted',
     'tenant.resumed',
     'tenant.suspended',
-    'tenant.created',
+    'admin.created',
   ]);
 });
 
