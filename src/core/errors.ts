@@ -129,7 +129,11 @@ const ERRORS = {
     hint: 'Send it again in a moment, or send fewer large requests at once.',
   },
   UPSTREAM_TIMEOUT: { status: 504, retry: true, hint: 'Check the provider with: svc doctor' },
-  HTTP_VERSION_UNSUPPORTED: { status: 505, retry: false, hint: 'Use HTTP/1.1.' },
+  HTTP_VERSION_UNSUPPORTED: {
+    status: 505,
+    retry: false,
+    hint: 'Use HTTP/1.1. In front of svc, nginx needs proxy_http_version 1.1.',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 /** Codes that only a service has: it routes by model, for many tenants. */

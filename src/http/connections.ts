@@ -81,8 +81,10 @@ export class Connections {
   }
 }
 
-async function untilClosed(outgoing: ServerResponse): Promise<void> {
-  if (!outgoing.closed) await once(outgoing, 'close');
+/** Never rejects: an answer that fails closes, too. */
+function untilClosed(outgoing: ServerResponse): Promise<void> {
+  if (outgoing.closed) return Promise.resolve();
+  return new Promise((resolve) => outgoing.once('close', resolve));
 }
 
 // A client may send gigabytes before it looks for an answer; on loopback that takes about this long.

@@ -141,7 +141,8 @@ export class CallServer {
     const { method = '', url: target = '', rawHeaders: headers } = incoming;
     const head = readHead({ method, target, headers });
     const health = healthPath(head.path);
-    if (health !== undefined && method === 'GET') {
+    // Some monitors ask for the head alone.
+    if (health !== undefined && (method === 'GET' || method === 'HEAD')) {
       story.operation = health;
       const bytesOut = await this.#health.answer(outgoing, health, this.#isStopping);
       return { status: outgoing.statusCode, bytesOut };

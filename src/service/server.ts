@@ -1,7 +1,8 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { headerOf } from '../core/http/header-rules.ts';
 import { isOwnMachine } from '../core/settings/own-machine.ts';
 import { type ListenerBounds, serverOptions, serveWith } from '../http/bounded-server.ts';
 import { Connections, endRaw } from '../http/connections.ts';
@@ -136,10 +137,11 @@ class Listener implements MemoryService {
     serveWith(server, {
       bounds: BOUNDS,
       connections: this.#connections,
-      serve: (incoming, outgoing) => void this.#calls.serve(incoming, outgoing),
+      serve: (incoming, outgoing) => {
+        if (wantsSocket(incoming, outgoing)) refuseUpgrade(outgoing);
+        else void this.#calls.serve(incoming, outgoing);
+      },
     });
-    // Codex then goes on over HTTP at once.
-    server.on('upgrade', (_incoming, socket) => refuse(socket, '426 Upgrade Required'));
     server.on('connect', (_incoming, socket) => refuse(socket, '405 Method Not Allowed'));
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
       this.#refuseBroken(error, socket),
@@ -179,6 +181,23 @@ class Listener implements MemoryService {
       );
     }
   }
+}
+
+/**
+ * Some clients offer HTTP/2 with every request, and take an answer in HTTP/1.1: it closes the connection,
+ * whose parser reads nothing behind such a request. Who cannot go on without another protocol is refused.
+ */
+function wantsSocket(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+  const offered = headerOf(incoming.rawHeaders, 'upgrade');
+  if (offered === undefined) return false;
+  outgoing.shouldKeepAlive = false;
+  return /\bwebsocket\b/i.test(offered);
+}
+
+/** Codex then goes on over HTTP at once. */
+function refuseUpgrade(outgoing: ServerResponse): void {
+  outgoing.writeHead(426, { 'content-length': 0 });
+  outgoing.end();
 }
 
 function nameOf({ remoteAddress, remotePort }: Socket): string {

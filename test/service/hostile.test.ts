@@ -158,7 +158,7 @@ test('R7: too many headers, too long ones and repeated ones are refused, never c
 });
 
 test('what is not HTTP, an upgrade and a tunnel get a short refusal', async () => {
-  const { service } = await open();
+  const { service, key } = await open();
   const ask = async (text: string): Promise<number> =>
     parseAnswer(await exchange(service.port, text)).status;
   expect(await ask('\u0016\u0003\u0001 hello\r\n\r\n')).toBe(400);
@@ -167,11 +167,33 @@ test('what is not HTTP, an upgrade and a tunnel get a short refusal', async () =
       'GET /livez HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
     ),
   ).toBe(426);
+  // Java offers HTTP/2 with every request, as curl does with --http2, and goes on without it.
+  const offer =
+    'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n';
+  const body = JSON.stringify({ space: 'a', max_tokens: 1 });
+  const call = `Host: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+  const answer = await exchange(
+    service.port,
+    `POST /v1/svc/memory/recall HTTP/1.1\r\n${call}${offer}\r\n${body}`,
+  );
+  expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*\r\nConnection: close\r\n/);
   expect(await ask('CONNECT example.com:443 HTTP/1.1\r\nHost: a\r\n\r\n')).toBe(405);
   expect(await ask('GET http://a/livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).toBe(
     422,
   );
   expect(await isWell(service)).toBe(true);
+});
+
+test('a monitor may ask for the head of a health check alone, and needs no key', async () => {
+  const { service } = await open();
+  for (const path of ['/health', '/livez', '/readyz']) {
+    // oxlint-disable-next-line no-await-in-loop
+    const said = await exchange(
+      service.port,
+      `HEAD ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+    );
+    expect(said, path).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\n$/);
+  }
 });
 
 test('100 Continue is sent for a good key only', async () => {
