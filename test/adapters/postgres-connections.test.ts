@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Connections, type Rows } from '../../src/adapters/postgres-store/connections.ts';
+import { Connections } from '../../src/adapters/postgres-store/connections.ts';
+import type { Rows } from '../../src/adapters/postgres-store/rows.ts';
 import { readServerUrl } from '../../src/adapters/postgres-store/server-url.ts';
 import { freePort } from '../support/free-port.ts';
 import { missingPostgres } from '../support/postgres.ts';
@@ -56,8 +58,16 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
   }
 
   /** A TCP relay in front of the server, which a test can break. */
-  async function relay(): Promise<{ port: number; cut(): void; hold(): void; server: Server }> {
+  async function relay(): Promise<{
+    readonly port: number;
+    readonly server: Server;
+    /** Messages of clients that came so far. */
+    readonly messages: () => number;
+    cut(): void;
+    hold(): void;
+  }> {
     const sockets = new Set<Socket>();
+    let messages = 0;
     let isHeld = false;
     const server = createServer((inner) => {
       const outer = connect(stores.server().port, '127.0.0.1');
@@ -66,7 +76,10 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
         socket.on('error', () => undefined);
         socket.on('close', () => sockets.delete(socket));
       }
-      inner.on('data', (bytes) => outer.write(bytes));
+      inner.on('data', (bytes) => {
+        messages += 1;
+        outer.write(bytes);
+      });
       outer.on('data', (bytes) => {
         if (!isHeld) inner.write(bytes);
       });
@@ -84,7 +97,7 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     });
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    return { port, cut, hold: () => void (isHeld = true), server };
+    return { port, cut, hold: () => void (isHeld = true), server, messages: () => messages };
   }
 
   test('of several hosts the one that answers is taken', async () => {
@@ -157,6 +170,60 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     const second = connections.read(one, AbortSignal.timeout(100));
     await expect(second).rejects.toMatchObject({ reason: 'timeout' });
     await first;
+    expect(await connections.read(one)).toEqual({ one: 1 });
+  }, 60_000);
+
+  test('what is asked at the same moment is one message, and so is the beginning with it', async () => {
+    const between = await relay();
+    const server = addressOf(`postgres://svc@127.0.0.1:${between.port}/postgres`);
+    const connections = open({ server, connectionsMax: 1 });
+    await connections.write(one);
+    const before = between.messages();
+    const said = await connections.read(async (rows) => {
+      const first = await Promise.all(
+        ['a', 'b', 'c'].map((text) => rows.get<{ said: string }>('SELECT $1::text AS said', text)),
+      );
+      return [...first, await one(rows)];
+    });
+    expect(said).toEqual([{ said: 'a' }, { said: 'b' }, { said: 'c' }, { one: 1 }]);
+    await connections.write(one);
+    // Two and the end of the read, which nobody waits for, then one and the commit of the write.
+    expect(between.messages() - before).toBe(5);
+    await connections.read(async () => undefined);
+    expect(between.messages() - before).toBe(5);
+  }, 60_000);
+
+  test('what is asked while a message is on its way waits for its answer, and goes together', async () => {
+    const between = await relay();
+    const server = addressOf(`postgres://svc@127.0.0.1:${between.port}/postgres`);
+    const connections = open({ server });
+    await connections.write(one);
+    const before = between.messages();
+    await connections.write(async (rows) => {
+      const asked: Promise<unknown>[] = [rows.run('SELECT pg_sleep(0.2)')];
+      for (const _ of [1, 2, 3]) {
+        // oxlint-disable-next-line no-await-in-loop -- One after the other.
+        await sleep(10);
+        asked.push(one(rows));
+      }
+      await Promise.all(asked);
+      expect(between.messages() - before).toBe(2);
+    });
+  }, 60_000);
+
+  test('an error ends what was sent behind it, keeps what came before, and spares the connection', async () => {
+    const connections = open({ connectionsMax: 1 });
+    let settled: readonly PromiseSettledResult<unknown>[] = [];
+    const asked = connections.write(async (rows) => {
+      settled = await Promise.allSettled([
+        rows.get<{ said: string }>('SELECT $1::text AS said', 'first'),
+        rows.get('SELECT 1 / $1::integer AS none', 0),
+        rows.get('SELECT $1::text AS said', 'last'),
+      ]);
+      return one(rows);
+    });
+    await expect(asked).rejects.toThrow('failed with 25P02');
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
     expect(await connections.read(one)).toEqual({ one: 1 });
   }, 60_000);
 

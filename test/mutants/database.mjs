@@ -2,6 +2,7 @@
 
 const ORIGIN = 'src/adapters/postgres-store/origin.ts';
 const CONNECTIONS = 'src/adapters/postgres-store/connections.ts';
+const SESSION = 'src/adapters/postgres-store/session.ts';
 const SEARCH = 'src/adapters/postgres-store/host-search.ts';
 const FAILOVER = 'test/adapters/postgres-failover.test.ts';
 const TROUBLE = 'test/adapters/postgres-trouble.test.ts';
@@ -25,15 +26,15 @@ export const DATABASE = [
   },
   {
     name: 'a transaction does not look whether the server is another one',
-    file: CONNECTIONS,
-    from: "row['timeline'] === origin.timeline) return;",
-    to: "row['timeline'] !== '') return;",
+    file: SESSION,
+    from: " || row['timeline'] !== origin.timeline;",
+    to: " || row['timeline'] === '';",
     test: FAILOVER,
     only: 'a pooler that moves',
   },
   {
     name: 'a commit waits for ever',
-    file: CONNECTIONS,
+    file: SESSION,
     from: "answered(this.#client.query('COMMIT'), COMMIT_MS)",
     to: "answered(this.#client.query('COMMIT'), COMMIT_MS * 1000)",
     test: FAILOVER,
@@ -41,7 +42,7 @@ export const DATABASE = [
   },
   {
     name: 'a commit that is on no standby counts',
-    file: CONNECTIONS,
+    file: SESSION,
     from: "    if (isWarned) throw new UncertainCommit('The commit is on no standby.');\n",
     to: '',
     test: FAILOVER,

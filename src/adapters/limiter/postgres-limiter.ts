@@ -1,7 +1,8 @@
 import { bookCost, takeCost } from '../../core/service/rates.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostChange, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
-import { Connections, type ConnectionOptions, type Rows } from '../postgres-store/connections.ts';
+import { Connections, type ConnectionOptions } from '../postgres-store/connections.ts';
+import type { Rows } from '../postgres-store/rows.ts';
 import { LIMITS } from '../postgres-store/statements/limits.ts';
 
 /**

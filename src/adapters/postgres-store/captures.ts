@@ -7,7 +7,7 @@ import type {
 } from '../../ports/service-store.ts';
 import { type IndexedPassage, passagesOf, shareOf } from '../store/passage-index.ts';
 import { POSITIONS_PER_EXCHANGE } from '../store/schema.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { bareState, type LockedSpace, Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
 import type { TenantTermKeys } from './term-keys.ts';

@@ -5,7 +5,6 @@ import type { DatabaseOrigin } from '../../core/service/database-origin.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { type FoundServer, HostSearch } from './host-search.ts';
 import {
-  answered,
   asMemoryError,
   isFull,
   isGone,
@@ -13,32 +12,17 @@ import {
   mayRunAgain,
   Overdue,
   timeout,
-  UncertainCommit,
 } from './lost.ts';
+import type { Rows } from './rows.ts';
 import type { ServerAddress } from './server-url.ts';
+import { Session } from './session.ts';
 import { Slots } from './slots.ts';
-import { SERVER } from './statements/server.ts';
 
 /**
  * Transactions on PostgreSQL, over a pool of a few connections to the host that writes. Every wait has a
  * deadline, on this side and on the server's. Nothing is left behind in a session, so a pooler may stand
  * in between.
  */
-
-export type SqlValue =
-  | string
-  | number
-  | null
-  | Uint8Array
-  | readonly (string | number | null | Uint8Array)[];
-
-/** One transaction. A statement is a constant of statements/, never put together from values. */
-export interface Rows {
-  all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]>;
-  get<Row>(statement: string, ...values: SqlValue[]): Promise<Row | undefined>;
-  /** The number of rows changed. */
-  run(statement: string, ...values: SqlValue[]): Promise<number>;
-}
 
 export interface Transactions {
   /** All statements of it see one moment. */
@@ -81,9 +65,6 @@ const RESERVED_SHARE = 0.3;
 const STATEMENT_MS = 2000;
 /** Migrations, and the steps of a purge. */
 const JOB_STATEMENT_MS = 60_000;
-/** The server ends the statement itself; this much later it counts as lost. */
-const ANSWER_SLACK_MS = 1000;
-const COMMIT_MS = 5000;
 /** A call with all its attempts ends after so many times its longest statement. */
 const STATEMENTS_IN_CALL = 5;
 /** Longer than a recall takes. */
@@ -233,12 +214,13 @@ export class Connections implements Transactions {
     const client = await this.#connect(found);
     // An error of an idle connection would end the process; the statement in hand fails anyway.
     client.on('error', ignoreError);
-    const session = new Session(client, work.statementMs + ANSWER_SLACK_MS, until);
+    const { begin, statementMs } = work;
+    const session = new Session(client, { begin, statementMs, until, origin: found.origin });
     let failure: unknown;
     try {
-      await session.begin(work, found);
       const result = await work.run(session);
-      await session.commit();
+      if (begin === READ) session.leave();
+      else await session.commit();
       return result;
     } catch (error) {
       failure = error;
@@ -263,92 +245,6 @@ export class Connections implements Transactions {
   }
 }
 
-/** One transaction on one connection. */
-class Session implements Rows {
-  readonly #client: PoolClient;
-  readonly #answerMs: number;
-  readonly #until: number;
-
-  constructor(client: PoolClient, answerMs: number, until: number) {
-    this.#client = client;
-    this.#answerMs = answerMs;
-    this.#until = until;
-  }
-
-  /** In one message: the transaction, its limit, and whether this still is the server that was found. */
-  async begin(work: Work<unknown>, { origin }: FoundServer): Promise<void> {
-    const isTold = origin.timeline !== '';
-    const look = isTold ? SERVER.stillWrites : SERVER.stillWritesUntold;
-    const begin = `${work.begin}; SET LOCAL statement_timeout = ${work.statementMs}; ${look}`;
-    // Several statements in one message have several results.
-    const results: unknown = await this.#inTime(this.#client.query(begin));
-    const last: unknown = Array.isArray(results) ? results.at(-1) : undefined;
-    const [row] = rowsOf(last);
-    if (row?.['standby'] === false && row['timeline'] === origin.timeline) return;
-    throw new LostConnection('The database is another server than before.');
-  }
-
-  /* oxlint-disable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters --
-     A row is what its statement says; the two stand side by side wherever these are called. */
-  async all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]> {
-    return (await this.#query(statement, values)).rows as Row[];
-  }
-
-  async get<Row>(statement: string, ...values: SqlValue[]): Promise<Row | undefined> {
-    return (await this.#query(statement, values)).rows[0] as Row | undefined;
-  }
-  /* oxlint-enable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
-
-  async run(statement: string, ...values: SqlValue[]): Promise<number> {
-    return (await this.#query(statement, values)).rowCount ?? 0;
-  }
-
-  async commit(): Promise<void> {
-    let isWarned = false;
-    const onNotice = ({ severity }: { readonly severity?: string | undefined }): void => {
-      isWarned ||= severity === 'WARNING';
-    };
-    this.#client.on('notice', onNotice);
-    try {
-      // A primary whose standbys are gone lets a COMMIT wait for ever, and says nothing.
-      await answered(this.#client.query('COMMIT'), COMMIT_MS);
-    } catch (error) {
-      if (isGone(error)) {
-        throw new UncertainCommit('The commit was not answered.', { cause: error });
-      }
-      throw error;
-    } finally {
-      this.#client.off('notice', onNotice);
-    }
-    // Somebody ended the wait for the standby: only this server has it.
-    if (isWarned) throw new UncertainCommit('The commit is on no standby.');
-  }
-
-  /** Resolves with what is wrong with the connection after it, else with the error before it. */
-  async rollBack(error: unknown): Promise<unknown> {
-    try {
-      await answered(this.#client.query('ROLLBACK'), this.#answerMs);
-      return error;
-    } catch (failure) {
-      return failure;
-    }
-  }
-
-  #query(statement: string, values: readonly SqlValue[]) {
-    return this.#inTime(this.#client.query(statement, values.map(sendable)));
-  }
-
-  async #inTime<T>(asked: Promise<T>): Promise<T> {
-    const left = this.#until - performance.now();
-    try {
-      return await answered(asked, Math.max(0, Math.min(this.#answerMs, left)));
-    } catch (error) {
-      const isLate = error instanceof LostConnection && left < this.#answerMs;
-      throw isLate ? new Overdue('The call took its whole time.', { cause: error }) : error;
-    }
-  }
-}
-
 function ignoreError(): void {
   // Told by the statement that fails.
 }
@@ -356,18 +252,6 @@ function ignoreError(): void {
 /** A statement may still run on it. */
 function isBroken(error: unknown): boolean {
   return isGone(error) || error instanceof Overdue;
-}
-
-function rowsOf(result: unknown): readonly Readonly<Record<string, unknown>>[] {
-  const rows: unknown =
-    typeof result === 'object' && result !== null && Reflect.get(result, 'rows');
-  return Array.isArray(rows) ? rows : [];
-}
-
-/** PostgreSQL has no text with a NUL in it. No name needs one. */
-function sendable(value: unknown): unknown {
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '�') : value;
-  return Array.isArray(value) ? value.map(sendable) : value;
 }
 
 /**

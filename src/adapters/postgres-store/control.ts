@@ -14,7 +14,7 @@ import { settingsOf, type SettingsRow } from '../service-store/account-settings.
 import { CHANGES_KEPT_MAX, factOf } from '../service-store/changes.ts';
 import { tenantFactsOf, type TenantFactsRow } from '../service-store/control.ts';
 import { keyOf, valuesOfKey } from '../service-store/keys.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { type KeyRow, keyRowOf } from './key-rows.ts';
 import { putProvider, removeProvider } from './providers.ts';
 import { CONTROL } from './statements/control.ts';

@@ -246,6 +246,6 @@ function endPool(pool: Pool): void {
 }
 
 /** Numbers of 64 bits as numbers: none of them is above 2^53. */
-function getTypeParser(oid: number): unknown {
+export function getTypeParser(oid: number): unknown {
   return oid === INT8 ? Number : types.getTypeParser(oid);
 }

@@ -24,7 +24,7 @@ import type { SharedSignals } from '../store/exchange-search.ts';
 import { listTerms } from '../store/records.ts';
 import { Search } from '../store/search.ts';
 import { runWaiting } from '../store/steps.ts';
-import type { Rows, SqlValue } from './connections.ts';
+import type { Rows, SqlValue } from './rows.ts';
 import { PostgresSource } from './postgres-source.ts';
 import type { Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';

@@ -1,6 +1,6 @@
 import type { Lease, StandingLease } from '../../ports/leases.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import type { TenantPlace } from './open-database.ts';
 import { LEASES } from './statements/leases.ts';
 

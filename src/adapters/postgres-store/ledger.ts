@@ -1,7 +1,7 @@
 import { quotesIn } from '../../core/recall/recall-block.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { MEMORY } from './statements/memory.ts';
 import type { TenantPlace } from './open-database.ts';
 

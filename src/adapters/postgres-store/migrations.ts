@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { newEpoch } from '../service-store/epoch.ts';
-import type { Connections, Rows } from './connections.ts';
+import type { Connections } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { MIGRATIONS, SCHEMA } from './statements/schema.ts';
 
 /**

@@ -5,7 +5,8 @@ import {
   type OriginVerdict,
   readOrigin,
 } from '../../core/service/database-origin.ts';
-import type { Rows, Transactions } from './connections.ts';
+import type { Transactions } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { newEpochIn } from './migrations.ts';
 import { SCHEMA } from './statements/schema.ts';
 

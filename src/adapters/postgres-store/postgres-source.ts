@@ -18,7 +18,7 @@ import type {
   Window,
 } from '../store/recall-source.ts';
 import { done, type Steps, waitFor } from '../store/steps.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { idOf, placeOf, placesOf } from './passage-ids.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';

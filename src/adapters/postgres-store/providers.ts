@@ -1,6 +1,6 @@
 import type { ChangeOutcome, TenantChange } from '../../ports/control-store.ts';
 import { providerOf, refusePut, secretsOf } from '../service-store/providers.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { CONTROL } from './statements/control.ts';
 import { putSecret } from './vault.ts';
 

@@ -1,7 +1,7 @@
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
 import { sourceNumber } from '../service-store/origins.ts';
 import { type PurgeRow, purgeOf, scopeOf } from '../service-store/purge-rows.ts';
-import type { Rows, SqlValue } from './connections.ts';
+import type { Rows, SqlValue } from './rows.ts';
 import { addChange, addEvent } from './control.ts';
 import { forgetBlocks } from './ledger.ts';
 import { Spaces } from './spaces.ts';

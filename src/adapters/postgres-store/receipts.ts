@@ -9,7 +9,8 @@ import type { ServiceStore, TenantStore } from '../../ports/service-store.ts';
 import { headOf, type HeadRow as FileHeadRow } from '../service-store/receipts.ts';
 import { countsOf, type CountsRow, newestOf, usageOf } from '../service-store/usage-counts.ts';
 import { makeDaysFrom } from './days.ts';
-import type { Connections, Rows, SqlValue } from './connections.ts';
+import type { Connections } from './connections.ts';
+import type { Rows, SqlValue } from './rows.ts';
 import type { OpenDatabase, TenantPlace } from './open-database.ts';
 import { RECEIPTS } from './statements/receipts.ts';
 

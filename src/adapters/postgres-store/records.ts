@@ -11,7 +11,7 @@ import type {
   StoredObject,
 } from '../../ports/service-store.ts';
 import { type OriginRow, originOf } from '../service-store/origins.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { purgedNamed, recordNamed } from './names.ts';
 import { bareState, type Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';

@@ -3,7 +3,8 @@ import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { SharedSignals } from '../store/exchange-search.ts';
 import { waitFor } from '../store/steps.ts';
-import type { Connections, Rows } from './connections.ts';
+import type { Connections } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { MEMORY } from './statements/memory.ts';
 
 /** A prompt of a space that was compared. */

@@ -1,6 +1,6 @@
 import type { SpaceChoice, SpaceState } from '../../ports/service-store.ts';
 import { SPACES_MAX } from '../store/schema.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { MEMORY } from './statements/memory.ts';
 
 /** Spaces of one tenant with their generation and commit sequence. */

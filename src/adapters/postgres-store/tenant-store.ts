@@ -13,7 +13,7 @@ import { answerLeaseName } from '../service-store/leases.ts';
 import { providerOf } from '../service-store/providers.ts';
 import { secretOf, type SecretRow } from '../service-store/vault-table.ts';
 import { capture, prepareBatch } from './captures.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { changeTenant, getSettings } from './control.ts';
 import { Items } from './items.ts';
 import { type KeyRow, keyRowOf } from './key-rows.ts';

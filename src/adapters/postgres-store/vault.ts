@@ -7,7 +7,7 @@ import type {
   VaultChange,
 } from '../../ports/vault-store.ts';
 import { masterOf, type MasterRow } from '../service-store/vault-table.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { CONTROL } from './statements/control.ts';
 
 /** Sealed secrets, master keys and signing keys as rows. */

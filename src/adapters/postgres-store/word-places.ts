@@ -6,7 +6,7 @@ import {
   type Space,
   type TermCount,
 } from '../store/recall-source.ts';
-import type { Rows } from './connections.ts';
+import type { Rows } from './rows.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 import type { WordCount } from './word-counts.ts';

@@ -4,6 +4,9 @@
 const TIMELINE = `CASE WHEN pg_is_in_recovery() THEN NULL
   ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline`;
 
+/** As SET LOCAL: it ends with the transaction. */
+const STATEMENT_TIMEOUT = `set_config('statement_timeout', $1, true)`;
+
 export const SERVER = {
   isStandby: `SELECT pg_is_in_recovery() AS standby`,
   /**
@@ -15,9 +18,12 @@ export const SERVER = {
         || coalesce(to_regclass('meta')::oid::text, '') AS system,
       current_setting('synchronous_standby_names') <> ''
         AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS synchronous`,
-  /** Sent with the beginning of each transaction: a pooler may have moved to another server. */
-  stillWrites: `SELECT pg_is_in_recovery() AS standby, ${TIMELINE}`,
-  stillWritesUntold: `SELECT pg_is_in_recovery() AS standby, '' AS timeline`,
+  /**
+   * Sent with the beginning of each transaction, whose statements end after $1 milliseconds: a pooler may
+   * have moved to another server.
+   */
+  stillWrites: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, ${TIMELINE}`,
+  stillWritesUntold: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, '' AS timeline`,
   /** A statement of a request ends after 2 s: one that runs for a second is slow. */
   activity: `SELECT current_setting('server_version') AS version,
       count(*) FILTER (WHERE state = 'active' AND wait_event IS DISTINCT FROM 'SyncRep'

@@ -1,0 +1,161 @@
+import type { PoolClient } from 'pg';
+import type { DatabaseOrigin } from '../../core/service/database-origin.ts';
+import { type Asked, Batch, type Result } from './batch.ts';
+import { answered, isGone, LostConnection, Overdue, UncertainCommit } from './lost.ts';
+import type { Rows, SqlValue } from './rows.ts';
+import { SERVER } from './statements/server.ts';
+
+/** One transaction on one connection. */
+
+/** The server ends a statement itself; this much later the statement counts as lost. */
+const ANSWER_SLACK_MS = 1000;
+const COMMIT_MS = 5000;
+
+export interface SessionPlan {
+  /** The statement that begins the transaction. */
+  readonly begin: string;
+  readonly statementMs: number;
+  /** The server on which it must run. */
+  readonly origin: DatabaseOrigin;
+  /** When the whole call is late, by `performance.now()`. */
+  readonly until: number;
+}
+
+export class Session implements Rows {
+  readonly #client: PoolClient;
+  readonly #plan: SessionPlan;
+  readonly #answerMs: number;
+  #waiting: Asked[] = [];
+  #isAsking = false;
+  #hasBegun = false;
+  #isElsewhere = false;
+
+  constructor(client: PoolClient, plan: SessionPlan) {
+    this.#client = client;
+    this.#plan = plan;
+    this.#answerMs = plan.statementMs + ANSWER_SLACK_MS;
+  }
+
+  /* oxlint-disable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters --
+     A row is what its statement says; the two stand side by side wherever these are called. */
+  async all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]> {
+    return (await this.#query(statement, values)).rows as Row[];
+  }
+
+  async get<Row>(statement: string, ...values: SqlValue[]): Promise<Row | undefined> {
+    return (await this.#query(statement, values)).rows[0] as Row | undefined;
+  }
+  /* oxlint-enable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
+
+  async run(statement: string, ...values: SqlValue[]): Promise<number> {
+    return (await this.#query(statement, values)).rowCount ?? 0;
+  }
+
+  /**
+   * Ends a transaction that changed nothing. Nobody waits: whoever has the connection next sees whether
+   * it still answers.
+   */
+  leave(): void {
+    if (this.#hasBegun) this.#client.query('COMMIT').catch(() => undefined);
+  }
+
+  async commit(): Promise<void> {
+    if (!this.#hasBegun) return;
+    let isWarned = false;
+    const onNotice = ({ severity }: { readonly severity?: string | undefined }): void => {
+      isWarned ||= severity === 'WARNING';
+    };
+    this.#client.on('notice', onNotice);
+    try {
+      // A primary whose standbys are gone lets a COMMIT wait for ever, and says nothing.
+      await answered(this.#client.query('COMMIT'), COMMIT_MS);
+    } catch (error) {
+      if (isGone(error)) {
+        throw new UncertainCommit('The commit was not answered.', { cause: error });
+      }
+      throw error;
+    } finally {
+      this.#client.off('notice', onNotice);
+    }
+    // Somebody ended the wait for the standby: only this server has it.
+    if (isWarned) throw new UncertainCommit('The commit is on no standby.');
+  }
+
+  /** Resolves with what is wrong with the connection after it, else with the error before it. */
+  async rollBack(error: unknown): Promise<unknown> {
+    if (!this.#hasBegun) return error;
+    try {
+      await answered(this.#client.query('ROLLBACK'), this.#answerMs);
+      return error;
+    } catch (failure) {
+      return failure;
+    }
+  }
+
+  async #query(text: string, values: readonly SqlValue[]): Promise<Result> {
+    const asked = new Promise<Result>((resolve, reject) => {
+      this.#waiting.push({ text, values: values.map(sendable), resolve, reject });
+    });
+    // After what is asked for by others who have got an answer at this moment.
+    if (this.#waiting.length === 1) process.nextTick(() => this.#send());
+    try {
+      return await this.#inTime(asked);
+    } finally {
+      this.#checkServer();
+    }
+  }
+
+  /** Whatever another server said is of no use, not even its error. */
+  #checkServer(): void {
+    if (!this.#isElsewhere) return;
+    throw new LostConnection('The database is another server than before.');
+  }
+
+  /** The first message begins the transaction, too. One goes out when the one before is answered. */
+  #send(): void {
+    if (this.#isAsking || this.#waiting.length === 0) return;
+    this.#isAsking = true;
+    const asked = this.#hasBegun ? this.#waiting : [...this.#beginning(), ...this.#waiting];
+    this.#waiting = [];
+    this.#hasBegun = true;
+    const onEnd = (): void => {
+      this.#isAsking = false;
+      this.#send();
+    };
+    this.#client.query(new Batch(asked, onEnd));
+  }
+
+  /** The transaction, its limit, and whether this still is the server that was found. */
+  #beginning(): Asked[] {
+    const { begin, statementMs, origin } = this.#plan;
+    const text = origin.timeline === '' ? SERVER.stillWritesUntold : SERVER.stillWrites;
+    const check = ({ rows: [row] }: Result): void => {
+      this.#isElsewhere = row?.['standby'] !== false || row['timeline'] !== origin.timeline;
+    };
+    return [
+      { text: begin, values: [], resolve: ignore, reject: ignore },
+      { text, values: [String(statementMs)], resolve: check, reject: ignore },
+    ];
+  }
+
+  async #inTime<T>(asked: Promise<T>): Promise<T> {
+    const left = this.#plan.until - performance.now();
+    try {
+      return await answered(asked, Math.max(0, Math.min(this.#answerMs, left)));
+    } catch (error) {
+      const isLate = error instanceof LostConnection && left < this.#answerMs;
+      throw isLate ? new Overdue('The call took its whole time.', { cause: error }) : error;
+    }
+  }
+}
+
+/** The statements behind it tell of its error. */
+function ignore(): void {
+  // Nothing waits for it.
+}
+
+/** PostgreSQL has no text with a NUL in it. No name needs one. */
+function sendable(value: unknown): unknown {
+  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '�') : value;
+  return Array.isArray(value) ? value.map(sendable) : value;
+}
