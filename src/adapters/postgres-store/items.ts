@@ -1,7 +1,7 @@
 import { textsOf } from '../../core/memory-api/objects.ts';
 import { recordOfBytes } from '../../core/memory-api/records.ts';
 import { isDigest } from '../../core/memory/reference.ts';
-import type { RecalledPassage } from '../../ports/memory.ts';
+import type { RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type {
   ItemFilter,
   ItemKey,
@@ -51,6 +51,12 @@ export type FoundItems = Pick<ServiceAnswer, 'exchanges' | 'sessions' | 'isTrunc
   readonly items: ServiceItem[];
 };
 
+/** The first readings of a recall are sent with those of its proofs. */
+export interface StartedRecall {
+  readonly ready: Promise<unknown>;
+  recall(signals: SharedSignals): Promise<FoundItems>;
+}
+
 export class Items {
   readonly #rows: Rows;
   readonly #tenant: string;
@@ -67,30 +73,31 @@ export class Items {
     this.#keys = keys;
   }
 
-  /** `counted`: gets the counts of words that are to be kept after it. */
-  async recall(
-    question: ServiceQuestion,
-    signals: SharedSignals,
+  /**
+   * Begins to read for a question with a text, and gives the search for it. `counted` gets the counts of
+   * words that are to be kept after it.
+   */
+  begin(
+    question: ServiceQuestion & { readonly text: string },
     counted: WordCount[],
-  ): Promise<FoundItems> {
-    const { space, olderSpaces = [], text, recent, tokensMax, now, agent } = question;
-    if (text === undefined) return { items: [], isTruncated: false };
-    const asked = {
-      space,
-      olderSpaces,
-      humanText: text,
-      assistantText: recent,
-      excludeDigests: await this.#textsOf(question),
-      tokensMax,
-      now,
-      ...(agent === undefined ? {} : { agent }),
-    };
+  ): StartedRecall {
+    const { space, olderSpaces = [], otherSpaces } = question;
     const parts = { keys: this.#keys, counted };
-    const search = new Search(new PostgresSource(this.#rows, this.#tenant, parts), signals);
-    const found = await runWaiting(search.recall(asked, question.otherSpaces));
-    const { passages, ...more } = found;
-    const items = await this.#recalled(passages);
-    return { ...more, ...allowedItems(items, question) };
+    const source = new PostgresSource(this.#rows, this.#tenant, parts);
+    const ready = Promise.all([
+      this.#textsOf(question),
+      source.readSpaces([space, ...olderSpaces, ...otherSpaces]),
+    ]);
+    return {
+      ready,
+      recall: async (signals) => {
+        const [excludeDigests] = await ready;
+        const search = new Search(source, signals);
+        const asked = askedIn(question, excludeDigests);
+        const { passages, ...more } = await runWaiting(search.recall(asked, otherSpaces));
+        return { ...more, ...allowedItems(itemsOf(source, passages), question) };
+      },
+    };
   }
 
   async list(filter: ItemFilter): Promise<ServiceItem[]> {
@@ -204,23 +211,33 @@ export class Items {
     );
     return [...texts, ...rows.map(({ digest }) => digest)];
   }
+}
 
-  async #recalled(passages: readonly RecalledPassage[]): Promise<ServiceItem[]> {
-    if (passages.length === 0) return [];
-    const rows = await this.#rows.all<ItemRow & { place: number }>(
-      MEMORY.itemsOfTexts,
-      this.#tenant,
-      passages.map(({ space }) => space),
-      passages.map(({ digest }) => digest),
-    );
-    const byPlace = new Map(rows.map((row) => [row.place, row]));
-    const seen = new Map<string, number>();
-    return passages.flatMap((passage, at) => {
-      const row = byPlace.get(at + 1);
-      if (row === undefined) return [];
-      return [recalledItem(factsOf(row), { whole: wholeOf(row), passage }, seen)];
-    });
-  }
+function askedIn(
+  question: ServiceQuestion & { readonly text: string },
+  excludeDigests: readonly string[],
+): RecallQuestion {
+  const { space, olderSpaces = [], text, recent, tokensMax, now, agent } = question;
+  return {
+    space,
+    olderSpaces,
+    humanText: text,
+    assistantText: recent,
+    excludeDigests,
+    tokensMax,
+    now,
+    ...(agent === undefined ? {} : { agent }),
+  };
+}
+
+function itemsOf(source: PostgresSource, passages: readonly RecalledPassage[]): ServiceItem[] {
+  const seen = new Map<string, number>();
+  return passages.flatMap((passage) => {
+    const item = source.itemOf(passage);
+    return item === undefined
+      ? []
+      : [recalledItem(item.facts, { whole: item.whole, passage }, seen)];
+  });
 }
 
 function factsOf(row: ItemRow) {

@@ -1,5 +1,3 @@
-import { textsOf } from '../../core/memory-api/objects.ts';
-import { recordOfBytes } from '../../core/memory-api/records.ts';
 import type { Span } from '../../core/recall/dates.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type {
@@ -18,52 +16,43 @@ import type {
   Window,
 } from '../store/recall-source.ts';
 import { done, type Steps, waitFor } from '../store/steps.ts';
-import type { Rows } from './rows.ts';
 import { idOf, placeOf, placesOf } from './passage-ids.ts';
+import type { Rows } from './rows.ts';
+import { type SaidItem, type SaidRow, SaidTexts } from './said-texts.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 import type { WordCount } from './word-counts.ts';
 import { WordPlaces } from './word-places.ts';
 
 /**
- * Reads for a recall out of PostgreSQL, in one transaction.
+ * Reads for one recall out of PostgreSQL, in one transaction. A round trip costs more than the rows, so
+ * one statement brings what the next readings are going to ask for, and they find it here.
  */
 
-interface PassageRow {
+interface WindowRow {
+  readonly place: number;
   readonly space_id: number;
   readonly n: number;
   readonly text_n: number;
   readonly position: number;
   readonly chars: number;
-  readonly keys: Buffer;
+  /** Null in a row that repeats another one's passage. */
+  readonly keys: Buffer | null;
+  readonly at: number | null;
 }
 
-interface TextRow {
-  readonly space_id: number;
-  readonly n: number;
-  readonly start_at: number;
-  readonly end_at: number;
-  readonly ref: string;
-  readonly digest: string;
-  readonly space: string;
-  readonly role: 'user' | 'assistant';
-  readonly at: number;
-  readonly source: 'unverified' | null;
-  readonly message: number;
-  readonly record_id: number;
-}
-
-interface PartRow {
+interface ExchangeRow {
   readonly place: number;
+  readonly space_id: number;
+  readonly conversation_id: number;
+  readonly exchange: number;
+  readonly newest: number;
+  readonly at: number | null;
+  readonly branch: string | null;
   readonly part: number;
   readonly text_n: number;
   readonly chars: number;
   readonly keys: Buffer;
-}
-
-interface Held {
-  readonly client: string;
-  readonly texts: readonly { readonly text: string }[];
 }
 
 export class PostgresSource implements RecallSource {
@@ -71,6 +60,14 @@ export class PostgresSource implements RecallSource {
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
   readonly #words: WordPlaces;
+  readonly #said = new SaidTexts();
+  readonly #passages = new Map<number, Passage>();
+  /** When a record was said. */
+  readonly #times = new Map<number, number>();
+  /** By conversation and number. */
+  readonly #exchanges = new Map<string, ExchangeParts>();
+  /** By their names. */
+  readonly #spaces = new Map<string, Promise<Space[]>>();
 
   constructor(
     rows: Rows,
@@ -93,7 +90,15 @@ export class PostgresSource implements RecallSource {
   }
 
   spaces(names: readonly string[]): Steps<readonly Space[]> {
-    return waitFor(this.#all<Space>(RECALL.spaces, names));
+    return waitFor(this.readSpaces(names));
+  }
+
+  /** Whoever knows the names earlier asks earlier. */
+  readSpaces(names: readonly string[]): Promise<readonly Space[]> {
+    const key = JSON.stringify(names);
+    const asked = this.#spaces.get(key) ?? this.#all<Space>(RECALL.spaces, names);
+    this.#spaces.set(key, asked);
+    return asked;
   }
 
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]> {
@@ -127,39 +132,17 @@ export class PostgresSource implements RecallSource {
   }
 
   windows(ids: readonly number[], most: number): Steps<readonly Window[]> {
-    const asked = this.#all<{ space_id: number; n: number; around: string }>(
-      RECALL.windows,
-      ...placesOf(ids),
-      most,
-    );
-    return waitFor(
-      asked.then((rows) =>
-        rows.map(({ space_id: space, n, around }) => ({
-          id: idOf(space, n),
-          around: around.split(',').map((one) => idOf(space, Number(one))),
-        })),
-      ),
-    );
+    return ids.length === 0 ? done([]) : waitFor(this.#windows(ids, most));
   }
 
+  /** They came with their windows. */
   passages(ids: readonly number[]): Steps<readonly Passage[]> {
-    const asked = this.#all<PassageRow>(RECALL.passages, ...placesOf(ids));
-    return waitFor(
-      asked.then((rows) =>
-        rows.map(({ space_id: space, n, text_n, position, chars, keys }) => ({
-          id: idOf(space, n),
-          record: idOf(space, text_n),
-          position,
-          chars,
-          terms: this.#keys.termsOf(space, keys),
-        })),
-      ),
-    );
+    return done(ids.flatMap((id) => this.#passages.get(id) ?? []));
   }
 
+  /** They came with the windows of their passages. */
   timesOf(records: readonly number[]): Steps<readonly number[]> {
-    const asked = this.#all<{ at: number }>(RECALL.timesOf, ...placesOf(records));
-    return waitFor(asked.then((rows) => rows.map(({ at }) => at)));
+    return done(records.map((record) => this.#times.get(record) ?? 0));
   }
 
   texts(ids: readonly number[]): Steps<ReadonlyMap<number, Omit<RecalledPassage, 'score'>>> {
@@ -167,29 +150,16 @@ export class PostgresSource implements RecallSource {
   }
 
   exchangesOf(ids: readonly number[], most: number): Steps<readonly ExchangePlace[]> {
-    const asked = this.#all<{
-      space_id: number;
-      conversation_id: number;
-      exchange: number;
-      text_n: number;
-    }>(RECALL.exchangesOf, ...placesOf(ids), most);
-    return waitFor(
-      asked.then((rows) =>
-        rows.map(({ space_id: space, conversation_id, exchange, text_n }) => ({
-          conversation: idOf(space, conversation_id),
-          exchange,
-          record: idOf(space, text_n),
-        })),
-      ),
-    );
+    return ids.length === 0 ? done([]) : waitFor(this.#exchangesOf(ids, most));
   }
 
+  /** They came with their places. */
   readExchanges(places: readonly ExchangePlace[]): Steps<readonly ExchangeParts[]> {
-    return waitFor(this.#readExchanges(places));
+    return done(places.flatMap((place) => this.#exchanges.get(exchangeKey(place)) ?? []));
   }
 
   readRecords(records: readonly number[]): Steps<readonly SpokenText[]> {
-    return waitFor(this.#readRecords(records));
+    return records.length === 0 ? done([]) : waitFor(this.#readRecords(records));
   }
 
   sessions(space: Space, most: number, sessionsMost: number): Steps<readonly Session[]> {
@@ -222,57 +192,89 @@ export class PostgresSource implements RecallSource {
   }
 
   saidWith(space: Space, terms: readonly string[], most: number): Steps<readonly SaidPassage[]> {
-    return waitFor(this.#saidWith(space, terms, most));
+    const keys = this.#keys.keysOf(space.id, terms);
+    const asked = this.#all<SaidRow>(RECALL.saidWith, space.id, keys, most);
+    return waitFor(asked.then((rows) => this.#passagesIn(rows)));
+  }
+
+  /** Undefined for a passage that this recall has not given. */
+  itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
+    return this.#said.itemOf(passage);
+  }
+
+  async #windows(ids: readonly number[], most: number): Promise<Window[]> {
+    const rows = await this.#all<WindowRow>(RECALL.windows, ...placesOf(ids), most);
+    const around = new Map<number, number[]>();
+    for (const { place, space_id: space, n, text_n, keys, at, ...row } of rows) {
+      const [id, record] = [idOf(space, n), idOf(space, text_n)];
+      const window = around.get(place);
+      if (window === undefined) around.set(place, [id]);
+      else window.push(id);
+      if (keys === null) continue;
+      const { position, chars } = row;
+      const terms = this.#keys.termsOf(space, keys);
+      this.#passages.set(id, { id, record, position, chars, terms });
+      this.#times.set(record, at ?? 0);
+    }
+    return [...around].map(([place, said]) => ({ id: ids[place - 1] ?? 0, around: said }));
   }
 
   async #texts(ids: readonly number[]): Promise<Map<number, Omit<RecalledPassage, 'score'>>> {
-    const rows = await this.#all<TextRow>(RECALL.texts, ...placesOf(ids));
-    const held = await this.#heldBy(rows);
+    const rows = await this.#all<SaidRow>(RECALL.texts, ...placesOf(ids));
+    const passages = this.#passagesIn(rows);
     return new Map(
-      rows.map((row) => {
-        const { ref, digest, space, role, at, source } = row;
-        const { client, text } = saidBy(row, held);
-        const said = text.slice(row.start_at, row.end_at);
-        const mark = source === null ? {} : { source };
-        return [
-          idOf(row.space_id, row.n),
-          { ref, digest, space, role, at, client, text: said, ...mark },
-        ];
+      rows.flatMap(({ space_id, n, said_source: source }, at) => {
+        const passage = passages[at];
+        if (passage === undefined) return [];
+        return [[idOf(space_id, n), { ...passage, ...(source === null ? {} : { source }) }]];
       }),
     );
   }
 
-  async #readExchanges(places: readonly ExchangePlace[]): Promise<ExchangeParts[]> {
-    const records = places.map(({ record }) => record);
-    const facts = await this.#all<{ at: number; branch: string | null }>(
-      RECALL.exchangeFacts,
-      ...placesOf(records),
-    );
-    const [spaces, conversations] = placesOf(places.map(({ conversation }) => conversation));
-    const exchanges = places.map(({ exchange }) => exchange);
-    const rows = await this.#all<PartRow>(RECALL.exchangeParts, spaces, conversations, exchanges);
-    return places.map(({ conversation, exchange }, at) => {
-      const { space } = placeOf(conversation);
-      const parts = rows
-        .filter(({ place }) => place === at + 1)
-        .map(({ part, text_n, chars, keys }): ExchangePart => ({
-          speaker: part === 3 ? 'answer' : part === 2 ? 'unverified' : 'person',
-          record: idOf(space, text_n),
-          chars,
-          terms: this.#keys.termsOf(space, keys),
-        }));
-      const { at: saidAt = 0, branch = null } = facts[at] ?? {};
-      return { conversation, exchange, at: saidAt, branch, parts };
+  #passagesIn(rows: readonly SaidRow[]): SaidPassage[] {
+    const texts = this.#said.add(rows);
+    return rows.map((row, at) => {
+      const { said_ref: ref, said_digest: digest, space, role, client } = row;
+      const text = texts[at]?.slice(row.start_at, row.end_at) ?? '';
+      return { ref, digest, space, role, at: row.at, client, text };
     });
   }
 
+  async #exchangesOf(ids: readonly number[], most: number): Promise<ExchangePlace[]> {
+    const rows = await this.#all<ExchangeRow>(RECALL.exchanges, ...placesOf(ids), most);
+    const places = new Map<number, ExchangePlace & { readonly parts: ExchangePart[] }>();
+    for (const row of rows) {
+      const { space_id: space, exchange, at, branch } = row;
+      const [conversation, record] = [idOf(space, row.conversation_id), idOf(space, row.newest)];
+      const place = places.get(row.place) ?? { conversation, exchange, record, parts: [] };
+      if (!places.has(row.place)) {
+        places.set(row.place, place);
+        const { parts } = place;
+        const facts = { conversation, exchange, at: at ?? 0, branch, parts };
+        this.#exchanges.set(exchangeKey(place), facts);
+      }
+      place.parts.push(this.#partOf(row));
+    }
+    return [...places.values()];
+  }
+
+  #partOf({ space_id: space, part, text_n, chars, keys }: ExchangeRow): ExchangePart {
+    return {
+      speaker: part === 3 ? 'answer' : part === 2 ? 'unverified' : 'person',
+      record: idOf(space, text_n),
+      chars,
+      terms: this.#keys.termsOf(space, keys),
+    };
+  }
+
   async #readRecords(records: readonly number[]): Promise<SpokenText[]> {
-    const rows = await this.#all<TextRow>(RECALL.records, ...placesOf(records));
-    const held = await this.#heldBy(rows);
-    return rows.map((row) => {
-      const { role, ref, space, at, source } = row;
+    const rows = await this.#all<SaidRow>(RECALL.records, ...placesOf(records));
+    const texts = this.#said.add(rows);
+    return rows.map((row, place) => {
+      const { role, said_ref: ref, space, at, said_source: source, client } = row;
+      const text = texts[place] ?? '';
       const id = idOf(row.space_id, row.n);
-      return { id, role, ref, space, at, source, ...saidBy(row, held), root: null, files: null };
+      return { id, role, ref, space, at, source, client, text, root: null, files: null };
     });
   }
 
@@ -290,61 +292,14 @@ export class PostgresSource implements RecallSource {
     return holders;
   }
 
-  async #saidWith(space: Space, terms: readonly string[], most: number): Promise<SaidPassage[]> {
-    const keys = this.#keys.keysOf(space.id, terms);
-    const rows = await this.#all<TextRow>(RECALL.saidWith, space.id, keys, most);
-    const held = await this.#heldBy(rows);
-    return rows.map((row) => {
-      const { ref, digest, space: name, role, at } = row;
-      const { client, text } = saidBy(row, held);
-      return {
-        ref,
-        digest,
-        space: name,
-        role,
-        at,
-        client,
-        text: text.slice(row.start_at, row.end_at),
-      };
-    });
-  }
-
-  /** The records of these texts, each read once. */
-  async #heldBy(rows: readonly TextRow[]): Promise<ReadonlyMap<string, Held>> {
-    const wanted = new Map(rows.map((row) => [heldKey(row.space_id, row.record_id), row]));
-    if (wanted.size === 0) return new Map();
-    const asked = [...wanted.values()];
-    const found = await this.#all<{
-      space_id: number;
-      id: number;
-      client: string;
-      bytes: Uint8Array;
-    }>(
-      RECALL.recordBytes,
-      asked.map((row) => row.space_id),
-      asked.map((row) => row.record_id),
-    );
-    return new Map(
-      found.map(({ space_id, id, client, bytes }) => [
-        heldKey(space_id, id),
-        { client, texts: textsOf(recordOfBytes(bytes)) },
-      ]),
-    );
-  }
-
   #all<Row>(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<Row[]> {
     return this.#rows.all<Row>(statement, this.#tenant, ...values);
   }
 }
 
-function saidBy(
-  { space_id, record_id, message }: TextRow,
-  held: ReadonlyMap<string, Held>,
-): { client: string; text: string } {
-  const record = held.get(heldKey(space_id, record_id));
-  return { client: record?.client ?? '', text: record?.texts[message]?.text ?? '' };
-}
-
-function heldKey(space: number, record: number): string {
-  return `${space} ${record}`;
+function exchangeKey({
+  conversation,
+  exchange,
+}: Pick<ExchangePlace, 'conversation' | 'exchange'>): string {
+  return `${conversation} ${exchange}`;
 }

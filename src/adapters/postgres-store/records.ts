@@ -50,27 +50,29 @@ export class Records {
     this.#spaces = spaces;
   }
 
-  /** Reads every byte that it proves. `isPartial`: the deadline left candidates unread. */
+  /**
+   * Reads every byte that it proves. `isPartial`: the deadline left candidates unread. The first proofs
+   * are asked for with the generation: one that is stale is seldom.
+   */
   async prove(
     question: ServiceQuestion,
-    state: { readonly generation: string; readonly id: number | undefined },
+    state: Promise<{ readonly generation: string }>,
   ): Promise<{ coverage: Coverage[]; isPartial: boolean }> {
     const { candidates, ifGeneration, deadlineAt } = question;
-    if (ifGeneration !== undefined && ifGeneration !== state.generation) {
-      const coverage = candidates.map((digest) => ({ digest, state: 'stale_generation' as const }));
-      return { coverage, isPartial: false };
-    }
+    const isStale = state.then(
+      ({ generation }) => ifGeneration !== undefined && ifGeneration !== generation,
+    );
     const coverage: Coverage[] = [];
+    const leave = (from: number, left: 'stale_generation' | 'not_checked'): Coverage[] =>
+      coverage.concat(candidates.slice(from).map((digest) => ({ digest, state: left })));
     for (let at = 0; at < candidates.length; at += PROOFS_PER_LOOK) {
       const isLate = Date.now() > deadlineAt;
-      if (isLate) {
-        const left = candidates.slice(at);
-        coverage.push(...left.map((digest) => ({ digest, state: 'not_checked' as const })));
-        return { coverage, isPartial: true };
-      }
-      const some = candidates.slice(at, at + PROOFS_PER_LOOK);
+      const some = isLate ? [] : candidates.slice(at, at + PROOFS_PER_LOOK);
       // oxlint-disable-next-line no-await-in-loop -- The clock is looked at in between.
-      coverage.push(...(await this.#proveSome(some, state.id, question.nonce)));
+      const [stale, proven] = await Promise.all([isStale, this.#proveSome(some, question)]);
+      if (stale) return { coverage: leave(0, 'stale_generation'), isPartial: false };
+      if (isLate) return { coverage: leave(at, 'not_checked'), isPartial: true };
+      coverage.push(...proven);
     }
     return { coverage, isPartial: false };
   }
@@ -123,10 +125,9 @@ export class Records {
 
   async #proveSome(
     names: readonly string[],
-    space: number | undefined,
-    nonce: Uint8Array,
+    { space, nonce }: Pick<ServiceQuestion, 'space' | 'nonce'>,
   ): Promise<Coverage[]> {
-    if (space === undefined) return names.map((digest) => ({ digest, state: 'unknown' as const }));
+    if (names.length === 0) return [];
     const texts = names.filter(isDigest);
     const held = await this.#rows.all<ProofRow>(
       MEMORY.recordsForProof,
@@ -154,7 +155,7 @@ export class Records {
     });
   }
 
-  async #purgedOf(names: readonly string[], space: number): Promise<ReadonlySet<string>> {
+  async #purgedOf(names: readonly string[], space: string): Promise<ReadonlySet<string>> {
     const refs = new Map(names.filter(isDigest).map((name) => [referenceOf(name), name]));
     const rows = await this.#rows.all<{ digest: string; text_ref: string | null }>(
       MEMORY.purgedForProof,

@@ -76,16 +76,21 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
         heard.length = 0;
         counted.length = 0;
         const spaces = new Spaces(rows, tenant);
-        const state = await spaces.state(question.space);
-        const records = new Records(rows, tenant, spaces);
-        const { coverage, isPartial } = await records.prove(question, state);
-        // The search is bounded, and takes some 20 ms: what cannot begin in time is left out.
-        const isLate = question.text !== undefined && Date.now() > question.deadlineAt;
+        const { text, deadlineAt } = question;
         const items = new Items(rows, { tenant, spaces, keys: keys.of(tenant) });
-        const found = isLate
-          ? { items: [], isTruncated: false }
-          : await items.recall(question, signals.in(rows, heard), counted);
-        return { state: bareState(state), coverage, ...found, isPartial: isPartial || isLate };
+        const started =
+          text === undefined ? undefined : items.begin({ ...question, text }, counted);
+        const stating = spaces.state(question.space);
+        const proving = new Records(rows, tenant, spaces).prove(question, stating);
+        const [state, proven] = await Promise.all([stating, proving, started?.ready]);
+        // The search is bounded, and takes some 20 ms: what cannot begin in time is left out.
+        const isLate = started !== undefined && Date.now() > deadlineAt;
+        const found =
+          started === undefined || isLate
+            ? { items: [], isTruncated: false }
+            : await started.recall(signals.in(rows, heard));
+        const isPartial = proven.isPartial || isLate;
+        return { state: bareState(state), coverage: proven.coverage, ...found, isPartial };
       }, signal);
       signals.write(connections, heard);
       keepCounts(connections, tenant, counted);

@@ -21,7 +21,7 @@ import { type Exchange, ExchangeReader, type ExchangeTexts } from './exchanges.t
 import type { SpacePostings } from './postings.ts';
 import type { RecallSource, Space } from './recall-source.ts';
 import { SessionSearch } from './session-search.ts';
-import type { Steps } from './steps.ts';
+import { type Steps, together } from './steps.ts';
 
 /** Recall for an agent: lines of whole exchanges, now and then, and a brief at a session's start. */
 
@@ -75,7 +75,11 @@ export class ExchangeSearch {
     const own = ownWordsOf(question.humanText);
     const terms = yield* weigh({ own, around: question.assistantText }, looked);
     const ids = yield* looked.passagesWith(terms, PASSAGES_MAX);
-    const read = yield* this.#reader.ofPassages(ids, EXCHANGES_MAX);
+    const project = spacesOfProject(question, spaces);
+    const [read, earlier] = yield* together([
+      this.#reader.ofPassages(ids, EXCHANGES_MAX),
+      together(project.toReversed().map(({ id }) => this.#signals.of(id))),
+    ]);
     const candidates = withoutCopies(
       read.filter(({ records }) => !records.some((record) => excluded.has(record))),
     );
@@ -86,8 +90,8 @@ export class ExchangeSearch {
       candidates,
       this.#reader.vocabulary,
     );
-    const project = spacesOfProject(question, spaces);
-    const isHeard = yield* this.#isHeard({ question, own, signal, project });
+    const heard = { question, own, signal, earlier: earlier.flat(), home: project[0] };
+    const isHeard = this.#isHeard(heard);
     const quoted = isHeard ? yield* this.#quote(ranked, terms) : [];
     const sessions =
       question.agent.briefTokensMax === 0
@@ -103,19 +107,17 @@ export class ExchangeSearch {
     return { exchanges: quoted, sessions };
   }
 
-  *#isHeard(asked: {
+  #isHeard(asked: {
     readonly question: AgentQuestion;
     readonly own: string;
     readonly signal: number;
-    readonly project: readonly Space[];
-  }): Steps<boolean> {
-    const { question, own, signal, project } = asked;
+    readonly earlier: readonly number[];
+    readonly home: Space | undefined;
+  }): boolean {
+    const { question, own, signal, home } = asked;
     if (signal === 0 || isReply(own)) return false;
-    const signals: number[] = [];
-    for (const { id } of project.toReversed()) signals.push(...(yield* this.#signals.of(id)));
-    const earlier = signals.slice(-SIGNALS_MAX);
+    const earlier = asked.earlier.slice(-SIGNALS_MAX);
     // A project that nothing was stored of yet may still hear of what all projects share.
-    const [home] = project;
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
     // Whoever says that there was something before asks the memory, however rarely it speaks otherwise.
     return speaks(signal, earlier, speaksOfThePast(own) ? 0 : question.agent.quietShare);
@@ -198,7 +200,7 @@ function* weigh(
   const beside = [...new Set(termsOf(around))].filter((term) => !known.has(term));
   const terms = [...said, ...beside.slice(-TERMS_MAX)];
   const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
-  for (const space of postings) yield* space.count(terms);
+  yield* together(postings.map((space) => space.count(terms)));
   return terms.map((term, place) => {
     const frequency = postings.reduce((sum, space) => sum + space.frequency(term), 0);
     return { term, value: inverseFrequency(frequency, passages), isOwn: place < said.length };

@@ -15,8 +15,8 @@ import type { RecallMarks } from './recall-marks.ts';
 import { NO_PLACES, type RecallSource, type Space } from './recall-source.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 import { standingInstructions } from './standing.ts';
-import { done, type Steps } from './steps.ts';
-import { type Found, type Unit, UnitReader } from './units.ts';
+import { done, type Steps, together } from './steps.ts';
+import { type Unit, UnitReader } from './units.ts';
 
 /**
  * Recall: candidates of one space and of 'global', ordered and judged by the core, packed into the
@@ -35,14 +35,6 @@ const HUMAN_RARITY_ENOUGH = 1.5;
 const STANDING_TOKENS_MAX = 96;
 /** Texts of the days that a question names, whatever their words. */
 const DATED_MAX = 24;
-
-/** The facts of the question, the same in every space. */
-interface Given {
-  readonly terms: readonly QuestionTerm[];
-  readonly passages: number;
-  /** Digests. */
-  readonly excluded: readonly string[];
-}
 
 interface Context {
   readonly question: RecallQuestion;
@@ -91,17 +83,21 @@ export class Search {
     if (passages === 0) return { passages: [] };
     const { agent } = question;
     if (agent !== undefined && this.#exchanges !== undefined) {
-      const standing =
+      const [standing, looked] = yield* together([
         agent.briefTokensMax === 0
-          ? []
-          : yield* this.#standing(asked(), spaces, question.excludeDigests);
-      const looked = yield* this.#look(postings, question.excludeDigests, passages);
+          ? done([])
+          : this.#standing(asked(), spaces, question.excludeDigests),
+        this.#look(postings, question.excludeDigests, passages),
+      ]);
       const told = { ...looked, spaces, postings };
       const found = yield* this.#exchanges.recall({ ...question, agent }, told);
       return { passages: standing, ...found };
     }
-    const ranked = keepRelevant(yield* this.#rank(context), asked());
-    const standing = yield* this.#standing(asked(), spaces, question.excludeDigests);
+    const [weighed, standing] = yield* together([
+      this.#rank(context),
+      this.#standing(asked(), spaces, question.excludeDigests),
+    ]);
+    const ranked = keepRelevant(weighed, asked());
     const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
     const packed = yield* pack(this.#source, partsOf(ranked), question.tokensMax - told);
     return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
@@ -149,17 +145,23 @@ export class Search {
 
   *#rank({ question, spaces, passages, postings, ...context }: Context): Steps<Ranked<Unit>[]> {
     const asked = context.asked();
-    const terms = yield* weigh(asked, postings, passages);
-    const given = { terms, passages, excluded: question.excludeDigests };
-    const ids: number[] = [];
-    const excluded = new Set<number>();
-    for (const space of postings) {
-      const found = yield* this.#candidates(space, given);
-      ids.push(...found.ids);
-      for (const record of found.excluded) excluded.add(record);
-    }
-    for (const space of spaces) ids.push(...(yield* this.#saidIn(space, asked.span)));
-    const units = yield* this.#units.read({ ids, excluded });
+    const [terms, held, dated] = yield* together([
+      weigh(asked, postings, passages),
+      together(spaces.map((space) => this.#excluded(space, question.excludeDigests))),
+      together(spaces.map((space) => this.#saidIn(space, asked.span))),
+    ]);
+    // The passages that hold most of the question, by what its terms are worth.
+    const found = yield* together(
+      postings.map((space, at) =>
+        this.#best(space, terms, {
+          passages,
+          places: held[at]?.places ?? new Set(),
+          most: CANDIDATES_MAX,
+        }),
+      ),
+    );
+    const excluded = new Set(held.flatMap(({ records }) => [...records]));
+    const units = yield* this.#units.read({ ids: [...found, ...dated].flat(), excluded });
     const termCount = spaces.reduce((sum, space) => sum + space.terms, 0);
     const corpus = { passages, averageTerms: termCount / passages };
     return rankCandidates({ ...asked, terms }, units, corpus);
@@ -171,24 +173,22 @@ export class Search {
     digests: readonly string[],
     passages: number,
   ): Steps<Pick<Looked, 'passagesWith' | 'excluded'>> {
-    const held = new Map<SpacePostings, Excluded>();
-    for (const space of postings) held.set(space, yield* this.#excluded(space.space, digests));
+    const held = yield* together(postings.map(({ space }) => this.#excluded(space, digests)));
     const best = this.#best.bind(this);
     return {
-      excluded: new Set([...held.values()].flatMap(({ records }) => [...records])),
+      excluded: new Set(held.flatMap(({ records }) => [...records])),
       *passagesWith(terms, most) {
-        const ids: number[] = [];
-        for (const space of postings) {
+        const found = postings.map((space, at) => {
           const weighed = terms.map(({ term, isOwn }) => ({
             term,
             weight: isOwn ? 1 : AROUND_WEIGHT,
             frequency: space.frequency(term),
             rarity: 0,
           }));
-          const places = held.get(space)?.places ?? new Set();
-          ids.push(...(yield* best(space, weighed, { passages, places, most })));
-        }
-        return ids;
+          const places = held[at]?.places ?? new Set();
+          return best(space, weighed, { passages, places, most });
+        });
+        return (yield* together(found)).flat();
       },
     };
   }
@@ -208,14 +208,6 @@ export class Search {
       return tokens <= STANDING_TOKENS_MAX;
     });
     return [...pinned, ...fitting];
-  }
-
-  /** The passages that hold most of the question, by what its terms are worth. */
-  *#candidates(postings: SpacePostings, given: Given): Steps<Found> {
-    const { records, places } = yield* this.#excluded(postings.space, given.excluded);
-    const { passages } = given;
-    const asked = { passages, places, most: CANDIDATES_MAX };
-    return { ids: yield* this.#best(postings, given.terms, asked), excluded: records };
   }
 
   /** Ids of passages, best first; none at one of the `places`. */
@@ -277,7 +269,7 @@ function* weigh(
     const frequency = spaces.reduce((sum, space) => sum + space.frequency(term), 0);
     return { term, weight, frequency, rarity: proves * rarityOf(term, frequency, passages) };
   };
-  for (const space of spaces) yield* space.count([...asked.human, ...asked.humanWholes]);
+  yield* together(spaces.map((space) => space.count([...asked.human, ...asked.humanWholes])));
   const isUnproving = (term: string): boolean =>
     asked.dateTerms.has(term) || asked.asking.has(term);
   const human = rarerNames(
@@ -287,7 +279,7 @@ function* weigh(
   const wholes = asked.humanWholes.map((term) => weighed(term, 1, 0));
   const rarity = human.reduce((sum, term) => sum + term.rarity, 0);
   if (rarity >= HUMAN_RARITY_ENOUGH) return [...human, ...wholes];
-  for (const space of spaces) yield* space.count(asked.assistant);
+  yield* together(spaces.map((space) => space.count(asked.assistant)));
   const assistant = asked.assistant.map((term) =>
     weighed(term, ASSISTANT_WEIGHT, ASSISTANT_WEIGHT),
   );

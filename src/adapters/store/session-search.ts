@@ -8,7 +8,7 @@ import {
 import type { AgentFacts, RecalledSession } from '../../ports/memory.ts';
 import type { Exchange, ExchangeReader } from './exchanges.ts';
 import type { RecallSource, Session, Space } from './recall-source.ts';
-import type { Steps } from './steps.ts';
+import { type Steps, together } from './steps.ts';
 
 /** Which earlier sessions of a project deserve a line at the first prompt of a new one. */
 
@@ -54,9 +54,11 @@ export class SessionSearch {
   /** Best first. */
   *recall(question: SessionQuestion): Steps<RecalledSession[]> {
     const { agent, now, spaces } = question;
-    const newest = yield* this.#newest(spaces);
+    const [newest, holders] = yield* together([
+      this.#newest(spaces),
+      this.#holders(spaces, question.terms),
+    ]);
     const rows = newest.filter(({ key }) => key !== agent.conversation);
-    const holders = yield* this.#holders(spaces, question.terms);
     const values = new Map(
       [...holders].map(([term, found]) => [term, valueIn(rows.length, found.size)]),
     );
@@ -70,23 +72,25 @@ export class SessionSearch {
         !COMMON_BRANCHES.has(agent.branch) && branches.split(',').includes(agent.branch);
       return { conversation, at, isSameBranch, sharedWords, fit: fits.get(conversation) ?? 0 };
     });
-    const told: RecalledSession[] = [];
-    for (const { conversation, at } of likeliestSessions(sessions, now)) {
-      const title = yield* this.#titleOf(conversation, question, values);
-      if (title !== '') told.push({ at, title });
-    }
-    return told;
+    const likeliest = likeliestSessions(sessions, now);
+    const titles = yield* together(
+      likeliest.map(({ conversation }) => this.#titleOf(conversation, question, values)),
+    );
+    return likeliest.flatMap(({ at }, place) => {
+      const title = titles[place] ?? '';
+      return title === '' ? [] : [{ at, title }];
+    });
   }
 
   /** A session that went on while its project got another space is kept in both: the newer part counts. */
   *#newest(spaces: readonly Space[]): Steps<Session[]> {
     const most = Math.ceil(RECORDS_MAX / Math.max(1, spaces.length));
-    const rows: Session[] = [];
-    for (const space of spaces) {
-      rows.push(...(yield* this.#source.sessions(space, most, SESSIONS_READ_MAX)));
-    }
+    const found = yield* together(
+      spaces.map((space) => this.#source.sessions(space, most, SESSIONS_READ_MAX)),
+    );
     const keys = new Set<string>();
-    return rows
+    return found
+      .flat()
       .toSorted((a, b) => b.at - a.at)
       .filter(({ key }) => {
         if (keys.has(key)) return false;
@@ -100,8 +104,8 @@ export class SessionSearch {
   *#holders(spaces: readonly Space[], terms: readonly string[]): Steps<Map<string, Set<number>>> {
     const most = Math.ceil(HOLDERS_MAX / Math.max(1, spaces.length));
     const holders = new Map(terms.map((term) => [term, new Set<number>()]));
-    for (const space of spaces) {
-      const held = yield* this.#source.holders(space, terms, most);
+    const all = yield* together(spaces.map((space) => this.#source.holders(space, terms, most)));
+    for (const held of all) {
       for (const [key, conversations] of held.entries()) {
         const found = holders.get(terms[key] ?? '');
         for (const conversation of conversations) found?.add(conversation);

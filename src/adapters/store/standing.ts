@@ -1,7 +1,7 @@
 import { STANDING_TERMS, standingIn, standingNow } from '../../core/recall/standing.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
-import type { RecallSource, SaidPassage, Space } from './recall-source.ts';
-import type { Steps } from './steps.ts';
+import type { RecallSource, Space } from './recall-source.ts';
+import { type Steps, together } from './steps.ts';
 
 /** Passages of the person's that are read, the newest of those that hold the words. */
 const READ_MAX = 48;
@@ -12,12 +12,12 @@ export function* standingInstructions(
   spaces: readonly Space[],
   excluded: readonly string[],
 ): Steps<RecalledPassage[]> {
-  const rows: SaidPassage[] = [];
-  for (const space of spaces) {
-    rows.push(...(yield* source.saidWith(space, STANDING_TERMS, READ_MAX)));
-  }
+  const found = yield* together(
+    spaces.map((space) => source.saidWith(space, STANDING_TERMS, READ_MAX)),
+  );
   const without = new Set(excluded);
-  const said = rows
+  const said = found
+    .flat()
     .filter(({ digest }) => !without.has(digest))
     .flatMap(({ text, ...record }) =>
       standingIn(text).map((sentence) => ({ ...record, text: sentence, score: 0 })),

@@ -19,6 +19,30 @@ export function* waitFor<T>(promise: Promise<T>): Steps<T> {
   return (yield promise) as T;
 }
 
+/** Steps that do not depend on one another: those of them that wait do so at the same time. */
+export function* together<const All extends readonly Steps<unknown>[]>(
+  all: All,
+): Steps<{ -readonly [Place in keyof All]: All[Place] extends Steps<infer T> ? T : never }> {
+  const results: unknown[] = [];
+  const waiting: Promise<void>[] = [];
+  for (const [place, steps] of all.entries()) {
+    const iterator = steps[Symbol.iterator]();
+    const first = iterator.next();
+    if (first.done === true) results[place] = first.value;
+    else {
+      const rest = resume(iterator, first).then((value) => void (results[place] = value));
+      // It is told below, unless one of the next steps throws.
+      rest.catch(() => undefined);
+      waiting.push(rest);
+    }
+  }
+  if (waiting.length > 0) yield Promise.all(waiting);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each stands at the place of its steps.
+  return results as {
+    -readonly [Place in keyof All]: All[Place] extends Steps<infer T> ? T : never;
+  };
+}
+
 /** Runs steps none of which waits. */
 export function runAtOnce<T>(steps: Steps<T>): T {
   const result = steps[Symbol.iterator]().next();
@@ -29,7 +53,14 @@ export function runAtOnce<T>(steps: Steps<T>): T {
 /** Runs steps one after the other, and waits where one of them does. */
 export async function runWaiting<T>(steps: Steps<T>): Promise<T> {
   const iterator = steps[Symbol.iterator]();
-  let result = iterator.next();
+  return resume(iterator, iterator.next());
+}
+
+async function resume<T>(
+  iterator: Iterator<Promise<unknown>, T, unknown>,
+  from: IteratorResult<Promise<unknown>, T>,
+): Promise<T> {
+  let result = from;
   while (result.done !== true) {
     let answer: unknown;
     try {

@@ -13,6 +13,9 @@ const ORIGIN_JOINS = `JOIN spaces s ON s.tenant_id = $1 AND s.id = r.space_id
 const NAMED = `(r.digest = $3 OR r.ref = $4
   OR (r.text_ref >= $5 AND r.text_ref <= $6 AND ($7::text IS NULL OR r.text_digest = $7)))`;
 
+/** The number of the space that $2 names: nobody has to ask for it before. */
+const SPACE_NAMED = '(SELECT s.id FROM spaces s WHERE s.tenant_id = $1 AND s.name = $2)';
+
 /** A purge's scope, in $3 to $6. */
 const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($4::text IS NULL OR r.source_id IN (SELECT c.id FROM sources c
@@ -114,10 +117,10 @@ export const MEMORY = {
     WHERE tenant_id = $1 AND space_id = $2 AND digest = ANY($3::text[]) AND source IS NOT NULL`,
 
   recordsForProof: `SELECT r.digest, r.text_digest, r.ref, r.redactions, r.bytes FROM records r
-    WHERE r.tenant_id = $1 AND r.space_id = $2 AND (r.digest = ANY($3::text[])
+    WHERE r.tenant_id = $1 AND r.space_id = ${SPACE_NAMED} AND (r.digest = ANY($3::text[])
       OR (r.text_ref = ANY($4::text[]) AND r.text_digest = ANY($5::text[]))) ORDER BY r.id`,
   purgedForProof: `SELECT p.digest, p.text_ref FROM purged p
-    WHERE p.tenant_id = $1 AND p.space_id = $2
+    WHERE p.tenant_id = $1 AND p.space_id = ${SPACE_NAMED}
       AND (p.digest = ANY($3::text[]) OR p.text_ref = ANY($4::text[]))`,
   findRecords: `SELECT r.kind, r.tool_name, r.size, ${ORIGIN}, r.bytes
     FROM records r ${ORIGIN_JOINS}
@@ -162,14 +165,6 @@ export const MEMORY = {
       AND ($3::text IS NULL OR c.session = $3)
       AND ($4::bigint IS NULL OR (r.observed_at, r.id) < ($4, $5::bigint))
     ORDER BY r.observed_at DESC, r.id DESC LIMIT $6`,
-  /** One row for each of the texts that is there still. */
-  itemsOfTexts: `SELECT e.place, r.id AS record_id, t.message, r.kind, r.created_at, t.role, r.bytes,
-      ${ORIGIN}
-    FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS e(space, digest, place)
-    JOIN spaces s ON s.tenant_id = $1 AND s.name = e.space
-    JOIN texts t ON t.tenant_id = $1 AND t.space_id = s.id AND t.digest = e.digest
-    JOIN records r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
-    JOIN sources c ON c.tenant_id = $1 AND c.space_id = r.space_id AND c.id = r.source_id`,
   digestOfItem: `SELECT r.digest FROM records r
     JOIN spaces s ON s.tenant_id = $1 AND s.id = r.space_id
     WHERE r.tenant_id = $1 AND s.name = $2 AND r.id = $3`,
