@@ -1,14 +1,13 @@
 /** `npm run bench`: the product beside the provider itself and a bare relay, in one run. See README.md. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { judge } from './bars.mjs';
 import { Bench } from './lib/bench.mjs';
 import { findPeers } from './lib/peers.mjs';
-import { findFreePort, isPinned, pinDriver, raisePriority } from './lib/processes.mjs';
+import { findFreePort, pinDriver, raisePriority } from './lib/processes.mjs';
 import { ProviderProcess } from './lib/provider-process.mjs';
-import { drawTable } from './lib/statistics.mjs';
+import { measureAll, report } from './lib/results.mjs';
 import { bareTarget, directTarget, svcTarget } from './lib/targets.mjs';
 import { abort } from './suites/abort.mjs';
 import { commands } from './suites/commands.mjs';
@@ -82,7 +81,10 @@ async function run() {
   try {
     await provider.start(folder);
     for (const target of bench.started()) await begin(bench, target);
-    const code = report(bench, await runSuites(bench));
+    const chosen = options.suite.split(',').map((name) => [name, SUITES[name]]);
+    const suites = await measureAll(Object.fromEntries(chosen), bench);
+    const results = { rounds: bench.rounds, suites };
+    const code = report(judge(suites), { names: ['svc', 'bare'], results, options });
     await cleanUp(bench);
     // Logs and stores stay only where something went wrong.
     rmSync(folder, { recursive: true, force: true });
@@ -124,52 +126,6 @@ async function begin(bench, target) {
   if (!target.isPeer) throw new Error(failure);
   process.stderr.write(`# without it: ${failure}\n`);
   await bench.drop(target);
-}
-
-async function runSuites(bench) {
-  const results = {};
-  for (const name of options.suite.split(',')) {
-    process.stderr.write(`# ${name}\n`);
-    const suite = SUITES[name];
-    results[name] = await suite.measure(bench);
-    const rows = Object.entries(results[name]).map(([target, result]) => [
-      target,
-      ...suite.row(result),
-    ]);
-    process.stdout.write(`\n${suite.title}\n\n${drawTable(suite.columns, rows)}\n`);
-  }
-  return results;
-}
-
-function report(bench, suites) {
-  const bars = judge(suites);
-  const rows = bars.map((it) => [
-    it.what,
-    it.product,
-    it.bare,
-    it.ratio,
-    it.bar,
-    it.isMet ? 'met' : 'MISSED',
-  ]);
-  const columns = ['bar', 'svc', 'bare', 'ratio', 'allowed', 'verdict'];
-  const missed = bars.filter((it) => !it.isMet).length;
-  process.stdout.write(
-    `\n${drawTable(columns, rows)}\n\n${bars.length - missed} met, ${missed} missed\n`,
-  );
-  if (options.json !== undefined) {
-    const machine = {
-      node: process.version,
-      cpu: os.cpus()[0]?.model,
-      cores: os.cpus().length,
-      isPinned,
-      load: os.loadavg(),
-    };
-    writeFileSync(
-      options.json,
-      JSON.stringify({ machine, rounds: bench.rounds, suites, bars }, null, 2),
-    );
-  }
-  return options.gate && missed > 0 ? 1 : 0;
 }
 
 async function cleanUp(bench) {

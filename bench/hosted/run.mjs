@@ -1,14 +1,13 @@
 /** `npm run bench:hosted`: the service's provider proxy beside the local proxy and the bare relay. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Bench } from '../lib/bench.mjs';
 import { findPeers } from '../lib/peers.mjs';
-import { findFreePort, isPinned, pinDriver, raisePriority } from '../lib/processes.mjs';
+import { findFreePort, pinDriver, raisePriority } from '../lib/processes.mjs';
 import { ProviderProcess } from '../lib/provider-process.mjs';
-import { drawTable } from '../lib/statistics.mjs';
+import { measureAll, report } from '../lib/results.mjs';
 import { bareTarget, directTarget, svcTarget } from '../lib/targets.mjs';
 import { judge } from './bars.mjs';
 import { ask, latency } from './parts/latency.mjs';
@@ -113,7 +112,11 @@ async function run() {
   try {
     await provider.start(folder);
     const key = await begin(bench, service);
-    const code = report(bench, await runParts(chosen, { bench, service, key, folder, options }));
+    const asked = Object.entries(PARTS).filter(([name]) => chosen.includes(name));
+    const context = { bench, service, key, folder, options };
+    const parts = await measureAll(Object.fromEntries(asked), context);
+    const results = { rounds: bench.rounds, parts };
+    const code = report(judge(parts), { names: ['service', 'beside'], results, options });
     await cleanUp(bench, service);
     // Logs and stores stay only where something went wrong.
     rmSync(folder, { recursive: true, force: true });
@@ -171,52 +174,6 @@ async function begin(bench, service) {
   const failure = (await bench.warmUp(off)) ?? (await bench.warmUp(service));
   if (failure !== undefined) throw new Error(failure);
   return key;
-}
-
-async function runParts(chosen, context) {
-  const results = {};
-  for (const [name, part] of Object.entries(PARTS)) {
-    if (!chosen.includes(name)) continue;
-    process.stderr.write(`# ${name}\n`);
-    results[name] = await part.measure(context);
-    const rows = Object.entries(results[name]).map(([target, result]) => [
-      target,
-      ...part.row(result),
-    ]);
-    process.stdout.write(`\n${part.title}\n\n${drawTable(part.columns, rows)}\n`);
-  }
-  return results;
-}
-
-function report(bench, parts) {
-  const bars = judge(parts);
-  const rows = bars.map((it) => [
-    it.what,
-    it.product,
-    it.beside,
-    it.ratio,
-    it.bar,
-    it.isMet ? 'met' : 'MISSED',
-  ]);
-  const columns = ['bar', 'service', 'beside', 'ratio', 'allowed', 'verdict'];
-  const missed = bars.filter((it) => !it.isMet).length;
-  process.stdout.write(
-    `\n${drawTable(columns, rows)}\n\n${bars.length - missed} met, ${missed} missed\n`,
-  );
-  if (options.json !== undefined) {
-    const machine = {
-      node: process.version,
-      cpu: os.cpus()[0]?.model,
-      cores: os.cpus().length,
-      isPinned,
-      load: os.loadavg(),
-    };
-    writeFileSync(
-      options.json,
-      JSON.stringify({ machine, rounds: bench.rounds, parts, bars }, null, 2),
-    );
-  }
-  return options.gate && missed > 0 ? 1 : 0;
 }
 
 async function cleanUp(bench, service) {
