@@ -1,6 +1,7 @@
-import { copyFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
 import { rowOf } from '../../src/adapters/journals/ledger-row.ts';
@@ -119,6 +120,55 @@ test.each(Object.entries(CHANGES))('law 2: nothing is certain once %s', async (_
   await nextTurn();
   change(join(folder, 'service.db'));
   expect(store.holdVersion?.()).toBe(undefined);
+});
+
+test('law 2: whatever a service and another program do in turn, with the same version every proof still holds', async () => {
+  const objects = Array.from({ length: 4 }, (_, at) => objectOf(`log number ${at}`));
+  const step = fc.record({
+    does: fc.constantFrom('keep', 'purge', 'erase', 'delete', 'record', 'look'),
+    which: fc.nat({ max: 3 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 14 }), async (steps) => {
+      const folder = mkdtempSync(join(tempFolder(), 'data-'));
+      const store = open(folder);
+      await keep(store, objects.slice(0, 2));
+      const raw = (await loadDriver()).open(join(folder, 'service.db'));
+      const begun: string[] = [];
+      const own = store.of('default');
+      const held = new Map<string, number>();
+      for (const { does, which } of steps) {
+        const object = objects[which] ?? ONE;
+        const { digest } = object;
+        /* oxlint-disable no-await-in-loop -- One after the other is the point. */
+        const before = store.holdVersion?.();
+        const { coverage } = await own.recall(questionTo({ candidates: [digest] }), patience());
+        if (coverage[0]?.state === 'durable' && before !== undefined) held.set(digest, before);
+        if (does === 'keep') await keep(store, [object]);
+        else if (does === 'record') await own.recordLedger([]);
+        else if (does === 'delete') {
+          raw.exec('DELETE FROM object_texts');
+          raw.exec(`DELETE FROM objects WHERE digest = '${digest}'`);
+        } else if (does === 'purge') {
+          const purgeId = newPurgeId();
+          const scope = { digests: [digest] };
+          const order = { purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'k' };
+          await own.beginPurge({ ...order, now: 2000 });
+          begun.push(purgeId);
+        } else if (does === 'erase') {
+          const purgeId = begun.shift();
+          if (purgeId !== undefined) await own.continuePurge(purgeId, 2000);
+        }
+        const version = store.holdVersion?.();
+        const rows = JSON.stringify(raw.prepare('SELECT digest FROM objects').all());
+        for (const [one, at] of held) if (at === version) expect(rows).toContain(one);
+        /* oxlint-enable no-await-in-loop */
+      }
+      raw.close();
+      await store.close();
+    }),
+    { numRuns: 10 },
+  );
 });
 
 test('law 2: a service whose file was replaced never comes back to its version', async () => {
