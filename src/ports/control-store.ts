@@ -39,7 +39,7 @@ export interface TenantControl {
   noteKeyUse(keyId: string, at: number): Promise<void>;
   /** By id; at most PROVIDERS_MAX. */
   listProviders(): Promise<readonly TenantProvider[]>;
-  /** The defaults where nobody has changed them. */
+  /** The defaults, if they were never changed. */
   getSettings(): Promise<StoredSettings>;
   /** Newest first; `after` is the number of an event. */
   listAudit(page: Page): Promise<readonly AuditEvent[]>;
@@ -119,7 +119,7 @@ export type TenantChange =
   | {
       readonly what: 'settings.put';
       readonly settings: AccountSettings;
-      /** The one that the caller has seen; 0: nobody has changed them. */
+      /** The version that the caller read; 0 if they were never changed. */
       readonly ifVersion: number;
     }
   /** Something was done that changes no row: only its event is written. */

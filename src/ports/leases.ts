@@ -1,14 +1,15 @@
 /**
- * Work that one process may do at a time, on whichever node. A lease ends by itself when its holder
- * died; the clock is the store's own, so a node whose clock is wrong takes nothing from another one.
+ * Leases for work that only one process may do at a time, over all nodes. A lease expires by itself
+ * when its holder dies. The store's own clock decides, so a node with a wrong clock cannot take
+ * another node's lease.
  */
 export interface LeaseStore {
-  /** Undefined: it is this holder's now. Else the note of whoever holds it. */
+  /** Undefined: this holder has the lease now. Otherwise the note of the present holder. */
   takeLease(lease: Lease): Promise<string | undefined>;
   /** False: it has ended, and somebody else may hold it. */
   renewLease(lease: Lease): Promise<boolean>;
   endLease(lease: Pick<Lease, 'name' | 'holder'>): Promise<void>;
-  /** Those that stand and whose names begin so, by name. */
+  /** The valid leases whose names begin with this prefix, by name. */
   listLeases(start: string): Promise<readonly StandingLease[]>;
 }
 
@@ -20,6 +21,6 @@ export interface Lease extends StandingLease {
 export interface StandingLease {
   readonly name: string;
   readonly holder: string;
-  /** For whoever finds it taken; not a secret. */
+  /** For other callers that find the lease taken; not a secret. */
   readonly note: string;
 }

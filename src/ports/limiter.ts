@@ -17,7 +17,7 @@ export interface Limiter {
    * end. No limit refuses that.
    */
   adjust(changes: readonly CostChange[], signal: AbortSignal): Promise<void>;
-  /** Heartbeat: leases that stand now last for their time again. One that has ended stays so. */
+  /** Heartbeat: renews valid leases for their full time. An expired lease stays expired. */
   renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
   release(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
 }

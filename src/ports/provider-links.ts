@@ -3,8 +3,8 @@ import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { Upstream, UpstreamRequest } from './upstream.ts';
 
 /**
- * The ways from a service to the providers of its tenants. Presets of one origin share their
- * connections; a custom provider shares them with nobody.
+ * Connections from a service to the providers of its tenants. Presets of one origin share
+ * connections; a custom provider has its own.
  */
 export interface ProviderLinks {
   /** The same version of a provider keeps its connections. */

@@ -26,7 +26,7 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
   findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
   /** Purges that a crash left half done, of every tenant. */
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
-  /** Tables for the days to come are made, and those of days that nobody keeps are dropped. */
+  /** Creates tables for the next days, and drops those of expired days. */
   keepDays(kept: KeptDays): Promise<void>;
   /**
    * Stays the same as long as nothing that it has proven can have gone, by whatever process, and no purge
@@ -46,9 +46,12 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
 /** Milliseconds since 1970. */
 export interface KeptDays {
   readonly now: number;
-  /** No tenant keeps a receipt from before. */
+  /** No tenant keeps an earlier receipt. */
   readonly receiptsFrom?: number;
-  /** Events from before are let go of, but for the last one of each tenant: the chain goes on from it. */
+  /**
+   * Earlier events are deleted, except the last one of each tenant, because the chain continues
+   * from it.
+   */
   readonly auditFrom?: number;
 }
 
@@ -119,7 +122,7 @@ export interface SpaceState {
 
 export interface CaptureBatch {
   readonly space: string;
-  /** Nothing is written when the space is at another one; undefined: the current one is meant. */
+  /** Writes nothing if the space has another generation; undefined means the current one. */
   readonly ifGeneration: string | undefined;
   readonly objects: readonly NewObject[];
   readonly now: number;

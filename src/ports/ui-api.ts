@@ -71,7 +71,7 @@ export interface TextAnswer {
   readonly role: 'user' | 'assistant' | 'tool';
   readonly text: string;
   readonly isCut: boolean;
-  /** The stub that stands for an output. */
+  /** The stub that replaces an output. */
   readonly stub: string | null;
 }
 

@@ -6,7 +6,7 @@ import { heldBytes } from './conversations.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { KeepCall, Shortener } from './shortener.ts';
 
-/** The work of a handler that stands in every later request too, and so can wait. */
+/** Work of a handler that can wait, because every later request contains the same data. */
 
 /**
  * An exchange takes about 2 ms of this thread and up to 10 of the store's: a tenth of one core, on

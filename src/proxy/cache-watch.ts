@@ -4,8 +4,8 @@ import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
 /**
- * How long a conversation has paused, and whether the provider's prompt cache has forgotten it since. On
- * several nodes another one may have served it meanwhile, which the ledger tells.
+ * How long a conversation has paused, and whether the provider's prompt cache has forgotten it
+ * since. Another node may have served the conversation since; the ledger shows it.
  */
 
 export interface Pause {

@@ -45,10 +45,10 @@ export class CaptureKeeper {
   }
 
   /**
-   * The newest finished exchange that stands in the request but was never seen happening: its session
-   * began before svc did. False when there is none left; unchanged history costs nothing after that.
-   * `placements`: the recalled blocks that the request carried; what an answer repeats of them is
-   * not kept. Never rejects.
+   * The newest finished exchange of the request that svc did not see live, because the session
+   * began before svc. False if there is none left; then unchanged history costs nothing.
+   * `placements`: the recalled blocks that the request carried; text that an answer repeats from
+   * them is not stored. Never rejects.
    */
   async keepHistory(
     reading: Reading,
@@ -66,7 +66,7 @@ export class CaptureKeeper {
       const id = items[start]?.fingerprint ?? '';
       if (!keptExchanges.has(id)) {
         const wasCut = await this.#wasCut(reading, id);
-        // Not known: the history stands in the next request too.
+        // Unknown; the next request contains the history again.
         if (wasCut === undefined) return false;
         thread.run(() => {
           const exchange = exchangeBefore(items, end);
@@ -183,7 +183,7 @@ export class CaptureKeeper {
     return records.length === 0 || this.#dependencies.outbox.keep(records);
   }
 
-  /** After something was forgotten, or the store became another one, what was kept may be gone. */
+  /** After a forgetting or a replaced store, the stored texts may be gone. */
   #keptOf({ state }: Reading): ConversationState {
     const generation = this.#dependencies.ledger.generation();
     if (state.keptIn !== generation) {

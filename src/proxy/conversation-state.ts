@@ -80,9 +80,9 @@ const HISTORIES_MAX = 64;
 // Some kilobytes each. A person's agents work on a few dozen conversations a day.
 const CONVERSATIONS_MAX = 1_024;
 
-/** Blocks and the index of their items, without the body that the items stand in. */
+/** Blocks and the index of their items, without the body of the items. */
 export interface KnownBlocks {
-  /** The ledger's when they were placed: another one means that some may be forgotten. */
+  /** The ledger's value when they were placed. If it has changed, some blocks may be forgotten. */
   readonly generation: number;
   readonly blocks: readonly KnownBlock[];
 }
@@ -144,7 +144,7 @@ export interface KnownLongCache {
   readonly isBridging: boolean;
 }
 
-/** The states of all conversations, the one that was used longest ago makes way. */
+/** The states of all conversations. The least recently used one is dropped first. */
 export class ConversationStates {
   /** The longest unused first. */
   readonly #states = new Map<string, WeighedState>();

@@ -71,7 +71,7 @@ export interface ProxyDependencies {
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** The secret with which recalled blocks are marked. */
   readonly blockKey: string;
-  /** Where what is left out is also a file; undefined where it is none. */
+  /** The folder with left-out texts as files; undefined if there is none. */
   readonly outputFolder: string | undefined;
   /** Where a service answers for the reference of what is left out. */
   readonly objectsUrl?: string | undefined;
@@ -79,7 +79,9 @@ export interface ProxyDependencies {
   readonly inFlight?: InFlight;
   /** The last requests whole, where the settings ask for it. */
   readonly kept?: KeptRequests;
-  /** Asked once a request, when its plan stands, before it is sent. Throws to stop it. */
+  /**
+   * Called once for each request, after the plan and before it is sent. Throws to stop the request.
+   */
   readonly admit?: (facts: RequestFacts) => Promise<void>;
   /** Called once with each request, when its answer has ended. */
   readonly note: (facts: RequestFacts) => void;

@@ -8,7 +8,7 @@ export interface CheckedAnswer extends RecallAnswer {
 }
 
 interface CheckedExchange extends LocatedExchange {
-  /** One of its files is another one now than it was then. */
+  /** One of its files has changed since then. */
   readonly isOutgrown?: true;
 }
 

@@ -8,9 +8,9 @@ import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
 /**
- * Keeps, beside the records of a finished exchange, the commit and how the files that it concerned
- * are now. It works after the answer was passed on. A failed attempt is not repeated: then svc knows nothing
- * about these files, and says nothing about them.
+ * Stores the commit and the state of the concerned files with the records of a finished exchange.
+ * It runs after the answer was relayed. A failed attempt is not repeated; svc then has no data
+ * about these files and never marks them.
  */
 
 /** The next exchange may change the files: a person takes longer to answer. */

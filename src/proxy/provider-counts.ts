@@ -13,9 +13,9 @@ import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
 /**
- * The provider's token counts of a conversation that fills half of its window. The ledger keeps them for
- * a restart and for forks. A count that says nothing new is not written again, and one that this process
- * has written is not asked for.
+ * The provider's token counts of a conversation that fills half of its window. The ledger keeps
+ * them for a restart and for forks. A count without new information is not written again, and a
+ * count that this process wrote is not read.
  */
 export class ProviderCounts {
   readonly #dependencies: Pick<ProxyDependencies, 'ledger' | 'clock'>;

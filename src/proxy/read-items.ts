@@ -77,7 +77,7 @@ export class ReadItems {
     for (let at = items.length - 1; at >= first; at -= 1) {
       const item = items[at];
       const list = item === undefined ? undefined : this.#lists.get(item);
-      // An item object stands at one place, behind the very same items.
+      // An item object belongs to one place, after exactly the same items.
       if (list?.itemCount === at + 1) return list;
     }
     return undefined;

@@ -265,8 +265,8 @@ export class Recaller {
   }
 
   /**
-   * Records the decision for this prompt before it is forwarded, so that a restart or another node repeats
-   * it. A decision that nobody else would know is not carried out.
+   * Records the decision for this prompt before it is forwarded, so that a restart or another node
+   * repeats it. A decision that could not be recorded is not carried out.
    */
   async #settle(
     { prompt, placements: before }: OpenPrompt,

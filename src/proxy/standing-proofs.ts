@@ -42,7 +42,10 @@ export class StandingProofs {
     return { version, space, digests: this.#bySpace.get(space) ?? NO_DIGESTS };
   }
 
-  /** `standing`: from before the memory was asked. A text that went meanwhile gives it another version. */
+  /**
+   * `standing`: the version from before the call to the memory. If a text was deleted since, the
+   * version has changed.
+   */
   add({ version, space }: Standing, proven: ReadonlySet<string>): void {
     if (version === undefined || version !== this.#version) return;
     if (this.#count + proven.size > PROVEN_MAX) return;

@@ -4,8 +4,8 @@ import { withinDeadline } from '../proxy/memory-deadline.ts';
 import { ServiceFault } from './fault.ts';
 
 /**
- * Lets a call in when its limits allow it. A limiter that fails or is silent blocks the call: nobody
- * may get more than their plan because a part of the service is broken.
+ * Accepts a call if its limits allow it. If the limiter fails or does not answer, the call is
+ * refused, so that a fault never lets a caller exceed the plan.
  */
 
 /** A limiter on the same network answers in a millisecond. */
@@ -19,7 +19,7 @@ export async function checkLimits(limiter: Limiter, call: LimitedCall): Promise<
 
 /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
 export async function takeLimits(limiter: Limiter, asks: readonly LimitAsk[]): Promise<void> {
-  // Without a limit nobody is asked, so a broken limiter stops nobody whom it would not limit.
+  // A call without a limit does not use the limiter, so a failed limiter does not stop it.
   if (asks.length === 0) return;
   const { refusedBy, waitMs } = await askLimiter(limiter, asks);
   if (refusedBy === undefined) return;

@@ -5,8 +5,8 @@ import type { ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from './wrapped-store.ts';
 
 /**
- * Reads once a second what was changed in the store, also by other nodes and by commands, so that
- * this process forgets what it knew of it. A remembered fact is good as long as this succeeds.
+ * Reads the changes in the store once a second, including those by other nodes and by commands, so
+ * that this process drops them from its caches. A cached fact is valid as long as this succeeds.
  */
 
 /** A key that was revoked elsewhere is refused within two of these. */

@@ -6,14 +6,15 @@ import { withinDeadline } from '../proxy/memory-deadline.ts';
 import type { ChangeWatch } from './change-watch.ts';
 
 /**
- * Remembers what the store said. While this process reads which facts were changed, a remembered
- * fact is given without asking: a change drops it. When the store is away, what was good a short time
- * ago still counts, so that models go on; after that the store's own error does.
+ * Caches facts from the store. While this process reads the list of changes, it uses a cached fact
+ * without asking the store; a change drops it. While the store is unavailable, a recently confirmed
+ * fact stays valid for a short time, so that model requests continue. After that the store's error
+ * applies.
  */
 
 /** A revoked key works for no longer than this while the store is away. */
 const GOOD_MS = 60_000;
-/** A store that takes longer is as good as away: a request must not wait for it any more. */
+/** A slower store counts as unavailable, because a request must not wait longer. */
 const LOOK_MS = 2_000;
 /** Active keys of a large service. */
 const NAMES_MAX = 20_000;

@@ -18,7 +18,7 @@ export interface CallHead {
 /** Honest clients send ten. */
 export const HEADERS_MAX = 64;
 
-// Two of any of these and the parties on the way may each believe another one.
+// If one of these headers is repeated, servers on the way may each use a different value.
 const ONCE = [
   'host',
   'authorization',

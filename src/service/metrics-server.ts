@@ -6,8 +6,8 @@ import { listenAt } from '../http/listen.ts';
 import type { Metrics } from './metrics.ts';
 
 /**
- * Metrics on an address of their own, which a firewall can keep from callers. Nobody is asked for a
- * key there, so nothing but counts is told.
+ * Serves metrics on a separate address, which a firewall can hide from callers. It asks for no key,
+ * so it serves nothing but counts.
  */
 
 const BOUNDS: ListenerBounds = {

@@ -23,8 +23,8 @@ import { askWithin, limiterUnavailable, takeLimits } from './admission.ts';
 
 export interface AdmittedCall {
   /**
-   * Once, however the call ends; never throws and waits for nobody. 'unused': no provider was reached,
-   * so its tokens come back. Undefined: nobody counted, and the estimate stays.
+   * Call once at the end of the call. It never throws and does not wait. 'unused': no provider was
+   * reached, so the tokens are returned. Undefined: there is no count, and the estimate stays.
    */
   settle(spent: SpentTokens | 'unused' | undefined): void;
 }
@@ -42,7 +42,7 @@ const HEARTBEAT_MS = LEASE_MS / 3;
 /** A budget's sum is read once in a period; each takes 100 bytes. */
 const KNOWN_MAX = 100_000;
 const STORE_MS = 1000;
-/** The end of a call waits for nobody; a limiter that is silent must not hold memory. */
+/** The end of a call does not wait, and a limiter that does not answer must not hold memory. */
 const SETTLE_MS = 5000;
 
 interface Needs {
@@ -106,7 +106,10 @@ export class ModelAdmission {
     this.#tell((signal) => this.#parts.limiter.adjust(changes, signal), changes.length);
   }
 
-  /** Nobody waits: a place that is not given back ends by itself, and an estimate stays one. */
+  /**
+   * No call waits for this: a lease that is not returned expires, and an estimate stays an
+   * estimate.
+   */
   #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
     if (count === 0) return;
     const { limiter } = this.#parts;

@@ -35,7 +35,7 @@ export class PurgeJob {
     await this.#running;
   }
 
-  /** Goes on with those that nobody works on. */
+  /** Continues purges that no process works on. */
   async finish(): Promise<void> {
     for (const { tenant, purgeId } of await this.#parts.store.unfinishedPurges()) {
       // oxlint-disable-next-line no-await-in-loop -- One after the other: calls pass in between.

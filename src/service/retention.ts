@@ -22,7 +22,10 @@ const TENANTS_AT_ONCE = 100;
 /** Receipts in one transaction: a few milliseconds, after which calls pass. */
 const DROPPED_AT_ONCE = 500;
 
-/** Whoever takes receipts out of the database holds this lease: an archive must find its days whole. */
+/**
+ * A process that removes receipts from the database holds this lease, because an archive must find
+ * complete days.
+ */
 export const RECEIPTS_LEASE = 'job:receipts';
 
 export class Retention {

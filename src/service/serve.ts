@@ -169,7 +169,7 @@ export class CallServer {
     return { ...ending, bytesOut: 0 };
   }
 
-  /** Public keys: whoever holds a receipt may check it. */
+  /** Public keys, so that every holder of a receipt can verify it. */
   async #receiptKeys(): Promise<Reply> {
     const keys = await this.#parts.signer.publicKeys();
     return { body: JSON.stringify({ keys }), headers: { 'cache-control': 'max-age=3600' } };

@@ -12,13 +12,13 @@ import { PurgeJob } from './purge-job.ts';
 import { CallServer } from './serve.ts';
 
 /**
- * The memory service's listener: TLS, or plain HTTP on loopback and behind a declared proxy. Bounds
- * what anybody may take of it before a key is known: bytes of a head, time, connections.
+ * The memory service's listener: TLS, or plain HTTP on loopback and behind a declared proxy. Limits
+ * what a caller may use before its key is known: bytes of a head, time, connections.
  */
 export interface MemoryService {
   /** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
   listen(): Promise<{ readonly host: string; readonly port: number }>;
-  /** Takes another certificate for new connections. Throws on one that is none. */
+  /** Uses a new certificate for new connections. Throws if it is not valid. */
   renew(tls: TlsMaterial): void;
   /**
    * Answers new calls with SHUTTING_DOWN while open ones finish, for `drainMs` milliseconds at most, and

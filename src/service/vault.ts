@@ -69,7 +69,7 @@ export class Vault {
     return sealText(CANARY, canaryContext(id), { master: await this.#key(id), randomBytes });
   }
 
-  /** Undefined when the active key is the right one, or there is none; else what is wrong. */
+  /** The problem; undefined if the active key fits, or there is no key. */
   async problem(): Promise<string | undefined> {
     const active = await this.#activeRow();
     if (active === undefined) return undefined;
@@ -86,8 +86,8 @@ export class Vault {
   }
 
   /**
-   * Wraps every secret with the active master key. Each batch is a transaction of its own, and each
-   * secret names its key, so a rotation that is killed goes on where it stood.
+   * Wraps every secret with the active master key. Each batch is one transaction, and each secret
+   * names its key, so an interrupted rotation continues where it stopped.
    */
   async rotate(commit: (rows: readonly RewrappedSecret[]) => Promise<void>): Promise<VaultCheck> {
     const to = await this.#active();

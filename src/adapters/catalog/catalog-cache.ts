@@ -22,7 +22,7 @@ const BYTES_MAX = 16 * 1024 * 1024;
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-/** Undefined when there is none, or none that can be used; it is judged as if it came anew. */
+/** Undefined if there is no usable copy. The copy is validated like a fresh download. */
 export async function readCatalogCache(folder: string): Promise<CachedCatalog | undefined> {
   const flags = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
   const handle = await open(join(folder, FILE_NAME), flags).catch(() => undefined);

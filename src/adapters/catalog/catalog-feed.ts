@@ -68,7 +68,7 @@ export async function fetchCatalog(
     if (entries === undefined) return undefined;
     return { kind: 'new', entries, etag: readEtag(headerOf(answer.headers, 'etag')) };
   } catch {
-    // After any error the earlier catalog is as good as before.
+    // After any error the earlier catalog stays in use.
     return undefined;
   } finally {
     await upstream.close();

@@ -10,7 +10,7 @@ import { FileError } from './file-error.ts';
 
 /** Regular expressions of whole names. */
 const CONFIG = 'config\\.(?:json|lock)';
-/** A hidden name: in a folder of any purpose it says nothing. */
+/** A hidden name: it can be in any folder, so it says nothing about the folder's purpose. */
 const STAGED = '\\.writing-.*';
 const CACHE = 'catalog\\.json';
 /** In the data folder: the memories, and the captures that wait to be stored. */
@@ -30,8 +30,8 @@ const STICKY = 0o1000;
 const OTHERS = 0o077;
 
 /**
- * `inside`: it stands in a folder of svc's, so whatever it holds is svc's. `asked`: the person said that an
- * empty folder shall be made private.
+ * `inside`: it is inside a folder of svc, so its content belongs to svc. `asked`: the person asked
+ * to make an empty folder private.
  */
 export interface FolderKind {
   readonly inside?: boolean;

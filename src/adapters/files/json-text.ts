@@ -1,6 +1,6 @@
 import { applyEdits, modify, parse, type ParseError } from 'jsonc-parser';
 
-/** Edits of a JSON text that keep its comments and order; what stands beside may be laid out anew. */
+/** Edits a JSON text and keeps its comments and order. The layout around an edit may change. */
 
 /** Parses JSON with comments and trailing commas; undefined when it is not valid. */
 export function parseJsonText(text: string): unknown {

@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 export async function* linesOfFile(path: string): AsyncGenerator<string> {
   const file = createReadStream(path);
   const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
-  // An error of the file would be nobody's behind the pipe.
+  // Behind the pipe nobody would handle an error of the file.
   file.on('error', (error) => input.destroy(error));
   try {
     for await (const line of createInterface({ input, crlfDelay: Infinity })) yield line;

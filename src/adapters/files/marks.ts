@@ -7,7 +7,7 @@ import { join } from 'node:path';
  * another process.
  */
 
-/** Something was forgotten, or the whole database is another one: blocks in caches do not count. */
+/** Something was forgotten, or the database was replaced: cached blocks are invalid. */
 const FORGOTTEN = 'forgotten';
 /** The database was deleted or replaced while a process had it open. */
 const REPLACED = 'replaced';

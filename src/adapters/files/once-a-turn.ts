@@ -1,7 +1,6 @@
 /**
- * Looks at most once in each turn of the event loop, and remembers what it saw until the turn is over.
- * One request asks several times in a row how the files stand, and nothing that it awaits lies between:
- * no answer of a thread, a socket or a timer has come in.
+ * Caches a result for one turn of the event loop. One request checks the files several times in a
+ * row without waiting for a thread, a socket or a timer in between, so one check is enough.
  */
 export class OnceATurn<Seen> {
   readonly #look: () => Seen;

@@ -18,7 +18,7 @@ export interface ClientFolder {
   readonly name: string;
 }
 
-/** '' when there is no such file, or it is none of a person's settings. */
+/** '' if there is no such file, or it is not a settings file. */
 export function readClientFile(
   environment: Environment,
   { variable, name }: ClientFolder,

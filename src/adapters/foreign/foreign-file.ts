@@ -106,7 +106,7 @@ function notWritten(path: string, cause: unknown): FileError {
   return new FileError(`${path} cannot be written (${code}).`, hint, { cause });
 }
 
-/** The file behind the name; undefined when there is none. A link to nowhere is refused. */
+/** The file behind the name; undefined if there is none. A broken link is refused. */
 async function targetOf(named: string): Promise<string | undefined> {
   try {
     return await realpath(named);

@@ -50,7 +50,7 @@ export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry | u
   }
 }
 
-/** A line of a journal; undefined when it is none. */
+/** Parses a line of a journal; undefined if it is not valid. */
 export function rowFrom(value: unknown): LedgerRow | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const fields = value as Partial<LedgerRow>;

@@ -77,7 +77,10 @@ export class JournalLedger implements Ledger {
   /** Keys without an entry, and until when that is believed. */
   readonly #absent = new Map<string, number>();
   readonly #undrained = new Map<string, LedgerRow>();
-  /** Keys of undrained entries from before something was forgotten: the table says what is left of them. */
+  /**
+   * Keys of undrained entries that are older than the last forgetting: only the table knows which
+   * of them are still valid.
+   */
   readonly #suspect = new Set<string>();
   /** One request asks for it up to eight times. */
   readonly #forgottenAt: OnceATurn<number>;

@@ -37,7 +37,7 @@ const WARNING_MS = 60_000;
 
 interface WaitingRecord {
   readonly record: MemoryRecord;
-  /** JSON, as it stands in the journal. */
+  /** JSON, as it is in the journal. */
   readonly line: string;
   /**
    * Set for the record of a dead process: its journal is removed when the last of its records is

@@ -16,9 +16,10 @@ import { Journal, journalBytes, journalNames, takeJournals } from './journal.ts'
 import { type JournalledReceipt, type ReceiptLine, readReceiptLines } from './receipt-lines.ts';
 
 /**
- * Receipts on their way to the store. One synchronous line opens a receipt, another one closes it, so
- * a kill loses neither; a moment later the closed ones are signed and stored in one batch. The file
- * belongs to one process, which is a node: its name says which, also when it is empty.
+ * Queues receipts for the store. One synchronous line opens a receipt and another line closes it,
+ * so a kill loses neither. Shortly afterwards the closed receipts are signed and stored in one
+ * batch. The file belongs to one process, which is a node. Its name identifies the node, even when
+ * it is empty.
  */
 
 export interface ReceiptJournalOptions {
@@ -172,7 +173,7 @@ export class ReceiptJournal implements Receipts {
     return this.#journal.bytes + reserved <= this.#bytesMax && this.#keptBytes < KEPT_BYTES_MAX;
   }
 
-  /** A line that says nothing: the disk may have room again. */
+  /** Writes an empty line, to check whether the disk has room again. */
   #isWritable(): boolean {
     try {
       this.#journal.append(['""']);

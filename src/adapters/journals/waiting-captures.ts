@@ -2,7 +2,7 @@ import { readRecord } from '../../core/memory/record.ts';
 import { OUTBOX_NAME } from './outbox.ts';
 import { journalNames, readJournals } from './journal.ts';
 
-/** Captures in the outboxes of a data folder that no memory has acknowledged, whoever's proxy kept them. */
+/** Unacknowledged captures in all outboxes of a data folder, of any proxy. */
 export interface WaitingCaptures {
   readonly target: 'store' | 'service';
   readonly records: number;

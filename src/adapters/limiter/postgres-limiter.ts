@@ -15,7 +15,7 @@ export interface PostgresLimiterOptions extends ConnectionOptions {
   readonly clock?: Pick<Clock, 'now'>;
 }
 
-/** Nobody knows when a running call ends. */
+/** The end of a running call is unknown, so this is a guess. */
 const LEASE_WAIT_MS = 1000;
 const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
 
@@ -43,7 +43,7 @@ export class PostgresLimiter implements Limiter {
 
   async take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer> {
     if (asks.length === 0) return PASSED;
-    // Never twice: a commit that nobody answered may have counted the call.
+    // Runs at most once: an unconfirmed commit may have counted the call already.
     return this.#connections.writeOnce((rows) => this.#take(rows, asks), signal);
   }
 

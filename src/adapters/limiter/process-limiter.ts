@@ -14,7 +14,7 @@ import type {
 
 /** More than this and the longest unused are forgotten: 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;
-/** Nobody knows when a running call ends. */
+/** The end of a running call is unknown, so this is a guess. */
 const LEASE_WAIT_MS = 1000;
 
 /** The answer of a limit to a call, and the booking for the case that all of them let it pass. */

@@ -57,7 +57,7 @@ export class RedisLimiter implements Limiter {
     this.#redis = new Redis(url, {
       commandTimeout: ANSWER_MS,
       connectTimeout: ANSWER_MS,
-      // A call that cannot be counted is refused now, not when the server is back.
+      // A call that cannot be counted is refused at once, not when the server is back.
       maxRetriesPerRequest: 0,
       retryStrategy: (attempts) => Math.min(attempts * 50, RECONNECT_MAX_MS),
     });

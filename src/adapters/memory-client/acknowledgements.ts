@@ -36,7 +36,10 @@ interface SpaceState {
   at: number;
 }
 
-/** `moved`: another generation, so nothing of before counts. `behind`: the service lost commits. */
+/**
+ * `moved`: the generation changed, so earlier acknowledgements are invalid. `behind`: the service
+ * lost commits.
+ */
 export type Standing = 'same' | 'moved' | 'behind';
 
 export interface AcknowledgementsOptions {
@@ -86,7 +89,7 @@ export class Acknowledgements {
     return this.#texts.get(keyOf(space, text));
   }
 
-  /** Takes note of where the service says that it stands. */
+  /** Records the state that the service reports. */
   stands(space: string, generation: string, sequence: number): Standing {
     const known = this.#spaces.get(space);
     if (known === undefined || known.generation !== generation) {
@@ -163,7 +166,7 @@ export class Acknowledgements {
   #adopt(options: JournalOptions): void {
     const orphans = findOrphans(options);
     const lines = orphans.flatMap(({ values }) => values.flatMap((value) => lineFrom(value) ?? []));
-    // Which process wrote last decides where a space stands.
+    // The process that wrote last decides the state of a space.
     for (const line of lines.toSorted((one, other) => one.at - other.at)) this.#take(line);
     if (orphans.length === 0) return;
     try {

@@ -58,7 +58,7 @@ export class ServiceGate {
   #refused({ code, reason, retryAfterMs }: ServiceFault): void {
     if (code.startsWith('AUTH_') || code === 'TENANT_SUSPENDED') this.close('denied', DENIED_MS);
     else if (reason === 'rate_limited') {
-      // The service is there. Failures of before must not turn its pause into an outage.
+      // The service answers. Earlier failures must not turn its requested pause into an outage.
       this.#failures = 0;
       this.close(reason, retryAfterMs ?? 1000);
     } else if (reason === 'unavailable' && retryAfterMs !== undefined) {

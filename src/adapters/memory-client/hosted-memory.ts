@@ -223,7 +223,7 @@ export class HostedMemory implements Memory {
         if (state?.space !== space) continue;
         acknowledgements.stands(space, state.generation, state.commit_seq);
       } catch (error) {
-        // A space that is not for this key says nothing about the others.
+        // A space that the key may not use does not affect the other spaces.
         if (!(error instanceof ServiceFault)) return;
       }
     }
@@ -263,7 +263,7 @@ export class HostedMemory implements Memory {
     }
   }
 
-  /** Undefined when the space stands elsewhere than the acknowledgements say. */
+  /** Undefined if the state of the space differs from the acknowledgements. */
   async #holdSome(
     { space, nonce, candidates, asked }: CoverageQuestion,
     signal: AbortSignal,

@@ -87,7 +87,7 @@ export class Operations {
   }
 
   async #counted<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
-    // A caller that gave up before it began says nothing about the service.
+    // A call that was aborted before it began is not a failure of the service.
     const wasOver = signal.aborted;
     try {
       const answer = await this.#link.call(call, signal);

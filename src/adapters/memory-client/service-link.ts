@@ -26,7 +26,7 @@ const HEADER_BYTES_MAX = 16_384;
 export interface LinkOptions {
   readonly baseUrl: string;
   readonly serviceKey: string;
-  /** The service stands in the person's own network. Plain http: on this very machine only. */
+  /** The service is in the person's own network. Plain http: on this very machine only. */
   readonly allowPrivate: boolean;
   readonly proxy?: NetworkProxy;
   readonly trust?: Trust;
@@ -167,7 +167,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Given up before a connection stood: nothing is written.
+    // Aborted before there was a connection: nothing was written.
     if (this.#isSettled) throw late();
     this.#controller = controller;
   }

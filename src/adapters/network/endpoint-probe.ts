@@ -31,7 +31,7 @@ export interface TlsFacts {
   readonly validUntil: number;
 }
 
-/** A look-up that needs longer is as good as none for a request. */
+/** A slower look-up is useless for a request. */
 const LOOKUP_MS = 5000;
 
 export async function probeEndpoint(

@@ -16,8 +16,8 @@ import { createPool, isRefusedBase, upstreamOver } from './undici-upstream.ts';
 
 /**
  * The connections from a service to providers: TLS only, to public addresses and the networks that
- * the operator opened, through no proxy. Presets of one origin share a pool. A custom provider has its
- * own, so that no tenant can meet a connection that another one's gateway holds.
+ * the operator opened, through no proxy. Presets of one origin share a pool. A custom provider has
+ * its own pool, so no tenant can get a connection that leads to another tenant's gateway.
  */
 
 export interface EgressOptions {

@@ -25,7 +25,7 @@ const FAULTS = {
 
 export type NetworkProxyFault = keyof typeof FAULTS;
 
-/** The proxy of the network stands in the way. Carries neither its address nor its credentials. */
+/** The network proxy failed. The error contains neither its address nor its credentials. */
 export class NetworkProxyError extends Error {
   override readonly name = 'NetworkProxyError';
   readonly code: NetworkProxyFault;
@@ -36,7 +36,7 @@ export class NetworkProxyError extends Error {
   }
 }
 
-/** Undefined for a code that says nothing of the network's proxy. */
+/** Undefined if the code does not concern the network proxy. */
 export function proxyFaultText(code: string): string | undefined {
   return isFault(code) ? FAULTS[code] : undefined;
 }
@@ -45,7 +45,7 @@ function isFault(code: string): code is NetworkProxyFault {
   return Object.hasOwn(FAULTS, code);
 }
 
-/** The proxy stands wherever the person says, also without TLS: it sees no more of a request than a name. */
+/** The proxy may have any address, also without TLS, because it sees only the name of the host. */
 const PROXY_RULE: AddressRule = { allowPrivate: true, isSecure: true };
 
 const HEADER_BYTES_MAX = 16_384;
@@ -88,7 +88,7 @@ export function tunnelConnector(
   };
 }
 
-/** Hands over the socket of a tunnel that stands, or says why there is none. */
+/** Returns the socket of an open tunnel, or the reason for the failure. */
 function asking(
   hasCredentials: boolean,
   settle: (error: Error | null, socket: Socket | undefined) => void,

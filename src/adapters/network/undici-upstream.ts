@@ -103,7 +103,7 @@ export function isRefusedBase({ hasUserInfo, hostname }: UpstreamBase, rule: Add
 
 export interface UpstreamWay {
   readonly base: UpstreamBase;
-  /** Asked at each request: connections that were let go of are opened anew. */
+  /** Called for each request: reopens connections that were closed. */
   readonly pool: () => Pool;
   readonly isRefused: boolean;
   readonly close: () => Promise<void>;
@@ -154,8 +154,8 @@ function dispatchOptions(request: UpstreamRequest, path: string): Dispatcher.Dis
 }
 
 /**
- * undici asks the handler once a connection stands and before it writes a byte. To throw there
- * drops the request and keeps the connection, which is all that is wanted.
+ * undici calls the handler when a connection is open, before it writes a byte. Throwing here drops
+ * the request and keeps the connection, which is the goal.
  */
 const CONNECT_ONLY: Dispatcher.DispatchHandler = {
   onRequestStart() {
@@ -225,7 +225,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Aborted before a connection stood: nothing is written, and the connection stays of use.
+    // Aborted before there was a connection: nothing was written, and the connection stays usable.
     if (this.#state === 'aborted') throw new Error('The request is not wanted any more.');
     this.#controller = controller;
   }
@@ -297,7 +297,10 @@ function mergePieces(pieces: readonly Uint8Array[]): Uint8Array[] {
   return merged;
 }
 
-/** Lets go of each piece once it is sent: an answer may take minutes, its request is megabytes. */
+/**
+ * Frees each piece after it is sent: an answer may take minutes, and its request may have
+ * megabytes.
+ */
 function* takePieces(pieces: Uint8Array[]): Generator<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece;
 }

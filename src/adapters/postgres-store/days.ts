@@ -5,8 +5,8 @@ import type { Connections } from './connections.ts';
 import { DAYS, type DayTable, dropDay, makeDay } from './statements/days.ts';
 
 /**
- * Receipts and audit events lie in one table a day, made a week ahead. A day that nobody keeps is
- * dropped whole: deleting its rows would cost as much as writing them did.
+ * Receipts and audit events are in one table for each day, created a week ahead. Expired days are
+ * dropped as tables, because deleting their rows would cost as much as writing them.
  */
 
 const DAY_MS = 86_400_000;

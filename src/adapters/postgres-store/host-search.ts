@@ -7,9 +7,9 @@ import type { ServerAddress } from './server-url.ts';
 import { SERVER } from './statements/server.ts';
 
 /**
- * Finds the host that writes, and looks for it again when it was lost. Neither `pg` nor libpq's rules
- * do this reliably. Where two hosts write, the later timeline is taken: the other host is a
- * primary from before, which nobody has switched off.
+ * Finds the host that accepts writes, and searches again when the connection is lost. Neither `pg`
+ * nor libpq's rules do this reliably. If two hosts accept writes, the later timeline wins: the
+ * other host is a former primary that still runs.
  */
 
 type Host = ServerAddress['hosts'][number];
@@ -23,7 +23,7 @@ export interface FoundServer {
 export interface SearchOptions {
   readonly server: ServerAddress;
   readonly connectionsMax: number;
-  /** Runs before anybody gets the server. One that it throws for is not used. */
+  /** Runs before any caller gets the server. If it throws, the server is not used. */
   readonly settle: (found: FoundServer) => Promise<void>;
 }
 
@@ -36,7 +36,7 @@ const PAUSE_MS = 250;
 const STRAGGLER_MS = 150;
 const CLOSE_MS = 5000;
 const INT8 = 20;
-/** A server that lacks a function of ours, or keeps it from us, tells no timeline. */
+/** A server that lacks this function, or does not allow it, has no known timeline. */
 const UNTOLD: ReadonlySet<string> = new Set(['42883', '42501', '0A000', '42704']);
 
 interface Probed {
@@ -77,7 +77,7 @@ export class HostSearch {
     }
   }
 
-  /** It is of no use any more: the next call looks for another one. */
+  /** Discards this server; the next call searches again. */
   lose(found: FoundServer): void {
     if (found !== this.#found) return;
     this.#found = undefined;
@@ -151,7 +151,7 @@ function reasonOf(probed: readonly Probed[], isEarlier: boolean): string {
   return 'No host of the database takes writes.';
 }
 
-/** All at once: a host that is frozen costs no time where another one writes. */
+/** Probes all hosts at once, so a frozen host costs no time if another one accepts writes. */
 async function probeAll(server: ServerAddress): Promise<readonly Probed[]> {
   const probed: Probed[] = [];
   const all = server.hosts.map(async (host) => {
@@ -212,7 +212,7 @@ function timelineNumber(origin?: DatabaseOrigin): number {
   return Number.parseInt(`0${origin?.timeline ?? ''}`, 16);
 }
 
-/** A primary from before: what is written to it is lost. */
+/** A former primary: writes to it would be lost. */
 function isBehind(origin: DatabaseOrigin | undefined, newest: DatabaseOrigin | undefined): boolean {
   return origin?.system === newest?.system && compareTimelines(origin, newest) < 0;
 }

@@ -35,7 +35,7 @@ export function leaseCalls({ tenant, database }: TenantPlace) {
   } satisfies Partial<TenantStore>;
 }
 
-/** Undefined: it is this holder's now. Else the note of whoever holds it. */
+/** Undefined: this holder has the lease now. Otherwise the note of the present holder. */
 export async function takeLease(
   rows: Rows,
   tenant: string,

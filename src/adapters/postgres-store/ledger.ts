@@ -45,8 +45,8 @@ export function ledgerCalls({ tenant, database }: TenantPlace) {
 }
 
 /**
- * Empties every recalled block of a tenant, in the transaction of a purge. It holds the mark of what
- * was forgotten: whoever records at the same moment waits, and then sees it.
+ * Empties every recalled block of a tenant, in the transaction of a purge. It locks the mark of the
+ * last forgetting, so a concurrent writer waits and then sees the new mark.
  */
 export async function forgetBlocks(rows: Rows, tenant: string, at: number): Promise<void> {
   await rows.run(MEMORY.markForgotten, tenant, FORGOTTEN_KEY, at);

@@ -8,12 +8,12 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
 const TOO_MANY_CONNECTIONS = '53300';
 const NO_DATABASE = '3D000';
 
-/** The connection, or the host behind it, is of no use any more. */
+/** The connection, or its host, is no longer usable. */
 export class LostConnection extends Error {
   override readonly name = 'LostConnection';
 }
 
-/** Nobody knows whether the transaction is in the database, or on the standby that it waits for. */
+/** It is unknown whether the database or the awaited standby has the transaction. */
 export class UncertainCommit extends Error {
   override readonly name = 'UncertainCommit';
 }

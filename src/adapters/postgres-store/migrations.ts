@@ -82,7 +82,7 @@ export async function readSchema(
   });
 }
 
-/** After a restore: whatever clients were told of the time before counts no more. */
+/** After a restore: earlier acknowledgements to clients are invalid. */
 export async function beginEpoch(connections: Connections): Promise<void> {
   await connections.job(newEpochIn);
 }

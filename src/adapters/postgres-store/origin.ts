@@ -11,8 +11,8 @@ import { newEpochIn } from './migrations.ts';
 import { SCHEMA } from './statements/schema.ts';
 
 /**
- * Runs each time a server was found, before anything else does: when the database is another one than
- * the last time, a new epoch begins, and no client relies on what it was told before.
+ * Runs each time a server is found, before anything else. If the database is not the same as the
+ * last time, it begins a new epoch, so that no client relies on earlier acknowledgements.
  */
 
 const ORIGIN = 'origin';

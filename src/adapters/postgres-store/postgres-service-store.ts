@@ -133,7 +133,7 @@ function controlCalls(database: Database) {
     async findCaller(keyId, signal) {
       const { connections } = await database();
       return connections.read(async (rows) => {
-        // An id is one key's: where two tenants had the same, it would be nobody's.
+        // An id must belong to one key: if two tenants had the same id, neither key is accepted.
         const [row, other] = await rows.all<CallerRow>(CONTROL.findCaller, keyId);
         if (row === undefined || other !== undefined) return undefined;
         const key = keyOf(keyRowOf(row));

@@ -47,7 +47,10 @@ export class Purges {
     this.#spaces = new Spaces(rows, tenant);
   }
 
-  /** An order that is on record already is told as it stands: its commit may have been lost. */
+  /**
+   * A recorded order is returned as it is, because the confirmation of its commit may have been
+   * lost.
+   */
   async begin(order: PurgeOrder): Promise<Purge> {
     const { space, scope, isDryRun, now, purgeId } = order;
     const known = await this.find(purgeId);

@@ -138,7 +138,7 @@ export class Records {
       texts,
     );
     const found = new Map<string, ProofRow>();
-    // The first record of a text stands for it.
+    // The first record of a text represents it.
     for (const row of held.toReversed()) {
       if (row.text_digest !== null) found.set(row.text_digest, row);
       found.set(row.digest, row);

@@ -19,13 +19,13 @@ const SPACES_MAX = 100;
 const WAIT_MS = 50;
 
 /**
- * How much the last prompts of each space shared with the memory; a new prompt is compared with them.
- * They are written after the answer: nobody waits, but the next question of this node does. A lost one
- * makes a share of 200 a little less exact.
+ * How much the last prompts of each space shared with the memory; a new prompt is compared with
+ * them. They are written after the answer, so no request waits; only the next recall of this node
+ * does. A lost entry makes a share of 200 slightly less exact.
  */
 export class TenantSignals {
   readonly #tenant: string;
-  /** By space: the prompt that was counted last. A client that asks again says nothing new. */
+  /** The last counted prompt of each space. A repeated prompt is not counted again. */
   readonly #lastPrompts = new Map<number, string>();
   #writing: Promise<unknown> = Promise.resolve();
 

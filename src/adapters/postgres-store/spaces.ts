@@ -13,7 +13,7 @@ interface StateRow {
   readonly records: number | null;
 }
 
-/** A space whose row this transaction holds: nobody else captures or purges in it. */
+/** A space whose row this transaction has locked, so no other capture or purge runs in it. */
 export interface LockedSpace {
   readonly id: number;
   readonly counter: number;

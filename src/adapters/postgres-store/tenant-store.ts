@@ -177,7 +177,7 @@ function answerCalls({ tenant, database }: TenantPlace) {
       const { connections } = await database();
       const name = answerLeaseName(asked);
       return connections.write(async (rows): Promise<AnswerState> => {
-        // The lease comes first: whoever finds no answer behind it is alone.
+        // Takes the lease first: a holder that then finds no answer is the only one working on it.
         const hash = await takeLease(rows, tenant, { name, holder, note: requestHash, ms });
         if (hash !== undefined) return { state: 'running', requestHash: hash };
         const answer = await findAnswer(rows, tenant, asked);

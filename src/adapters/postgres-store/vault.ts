@@ -76,7 +76,8 @@ async function retireMaster(
   rows: Rows,
   { id, at }: Extract<VaultChange, { what: 'master.retire' }>,
 ): Promise<ChangeOutcome> {
-  // Whoever puts a secret under it holds its row: only afterwards the secrets are counted.
+  // A writer of a secret locks the row of its master key, so this waits and then counts the
+  // secrets.
   await rows.get(CONTROL.lockMasterKey, id);
   const key = (await listMasterKeys(rows)).find((one) => one.id === id);
   if (key === undefined || key.state === 'retired') return 'missing';

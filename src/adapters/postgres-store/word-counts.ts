@@ -1,7 +1,7 @@
 import type { Connections } from './connections.ts';
 import { RECALL } from './statements/recall.ts';
 
-/** In how many passages of a space a word stands, for words that are in many: see `word_counts`. */
+/** The number of passages of a space that contain a word, for frequent words: see `word_counts`. */
 export interface WordCount {
   readonly space: number;
   /** As the database's bigint. */
@@ -12,8 +12,8 @@ export interface WordCount {
 }
 
 /**
- * Keeps the counts of a recall for the recalls to come, of every node and after a restart. They are
- * written after the answer, and nobody waits: a lost one is counted again.
+ * Stores the word counts of a recall for later recalls, on every node and after a restart. They are
+ * written after the answer, so no request waits. A lost count is computed again.
  */
 export function keepCounts(
   connections: Connections,

@@ -18,7 +18,7 @@ interface CountRow {
   readonly places: string;
 }
 
-/** A word in more passages is left out of a search: nobody asks for its places. */
+/** A search ignores a word in more passages than this, so its places are not needed. */
 const COUNTED_MAX = POSTINGS_MAX + 1;
 
 /**

@@ -24,7 +24,7 @@ export interface BackgroundStart {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Tells the process that svc may end it and start another one in its place. */
+/** Tells the process that svc may stop it and start a new one instead. */
 export const DETACHED = 'SVC_DETACHED';
 
 /** Problems only are logged: this holds thousands of them. The next start begins anew. */

@@ -84,9 +84,9 @@ function isSvc({ statusCode, headers }: IncomingMessage, body: string): boolean 
 }
 
 /**
- * The status that the proxy answers to a request with the token, or undefined when there is none.
- * The request is one that the gate refuses after the token: nothing is forwarded, nothing logged.
- * Only for a listener that has proven to be ours.
+ * The status of the proxy's answer to a request with the token; undefined if it does not answer.
+ * The gate refuses this request after the token check, so nothing is forwarded or logged. Call it
+ * only for a listener that has proven to be svc.
  */
 export function probeToken(address: ProxyAddress, localToken: string): Promise<number | undefined> {
   return new Promise((resolve) => {

@@ -25,7 +25,7 @@ export interface RunFile {
   readonly build?: string;
   /** The program that it was started as. */
   readonly script?: string;
-  /** svc started it in the background, and so may start another one in its place. */
+  /** svc started it in the background, so svc may replace it. */
   readonly isDetached?: boolean;
   /** The settings that it was given on its command line. */
   readonly flags?: ProxyFlags;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
  * had a space of its own. Only names are read, the upper levels first, within a bound.
  */
 
-/** `packages/api/src`: deeper down nobody starts a client. */
+/** Such as `packages/api/src`: people do not start clients in deeper folders. */
 const DEPTH_MAX = 3;
 /** Folders that are looked into at once, and in all; each is one call of the system. */
 const READS_AT_ONCE = 32;

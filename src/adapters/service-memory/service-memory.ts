@@ -42,7 +42,7 @@ import { recordOfItem, recordOfObject, passageOf } from './stored-rows.ts';
  */
 
 export interface ServiceMemoryParts {
-  /** One tenant's: nothing of another one is reached. */
+  /** Belongs to one tenant and cannot reach the data of another one. */
   readonly store: TenantStore;
   /** The key that asks: it may use no other spaces, and do nothing else. All is allowed without one. */
   readonly key?: MemoryRights;

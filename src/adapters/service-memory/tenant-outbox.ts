@@ -8,7 +8,10 @@ import { JournalOutbox } from '../journals/outbox.ts';
  * space and no tenant has a colon in its name, so it can only come back to its own tenant.
  */
 
-/** A try costs little in the process of the store, and a database that is back gets what waits for it soon. */
+/**
+ * A retry is cheap inside the process of the store, and a recovered database soon gets the queued
+ * captures.
+ */
 const RETRY_MS_MAX = 1000;
 
 export interface TenantOutboxOptions {

@@ -20,7 +20,7 @@ export class Answers {
     this.#leases = new LeaseTable(database);
   }
 
-  /** The lease comes first: whoever finds no answer behind it is alone. */
+  /** Takes the lease first: a holder that then finds no answer is the only one working on it. */
   begin(tenant: string, asked: AnswerKey, { holder, requestHash, ms }: BegunAnswer): AnswerState {
     const name = answerLeaseName(asked);
     const hash = this.#leases.take(tenant, { name, holder, note: requestHash, ms });

@@ -166,7 +166,7 @@ function openPresent(
   }
 }
 
-/** The write-ahead log goes with its file: beside another one it would destroy it. */
+/** The write-ahead log is moved with its file: next to another database it would corrupt it. */
 async function setAside(folder: string, now: number): Promise<string | undefined> {
   const path = serviceFile(folder);
   if (!existsSync(path)) return undefined;

@@ -46,7 +46,7 @@ export class LeaseTable {
     this.#database.run(sql, tenant, name, holder);
   }
 
-  /** Whoever held it: the answer is there. */
+  /** Ends the lease of any holder, because the answer exists now. */
   endAnswer(tenant: string, asked: AnswerKey): void {
     const sql = 'DELETE FROM leases WHERE tenant = ? AND name = ?';
     this.#database.run(sql, tenant, answerLeaseName(asked));

@@ -140,6 +140,9 @@ export interface ServiceStoreExtra {
   readonly creates: boolean;
   /** Canonical bytes that one space may hold. */
   readonly spaceBytesMax: number;
-  /** For the worker that writes: the main thread reads in it how things stand; see shared-state.ts. */
+  /**
+   * For the writing worker: shared memory in which the main thread reads the state; see
+   * shared-state.ts.
+   */
   readonly shared?: SharedArrayBuffer | undefined;
 }

@@ -39,7 +39,7 @@ export async function prepareServiceFolder(folder: string): Promise<void> {
   await writePrivate(folder, PEPPER_FILE, `${randomBytes(PEPPER_BYTES).toString('base64url')}\n`);
 }
 
-/** Throws FileError when there is none, or it is no pepper. */
+/** Throws FileError if the file is missing or not a valid pepper. */
 export async function readPepper(folder: string): Promise<Buffer> {
   const text = (await readPrivate(folder, PEPPER_FILE)) ?? '';
   const pepper = Buffer.from(text.trim(), 'base64url');
@@ -50,7 +50,10 @@ export async function readPepper(folder: string): Promise<Buffer> {
   );
 }
 
-/** The text of a file in the folder; undefined when there is none. Refuses links and strangers'. */
+/**
+ * The text of a file in the folder; undefined if there is none. Refuses links and files of other
+ * users.
+ */
 export async function readPrivate(folder: string, name: string): Promise<string | undefined> {
   const path = join(folder, name);
   try {

@@ -57,7 +57,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
   };
 }
 
-/** How things stand in the file, seen by the main thread: no thread is asked. */
+/** The state of the file, read by the main thread without asking a worker. */
 function watchCalls(state: StateReader, write: Call) {
   const keys = new KeyFilling(state, () => write('filterKeys', undefined));
   return {
@@ -67,9 +67,9 @@ function watchCalls(state: StateReader, write: Call) {
 }
 
 /**
- * One worker that writes and, while a service runs, another one that reads. So recalls and key
- * look-ups run while a long text is indexed. A question sees everything committed before it: there
- * is one log, and every question reads up to its end.
+ * One worker writes and, while a service runs, another one reads. So recalls and key look-ups run
+ * while a long text is indexed. A read sees everything that was committed before it, because both
+ * use one log.
  */
 class Clients {
   readonly #options: ServiceStoreOptions;
@@ -97,7 +97,7 @@ class Clients {
   async #openReader(): Promise<StoreClient<ServiceCalls>> {
     if (this.#options.serves !== true) return this.#writer;
     await this.#writer.call('health', undefined);
-    // The state is told by the worker that writes: it knows what it deletes.
+    // The writing worker reports the state, because it knows what it deletes.
     return this.#start({ ...this.#options, serves: false, creates: false, shared: undefined });
   }
 

@@ -55,7 +55,7 @@ export function tenantStore(tenant: string, { read, write }: StoreCalls): Tenant
       const olderSpaces = question.olderSpaces?.map((older) => names.whole(older)) ?? [];
       const asked = { ...question, space, otherSpaces, olderSpaces };
       const { signals, exchanges, ...answer } = await read('recall', asked, signal);
-      // Nobody waits for these, and a lost one makes a share of 200 a little less exact.
+      // No call waits for these. A lost entry makes a share of 200 slightly less exact.
       if (signals.length > 0) void write('noteSignals', signals).catch(() => undefined);
       return {
         ...answer,

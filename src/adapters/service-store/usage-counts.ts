@@ -22,7 +22,7 @@ export type CountsRow = Readonly<Record<(typeof COUNTS)[number], number>>;
 
 export const COUNT_COLUMNS = COUNTS.join(', ');
 
-/** Adds the counts of a new row to those of the row that stands. */
+/** Adds the counts of a new row to the existing row. */
 export const COUNT_ADDITIONS = COUNTS.map(
   (name) => `${name} = usage_days.${name} + excluded.${name}`,
 ).join(', ');

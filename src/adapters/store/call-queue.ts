@@ -1,8 +1,9 @@
 import type { StoreRequest } from './protocol.ts';
 
 /**
- * Urgent calls that may pass the others in a row. A busy proxy asks two or three a request; without a
- * bound its captures waited until nobody asked any more, and filled the journal meanwhile.
+ * Limit of urgent calls in a row before another call gets its turn. A busy proxy makes two or three
+ * urgent calls in each request. Without a limit its captures would wait until it is idle, and fill
+ * the journal.
  */
 const URGENT_IN_A_ROW = 16;
 

@@ -66,7 +66,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   #starts: number[] = [];
   #last = 0;
   #isClosed = false;
-  /** The worker ends because its file is another one, and has not begun what still waits. */
+  /** The worker stops because its file was replaced, and has not begun the queued calls. */
   #isReplaced = false;
   #closing: Promise<void> | undefined;
 

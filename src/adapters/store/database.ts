@@ -21,8 +21,9 @@ import type { OpenFiles } from './shared-state.ts';
  */
 
 /**
- * Statements after which a text that was read may be gone, or another one. The tables that are left out
- * here hold none, and rows leave them with nearly every write. A space counts on when a purge begins.
+ * Statements after which a text that was read may be deleted or changed. The tables that are
+ * missing here hold no texts, and nearly every write deletes rows from them. A space counts on when
+ * a purge begins.
  */
 const TAKES_TEXTS =
   /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records|space_states SET counter))\b/i;
@@ -126,7 +127,7 @@ export class Database {
     return this.#file.isAtPath();
   }
 
-  // A row is what its SELECT says; the two stand side by side wherever these are called.
+  // The type of a row must match its SELECT; callers keep both next to each other.
   all<Row>(sql: string, ...values: SqlValue[]): Row[] {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return this.#statement(sql).all(...values) as Row[];

@@ -25,7 +25,7 @@ import { type Steps, together } from './steps.ts';
 
 /** Recall for an agent: lines of whole exchanges, now and then, and a brief at a session's start. */
 
-/** Terms of the prompt; what stands around it gives as many. */
+/** Terms of the prompt; the text around it gives as many. */
 const TERMS_MAX = 48;
 /** Exchanges that are read whole and ranked; the index finds them by their passages. */
 const EXCHANGES_MAX = 32;
@@ -119,7 +119,8 @@ export class ExchangeSearch {
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
     // A project that nothing was stored of yet may still hear of what all projects share.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    // Whoever says that there was something before asks the memory, however rarely it speaks otherwise.
+    // A prompt that mentions an earlier session always searches the memory, however quiet recall is
+    // otherwise.
     return speaks(signal, earlier, speaksOfThePast(own) ? 0 : question.agent.quietShare);
   }
 

@@ -1,7 +1,7 @@
 /**
- * A Bloom filter over the keys of the ledger's table, in memory that two threads share. It says that a
- * key is certainly not in the table; of any other it says nothing. A key is never taken out: a filter
- * with too many keys only answers less often.
+ * A Bloom filter over the keys of the ledger's table, in memory that two threads share. It can
+ * prove that a key is not in the table, and says nothing about other keys. Keys are never removed:
+ * a filter with too many keys only helps less often.
  */
 
 /** With 20,000 keys one absent key in a billion looks present, with 200,000 one in 120. */

@@ -74,7 +74,7 @@ export class OutputMirror {
     this.#looked.clear();
   }
 
-  /** The store is another one: every file is looked after again. */
+  /** The store was replaced, so every file is checked again. */
   forgetLooked(): void {
     this.#looked.clear();
   }

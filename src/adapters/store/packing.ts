@@ -68,7 +68,7 @@ export function* pack(
   return [...packed.values()];
 }
 
-/** The passage, with its answer where it only asks; none where nobody answered. */
+/** The passage, with its answer if it is only a question; empty if the question has no answer. */
 function togetherWith(
   { id, answer }: ScoredPassage,
   texts: ReadonlyMap<number, Text>,

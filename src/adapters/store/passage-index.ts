@@ -74,7 +74,10 @@ export class PassageIndex {
     return done;
   }
 
-  /** To be called in the transaction that removes the record's row, before that. Where they stood. */
+  /**
+   * Call this before the record's row is removed, in the same transaction. Returns the earlier
+   * places.
+   */
   remove(ids: IndexedPlace): readonly Span[] {
     const passages = this.#database.all<Span & { id: number; terms: string }>(
       'SELECT id, start, end, terms FROM passages WHERE record = ?',
@@ -147,7 +150,9 @@ export class PassageIndex {
   }
 }
 
-/** Where in its exchange a text stands: the first half is what a person said, as far as is known. */
+/**
+ * The place of a text in its exchange: the first half is the person's text, as far as svc knows.
+ */
 export function shareOf({ role, source }: Pick<IndexedText, 'role' | 'source'>): number {
   if (role === 'assistant') return 0.75;
   return source === 'unverified' ? 0.5 : 0;

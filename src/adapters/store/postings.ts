@@ -2,7 +2,7 @@ import { KnownPlaces, type SpaceLists } from './known-places.ts';
 import { NO_PLACES, type Places, type RecallSource, type Space } from './recall-source.ts';
 import type { Steps } from './steps.ts';
 
-/** Where a term stands in one space: how many passages hold it, and which. */
+/** The passages of one space that contain a term, and their number. */
 
 /**
  * Index entries that one question may visit; 6,000 take about 1 ms. Frequent words say least, so

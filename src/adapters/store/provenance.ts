@@ -91,7 +91,7 @@ const LISTED = `SELECT v.record AS place, v.root, v.head, v.files, ${RECORD_COLU
 
 const PAGE = `${LISTED} WHERE v.record > ? AND (? IS NULL OR s.name = ?) ORDER BY v.record LIMIT ?`;
 
-/** It stands beside one record of an exchange and is true of all of them. */
+/** It is stored with one record of an exchange and applies to all of them. */
 const OF_REFERENCES = `${LISTED} WHERE v.record IN (SELECT o.id FROM json_each(?) e
     JOIN records n ON n.ref = e.value
     JOIN records o ON o.space = n.space AND o.conversation = n.conversation AND o.exchange = n.exchange)

@@ -11,8 +11,8 @@ export interface RecallSource {
   /** Changes once a text that was read may be gone; undefined: nothing may be remembered. */
   generation(): string | undefined;
   /**
-   * Terms whose letters the ranking looks at. Others may come as any text that stands for them. A source
-   * that has all terms with their letters does not ask which these are.
+   * Terms whose letters the ranking reads. Other terms may be any placeholder text. A source that
+   * has all terms with their letters does not ask which these are.
    */
   expectTerms(terms: () => Iterable<string>): void;
   /** In any order; without those that do not exist. */

@@ -3,14 +3,14 @@ import { OnceATurn } from '../files/once-a-turn.ts';
 import { KEY_FILTER_BYTES, KeyFilter } from './key-filter.ts';
 
 /**
- * Lets the main thread see, without asking the store's thread, that nothing has changed since it was
- * answered. The store's thread writes into shared memory how its files stand and how often something
- * changed. The main thread reads the files itself, and believes the count only where
- * they stand exactly so: 15 us instead of the 400 us of a question.
+ * Lets the main thread detect, without asking the store's thread, that nothing has changed since
+ * the last answer. The store's thread writes the state of its files and a change counter into
+ * shared memory. The main thread reads the files itself, and believes the count only where they
+ * stand exactly so: 15 us instead of the 400 us of a question.
  *
- * The files show every commit of every process: the index of the write-ahead log begins with a count
- * of commits, and without such a log the database's own header has one. So a commit that the store's
- * thread has not seen makes the files differ from what it wrote.
+ * The files show every commit of every process: the index of the write-ahead log begins with a
+ * count of commits, and without such a log the database's own header has one. So a commit that the
+ * store's thread has not seen makes the files differ from what it wrote.
  */
 
 /** On Windows a read of a file need not show what another process wrote through a mapping of it. */
@@ -121,7 +121,7 @@ export class StateReader {
 interface SeenState {
   readonly version: number | undefined;
   readonly isFiltered: boolean;
-  /** The time of the file's last change is so old that a later write would have given it another one. */
+  /** The file's modification time is so old that a later write would have changed it. */
   readonly isSettled: boolean;
 }
 

@@ -21,7 +21,7 @@ export class Signals {
   /** By the space's id: oldest first. */
   readonly #known = new Map<number, number[]>();
   readonly #waiting: NewSignal[] = [];
-  /** By the space's id: the prompt that was counted last. A client that asks again says nothing new. */
+  /** The last counted prompt of each space, by its id. A repeated prompt is not counted again. */
   readonly #lastPrompts = new Map<number, string>();
 
   constructor(database: Database) {

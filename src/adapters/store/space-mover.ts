@@ -6,8 +6,9 @@ import { spaceId } from './records.ts';
 import { type StoredText, textOf } from './text.ts';
 
 /**
- * Moves what a space holds into another one: memories, left-out outputs, what was forgotten, and the
- * share by which recall speaks. A reference stays what it was, because it names the text alone.
+ * Moves the content of a space into another one: memories, left-out outputs, tombstones, and the
+ * statistics for the threshold of recall. References stay valid, because they depend only on the
+ * text.
  */
 
 /** Rows a transaction, so that another process can write in between: about 20 ms. */

@@ -44,8 +44,9 @@ import { LedgerTable, RequestTable } from './tables.ts';
 const REOPEN_MS = 1000;
 
 /**
- * These write nothing, so the files stand as they were told to stand. To tell it again takes 100 us, for
- * which a question would wait; it is done where the main thread has looked in vain.
+ * These calls write nothing, so the reported state of the files stays true. Reporting it again
+ * takes 100 us, for which a recall would wait. So it is done only after the main thread's check has
+ * failed.
  */
 const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'recall',
@@ -64,7 +65,7 @@ export interface StoreOptions {
   readonly folder: string;
   readonly descriptors: Descriptors;
   report(line: string): void;
-  /** Memory in which the main thread reads how things stand; see shared-state.ts. */
+  /** Shared memory in which the main thread reads the state; see shared-state.ts. */
   readonly shared?: SharedArrayBuffer | undefined;
 }
 

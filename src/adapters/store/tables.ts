@@ -235,7 +235,7 @@ type SumRow = Omit<RequestSum, 'usage' | 'price' | 'rereads'> &
   RequestSum['price'] &
   RequestSum['rereads'];
 
-/** Rows of 90 days of heavy use fall into some thousand groups; more are of no use to a reader. */
+/** 90 days of heavy use give about a thousand groups; a reader cannot use more. */
 const SUM_ROWS_MAX = 10_000;
 
 // The rows are JSON: they gain fields without a migration, and are summed only on request.

@@ -105,7 +105,7 @@ export class UnitReader {
 type Draft = Omit<Unit, 'at'>;
 
 interface Around extends Pick<Unit, 'answer' | 'earlier' | 'previous' | 'next' | 'later'> {
-  /** Whether other passages of the same answer stand beside it. */
+  /** Whether it has neighbouring passages from the same answer. */
   readonly isOfLongAnswer: (passage: Passage) => boolean;
 }
 

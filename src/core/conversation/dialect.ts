@@ -1,7 +1,7 @@
 /**
- * The names of the ways in which clients and providers talk. A name is also the `apiStyle` of an
- * upstream: svc never translates, so the client's dialect picks the upstream. How a dialect differs
- * from the others stands in its descriptor under `src/core/dialects/`, and nowhere else.
+ * The names of the API formats of clients and providers. A name is also the `apiStyle` of an
+ * upstream: svc never translates, so the client's dialect picks the upstream. The descriptors under
+ * `src/core/dialects/` contain all differences between dialects.
  */
 export const DIALECTS = [
   'anthropic_messages',

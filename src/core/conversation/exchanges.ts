@@ -25,7 +25,7 @@ export interface Exchange {
   readonly human: number | undefined;
   /** The person's text; several messages in a row are joined by a blank line. */
   readonly humanText: string;
-  /** Some of it stood where a tool or a file could have written it. */
+  /** A tool or a file could have written a part of it. */
   readonly isUnverified: boolean;
   /** The assistant's visible texts, joined by a blank line. */
   readonly assistantText: string;
@@ -66,9 +66,9 @@ function readExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
 }
 
 /**
- * The newest exchange alone, with indexes of the whole list: reading it costs what it holds, not what
- * the conversation holds. Undefined for no items. A round whose call stands in an earlier exchange is
- * not seen.
+ * The newest exchange alone, with indexes of the whole list: reading it costs what it holds, not
+ * what the conversation holds. Undefined for no items. It does not see a round whose call is in an
+ * earlier exchange.
  */
 export function currentExchange(items: readonly Item[]): Exchange | undefined {
   return exchangeBefore(items, items.length);

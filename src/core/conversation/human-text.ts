@@ -40,7 +40,7 @@ const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversa
 
 /**
  * `texts`: the message's text blocks in order. `isReply`: the message also holds a tool result;
- * what stands beside one is the client's, unless a frame says otherwise.
+ * text next to a tool result belongs to the client, unless a frame says otherwise.
  */
 export function readUserText(texts: readonly string[], isReply: boolean): UserText {
   const state: Reading = { typed: [], isOpen: !isReply, isInterruption: false, next: undefined };
@@ -210,7 +210,7 @@ function withoutElements(text: string): string {
 /** The longest closing tag that is looked for. */
 const ELEMENT_END_CHARS = 67;
 
-/** The text without an element that stands at its end, on lines of its own. */
+/** The text without an element at its end, on separate lines. */
 function withoutTrailing(text: string, name: string): string {
   const rest = text.trimEnd();
   if (!rest.endsWith(`</${name}>`)) return text;
@@ -249,7 +249,7 @@ const HTML_NAMES: ReadonlySet<string> = new Set(
 const REMINDER = '<system-reminder>';
 const REMINDER_END = '</system-reminder>';
 
-/** Claude Code and Qwen Code: reminders stand before, after or between typed text. */
+/** Claude Code and Qwen Code: reminders are before, after or between typed text. */
 export function withoutReminders(text: string): string {
   let start = text.indexOf(REMINDER);
   if (start === -1) return text;
@@ -281,7 +281,7 @@ function isShellRun(text: string): boolean {
   return printed.startsWith('```\n') || printed.startsWith('(no output)');
 }
 
-/** pi: files that the person named with @ stand before what was typed, in the same block. */
+/** pi: files that the person named with @ come before the typed text, in the same block. */
 function withoutFiles(text: string): string {
   if (!text.trimStart().startsWith('<file name="')) return text;
   const end = text.lastIndexOf(FILE_END);
@@ -290,7 +290,7 @@ function withoutFiles(text: string): string {
 
 const FILE_END = '</file>\n';
 
-/** Codex: what was piped in stands after what was typed. */
+/** Codex: piped input comes after the typed text. */
 function withoutStdin(text: string): string {
   const start = text.indexOf('\n\n<stdin>\n');
   return start !== -1 && text.trimEnd().endsWith('</stdin>') ? text.slice(0, start) : text;

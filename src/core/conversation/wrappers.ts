@@ -1,6 +1,7 @@
 /**
- * The texts that clients send in a person's name, by how they begin. Each stands in the client's own
- * program or in recorded sessions; a sentence that a person might begin with is none.
+ * The texts that clients send in a person's name, by their beginnings. Each one is from the
+ * client's program or from recorded sessions. A sentence that a person might type is not in the
+ * list.
  */
 
 /**

@@ -49,7 +49,7 @@ export class VisibleText {
     this.#current = paragraph;
   }
 
-  // Pieces are cut out of large batches. Joining copies them, and lets go of the batches.
+  // Pieces are slices of large buffers. Joining copies them, so that the buffers can be freed.
   settle(): void {
     if (this.#pending.length === 0) return;
     const text = `${this.#paragraphs[this.#current] ?? ''}${this.#pending.join('')}`;

@@ -29,7 +29,7 @@ export interface DialectDescriptor extends DialectApi {
   resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[];
 
   createAnswerParser(textCharsMax: number): AnswerParser;
-  /** Texts of which one stands in the event that ends a stream. */
+  /** The event that ends a stream contains one of these texts. */
   readonly endMarks: readonly string[];
 
   readonly cachePrices: CachePrices;

@@ -32,7 +32,7 @@ export type Encoding = (typeof ENCODINGS)[number];
 /** Real clients send 20 to 40; the next size up that no honest one reaches. */
 export const HEADERS_MAX = 100;
 
-// Two of any of these and the parties on the way may each believe another one.
+// If one of these headers is repeated, servers on the way may each use a different value.
 const ONCE = [
   'host',
   'authorization',

@@ -15,8 +15,8 @@ export interface RefusalPlace extends ConversationOwner {
 type RefusalAddress = AddressOf<'refusal' | 'refusal-at'>;
 
 /**
- * Where refusals that hold for this request are found. A conversation without a name is known by the
- * prompts that it holds: another one that only begins like it must not inherit its refusal.
+ * Where refusals that hold for this request are found. A conversation without an id is identified
+ * by its prompts, so a conversation with the same beginning does not inherit its refusal.
  */
 export function refusalAddresses(
   view: RequestView,

@@ -61,7 +61,7 @@ export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   return { space, text: digest, item };
 }
 
-/** An output has no place in a conversation: it belongs to the call, wherever that stands. */
+/** An output has no position in a conversation: it belongs to its call, wherever the call is. */
 function placeOf({ exchange, fingerprint, branch, source, isTimed }: MemoryRecord) {
   return {
     ...(source === undefined ? {} : { source }),

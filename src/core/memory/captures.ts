@@ -129,7 +129,7 @@ function endOf(text: string, charsMax: number): string {
   return masked.slice(start);
 }
 
-/** Models repeat what stands in tool results, and clients put their reminders there. */
+/** Models repeat text from tool results, and clients put their reminders there. */
 function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
   return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text)), own));
 }

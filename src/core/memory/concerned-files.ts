@@ -5,8 +5,8 @@ import { type Call, callsOf, commandIn, pathIn } from '../dialects/calls.ts';
 import { filesPrinted } from '../shortening/shell-reads.ts';
 
 /**
- * Which files an exchange concerns, by the names in its tool calls. They only say where to look on
- * this machine's disk: a name is no memory, and nobody but that look gets it.
+ * Which files an exchange concerns, by the names in its tool calls. The names only say where to
+ * look on this machine's disk. They are not stored as memories and used for nothing else.
  */
 
 /** Bytes of calls that are parsed, from the end of the exchange on: some 10 ms. */

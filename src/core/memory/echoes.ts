@@ -78,9 +78,9 @@ const NEGATION =
   /\b(?:not|never|no longer|cannot|neither|nor|instead|anymore|without|nicht|kein\w*|nie)\b|n['’]t\b/i;
 
 /**
- * A number, a name, an identifier or a path that was not recalled is never an echo, whatever stands
- * around it: "port 6543" corrects "port 5432" and shares every other word with it. Nor is a sentence
- * that denies where no memory did.
+ * A number, a name, an identifier or a path that was not recalled is never an echo, whatever the
+ * text around it: "port 6543" corrects "port 5432" and shares every other word with it. Nor is a
+ * sentence that denies where no memory did.
  */
 function saysNews(sentence: string, { tokens, negates }: KnownWords): boolean {
   if (!negates && NEGATION.test(sentence)) return true;
@@ -128,7 +128,7 @@ function memoriesIn(block: string): readonly string[] {
   return block.split('\n- ').slice(1);
 }
 
-/** With what stands between them, so that joined they are the text. */
+/** With the text between them, so that joining them gives the original text. */
 function sentencesOf(text: string): string[] {
   return text.split(/(?<=[.!?]\s|[。！？\n])/u);
 }

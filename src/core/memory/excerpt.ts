@@ -10,9 +10,9 @@ import {
 import { estimateTextTokens } from '../bytes/tokens.ts';
 
 /**
- * Gives a stored text back in parts, because a model that wants one function should not pay for a
- * whole file until its session ends. An excerpt is the stored text's own lines, byte for byte; what a
- * pattern finds comes with line numbers. Beside it stands what is missing and how to get it.
+ * Returns parts of a stored text, because a model that needs one function should not pay for a
+ * whole file until its session ends. An excerpt is the stored text's own lines, byte for byte; what
+ * a pattern finds comes with line numbers. It also says what is missing and how to get it.
  */
 
 /** Half of what a left-out output of a real session is, and room for the median function. */
@@ -163,7 +163,7 @@ function shownHits(
   const hits = new Set(found);
   let [text, tokens, shown, last] = ['', 0, 0, -1];
   for (const hit of found) {
-    // A hit that another one's context showed already.
+    // A match that the context of an earlier match already showed.
     if (hit <= last) {
       shown += 1;
       continue;

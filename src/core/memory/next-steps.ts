@@ -19,7 +19,7 @@ const BETWEEN = /^[^\p{L}\p{N}`]+/u;
 const BETWEEN_MAX = 4;
 /** "And now, ", "so ". */
 const CONNECTOR = /^(?:and|so|but|now|next|first|then|also|finally|let me start)\b[,:]? ?/;
-/** So many of each may stand before the announcement. */
+/** The maximum number of each before the announcement. */
 const LEADS_MAX = 2;
 
 /** The sentence without none, one or more of its leads: each way to read it. */

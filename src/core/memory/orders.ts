@@ -1,5 +1,5 @@
 /**
- * Recognises typed text that steers and says nothing: fillers ("ok", "continue"), numbers of a menu
+ * Recognises typed text that only steers the agent: fillers ("ok", "continue"), numbers of a menu
  * ("14"), orders of a few words ("commit this and push it"). The exchange keeps its answer; these
  * words alone are no memory. A text that names something, sets a rule or gives a reason is kept.
  */

@@ -9,8 +9,8 @@ export type FileVerdict = 'same' | 'changed' | 'gone' | 'unknown';
 export type Holds = 'yes' | 'outgrown' | 'unknown';
 
 /**
- * `isSameTree`: the files were looked at in the working tree in which they were then. Another one may
- * never have had a file that is not in it.
+ * `isSameTree`: the files were checked in the same working tree as then. A different working tree
+ * may never have had a missing file.
  */
 export function holdsNow(verdicts: readonly FileVerdict[], isSameTree: boolean): Holds {
   const isOutgrown = verdicts.some((one) => one === 'changed' || (one === 'gone' && isSameTree));

@@ -4,8 +4,8 @@ import { isTime } from './times.ts';
 
 /**
  * The record: one text that is remembered, with the place where it was said. The memory port, both
- * stores, the journals, the export and the memory API all mean this type. Its bounds and its
- * validation stand here alone. `reference.ts` computes its names, `core/memory-api/record-items.ts`
+ * stores, the journals, the export and the memory API all mean this type. Only this file has its
+ * limits and its validation. `reference.ts` computes its names, `core/memory-api/record-items.ts`
  * its form in the memory API.
  */
 
@@ -116,7 +116,7 @@ export function isExchange(value: unknown): value is number {
 
 const TEXT_FIELDS = ['digest', 'space', 'text', 'conversation', 'client', 'fingerprint'] as const;
 
-/** A spoken record as it stands in a journal; undefined for anything else. */
+/** A spoken record in the format of a journal; undefined for anything else. */
 export function readRecord(value: unknown): MemoryRecord<SpeakerRole> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const fields = value as Partial<MemoryRecord>;

@@ -82,7 +82,7 @@ export function sourceHeaders(issuer: Issuer, providerStatus: number): string[] 
   return isTold ? ['x-svc-error-source', 'provider'] : [];
 }
 
-/** No answer of a model: also a redirect, which nobody follows. */
+/** Not an answer of a model; also a redirect, which svc does not follow. */
 export function isProviderError(status: number): boolean {
   return status >= 300;
 }

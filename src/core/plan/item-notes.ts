@@ -9,11 +9,11 @@ import type { Item, ItemRole, RequestView } from '../conversation/view.ts';
  */
 export interface ItemNote {
   /**
-   * 'same': went out as it came. 'stub': an output, and a stub stands for it. 'left_out': whole
-   * exchanges. 'block': recalled text behind an item; nothing came for it.
+   * 'same': sent unchanged. 'stub': an output that a stub replaced. 'left_out': whole exchanges.
+   * 'block': recalled text that svc added after an item.
    */
   readonly edit: 'same' | 'stub' | 'left_out' | 'block';
-  /** Items in this run; 0 for what stands before the first item: system prompt, tools, settings. */
+  /** Items in this run; 0 for the part before the first item: system prompt, tools, settings. */
   readonly count: number;
   /** Estimated tokens that came. */
   readonly tokens: number;

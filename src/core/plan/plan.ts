@@ -15,7 +15,7 @@ import { elisionEdits, type Replacement } from '../shortening/shortening.ts';
 import type { RequestView } from '../conversation/view.ts';
 
 /**
- * Decides which spans of a request change, and what the client is told about it. Pure, so the same
+ * Decides which spans of a request change, and which states the client gets. Pure, so the same
  * facts always give the same bytes.
  */
 

@@ -27,7 +27,7 @@ export interface AgentExchange {
   readonly space: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** One of the files that it concerns is another one now. */
+  /** One of the files that it concerns has changed. */
   readonly isOutgrown?: true;
   readonly quotes: readonly {
     readonly role: 'user' | 'assistant';

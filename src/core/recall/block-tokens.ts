@@ -116,7 +116,7 @@ function priceOf(piece: string, { isEnglish, isOdd }: TextKind): number {
 
 const NOT_ASCII = /[\u0080-\uffff]/;
 
-/** Where the letters of a word begin: behind the character that it takes along; -1 where there are none. */
+/** Where the letters of a word begin, after the character that joins it; -1 if there are none. */
 function lettersFrom(piece: string): number {
   if (isAsciiLetter(piece.charCodeAt(0))) return 0;
   return isAsciiLetter(piece.charCodeAt(1)) ? 1 : -1;

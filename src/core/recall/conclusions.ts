@@ -25,7 +25,7 @@ const CONCLUSION_CHARS_MIN = 200;
 const LINES_MAX = 80;
 const TOKEN_CHARS_MAX = 12;
 const REQUEST_TOKENS_MAX = 13;
-/** Under so many tokens a line says nothing, whatever room is left. */
+/** A shorter line is not useful, even if there is room. */
 const ROOM_MIN = 8;
 /** The line end and the mark of the assistant before a line. */
 const MARK_TOKENS = 3;

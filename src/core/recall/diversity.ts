@@ -69,7 +69,7 @@ interface Comparing {
   readonly likeness: Likeness;
 }
 
-/** Where the latest statement on the same thing stands that answers nearly as well. */
+/** The index of the latest statement on the same subject that answers nearly as well. */
 function latestOf(
   waiting: readonly Waiting[],
   best: number,

@@ -22,7 +22,7 @@ export interface ExchangeTerm {
   readonly term: string;
   /** Inverse frequency: what an exchange gains that holds the term once. */
   readonly value: number;
-  /** Said by the person in this prompt; otherwise it stands around the prompt. */
+  /** True if the person said it in this prompt; false if it is from the text around the prompt. */
   readonly isOwn: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface RankedExchange<Kind> {
   readonly score: number;
 }
 
-/** Places of terms are bytes, and 0 stands for none. */
+/** Places of terms are bytes; 0 means no place. */
 export const TERMS_MAX = 255;
 
 /** BM25's usual constants: exchanges are long and uneven, unlike passages. */
@@ -105,7 +105,7 @@ export function rankExchanges<Kind extends RememberedExchange>(
   return { ranked, signal };
 }
 
-/** A folder without branches, or a client that states none, says nothing about the signal. */
+/** Without a known branch the signal does not change. */
 function branchFactor(own: string, ranked: readonly RankedExchange<RememberedExchange>[]): number {
   if (own === '') return 1;
   const onBranch = ranked
@@ -124,7 +124,7 @@ interface Scores {
   readonly own: number;
   /** By the words of the prompt and around it, in the whole exchange. */
   readonly wide: number;
-  /** For words that stand side by side in the prompt and in the exchange. */
+  /** For words that are adjacent in the prompt and in the exchange. */
   readonly phrases: number;
 }
 

@@ -2,7 +2,7 @@ import { hasTerms } from './terms.ts';
 
 /**
  * Recognises a text that only asks. Such a text is recalled with its answer or not at all: a
- * question by itself tells the model nothing, and reads as if nobody had known.
+ * question alone does not help the model, and reads as if it had no answer.
  */
 
 const SENTENCE_END = /\n+|(?<=[.!?])\s+|(?<=[。！？])/u;

@@ -30,7 +30,7 @@ export interface Part {
 /** A term of the question and how often it is said elsewhere. */
 export interface QuestionTerm {
   readonly term: string;
-  /** 1 for what the person asked, less for what stands around it. */
+  /** 1 for the person's question, less for the text around it. */
   readonly weight: number;
   /** Passages that hold it, in the spaces that are searched. */
   readonly frequency: number;

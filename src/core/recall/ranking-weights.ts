@@ -20,7 +20,7 @@ export interface RankingWeights {
   readonly furtherScore: number;
   /** How much of a unit's score a part must earn by its own words. */
   readonly partShare: number;
-  /** For two words that stand side by side in the question and in the passage. */
+  /** For two words that are adjacent in the question and in the passage. */
   readonly pair: number;
   /** The person's words outrank a long answer, which says the words of the question over and over. */
   readonly userRole: number;

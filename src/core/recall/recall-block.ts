@@ -112,7 +112,10 @@ export function quotesIn(block: string): string[] {
   return [...references, ...quotedIn(block)];
 }
 
-/** The head of what is quoted of an exchange: its day, where it is another one than before, and reference. */
+/**
+ * The head of the quotes of an exchange: its reference, and its day if that differs from the
+ * previous one.
+ */
 export const EXCHANGE_HEAD =
   /^(?:\d{4}-\d\d-\d\d )?(m_[a-z2-7]+)(?: \((?:global|files changed since)\))?:$/gm;
 /** The speaker of a quote, or the day of a session in a brief. */
@@ -134,7 +137,10 @@ function quotedIn(block: string): string[] {
     });
 }
 
-/** Day and source stand once above what was said on that day: every token is taken from a memory. */
+/**
+ * Day and source are written once for all quotes of that day, because every token is missing
+ * elsewhere.
+ */
 function linesOf(passages: readonly BlockPassage[]): string[] {
   const lines: string[] = [];
   let last = '';

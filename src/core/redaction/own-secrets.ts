@@ -27,7 +27,7 @@ export function rememberOwnSecrets(secrets: readonly string[]): void {
   needles = [...new Set([...known].flatMap(formsOf))];
 }
 
-/** Where one of them stands in a text without escapes. */
+/** The place of one of them in a text without escapes. */
 export function findOwnSecrets(view: string): readonly Stretch[] {
   const found: Stretch[] = [];
   for (const needle of needles) {

@@ -46,9 +46,9 @@ export function maskSecrets(text: string): MaskedText {
 }
 
 /**
- * The text without what stands between `<private>` and `</private>`. Tags may be nested; one that
- * is never closed holds everything after it. A blank stays, so that what is left on both sides
- * cannot join to a new tag.
+ * The text without the parts between `<private>` and `</private>`. Tags may be nested; one that is
+ * never closed holds everything after it. A blank stays, so that what is left on both sides cannot
+ * join to a new tag.
  */
 export function stripPrivate(text: string): string {
   let depth = 0;
@@ -69,7 +69,7 @@ export function hasPrivate(text: string): boolean {
   return /<private>/i.test(text);
 }
 
-/** A secret that was found, with what stands in its place. */
+/** A secret that was found, with its replacement. */
 interface Mask extends Stretch {
   readonly kind: string;
 }
@@ -118,7 +118,7 @@ function render(
 /** The shortest vendor format has so many characters. */
 const LONG_RUN_CHARS = 14;
 
-/** By character code: may stand inside a vendor's format. */
+/** By character code: whether the character may be inside a vendor's format. */
 const IS_RUN_CODE = Uint8Array.from({ length: 128 }, (_, code) =>
   /[\w.:/+-]/.test(String.fromCharCode(code)) ? 1 : 0,
 );

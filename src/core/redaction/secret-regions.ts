@@ -37,7 +37,10 @@ function isSession(name: string, value: string): boolean {
   return value.length >= SESSION_CHARS_MIN && SESSION_NAME.test(name) && hasMixedCharacters(value);
 }
 
-/** How far from `kind: Secret` its data may stand: before it in sorted files, behind it in others. */
+/**
+ * The maximum distance of the data from `kind: Secret`: before it in sorted files, after it in
+ * others.
+ */
 const DATA_BEFORE_CHARS = 800;
 const DATA_AFTER_CHARS = 1600;
 const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;

@@ -6,13 +6,13 @@
  * repetitions only, none inside another. `rest` eats what a secret has beyond its head, once.
  */
 export interface SecretRule {
-  /** Stands in the mask, so that the reader still knows what kind it was. */
+  /** Part of the mask, so that the reader still knows the kind of secret. */
   readonly kind: string;
   /** Global. The named group `keep`, when it is there, is context that stays in the text. */
   readonly pattern: RegExp;
   /**
-   * The rule is tried only where one of these stands. For a format in an unbroken run: as the format
-   * has it. For any other place: in lower case, looked for in the lower-cased text.
+   * The rule is tried only where one of these occurs. For a format in an unbroken run: as the
+   * format has it. For any other place: in lower case, looked for in the lower-cased text.
    */
   readonly keywords: readonly string[];
   /** The whole head lies in an unbroken run of 14 characters or more. */
@@ -23,7 +23,7 @@ export interface SecretRule {
   readonly quotedRest?: RegExp;
   /** For a block: the index after its end, undefined when it holds no secret. */
   readonly findEnd?: (headEnd: number, text: string) => number | undefined;
-  /** For several secrets behind one head: where they stand, and how far the text was read. */
+  /** For several secrets after one head: their places, and how far the text was read. */
   readonly findAll?: (headEnd: number, text: string) => FoundAll;
   /** Without it every match is a secret. */
   readonly accepts?: (candidate: Candidate) => boolean;

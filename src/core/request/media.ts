@@ -9,7 +9,7 @@ import type { Dialect } from '../conversation/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 
 export interface Media {
-  /** Its bytes in base64, as they stand in the body; '' where the body only names it. */
+  /** Its bytes in base64, as in the body; '' if the body only names it. */
   readonly payload: string;
   readonly tokens: number;
 }
@@ -104,12 +104,14 @@ function pictureTokens(dialect: Dialect, payload: string, detail: string): numbe
   return dialectOf(dialect).pictureTokens(size, detail);
 }
 
-// Long enough that it stands nowhere else in an item by chance.
+// Long enough not to occur elsewhere in an item by chance.
 const HEAD_CHARS = 48;
 const QUOTE = '"';
 
-/** Where a payload stands in these bytes at or after `from`; undefined for a short one, or where it is
- * written otherwise. */
+/**
+ * The place of a payload in these bytes at or after `from`; undefined for a short one, or where it
+ * is written otherwise.
+ */
 export function findPayload(
   bytes: Buffer,
   payload: string,

@@ -50,8 +50,8 @@ export const READ_LIMITS = {
   textChars: 16 << 20,
 } as const;
 
-// An element stands in the list, and the list in the body's object. A tool call with 10,000 arguments has
-// 60,000 parts; JSON.parse takes up to 40 ms for so many as these.
+// The element is in the list, and the list is in the body's object. A tool call with 10,000
+// arguments has 60,000 parts; JSON.parse takes up to 40 ms for so many as these.
 const ELEMENT_LIMITS = { levels: DEPTH_MAX - 2, parts: 1 << 17 };
 
 const EMPTY_LIST = Buffer.from('[]');
@@ -115,7 +115,7 @@ export function* viewSteps(
 interface Known {
   /** Has the same bytes up to and including the first one of its list, or of its string. */
   readonly previous: RequestView;
-  /** Its items that stand in the new body too, at the same place. */
+  /** Its items that the new body has at the same place too. */
   readonly items: readonly Item[];
 }
 

@@ -13,7 +13,7 @@ export interface AccountSettings {
   readonly elisionCaptureLimit: number;
 }
 
-/** The same with the number of their last change; 0 for settings that nobody has changed. */
+/** The same with the number of their last change; 0 for unchanged settings. */
 export interface StoredSettings extends AccountSettings {
   readonly version: number;
 }

@@ -1,9 +1,9 @@
 import { asRecord, parseJson } from '../bytes/json-fields.ts';
 
 /**
- * Which database a service is on, and whether it still is the one that clients know. A promoted standby
- * may lack the last commits of its primary, and a restored copy lacks everything since: a client must
- * then not rely on what it was told before.
+ * Identifies the database of a service, and detects a change. A promoted standby may lack the last
+ * commits of its primary, and a restored copy lacks all later commits. Clients must then not rely
+ * on earlier acknowledgements.
  */
 
 export interface DatabaseOrigin {
@@ -40,7 +40,7 @@ export function originText({ system, timeline, isSynchronous }: DatabaseOrigin):
   return JSON.stringify({ system, timeline, synchronous: isSynchronous });
 }
 
-/** Undefined for what is none. */
+/** Undefined if the text is not valid. */
 export function readOrigin(text: string | undefined): DatabaseOrigin | undefined {
   const { system, timeline, synchronous } = asRecord(parseJson(text ?? ''));
   if (typeof system !== 'string' || typeof timeline !== 'string') return undefined;

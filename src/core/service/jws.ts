@@ -88,7 +88,9 @@ export function verifyObject(
   return verify(null, signedBytes(header, rest), publicKey, bytes) ? 'valid' : 'invalid';
 }
 
-/** The one header that svc writes; no other is accepted, so nobody chooses an algorithm. */
+/**
+ * The one header that svc writes; no other is accepted, so an attacker cannot choose an algorithm.
+ */
 function headerOf(kid: string): string {
   return Buffer.from(`{"alg":"Ed25519","kid":"${kid}"}`, 'utf8').toString('base64url');
 }

@@ -16,7 +16,7 @@ interface Limit {
   readonly bucket: string;
 }
 
-/** So much in a minute. */
+/** A limit for each minute. */
 export interface RateAsk extends Limit {
   readonly kind: 'rate';
   readonly rate: Rate;
@@ -24,18 +24,18 @@ export interface RateAsk extends Limit {
   readonly cost: number;
 }
 
-/** So much until a moment, at which the count begins anew. */
+/** A limit until a moment; then the count restarts. */
 export interface BudgetAsk extends Limit {
   readonly kind: 'budget';
   readonly max: number;
   readonly cost: number;
-  /** So much is spent at least, by the receipts: a limiter that was started anew does not know it. */
+  /** The minimum that is spent already, by the receipts. A restarted limiter does not know it. */
   readonly known: number;
   /** Milliseconds since 1970. */
   readonly until: number;
 }
 
-/** So many at once. */
+/** A limit for concurrent calls. */
 export interface LeaseAsk extends Limit {
   readonly kind: 'lease';
   readonly max: number;

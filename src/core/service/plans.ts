@@ -1,7 +1,7 @@
-/** A plan bounds what a tenant may take of a service. Null: no limit, and nothing is counted for it. */
+/** A plan limits a tenant. Null means no limit, and nothing is counted for it. */
 export interface PlanLimits {
   readonly requests_per_minute: number | null;
-  /** So many at once, after a pause. */
+  /** Requests that may come at once, after a pause. */
   readonly requests_burst: number | null;
   readonly input_tokens_per_minute: number | null;
   readonly concurrent_requests: number | null;

@@ -4,7 +4,7 @@ import { customNameProblem, parseBaseUrl } from '../settings/config-upstreams.ts
 
 /**
  * A provider of a tenant: one address, one credential, one API style, and the models that requests
- * may name. Its secrets lie in the vault; here stand only their ids.
+ * may name. Its secrets are in the vault; this type has only their ids.
  */
 
 export type ProviderKind = 'preset' | 'custom';
@@ -49,7 +49,7 @@ export interface CustomValue {
 /** So many providers a tenant may have where its plan names no number. */
 export const PROVIDERS_MAX = 1000;
 
-/** As URL writes it: IPv6 stands in brackets, and IPv4 is four decimal numbers. */
+/** In the format of URL: IPv6 is in brackets, and IPv4 is four decimal numbers. */
 const ADDRESS = /^\[|^\d{1,3}(?:\.\d{1,3}){3}\.*$/;
 
 /** As URL writes them: 443 is the empty text. */

@@ -1,10 +1,10 @@
 /**
- * Limits how often a caller may ask: GCRA, one number for each. Pure: the time comes in. A caller
- * that waits for the time in the answer is let in.
+ * Limits the rate of a caller with GCRA, which needs one number for each caller. Pure: the caller
+ * passes the time. A caller that waits for the returned time is accepted.
  */
 export interface Rate {
   readonly perMinute: number;
-  /** So many at once, after a pause. */
+  /** Calls that may come at once, after a pause. */
   readonly burst: number;
 }
 

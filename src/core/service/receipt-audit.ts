@@ -2,8 +2,8 @@ import { asRecord } from '../bytes/json-fields.ts';
 import { type PublicJwk, verifyObject, type VerifyOutcome } from './jws.ts';
 
 /**
- * Finds out whether receipts are whole: each as it was signed, and of every node and tenant all numbers
- * from 1 to the last. Only what is signed counts, so nobody can hide a gap with a receipt of their own.
+ * Finds out whether receipts are whole: each as it was signed, and of every node and tenant all
+ * numbers from 1 to the last. Only signed facts count, so a forged receipt cannot hide a gap.
  */
 
 export interface WrongReceipt {

@@ -117,7 +117,7 @@ export type Durability = 'journal' | 'store';
 /** The facts after the last byte. */
 export interface ReceiptClosing {
   readonly status: ReceiptStatus;
-  /** Null where no head went out, and where nobody knows. */
+  /** Null if no head was sent, or if it is unknown. */
   readonly httpStatus: number | null;
   readonly errorCode: string | null;
   readonly errorSource: 'service' | 'provider' | null;
@@ -126,7 +126,7 @@ export interface ReceiptClosing {
   readonly capturedRecords: number;
   /** 'journal' when undefined. */
   readonly durability?: Durability;
-  /** Where it is another one than at the opening: the provider refused the changed request. */
+  /** Set if it differs from the one at the opening: the provider refused the changed request. */
   readonly decided?: ReceiptDecisions;
   readonly upstreamStatus?: number;
   readonly upstreamRequestId?: string;
@@ -321,7 +321,10 @@ const USAGE_DEPTH = 4;
 const USAGE_MEMBERS_MAX = 64;
 const USAGE_NAME = /^\w{1,64}$/;
 
-/** The numbers of a provider's `usage`, under their own names. Texts are left out: nobody checked them. */
+/**
+ * The numbers of a provider's `usage`, under their own names. Texts are left out, because svc has
+ * not checked them.
+ */
 function numbersOf(value: unknown, depth: number): unknown {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   if (typeof value !== 'object' || value === null || Array.isArray(value) || depth === 0) {

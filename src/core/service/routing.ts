@@ -180,7 +180,7 @@ function entriesFor(
   return [...narrowed];
 }
 
-/** Whether everything that the one entry takes in is taken in by the other. */
+/** Whether one entry matches every model that the other entry matches. */
 function isWithin(entry: string, other: string): boolean {
   return entry.endsWith('*')
     ? other.endsWith('*') && entry.startsWith(other.slice(0, -1))

@@ -58,7 +58,7 @@ export function draftsOf(
   }));
 }
 
-/** The name of the upstream that has this API style already, when it is another one. */
+/** The name of another upstream that already has this API style. */
 export function occupantOf(draft: Draft, { name, apiStyle }: UpstreamDraft): string | undefined {
   const occupant = upstreamsOf(draft).find((one) => memberOf(one, 'apiStyle') === apiStyle);
   const held = memberOf(occupant, 'name');

@@ -30,7 +30,7 @@ interface Field<T> {
   parse(text: string): T | undefined;
 }
 
-/** The settings that may stand on the command line; the others are for the file. */
+/** The settings that have a flag; the others are only in the file. */
 export const PROXY_FLAG_NAMES = [
   'host',
   'port',

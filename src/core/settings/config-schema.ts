@@ -104,7 +104,7 @@ export function parseMemory(
     : { memory, mode, problems };
 }
 
-/** One upstream by itself: what else is wrong in the file says nothing about it. */
+/** Validates one upstream alone; other problems of the file do not matter. */
 export function parseUpstream(
   value: unknown,
   environment: Environment,

@@ -224,8 +224,8 @@ function readBaseUrl({ path, item, findings }: Place, allowPrivate: boolean): st
 }
 
 /**
- * The base without its trailing slash, or what may stand in its place. A version behind a prefix stays:
- * `core/http/upstream-target.ts` reads it.
+ * The base without its trailing slash, or a text that describes the allowed values. A version
+ * behind a prefix stays: `core/http/upstream-target.ts` reads it.
  */
 export function parseBaseUrl(
   value: unknown,

@@ -2,8 +2,8 @@ import { isRecord } from '../bytes/json-fields.ts';
 
 /**
  * The small readers that the configuration is made of. Each takes a value from outside and either
- * returns it typed or notes a problem, so that one pass reports everything that is wrong. A value
- * is described by its class: what stands in a wrong place may be a key, and is never repeated.
+ * returns it typed or notes a problem, so that one pass reports everything that is wrong. A problem
+ * describes only the type of a value, because a value in a wrong place may be a key.
  */
 
 export interface Problem {

@@ -114,7 +114,7 @@ export function proxySecretsOf(proxy: NetworkProxy | undefined): readonly string
   return [encoded, pair, pair.slice(pair.indexOf(':') + 1)].filter((secret) => secret !== '');
 }
 
-/** A URL for people and for files: without its user name and password; '' for what is none. */
+/** A URL for messages and files, without its user name and password; '' if it is not a URL. */
 export function withoutCredentials(text: string): string {
   return parseProxyUrl(text)?.origin ?? '';
 }

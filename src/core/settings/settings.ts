@@ -76,7 +76,7 @@ export type MemorySettings =
       readonly kind: 'hosted';
       readonly baseUrl: string;
       readonly serviceKey: string;
-      /** The service stands in the person's own network or on this machine. */
+      /** The service is in the person's own network or on this machine. */
       readonly allowPrivate: boolean;
       readonly proxy?: NetworkProxy;
     };

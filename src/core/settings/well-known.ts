@@ -2,8 +2,9 @@ import type { Dialect } from '../conversation/dialect.ts';
 import type { UpstreamAuth } from './settings.ts';
 
 /**
- * Providers that setup knows by name, without a catalog; what stands here beats a catalog. Discovery
- * only: nothing here is used once the file is written, and any provider can be described by hand.
+ * Providers that setup knows by name, without a catalog; these entries override a catalog.
+ * Discovery only: nothing here is used once the file is written, and any provider can be described
+ * by hand.
  */
 export interface WellKnown {
   readonly apiStyles: readonly Dialect[];

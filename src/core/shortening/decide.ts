@@ -170,7 +170,7 @@ export function recallObstacle(
 ): Outcome | undefined {
   if (recalled.state.startsWith('degraded_')) return 'recall_degraded';
   const newest = newestPrompt(view);
-  // A brief names sessions and says nothing of what was said in them.
+  // A brief only names sessions and does not quote them.
   const hasRecall = recalled.placements.some(
     ({ item, block }) => item === newest && tellsExchanges(block),
   );

@@ -108,7 +108,7 @@ const ITEM_MEMBERS: ReadonlySet<string> = new Set(['type', 'role', 'content', 'i
 const PART_MEMBERS: ReadonlySet<string> = new Set(['type', 'text', 'cache_control']);
 const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
 
-/** The item's one text; undefined when anything else stands in it. */
+/** The only text of the item; undefined if the item has other content. */
 function plainText(view: RequestView, item: Item): string | undefined {
   const message = asRecord(parseJson(view.bytes, item)?.value);
   const { type = 'message', status = 'completed', content } = message;

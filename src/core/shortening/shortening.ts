@@ -157,7 +157,7 @@ export function savedTokens(output: ToolOutput, form: StubForm = NEWEST_FORM): n
 export interface Replacement {
   readonly output: ToolOutput;
   readonly text: string;
-  /** The text as it stands inside the quotes of a JSON string. */
+  /** The text in escaped form, as inside the quotes of a JSON string. */
   readonly bytes: Uint8Array;
   /** Estimated tokens that the request is shorter by. */
   readonly saved: number;

@@ -63,7 +63,7 @@ export interface Stub {
   readonly tool: string;
   readonly digest: string;
   readonly text: string;
-  /** The text as it stands inside the quotes of a JSON string. */
+  /** The text in escaped form, as inside the quotes of a JSON string. */
   readonly bytes: Uint8Array;
   readonly tokens: number;
 }

@@ -98,7 +98,7 @@ const RATIO_MAX = 2.5;
 const SAME_RATIO_SHARE = 0.005;
 const SAME_SIZE_SHARE = 0.05;
 
-/** Whether the earlier count, carried on by the estimate, says what the newer one says. */
+/** Whether the earlier count plus the estimate of the growth matches the newer count. */
 export function isSameMeasure(earlier: Measure, newer: Measure): boolean {
   const carried = earlier.counted * (newer.estimated / earlier.estimated);
   const grown = Math.abs(newer.estimated - earlier.estimated);

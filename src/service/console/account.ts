@@ -27,7 +27,9 @@ export async function getSettings(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: settingsWire(await storeOf(call).getSettings()) };
 }
 
-/** The caller says which version it has seen, so that nobody overwrites what another one saved. */
+/**
+ * The caller sends the version that it read, so that no caller overwrites another caller's change.
+ */
 export async function updateSettings(call: ConsoleCall): Promise<ConsoleReply> {
   const change = readValue(call.body, settingsUpdate);
   const { ifVersion } = call;

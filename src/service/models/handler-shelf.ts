@@ -1,7 +1,7 @@
 /**
- * The handlers of all keys, within one budget of bytes. Where room lacks, the longest unused makes way:
- * of a tenant that holds more than its part, while there is one, else of all. So a tenant may use all
- * room that nobody else needs, and one with many busy keys cannot push the others out.
+ * The handlers of all keys, within one budget of bytes. When the budget is exceeded, the least
+ * recently used handler is dropped, first from tenants above their share, then from all. So a
+ * tenant may use all free room, but a tenant with many busy keys cannot displace the others.
  */
 
 /** A handler's memory, from the outside. */
@@ -9,7 +9,7 @@ export interface ShelvedHandler {
   readonly tenant: string;
   /** An estimate, which may have changed since it was asked for. */
   heldBytes(): number;
-  /** It will not be used for new requests. Requests that run in it go on. */
+  /** Called when no new request will use it. Running requests continue. */
   leave(): void;
 }
 
@@ -22,7 +22,7 @@ export interface ShelfBounds {
 /** Beside it stand the bodies of running requests, which have a budget of their own. */
 export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_000 };
 
-/** A quarter: three tenants at their part leave as much room to all others. */
+/** A quarter: even with three tenants at their share, the others have a quarter. */
 const PART_MAX = 1 / 4;
 /** Measured: a handler of one short conversation takes 62 kB, of which so much is not weighed. */
 export const HANDLER_BYTES = 40_960;

@@ -11,8 +11,8 @@ import type { ServingParts } from '../parts.ts';
 import { openSettings } from './provider-settings.ts';
 
 /**
- * Finds the provider of a request and opens its secrets. A credential is opened once for each version
- * of its provider, and is let go of when the provider is.
+ * Finds the provider of a request and opens its secrets. A credential is decrypted once for each
+ * version of its provider, and dropped with the provider.
  */
 
 export interface ProviderChoiceMade {

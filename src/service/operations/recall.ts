@@ -77,7 +77,7 @@ function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {
     nonce: Buffer.from(asked.nonce ?? '', 'base64url'),
     ifGeneration: asked.if_generation,
     deadlineAt: call.deadlineAt - ANSWER_MS,
-    // svc derived them, nobody named them: those of other people are left out.
+    // svc derived these spaces and no caller named them, so spaces of other people are left out.
     olderSpaces: (asked.older_spaces ?? []).filter((space) => mayUse(call.key, space)),
     ...(asked.agent === undefined ? {} : { agent: agentOf(asked.agent) }),
     now: asked.asked_at === undefined ? call.now : Date.parse(asked.asked_at),

@@ -99,7 +99,7 @@ function hasCalls(delta: Fields): boolean {
   return asList(delta['tool_calls']).length > 0 || isRecord(delta['function_call']);
 }
 
-/** The text of a chunk that says nothing else. */
+/** The text of a chunk that contains only text. */
 function plainDelta(chunk: Fields): string | undefined {
   const delta = soleDelta(chunk);
   const { content } = delta;
