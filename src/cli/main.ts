@@ -35,7 +35,7 @@ export const declareCommands: Declare = (program, context, finish) => {
 function addCompletion(program: Command, context: CommandContext): void {
   program
     .command('completion')
-    .description('Print a script with which your shell completes svc')
+    .description('Print a completion script for your shell')
     .argument('[shell]', 'bash, zsh or fish')
     .option('--values <kind>', 'list values instead, as the scripts ask: spaces or upstreams')
     .addHelpText(

@@ -14,17 +14,17 @@ const ERRORS = {
   LOCAL_TOKEN_INVALID: {
     status: 401,
     retry: false,
-    hint: 'Print the right one with: svc config token',
+    hint: 'Print the token with: svc config token',
   },
   LOGIN_REFUSED: {
     status: 401,
     retry: false,
-    hint: 'svc passes a login on only where you turned that on: svc setup --login claude (or codex). With a provider key, start the client with svc run.',
+    hint: 'To use a login, run: svc setup --login claude (or codex). To use a provider key, start the client with svc run.',
   },
   LOGIN_MISSING: {
     status: 401,
     retry: false,
-    hint: 'Log in with the client itself and start it with svc run; or use a provider key: svc setup.',
+    hint: 'Log in with the client itself and start it with svc run, or set up a provider key: svc setup',
   },
   LOGIN_AMBIGUOUS: {
     status: 401,
@@ -34,7 +34,7 @@ const ERRORS = {
   LOGIN_CLIENT_REFUSED: {
     status: 403,
     retry: false,
-    hint: 'Other programs need a provider key: svc setup --upstream.',
+    hint: 'Other programs need a provider key: svc setup --upstream',
   },
   REQUEST_MALFORMED: {
     status: 400,
@@ -49,7 +49,7 @@ const ERRORS = {
   ROUTE_UNKNOWN: {
     status: 404,
     retry: false,
-    hint: 'The base URL of OpenAI-style clients ends in /v1, that of Anthropic-style clients does not. Further paths: proxy.relayPaths.',
+    hint: 'The base URL ends in /v1 for OpenAI-style clients, and not for Anthropic-style clients. proxy.relayPaths adds further paths.',
   },
   METHOD_NOT_ALLOWED: {
     status: 405,
@@ -65,7 +65,7 @@ const ERRORS = {
   BODY_TOO_LARGE: {
     status: 413,
     retry: false,
-    hint: 'Raise proxy.bodyBytesMax if this request is real.',
+    hint: 'If you need requests of this size, raise proxy.bodyBytesMax.',
   },
   BODY_UNREADABLE: {
     status: 400,
@@ -85,7 +85,7 @@ const ERRORS = {
   EXPECTATION_FAILED: {
     status: 417,
     retry: false,
-    hint: 'Only Expect: 100-continue is understood.',
+    hint: 'Send no Expect header but Expect: 100-continue.',
   },
   MODE_INVALID: {
     status: 422,
@@ -121,7 +121,7 @@ const ERRORS = {
   SHUTTING_DOWN: {
     status: 503,
     retry: true,
-    hint: 'svc is stopping. Start it again with: svc start',
+    hint: 'Start svc again with: svc start',
   },
   TOO_BUSY: {
     status: 503,
@@ -141,7 +141,7 @@ const SERVICE_ERRORS = {
   SPACE_DENIED: {
     status: 403,
     retry: false,
-    hint: 'Name a space that the key may use in x-svc-memory-space.',
+    hint: 'Set x-svc-memory-space to a space that the key may use.',
   },
   MODEL_NOT_FOUND: { status: 404, retry: false, hint: 'Name one of the allowed models.' },
   PROVIDER_NOT_CONFIGURED: {
@@ -149,7 +149,7 @@ const SERVICE_ERRORS = {
     retry: false,
     hint: 'The operator adds a provider with: svc service providers add',
   },
-  MODEL_AMBIGUOUS: { status: 422, retry: false, hint: 'Name one model, once, as a text.' },
+  MODEL_AMBIGUOUS: { status: 422, retry: false, hint: 'Name exactly one model, as a string.' },
   PROVIDER_UNREACHABLE: { status: 502, retry: true, hint: 'Send it again in a moment.' },
   PROVIDER_ADDRESS_REFUSED: {
     status: 502,
@@ -161,9 +161,13 @@ const SERVICE_ERRORS = {
   VAULT_UNAVAILABLE: {
     status: 503,
     retry: true,
-    hint: 'The operator looks with: svc service vault verify',
+    hint: 'The operator can find the cause with: svc service vault verify',
   },
-  JOURNAL_FULL: { status: 503, retry: true, hint: 'The operator looks with: svc service doctor' },
+  JOURNAL_FULL: {
+    status: 503,
+    retry: true,
+    hint: 'The operator can find the cause with: svc service doctor',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 export type LocalErrorCode = keyof typeof ERRORS;
@@ -191,7 +195,7 @@ const IN_SERVICE: Readonly<Partial<Record<ErrorCode, Partial<ErrorRow>>>> = {
   },
   BODY_TOO_LARGE: { hint: 'Send a smaller body.' },
   ROUTE_UNKNOWN: {
-    hint: 'The base URL of OpenAI-style clients ends in /v1, that of Anthropic-style clients does not.',
+    hint: 'The base URL ends in /v1 for OpenAI-style clients, and not for Anthropic-style clients.',
   },
   INTERNAL: { hint: 'Report this to the operator with the x-svc-receipt-id.' },
   SHUTTING_DOWN: { hint: 'Send it again in a moment.' },

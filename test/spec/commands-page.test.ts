@@ -25,17 +25,18 @@ function commandsPage(): string {
   const rows = shown.filter(({ path }) => path !== '').map(rowOf);
   return `# Commands
 
-\`svc COMMAND --help\` says the same with examples. \`svc completion bash|zsh|fish\` teaches your shell all of it.
+\`svc COMMAND --help\` prints the same with examples. \`svc completion bash|zsh|fish\` prints a completion script for your
+shell.
 
 | command | what it does | flags |
 |---|---|---|
 ${rows.join('\n')}
 
-${EXIT_CODES} \`svc run\` ends with the exit code of its client.
+${EXIT_CODES} \`svc run\` exits with the code of its client.
 
-- \`--json\` prints for programs. Text for people goes to stderr, so stdout can be read by a shell.
-- A key is never an argument: other programs could read it there.
-- On a terminal lines are broken between words. \`NO_COLOR\` switches colours off.
+- \`--json\` prints JSON for programs. Notes for people go to stderr, so a shell can use stdout.
+- A key is never an argument, because other programs can read it there.
+- On a terminal svc wraps lines between words. \`NO_COLOR\` switches colours off.
 `;
 }
 

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 export function withConsoleOptions(command: Command): Command {
   return command
     .option('--folder <path>', "the service's folder")
-    .option('--url <address>', 'a service elsewhere; its token comes from $SVC_ADMIN_TOKEN')
-    .option('--tenant <id>', 'for which tenant (default)')
+    .option('--url <address>', 'address of a remote service; the token comes from $SVC_ADMIN_TOKEN')
+    .option('--tenant <id>', 'the tenant (default: default)')
     .option('--json', 'print JSON');
 }

@@ -14,8 +14,8 @@ export function addClientConfigCommands(program: Command, context: CommandContex
     .command('config')
     .description('Read the configuration')
     .command('token')
-    .description('Print the local token, which a client sends as its key')
-    .option('--start', 'start the proxy first, where none runs: for clients that ask by themselves')
+    .description('Print the local token, which clients send as their key')
+    .option('--start', 'start the proxy first if none runs; for clients that run this command')
     .addHelpText('after', '\nExamples:\n  $ export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"')
     .action(async (options: TokenOptions) => {
       const { printToken } = await import('../clients/config-token.ts');
@@ -24,15 +24,14 @@ export function addClientConfigCommands(program: Command, context: CommandContex
 }
 
 const WRITES = `
-With --write the client's own file is changed. The client then finds the proxy however it is started. It asks
-svc for the token, which the file does not hold, and that command starts the proxy where none runs.
-Everything else in the file stays. --undo takes the change out again, and gives back every byte where
-nobody changed the file since.`;
+--write changes the client's own settings file, so the client uses the proxy in every session. The file
+holds no token: the client asks svc for it, and that command starts the proxy if none runs. The rest of
+the file stays. --undo removes the change. It restores every byte if the file has not changed since.`;
 
 function addPrintConfig(program: Command, context: CommandContext): void {
   const command = program
     .command('print-config')
-    .description('Print what a client needs to use the proxy, or write it into its own file');
+    .description('Print the settings that a client needs, or write them into its own file');
   addPrintClaude(command, context);
   addPrintCodex(command, context);
 }
@@ -40,14 +39,14 @@ function addPrintConfig(program: Command, context: CommandContext): void {
 function addPrintClaude(command: Command, context: CommandContext): void {
   command
     .command('claude')
-    .description('Shell lines for Claude Code and other Anthropic-style clients')
+    .description('Print shell lines for Claude Code and other Anthropic-style clients')
     .option('--shell <shell>', 'sh (also right for bash and zsh), fish, powershell or cmd', 'sh')
     .option('--auth-token', 'set ANTHROPIC_AUTH_TOKEN instead of ANTHROPIC_API_KEY')
     .option('--json', 'print the env block of a settings.json')
     .option('--service <url>', 'the address of a service; its key is in SVC_SERVICE_KEY')
     .option('--write', 'change ~/.claude/settings.json instead of printing')
-    .option('--undo', 'take out what --write put in')
-    .option('-q, --quiet', 'explain nothing')
+    .option('--undo', 'remove the change of --write')
+    .option('-q, --quiet', 'print no explanations')
     .addHelpText(
       'after',
       `
@@ -80,13 +79,16 @@ ${WRITES}`,
 function addPrintCodex(command: Command, context: CommandContext): void {
   command
     .command('codex')
-    .description('TOML for Codex and other Responses-style clients')
+    .description('Print TOML for Codex and other Responses-style clients')
     .option('--auth-command', 'let codex ask svc for the token instead of reading a variable')
-    .option('--openai-name', 'name the provider OpenAI, where it is: codex then marks typed text')
+    .option(
+      '--openai-name',
+      'name the provider OpenAI, if it is OpenAI; codex then marks typed text',
+    )
     .option('--service <url>', 'the address of a service; its key is in SVC_SERVICE_KEY')
     .option('--write', 'change ~/.codex/config.toml instead of printing; with --auth-command')
-    .option('--undo', 'take out what --write put in')
-    .option('-q, --quiet', 'explain nothing')
+    .option('--undo', 'remove the change of --write')
+    .option('-q, --quiet', 'print no explanations')
     .addHelpText(
       'after',
       `

@@ -15,43 +15,46 @@ export function addConfigCommands(program: Command, context: CommandContext, fin
 function addSetup(program: Command, context: CommandContext, finish: Finish): void {
   const command = program
     .command('setup')
-    .description('Make the configuration, or change it; what is not named stays as it is')
-    .option('-y, --yes', 'ask nothing')
+    .description('Create or change the configuration; settings that you do not name stay')
+    .option('-y, --yes', 'do not ask')
     .option(
       '--upstream <name>',
-      'add or change a provider: anthropic, openai, google, groq, ollama, any other of the catalog, or a name of your own',
+      'add or change a provider: anthropic, openai, google, groq, ollama, another name from the catalog, or your own name',
     )
     .option(
       '--key-env <variable>',
-      'the environment variable that holds its key; the file names it',
+      'the environment variable that holds its key; the file stores only the name',
     )
-    .option('--key-stdin', 'read its key from stdin; the file holds it')
-    .option('--base-url <url>', 'where it is, as its documentation gives it to clients')
+    .option('--key-stdin', 'read its key from stdin; the file stores the key')
+    .option('--base-url <url>', 'the base URL that its documentation gives for clients')
     .option(
       '--api-style <style>',
       'anthropic_messages, openai_responses or openai_chat_completions',
     )
-    .option('--auth <kind>', 'how it takes the key: x-api-key, bearer or none')
-    .option('--allow-private', 'allow http and addresses of this machine or network for it')
+    .option('--auth <kind>', 'how to send the key: x-api-key, bearer or none')
+    .option(
+      '--allow-private',
+      'allow http, and addresses of this machine or network, for this provider',
+    )
     .option(
       '--login <client>',
-      'pass the subscription login of claude or codex on to its provider; asks first, whatever --yes says',
+      'pass the subscription login of claude or codex on to its provider; asks first, even with --yes',
     )
-    .option('--replace', 'let it take the place of another provider with the same API style')
+    .option('--replace', 'replace another provider of the same API style')
     .option('--remove <name>', 'remove a provider')
-    .option('--memory <kind>', 'where memories are: embedded (this machine) or hosted')
-    .option('--memory-url <url>', 'base URL of a hosted memory')
-    .option('--memory-allow-private', 'allow an address of this network for it')
+    .option('--memory <kind>', 'where to store memories: embedded (this machine) or hosted')
+    .option('--memory-url <url>', 'base URL of the memory service')
+    .option('--memory-allow-private', 'allow an address of this network for the memory service')
     .option('--service-key-env <variable>', 'the environment variable that holds its service key')
-    .option('--service-key-stdin', 'read the service key from stdin; the file holds it');
+    .option('--service-key-stdin', 'read the service key from stdin; the file stores the key');
   withProxyFlags(command)
     .addHelpText(
       'after',
       `
-On a terminal and without options it asks, tries the key, offers the clients that are installed and their earlier
-sessions, and does all of it at the end. Providers come from
-a public catalog (models.dev), kept for a day; without a network from the list in this package.
-SVC_CATALOG_URL=off asks nobody.
+On a terminal and without options, setup asks questions and tests the key. It offers to set up installed clients
+and to import their earlier sessions, and changes everything at the end. The list of providers comes from
+a public catalog (models.dev), cached for a day, or from this package. SVC_CATALOG_URL=off turns the
+download off.
 
 Examples:
   $ svc setup
@@ -67,7 +70,7 @@ Examples:
   $ svc setup --yes --remove openai
   $ svc setup --login claude --replace
 
-A key is never an argument: other programs could read it there.`,
+A key is never an argument, because other programs can read it there.`,
     )
     .action((options: SetupOptions & RawFlags & { login?: string }) =>
       runSetup(options, context, finish),
@@ -115,18 +118,21 @@ function addDoctor(program: Command, context: CommandContext, finish: Finish): v
   program
     .command('doctor')
     .description('Check configuration, store, proxy, providers and clients; exit 1 on problems')
-    .option('--fix', 'mend what may be mended by itself: open modes, left-overs, a missing token')
-    .option('--offline', 'ask no provider and no memory service')
+    .option('--fix', 'fix what needs no decision: file modes, left-over files, a missing token')
+    .option('--offline', 'call no provider and no memory service')
     .option('--live', 'send a small model request twice through the proxy; this costs money')
-    .option('-y, --yes', 'with --live: spend without a question, as it must be without a terminal')
-    .option('--model <name>', 'the model for --live; else the cheapest that each provider lists')
+    .option('-y, --yes', 'with --live: send without asking; required without a terminal')
+    .option(
+      '--model <name>',
+      'the model for --live; default: the cheapest that each provider lists',
+    )
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       `
-Each line is ok, a warning or a problem, with the command that mends it below. Without --live nothing
-that it asks costs anything: providers list their models and refuse an empty request. --live tells the
-price and asks first; without a terminal it sends nothing unless --yes is given.
+Each line is ok, a warning or a problem, and the command that fixes it follows. Without --live no call
+costs anything: providers list their models and refuse an empty request. --live shows the price and asks
+first. Without a terminal it sends nothing unless you give --yes.
 
 Examples:
   $ svc doctor
@@ -151,7 +157,7 @@ Examples:
 function addDemo(program: Command, context: CommandContext, finish: Finish): void {
   program
     .command('demo')
-    .description('Show memory across conversations, with no key and nothing left behind')
+    .description('Show memory across conversations; needs no key and leaves no files')
     .addHelpText('after', '\nExamples:\n  $ svc demo')
     .action(async () => {
       const { demo } = await import('../demo/demo.ts');

@@ -12,9 +12,7 @@ import { openStore } from '../open-store.ts';
 /** Declares the commands that look into the store. */
 export function addMemoryCommands(program: Command, context: CommandContext): void {
   addRequests(program, context);
-  const memory = program
-    .command('memory')
-    .description('Read, search, keep and forget what is remembered');
+  const memory = program.command('memory').description('List, search, add and forget memories');
   addListing(memory, context);
   addGet(memory, context);
   addCode(memory, context);
@@ -27,10 +25,10 @@ export function addMemoryCommands(program: Command, context: CommandContext): vo
 function addRequests(program: Command, context: CommandContext): void {
   program
     .command('requests')
-    .description('List what went through the proxy, newest first; or show one request in full')
-    .argument('[id]', 'one request, by its x-svc-request-id')
-    .option('--limit <number>', 'at most so many, up to 1000', '20')
-    .option('--id <request>', 'the same as the argument')
+    .description('List requests, newest first, or show one request in full')
+    .argument('[id]', 'x-svc-request-id of the request to show')
+    .option('--limit <number>', 'how many at most, up to 1000', '20')
+    .option('--id <request>', 'same as the argument')
     .option('--json', 'print a JSON list')
     .addHelpText('after', '\nExamples:\n  $ svc requests --limit 5\n  $ svc requests req_…')
     .action(async (id: string | undefined, options: RequestsOptions) => {
@@ -40,15 +38,15 @@ function addRequests(program: Command, context: CommandContext): void {
     });
   program
     .command('statusline')
-    .description('Print one line for the status line of Claude Code, which says what svc did')
+    .description('Print one line for the status line of Claude Code')
     .addHelpText(
       'after',
       `
 In ~/.claude/settings.json:
   "statusLine": { "type": "command", "command": "svc statusline" }
 
-It reads the session from the JSON that Claude Code writes to its stdin. It shows how many prompts got
-memories, the tokens that were kept (at full price), and their list price where a key pays.`,
+The command reads the session from the JSON that Claude Code writes to its stdin. It shows how many
+prompts got memories, the tokens that svc saved (at full price), and with a key their list price.`,
     )
     .action(async () => {
       const { printStatusLine } = await import('../requests/statusline.ts');
@@ -57,8 +55,8 @@ memories, the tokens that were kept (at full price), and their list price where 
     });
   program
     .command('explain')
-    .description('Say what a state or an error of svc means, and what to do')
-    .argument('[name]', 'its name, or how it begins; without one all are listed')
+    .description('Explain a state or an error of svc, and what to do')
+    .argument('[name]', 'its name or the beginning of it; without a name, list all')
     .option('--json', 'print a JSON list')
     .addHelpText(
       'after',
@@ -70,8 +68,8 @@ memories, the tokens that were kept (at full price), and their list price where 
     });
   program
     .command('stats')
-    .description('Sum up what went through the proxy, by day, client and project')
-    .option('--days <number>', 'today and the days before it, up to 90', '30')
+    .description('Sum up requests, tokens and costs by day, client and project')
+    .option('--days <number>', 'number of days up to today, at most 90', '30')
     .option('--json', 'print one JSON object')
     .addHelpText('after', '\nExamples:\n  $ svc stats\n  $ svc stats --days 7 --json')
     .action(async (options: StatsOptions) => {
@@ -99,12 +97,12 @@ function addGet(memory: Command, context: CommandContext): void {
   memory
     .command('get')
     .description('Print the exact text of a memory: a part of it, or at most 1,500 tokens')
-    .argument('<ref>', 'its reference, as list and search show it')
-    .option('--lines <from-to>', 'these lines only, counted from 1')
+    .argument('<ref>', 'its reference, from list or search')
+    .option('--lines <from-to>', 'only these lines, counted from 1')
     .option('--grep <pattern>', 'only lines that match, with their numbers')
-    .option('--context <lines>', 'with --grep: so many lines around each, up to 50', '2')
+    .option('--context <lines>', 'with --grep: lines around each match, up to 50', '2')
     .option('--around <name>', 'only the function, class or heading of this name')
-    .option('--all', 'all of it, however long')
+    .option('--all', 'the whole text')
     .option('--json', 'print the whole record')
     .addHelpText(
       'after',
@@ -115,7 +113,7 @@ Examples:
   $ svc memory get m_… --around parseConfig
   $ svc memory get m_… --all > text.txt
 
-The text on stdout is exact. When something is missing, stderr says how to get it.`,
+The text on stdout is exact. If it is only a part, stderr says how to get the rest.`,
     )
     .action(async (ref: string, options: GetOptions) => {
       const { getMemory } = await import('../memory/memory.ts');
@@ -126,8 +124,8 @@ The text on stdout is exact. When something is missing, stderr says how to get i
 function addCode(memory: Command, context: CommandContext): void {
   memory
     .command('show')
-    .description('Say where a memory comes from, and whether it still holds')
-    .argument('<ref>', 'its reference, as list, search and recalled blocks show it')
+    .description('Show the origin of a memory, and whether its files have changed')
+    .argument('<ref>', 'its reference, from list, search or a recalled block')
     .option('--json', 'print one JSON object')
     .addHelpText('after', '\nExamples:\n  $ svc memory show m_…')
     .action(async (ref: string, { json }: { readonly json?: boolean }) => {
@@ -135,7 +133,7 @@ function addCode(memory: Command, context: CommandContext): void {
       await showMemory({ ref, json }, context, openStore);
     });
   withListOptions(
-    memory.command('stale').description('List the memories that the code has outgrown, by project'),
+    memory.command('stale').description('List memories whose files have changed since, by project'),
   )
     .addHelpText(
       'after',
@@ -144,8 +142,8 @@ Examples:
   $ svc memory stale --limit 5
   $ svc memory stale --space project/shop-0123456789 --json
 
-A memory is listed when a file that its exchange edited, or read and named, is another one now.
-svc compares the files. It does not judge what the memory says.`,
+The command lists a memory if a file that its exchange edited, or read and named, has changed or is
+gone. svc compares only the files; it does not judge the text of the memory.`,
     )
     .action(async (options: StaleOptions) => {
       const { listStale } = await import('../memory/memory-stale.ts');
@@ -156,12 +154,12 @@ svc compares the files. It does not judge what the memory says.`,
 function addForget(memory: Command, context: CommandContext): void {
   memory
     .command('forget')
-    .description('Forget memories for good: they are not captured again')
-    .argument('[refs...]', 'their references')
-    .option('--search <words>', 'all that these words find')
-    .option('--space <name>', 'only this space; alone: all of it')
-    .option('-y, --yes', 'needed with --search and --space')
-    .option('--json', 'print the number as JSON')
+    .description('Forget memories permanently; svc does not capture them again')
+    .argument('[refs...]', 'references of the memories')
+    .option('--search <words>', 'all memories that match these words')
+    .option('--space <name>', 'only this space; without other arguments: all of its memories')
+    .option('-y, --yes', 'confirm; required with --search or --space')
+    .option('--json', 'print the count as JSON')
     .addHelpText(
       'after',
       '\nExamples:\n  $ svc memory forget m_…\n  $ svc memory forget --search "old host" --yes',
@@ -175,19 +173,14 @@ function addForget(memory: Command, context: CommandContext): void {
 function addMcp(program: Command, { environment }: CommandContext): void {
   program
     .command('mcp')
-    .description('Give a model the memory as tools, over standard input and output (MCP)')
+    .description('Serve the memory as tools for a model, over standard input and output (MCP)')
     .addHelpText(
       'after',
-      '\nA model reads the memory of its own project and the space global, nothing else.\n' +
+      '\nWithout options, a model reads only the memory of its own project and the space global.\n' +
         '\nExamples:\n  $ claude mcp add svc -- svc mcp\n  $ codex mcp add svc -- svc mcp --space team/shared',
     )
-    .option(
-      '--space <name>',
-      'a further space that a model may read; may be given again',
-      collect,
-      [],
-    )
-    .option('--all-spaces', 'a model may read every space', false)
+    .option('--space <name>', 'a further space that a model may read; may be repeated', collect, [])
+    .option('--all-spaces', 'let a model read every space', false)
     .action(async ({ space, allSpaces }: McpFlags) => {
       const { serveMcp } = await import('../memory/mcp.ts');
       const { stdin } = process;
@@ -208,6 +201,6 @@ function collect(value: string, before: readonly string[]): readonly string[] {
 function withListOptions(command: Command): Command {
   return command
     .option('--space <name>', 'only this space')
-    .option('--limit <number>', 'at most so many, up to 1000', '20')
+    .option('--limit <number>', 'how many at most, up to 1000', '20')
     .option('--json', 'print a JSON list');
 }

@@ -12,13 +12,13 @@ export function addOtherClients(program: Command, context: CommandContext): void
     const { name, title, file } = client;
     const sub = command
       .command(name)
-      .description(`Settings for ${title}`)
-      .option('--model <name>', 'the model, where the client must be told it')
-      .option('-q, --quiet', 'explain nothing');
+      .description(`Print the settings for ${title}`)
+      .option('--model <name>', 'the model, for clients that need its name')
+      .option('-q, --quiet', 'print no explanations');
     if (typeof file !== 'string') {
       sub
         .option('--write', "change the client's own file instead of printing")
-        .option('--undo', 'take out what --write put in');
+        .option('--undo', 'remove the change of --write');
     } else {
       // Answered with the reason.
       sub.addOption(new Option('--write').hideHelp()).addOption(new Option('--undo').hideHelp());

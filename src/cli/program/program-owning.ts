@@ -16,7 +16,7 @@ export function addOwningCommands(memory: Command, context: CommandContext): voi
 function addAdd(memory: Command, context: CommandContext): void {
   memory
     .command('add')
-    .description('Remember a statement, for the project of this folder or for all')
+    .description('Store a statement as a memory, for the project of this folder or for all')
     .argument('<words...>')
     .option('--space <name>', 'another space; "global" is recalled in every project')
     .option('--json', 'print its reference and space as JSON')
@@ -35,10 +35,10 @@ function addMove(memory: Command, context: CommandContext): void {
   memory
     .command('move')
     .description('Move memories to another space')
-    .argument('<refs...>', 'their references')
-    .requiredOption('--to <name>', 'the space; "global" is recalled in every project')
-    .option('--space <name>', 'where they are, when several spaces hold them')
-    .option('--json', 'print the number as JSON')
+    .argument('<refs...>', 'references of the memories')
+    .requiredOption('--to <name>', 'the new space; "global" is recalled in every project')
+    .option('--space <name>', 'their present space, if several spaces have them')
+    .option('--json', 'print the count as JSON')
     .addHelpText('after', '\nExamples:\n  $ svc memory move m_… --to global')
     .action(async (refs: readonly string[], options: MoveOptions) => {
       const { moveMemories } = await import('../memory/memory-add.ts');
@@ -61,15 +61,15 @@ function addExport(memory: Command, context: CommandContext): void {
 function addImport(memory: Command, context: CommandContext): void {
   memory
     .command('import')
-    .description('Take in an export, or the transcripts that a client keeps on this machine')
-    .argument('[file]', 'lines of JSON as export prints them; "-" or nothing reads standard input')
+    .description('Import an export, or the transcripts that a client keeps on this machine')
+    .argument('[file]', 'lines of JSON from export; without a file, or with "-", standard input')
     .option(
       '--from <client>',
-      'claude-code or codex: read its transcripts; counts only without --yes',
+      'read the transcripts of claude-code or codex; without --yes only count',
     )
-    .option('--space <name>', 'put all of it into this space')
-    .option('-y, --yes', 'with --from: write')
-    .option('--dry-run', 'count, write nothing')
+    .option('--space <name>', 'import everything into this space')
+    .option('-y, --yes', 'with --from: write the memories')
+    .option('--dry-run', 'count and write nothing')
     .option('--json', 'print the counts as JSON')
     .addHelpText(
       'after',

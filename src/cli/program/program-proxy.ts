@@ -23,7 +23,7 @@ export function addProxyCommands(program: Command, context: CommandContext, fini
 function addRun(program: Command, context: CommandContext, finish: Finish): void {
   program
     .command('run')
-    .description('Run a client through the proxy; starts the proxy where none runs, edits no file')
+    .description('Run a client through the proxy; start a proxy if none runs; edit no file')
     .argument('<client>', 'claude, codex, opencode, pi, qwen, copilot, cline or continue')
     .argument('[args...]', "the client's own arguments")
     .allowUnknownOption()
@@ -37,8 +37,8 @@ Examples:
   $ svc run codex -- exec "explain this repository"
   $ svc run opencode -- run "explain this repository"
 
-The client gets its terminal, its signals and its exit code as if svc were not there. The proxy goes
-on when the client has ended: stop it with svc stop.`,
+The client has its own terminal, signals and exit code, as without svc. The proxy keeps running when
+the client ends. Stop it with: svc stop`,
     )
     .action(async (client: string, given: readonly string[]) => {
       const { runClient } = await import('../proxy/run.ts');
@@ -52,7 +52,7 @@ on when the client has ended: stop it with svc stop.`,
 function addStatus(program: Command, context: CommandContext, finish: Finish): void {
   program
     .command('status')
-    .description('Say whether the proxy runs, and where; exit 1 when it does not')
+    .description('Show whether the proxy runs, and where; exit 1 when it does not')
     .option('--json', 'print a JSON list')
     .addHelpText('after', '\nExamples:\n  $ svc status\n  $ svc status --json')
     .action(async (options: StatusOptions) => {
@@ -61,8 +61,8 @@ function addStatus(program: Command, context: CommandContext, finish: Finish): v
     });
   program
     .command('stop')
-    .description('Stop the proxy; open answers are finished first')
-    .option('--port <number>', 'only the one on this port')
+    .description('Stop the proxy after its open answers have finished')
+    .option('--port <number>', 'stop only the proxy on this port')
     .addHelpText('after', '\nExamples:\n  $ svc stop\n  $ svc stop --port 9000')
     .action(async (options: StopOptions) => {
       const { stop } = await import('../proxy/status.ts');
@@ -74,8 +74,8 @@ function addTop(program: Command, context: CommandContext): void {
   program
     .command('top')
     .description('Watch the proxy: requests in flight and the latest, tokens by conversation')
-    .option('--once', 'print it once')
-    .option('--interval <seconds>', 'how often it is drawn anew, 1 to 60', '1')
+    .option('--once', 'print one snapshot')
+    .option('--interval <seconds>', 'seconds between updates, 1 to 60', '1')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
@@ -85,7 +85,7 @@ Examples:
   $ svc top --once
   $ svc top --json | jq '.open | length'
 
-The sums are of the last hour. q or Ctrl-C leaves.`,
+The sums cover the last hour. Press q or Ctrl-C to quit.`,
     )
     .action(async (options: TopOptions) => {
       const { top } = await import('../requests/top.ts');
@@ -97,11 +97,11 @@ The sums are of the last hour. q or Ctrl-C leaves.`,
 function addUnit(program: Command, context: CommandContext, finish: Finish): void {
   const unit = program
     .command('unit')
-    .description('Keep the proxy running: a service of your own for systemd or launchd');
+    .description('Keep the proxy running with a user service of systemd or launchd');
   unit
     .command('install')
-    .description('Install and start it; it starts again whenever you log in')
-    .option('--print', 'show the file, and do nothing')
+    .description('Install and start the user service; it starts at every login')
+    .option('--print', 'print the file and change nothing')
     .addHelpText('after', '\nExamples:\n  $ svc unit install\n  $ svc unit install --print')
     .action(async (options: UnitOptions) => {
       const { installUnit } = await import('../proxy/unit.ts');
@@ -109,7 +109,7 @@ function addUnit(program: Command, context: CommandContext, finish: Finish): voi
     });
   unit
     .command('uninstall')
-    .description('Stop it and remove it')
+    .description('Stop and remove the user service')
     .addHelpText('after', '\nExamples:\n  $ svc unit uninstall')
     .action(async () => {
       const { uninstallUnit } = await import('../proxy/unit.ts');
@@ -120,17 +120,19 @@ function addUnit(program: Command, context: CommandContext, finish: Finish): voi
 function addUninstall(program: Command, context: CommandContext, finish: Finish): void {
   program
     .command('uninstall')
-    .description('Remove everything that svc made on this machine, and restore clients')
-    .option('--dry-run', 'show what would be removed, and remove nothing')
+    .description(
+      'Remove the files and settings that svc created on this machine, and restore clients',
+    )
+    .option('--dry-run', 'show what would be removed and remove nothing')
     .option('--keep-memory', 'keep the memories in the data folder')
-    .option('-y, --yes', 'ask nothing')
-    .option('--json', 'print what is found as JSON')
+    .option('-y, --yes', 'do not ask')
+    .option('--json', 'print the findings as JSON')
     .addHelpText(
       'after',
       `
-It stops the running proxies, removes the user unit, gives the settings files of clients back the bytes
-that they had before, and removes configuration, data, cache and log. On a terminal it asks first.
-The package itself is npm's to remove: npm uninstall -g svc-local-proxy
+The command stops the running proxies, removes the user service, and restores the original bytes of the
+clients' settings files. It removes configuration, data, cache and log. On a terminal it asks first.
+To remove the package itself, run: npm uninstall -g svc-local-proxy
 
 Examples:
   $ svc uninstall --dry-run

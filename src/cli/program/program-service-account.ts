@@ -18,8 +18,8 @@ export function addAccountCommands(service: Command, context: CommandContext): v
     .option('--by <list>', 'some of day,key,provider,model', 'day')
     .option('--from <day>', 'first day, UTC (30 days ago)')
     .option('--to <day>', 'last day, UTC (today)')
-    .option('--key <id>', 'one key alone')
-    .option('--limit <number>', 'how many sums (100)')
+    .option('--key <id>', 'only this key')
+    .option('--limit <number>', 'how many rows (100)')
     .addHelpText('after', '\nExamples:\n  $ svc service usage --by day,model --from 2026-11-01')
     .action(async (options: UsageOptions) => {
       const { showUsage } = await import('../service/service-account.ts');
@@ -27,7 +27,7 @@ export function addAccountCommands(service: Command, context: CommandContext): v
     });
   withConsoleOptions(service.command('sources'))
     .description('List the origins of the records of a space')
-    .requiredOption('--space <name>', 'of the memory')
+    .requiredOption('--space <name>', 'the space')
     .option('--limit <number>', 'how many (20)')
     .addHelpText('after', '\nExamples:\n  $ svc service sources --space project/api-0123456789')
     .action(async (options: SpaceOptions) => {
@@ -41,7 +41,7 @@ export function addAccountCommands(service: Command, context: CommandContext): v
 function addSettings(service: Command, context: CommandContext): void {
   const settings = service
     .command('settings')
-    .description('Account defaults of a tenant; a request says otherwise with its headers');
+    .description('Account defaults of a tenant; headers of a request override them');
   withConsoleOptions(settings.command('show'))
     .description('Print the account defaults')
     .addHelpText('after', '\nExamples:\n  $ svc service settings show --json')
@@ -50,13 +50,13 @@ function addSettings(service: Command, context: CommandContext): void {
       await showSettings(options, context);
     });
   withConsoleOptions(settings.command('set'))
-    .description('Change account defaults; what is not named stays')
+    .description('Change account defaults; defaults that you do not name stay')
     .option('--compression-mode <mode>', 'passthrough, shadow or deterministic')
-    .option('--input-budget <tokens>', 'shortening begins above it (8192)')
-    .option('--recalled-tokens <tokens>', 'most that is recalled (512)')
+    .option('--input-budget <tokens>', 'input tokens above which svc shortens (8192)')
+    .option('--recalled-tokens <tokens>', 'limit for recalled tokens (512)')
     .option('--elision <state>', 'on or off')
-    .option('--keep-rounds <number>', 'newest rounds whose outputs stay (4)')
-    .option('--capture-limit <number>', 'outputs kept in one request (8)')
+    .option('--keep-rounds <number>', 'number of newest rounds whose outputs stay (4)')
+    .option('--capture-limit <number>', 'limit for outputs stored in one request (8)')
     .addHelpText(
       'after',
       '\nExamples:\n  $ svc service settings set --input-budget 16000 --elision off',
@@ -68,16 +68,16 @@ function addSettings(service: Command, context: CommandContext): void {
 }
 
 function addItems(service: Command, context: CommandContext): void {
-  const items = service.command('items').description('Records of the memory of a tenant');
+  const items = service.command('items').description('List and delete records of a tenant');
   withConsoleOptions(items.command('list'))
     .description('List records, newest first, or best first with --search')
-    .option('--space <name>', 'of the memory (all of them)')
-    .option('--search <words>', 'words that they have')
+    .option('--space <name>', 'the space (default: all)')
+    .option('--search <words>', 'words to search for')
     .option('--role <role>', 'user, assistant or tool')
-    .option('--session <id>', 'of one session')
-    .option('--source <id>', 'of one source, from the list')
+    .option('--session <id>', 'only this session')
+    .option('--source <id>', 'only this source, from svc service sources')
     .option('--from <when>', 'a day or a time, UTC')
-    .option('--to <when>', 'without this moment')
+    .option('--to <when>', 'up to this time, which is excluded')
     .option('--limit <number>', 'how many (20)')
     .addHelpText(
       'after',
@@ -91,9 +91,9 @@ Examples:
       await listItems(options, context);
     });
   withConsoleOptions(items.command('delete'))
-    .description('Delete a record for good, with a signed receipt')
+    .description('Delete a record permanently, with a signed receipt')
     .argument('<id>', 'from the list')
-    .requiredOption('--space <name>', 'that the record is in')
+    .requiredOption('--space <name>', 'the space of the record')
     .addHelpText('after', '\nExamples:\n  $ svc service items delete it_12 --space default')
     .action(async (id: string, options: SpaceOptions) => {
       const { deleteItem } = await import('../service/service-items.ts');
@@ -104,13 +104,13 @@ Examples:
 function addPurge(service: Command, context: CommandContext): void {
   withConsoleOptions(service.command('purge'))
     .description('Purge records of a space; without --yes it only counts them')
-    .requiredOption('--space <name>', 'of the memory')
+    .requiredOption('--space <name>', 'the space')
     .option('--all', 'all of its records')
-    .option('--session <id>', 'of one session')
-    .option('--source <id>', 'of one source, from the list')
-    .option('--before <when>', 'older than a day or time')
-    .option('--digest <digest...>', 'these records')
-    .option('--yes', 'do it; what is purged cannot come back')
+    .option('--session <id>', 'only this session')
+    .option('--source <id>', 'only this source, from svc service sources')
+    .option('--before <when>', 'records from before this day or time')
+    .option('--digest <digest...>', 'records with these digests')
+    .option('--yes', 'confirm; a purge cannot be undone')
     .addHelpText(
       'after',
       '\nExamples:\n  $ svc service purge --space project/api-0123456789 --before 2026-01-01 --yes',
@@ -127,7 +127,7 @@ function addPurge(service: Command, context: CommandContext): void {
       `
 Examples:
   $ svc service purges
-  $ svc service purges --json > purges.json      # svc service receipts verify reads them`,
+  $ svc service purges --json > purges.json      # for: svc service receipts verify purges.json`,
     )
     .action(async (options: ConsoleOptions & { readonly limit?: string }) => {
       const { listPurges } = await import('../service/service-items.ts');

@@ -29,16 +29,19 @@ export function addConsoleCommands(
 }
 
 function addKeys(service: Command, context: CommandContext): void {
-  const keys = service.command('keys').description('Make, list, rotate and revoke keys');
+  const keys = service.command('keys').description('Create, list, rotate and revoke keys');
   withConsoleOptions(keys.command('create'))
-    .description('Make a key and print it, this once')
-    .option('--name <name>', 'who or what it is for')
+    .description('Create a key and print it once')
+    .option('--name <name>', 'a name for the key, such as its owner')
     .option('--scopes <list>', 'some of read, write, receipt:read', 'read,write')
-    .option('--space <glob...>', 'only these spaces; a star stands for any characters')
-    .option('--model <name...>', 'only these models; a star may stand at the end')
+    .option('--space <glob...>', 'only these spaces; * matches any characters')
+    .option('--model <name...>', 'only these models; the last character may be *')
     .option('--expires <when>', 'days from now (90d) or a date')
-    .option('--tokens-per-day <number>', 'input and output of its model requests, by day of UTC')
-    .option('--tokens-per-month <number>', 'the same by month')
+    .option(
+      '--tokens-per-day <number>',
+      'limit for input and output tokens of model requests in a UTC day',
+    )
+    .option('--tokens-per-month <number>', 'the same limit for a month')
     .addHelpText(
       'after',
       `
@@ -52,14 +55,14 @@ Examples:
       await createKey(options, context);
     });
   withConsoleOptions(keys.command('list'))
-    .description('List keys: what they may, and when they were used; never the keys')
+    .description('List keys with their permissions and last use; never the keys themselves')
     .addHelpText('after', '\nExamples:\n  $ svc service keys list')
     .action(async (options: ConsoleOptions) => {
       const { listKeys } = await import('../service/service-keys.ts');
       await listKeys(options, context);
     });
   withConsoleOptions(keys.command('rotate'))
-    .description('Give a key a new secret; the old one goes on for a while')
+    .description('Give a key a new secret; the old one works during a grace period')
     .argument('<id>', 'the 12 characters that the list shows')
     .option('--grace <time>', 'how long the old secret works: 0 to 7d', '1d')
     .addHelpText(
@@ -86,7 +89,7 @@ Examples:
 function addTenants(service: Command, context: CommandContext): void {
   const tenants = service
     .command('tenants')
-    .description('Tenants share a service; nothing of one is seen by another');
+    .description('Manage tenants, which share a service but see nothing of each other');
   withConsoleOptions(tenants.command('list'))
     .description('List tenants with their plans')
     .addHelpText('after', '\nExamples:\n  $ svc service tenants list')
@@ -95,7 +98,7 @@ function addTenants(service: Command, context: CommandContext): void {
       await listTenants(options, context);
     });
   withTenantOptions(tenants.command('create'))
-    .description('Make a tenant')
+    .description('Create a tenant')
     .argument('<id>', '1 to 63 of a-z 0-9 and -')
     .addHelpText('after', '\nExamples:\n  $ svc service tenants create acme --plan team')
     .action(async (id: string, options: TenantOptions) => {
@@ -103,14 +106,14 @@ function addTenants(service: Command, context: CommandContext): void {
       await createTenant(id, options, context);
     });
   withTenantOptions(tenants.command('update'))
-    .description('Give a tenant another name or plan')
-    .argument('<id>', 'of the tenant')
+    .description('Change the name or plan of a tenant')
+    .argument('<id>', 'the id of the tenant')
     .addHelpText('after', '\nExamples:\n  $ svc service tenants update acme --plan large')
     .action((id: string, options: TenantOptions) => set(id, { options }));
   for (const { name, status, what } of STATUSES) {
     withConsoleOptions(tenants.command(name))
       .description(what)
-      .argument('<id>', 'of the tenant')
+      .argument('<id>', 'the id of the tenant')
       .addHelpText('after', `\nExamples:\n  $ svc service tenants ${name} acme`)
       .action((id: string, options: TenantOptions) => set(id, { status, options }));
   }
@@ -127,18 +130,18 @@ const STATUSES = [
   {
     name: 'suspend',
     status: 'suspended',
-    what: 'Refuse every call of its keys until it is resumed',
+    what: 'Refuse every call of the tenant until it is resumed',
   },
-  { name: 'resume', status: 'active', what: 'Let the keys of a suspended tenant in again' },
+  { name: 'resume', status: 'active', what: 'Accept calls of a suspended tenant again' },
   {
     name: 'delete',
     status: 'deleted',
-    what: 'Refuse its keys for good; its records stay until purged',
+    what: 'Refuse the keys of a tenant permanently; its records stay until purged',
   },
 ] as const;
 
 function addPlans(service: Command, context: CommandContext): void {
-  const plans = service.command('plans').description('Plans bound what a tenant may take');
+  const plans = service.command('plans').description('Manage plans, which limit tenants');
   withConsoleOptions(plans.command('list'))
     .description('List plans with their limits')
     .addHelpText('after', '\nExamples:\n  $ svc service plans list')
@@ -150,7 +153,10 @@ function addPlans(service: Command, context: CommandContext): void {
     withConsoleOptions(plans.command(name))
       .description(what)
       .argument('<name>', '1 to 63 of a-z 0-9 and -')
-      .option('--limit <name=number...>', 'such as keys=50; one that is not named does not hold')
+      .option(
+        '--limit <name=number...>',
+        'a limit, such as keys=50; limits that you do not name are off',
+      )
       .addHelpText(
         'after',
         `
@@ -168,17 +174,17 @@ memory_calls_per_minute, tokens_per_day, tokens_per_month, records, providers, k
 }
 
 const PLAN_COMMANDS = [
-  { name: 'create', isNew: true, what: 'Make a plan' },
+  { name: 'create', isNew: true, what: 'Create a plan' },
   { name: 'update', isNew: false, what: 'Replace the limits of a plan, for all of its tenants' },
 ] as const;
 
 function addAdmins(service: Command, context: CommandContext): void {
   const admins = service
     .command('admins')
-    .description('Tokens that manage a service over HTTP; they open nothing else');
+    .description('Manage admin tokens, which only open the console operations');
   withConsoleOptions(admins.command('create'))
-    .description('Make a token and print it, this once')
-    .option('--name <name>', 'whose it is')
+    .description('Create a token and print it once')
+    .option('--name <name>', 'a name for the token, such as its owner')
     .requiredOption('--role <role>', 'operator (the service), admin or viewer (one tenant)')
     .option('--expires <when>', 'days from now (90d) or a date')
     .addHelpText(
@@ -190,7 +196,7 @@ function addAdmins(service: Command, context: CommandContext): void {
       await createAdmin(options, context);
     });
   withConsoleOptions(admins.command('list'))
-    .description('List tokens: role, tenant, last use; never the tokens')
+    .description('List tokens with role, tenant and last use; never the tokens themselves')
     .addHelpText('after', '\nExamples:\n  $ svc service admins list')
     .action(async (options: ConsoleOptions) => {
       const { listAdmins } = await import('../service/service-admins.ts');
@@ -225,6 +231,6 @@ Examples:
 
 function withTenantOptions(command: Command): Command {
   return withConsoleOptions(command)
-    .option('--name <name>', 'for people')
-    .option('--plan <plan>', 'see svc service plans list');
+    .option('--name <name>', 'a display name')
+    .option('--plan <plan>', 'a name from svc service plans list');
 }

@@ -13,7 +13,7 @@ export function addProviderCommands(
 ): void {
   const providers = service
     .command('providers')
-    .description('Providers of a tenant: an address, a credential in the vault, and models');
+    .description('Manage providers of a tenant: address, credential and models');
   addAdd(providers, context);
   addKept(providers, context);
   addProbes(providers, context, finish);
@@ -23,10 +23,13 @@ function addAdd(providers: Command, context: CommandContext): void {
   withProviderOptions(providers.command('add'))
     .description('Add a provider')
     .argument('<name>', '1 to 63 of a-z 0-9 and -')
-    .option('--preset <id>', 'one of the catalog, which knows its address')
-    .option('--base-url <url>', 'https, a public name, port 443 or 8443')
-    .option('--api-style <style>', 'the API that it speaks')
-    .option('--auth <how>', 'bearer, x-api-key or none; else as the API style has it')
+    .option('--preset <id>', 'a provider of the catalog, which gives the address')
+    .option('--base-url <url>', 'an https address with a public name, port 443 or 8443')
+    .option(
+      '--api-style <style>',
+      'anthropic_messages, openai_responses or openai_chat_completions',
+    )
+    .option('--auth <how>', 'bearer, x-api-key or none (default: as usual for the API style)')
     .addHelpText(
       'after',
       `
@@ -36,8 +39,8 @@ Examples:
   $ svc service providers add gateway --base-url https://models.example.com \\
       --api-style openai_responses --model gpt-5 --header 'x-team: api' --key-stdin < key.txt
 
-A credential comes by stdin and goes to the vault. A header or query value may name it as $API_KEY and
-is then a secret too.`,
+svc reads the credential from stdin and stores it in the vault. In a header or query value, $API_KEY
+stands for the credential; such a value is then a secret too.`,
     )
     .action(async (name: string, options: ProviderAddOptions) => {
       const { addProvider } = await import('../service/service-providers.ts');
@@ -47,14 +50,14 @@ is then a secret too.`,
 
 function addKept(providers: Command, context: CommandContext): void {
   withConsoleOptions(providers.command('list'))
-    .description('List providers; of a credential its fingerprint and date')
+    .description('List providers, with fingerprint and date of their credentials')
     .addHelpText('after', '\nExamples:\n  $ svc service providers list')
     .action(async (options: ConsoleOptions) => {
       const { listProviders } = await import('../service/service-providers.ts');
       await listProviders(options, context);
     });
   withConsoleOptions(providers.command('show'))
-    .description('Show one provider; never a secret')
+    .description('Show one provider without its secrets')
     .argument('<name>', 'from the list')
     .addHelpText('after', '\nExamples:\n  $ svc service providers show claude')
     .action(async (name: string, options: ConsoleOptions) => {
@@ -62,11 +65,11 @@ function addKept(providers: Command, context: CommandContext): void {
       await showProvider(name, options, context);
     });
   withProviderOptions(providers.command('update'))
-    .description('Change a provider; its address stays. What is not given stays too')
+    .description('Change a provider; its address and settings that you do not name stay')
     .argument('<name>', 'from the list')
-    .option('--rename <name>', 'another name')
-    .option('--enable', 'use it')
-    .option('--disable', 'keep it, and use it for nothing')
+    .option('--rename <name>', 'the new name')
+    .option('--enable', 'use the provider')
+    .option('--disable', 'keep the provider but do not use it')
     .addHelpText(
       'after',
       `
@@ -90,8 +93,8 @@ Examples:
 
 function addProbes(providers: Command, context: CommandContext, finish: Finish): void {
   withConsoleOptions(providers.command('presets'))
-    .description('List presets: providers of the public catalog, whose address is known')
-    .argument('[text]', 'only those with it in their id or name')
+    .description('List presets, which are providers of the public catalog')
+    .argument('[text]', 'only presets with this text in their id or name')
     .addHelpText(
       'after',
       '\nExamples:\n  $ svc service providers presets\n  $ svc service providers presets mistral',
@@ -101,7 +104,7 @@ function addProbes(providers: Command, context: CommandContext, finish: Finish):
       await listPresets(text, options, context);
     });
   withConsoleOptions(providers.command('models'))
-    .description('Print the models that a custom provider lists; exit 1 when it gives no list')
+    .description('Print the models that a custom provider lists; exit 1 if it has no list')
     .argument('<name>', 'from the list')
     .addHelpText(
       'after',
@@ -110,7 +113,7 @@ Examples:
   $ svc service providers models gateway
   $ svc service providers update gateway --model $(svc service providers models gateway)
 
-The models of a preset stand in the catalog. A model may be typed where the provider has no list.`,
+The catalog lists the models of a preset. If a provider has no list, name its models yourself.`,
     )
     .action(async (name: string, options: ConsoleOptions) => {
       const { fetchModels } = await import('../service/service-probes.ts');
@@ -125,7 +128,7 @@ The models of a preset stand in the catalog. A model may be typed where the prov
       finish(await testProvider(name, options, context));
     });
   withConsoleOptions(providers.command('fingerprint'))
-    .description('Compare a credential from stdin with the saved one; exit 1 when it is another')
+    .description('Compare a credential from stdin with the saved one; exit 1 if they differ')
     .argument('<name>', 'from the list')
     .addHelpText('after', '\nExamples:\n  $ svc service providers fingerprint claude < key.txt')
     .action(async (name: string, options: ConsoleOptions) => {
@@ -136,9 +139,12 @@ The models of a preset stand in the catalog. A model may be typed where the prov
 
 function withProviderOptions(command: Command): Command {
   return withConsoleOptions(command)
-    .option('--model <name...>', 'the models that it serves; a star may stand at the end')
-    .option('--default-model <name>', 'for requests without one; else the first of --model')
-    .option('--header <pair...>', 'headers of its own, as NAME: VALUE')
-    .option('--query <pair...>', 'query values of its own, as NAME=VALUE')
+    .option('--model <name...>', 'the models that it serves; the last character may be *')
+    .option(
+      '--default-model <name>',
+      'model for requests that name none (default: the first of --model)',
+    )
+    .option('--header <pair...>', 'additional headers, as NAME: VALUE')
+    .option('--query <pair...>', 'additional query values, as NAME=VALUE')
     .option('--key-stdin', 'read the credential from stdin');
 }

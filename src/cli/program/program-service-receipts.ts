@@ -12,7 +12,9 @@ export function addReceiptCommands(
   context: CommandContext,
   finish: Finish,
 ): void {
-  const receipts = service.command('receipts').description('Signed receipts of requests');
+  const receipts = service
+    .command('receipts')
+    .description('List, export and verify signed receipts of requests');
   withFilters(receipts.command('list'))
     .description('List receipts, newest first')
     .option('--limit <number>', 'how many (20)')
@@ -40,7 +42,7 @@ Examples:
     });
   withTimes(receipts.command('export'))
     .description('Write receipts, heads and public keys to a new folder')
-    .argument('<folder>', 'where to')
+    .argument('<folder>', 'the target folder')
     .addHelpText(
       'after',
       '\nExamples:\n  $ svc service receipts export ./november --from 2026-11-01',
@@ -56,10 +58,10 @@ Examples:
 function addVerify(receipts: Command, context: CommandContext, finish: Finish): void {
   receipts
     .command('verify')
-    .description('Check receipts without the service. Exit 1 when one is altered or missing')
+    .description('Verify receipts without the service; exit 1 if one is altered or missing')
     .argument('<path>', 'a file of receipts, or a folder of an export or archive')
     .option('--keys <file>', 'the public keys (keys.json of the folder)')
-    .option('--partial', 'they are of some days: numbers before and after them are elsewhere')
+    .option('--partial', 'the receipts are only a part: accept missing numbers before and after')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -70,7 +72,7 @@ Examples:
   $ curl -s https://HOST/.well-known/svc/receipt-keys.json > keys.json
   $ svc service receipts verify purges.json --keys keys.json
 
-Every node numbers the receipts of a tenant 1, 2, 3 …, and signs the last number as its head.`,
+Every node numbers the receipts of a tenant 1, 2, 3 … and signs its last number, the head.`,
     )
     .action(async (path: string, options: VerifyOptions) => {
       const { verifyReceipts } = await import('../service/service-receipts.ts');
@@ -90,9 +92,9 @@ function addKeeping(receipts: Command, context: CommandContext): void {
       await recoverCommand(options, context);
     });
   withConsoleOptions(receipts.command('archive'))
-    .description('Move old receipts from the database to files, one a day')
-    .argument('<folder>', 'where to')
-    .option('--older-than <days>', 'days that stay (90d)')
+    .description('Move old receipts from the database to files, one file for each day')
+    .argument('<folder>', 'the target folder')
+    .option('--older-than <days>', 'age from which receipts are moved (90d)')
     .addHelpText(
       'after',
       '\nExamples:\n  $ svc service receipts archive /backup/receipts --older-than 30d',
@@ -106,13 +108,13 @@ function addKeeping(receipts: Command, context: CommandContext): void {
 function withFilters(command: Command): Command {
   return withTimes(command)
     .option('--status <status>', 'such as completed, rejected, unknown')
-    .option('--model <name>', 'as it was asked for')
-    .option('--key <id>', 'the public part of a key')
+    .option('--model <name>', 'the requested model')
+    .option('--key <id>', 'the id of a key')
     .option('--provider <id>', 'prov_…');
 }
 
 function withTimes(command: Command): Command {
   return withConsoleOptions(command)
     .option('--from <when>', 'a day or a time, UTC')
-    .option('--to <when>', 'without this moment');
+    .option('--to <when>', 'up to this time, which is excluded');
 }

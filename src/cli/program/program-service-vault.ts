@@ -14,17 +14,19 @@ export function addVaultCommands(service: Command, context: CommandContext, fini
 function addVault(service: Command, context: CommandContext, finish: Finish): void {
   const vault = service
     .command('vault')
-    .description('Secrets are sealed with master keys that are kept outside of the database');
+    .description('Manage the master keys that encrypt the secrets of a service');
   withConsoleOptions(vault.command('status'))
-    .description('List master keys and what is under each; exit 1 when the active one does not fit')
+    .description(
+      'List master keys and how many secrets each encrypts; exit 1 if the active one does not fit',
+    )
     .addHelpText('after', '\nExamples:\n  $ svc service vault status')
     .action(async (options: ConsoleOptions) => {
       const { showVault } = await import('../service/service-vault.ts');
       finish(await showVault(options, context));
     });
   withConsoleOptions(vault.command('add'))
-    .description('Add a master key on the machine of the service; it seals from then on')
-    .option('--from <source>', 'file:/path, env:NAME or command:…; without it a new file is made')
+    .description('Add a master key on the machine of the service; it encrypts new secrets')
+    .option('--from <source>', 'file:/path, env:NAME or command:… (default: create a new file)')
     .addHelpText(
       'after',
       `
@@ -49,8 +51,8 @@ A key is 32 bytes in base64 or hexadecimal. service.json holds its source, never
       });
   }
   withConsoleOptions(vault.command('retire'))
-    .description('Take a master key out of use, once no secret is under it')
-    .argument('<id>', 'mk_… from the status')
+    .description('Retire a master key that encrypts no secret any more')
+    .argument('<id>', 'the id (mk_…) from svc service vault status')
     .addHelpText('after', '\nExamples:\n  $ svc service vault retire mk_4kz0ab7x')
     .action(async (id: string, options: ConsoleOptions) => {
       const { retireMasterKey } = await import('../service/service-vault.ts');
@@ -61,13 +63,13 @@ A key is 32 bytes in base64 or hexadecimal. service.json holds its source, never
 const WALKS = [
   {
     name: 'rotate',
-    what: 'Bring all secrets under the active master key; may be killed and run again',
+    what: 'Encrypt all secrets with the active master key; if interrupted, run it again',
   },
-  { name: 'verify', what: 'Open every secret; exit 1 when one does not open' },
+  { name: 'verify', what: 'Decrypt every secret; exit 1 if one fails' },
 ] as const;
 
 function addSigning(service: Command, context: CommandContext): void {
-  const signing = service.command('signing').description('Keys that sign receipts');
+  const signing = service.command('signing').description('Manage the keys that sign receipts');
   withConsoleOptions(signing.command('list'))
     .description('List signing keys, newest first')
     .addHelpText('after', '\nExamples:\n  $ svc service signing list')
@@ -76,7 +78,7 @@ function addSigning(service: Command, context: CommandContext): void {
       await listSigningKeys(options, context);
     });
   withConsoleOptions(signing.command('rotate'))
-    .description('Sign with a new key; the old public key stays for ever')
+    .description('Create a new signing key; the old public key stays published')
     .addHelpText('after', '\nExamples:\n  $ svc service signing rotate')
     .action(async (options: ConsoleOptions) => {
       const { rotateSigningKey } = await import('../service/service-vault.ts');

@@ -18,7 +18,7 @@ export function addServiceCommands(
 ): void {
   const service = program
     .command('service')
-    .description('A memory that several machines share: a service of your own');
+    .description('Run and manage a service: shared memory, and one address for model requests');
   addInit(service, context);
   addStart(service, context, finish);
   addConsoleCommands(service, context, finish);
@@ -30,13 +30,16 @@ export function addServiceCommands(
 
 function addInit(service: Command, context: CommandContext): void {
   withSettings(service.command('init'))
-    .description('Make the folder, the settings and the database of a service')
+    .description('Create the folder, the settings and the database of a service')
     .option(
       '--database-from <source>',
-      'where the address of a PostgreSQL is: file:, env: or command:',
+      'where to read the address of a PostgreSQL database: file:, env: or command:',
     )
-    .option('--redis-from <source>', 'where the address of a Redis is, to count limits there')
-    .option('--json', 'print what was made as JSON')
+    .option(
+      '--redis-from <source>',
+      'where to read the address of a Redis server that counts limits',
+    )
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
@@ -47,7 +50,7 @@ Examples:
   $ svc service init --database-from file:/etc/svc/database-url
 
 The folder is --folder, else $SVC_SERVICE_HOME, else "service" in svc's data folder. Without TLS the
-service listens on loopback only, unless --behind-proxy says that a proxy in front ends TLS.`,
+service listens only on loopback, unless you give --behind-proxy for a proxy that ends TLS.`,
     )
     .action(async (options: ServiceInitOptions) => {
       const { initService } = await import('../service/service-init.ts');
@@ -57,7 +60,7 @@ service listens on loopback only, unless --behind-proxy says that a proxy in fro
 
 function addStart(service: Command, context: CommandContext, finish: Finish): void {
   withSettings(service.command('start'))
-    .description('Start the service; it runs until it is interrupted')
+    .description('Start the service and run until interrupted')
     .option('-q, --quiet', 'print problems only')
     .option('--log <form>', 'a line for each call: text on stderr, json on stdout, or off')
     .option('--json', 'print the address as a line of JSON on stdout')
@@ -68,8 +71,8 @@ Examples:
   $ svc service start
   $ svc service start --port 9443 --log json
 
-Flags count for this run; service.json in the folder holds what stays. SIGHUP reads the certificate
-again, SIGTERM lets open calls finish. No line ever holds a text or a key.`,
+Flags apply to this run; service.json in the folder holds the permanent settings. SIGHUP makes the
+service read the certificate again, and SIGTERM lets open calls finish. The log never contains texts or keys.`,
     )
     .action(async (options: ServiceStartOptions) => {
       const { startServiceCommand } = await import('../service/service-start.ts');
@@ -85,8 +88,10 @@ function onHangUp(listener: () => void): void {
 
 function addLooking(service: Command, context: CommandContext, finish: Finish): void {
   withFolder(service.command('status'))
-    .description('Say whether the service runs, where, and what it holds; exit 1 when it does not')
-    .option('--url <address>', 'a service elsewhere; its token comes from $SVC_ADMIN_TOKEN')
+    .description(
+      'Show whether the service runs, where, and how much it stores; exit 1 when it does not run',
+    )
+    .option('--url <address>', 'address of a remote service; the token comes from $SVC_ADMIN_TOKEN')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
@@ -112,9 +117,9 @@ Examples:
 function addMigrate(service: Command, context: CommandContext): void {
   withFolder(service.command('migrate'))
     .description('Bring the tables of a service on PostgreSQL to this version')
-    .option('--plan', 'say what would be applied, and change nothing')
-    .option('--new-epoch', 'after a restore: clients capture anew what they still hold')
-    .option('--json', 'print what was done as JSON')
+    .option('--plan', 'list the migrations and change nothing')
+    .option('--new-epoch', 'after a restore: make clients capture again what they still hold')
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
@@ -122,8 +127,8 @@ Examples:
   $ svc service migrate --plan
   $ svc service migrate
 
-$SVC_DATABASE_URL, or "database" in service.json, says where the database is. Run it once before a new
-version of svc starts; nodes of the version before go on. A start with --auto-migrate does it too.`,
+$SVC_DATABASE_URL, or "database" in service.json, gives the address. Run this command once before you
+start a new version of svc; nodes of the old version keep running. A start with --auto-migrate does the same.`,
     )
     .action(async (options: ServiceMigrateOptions) => {
       const { migrateService } = await import('../service/service-migrate.ts');
@@ -133,17 +138,17 @@ version of svc starts; nodes of the version before go on. A start with --auto-mi
 
 function addMove(service: Command, context: CommandContext): void {
   withFolder(service.command('move'))
-    .description('Copy a service in a file to PostgreSQL, and check what arrived')
+    .description('Copy a service from a file to PostgreSQL and check the copy')
     .requiredOption('--to <address>', 'postgres://… without a password, or file:, env: or command:')
-    .option('--json', 'print what was moved as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
 Examples:
   $ svc service move --to file:/etc/svc/database-url
 
-Stop the service first. A move that was interrupted goes on when it is run again. Every record's digest
-is made anew from the bytes on the other side, and every receipt's signature is checked there.`,
+Stop the service first. If the move is interrupted, run it again and it continues. It computes the digest
+of every record again in the new database, and checks the signature of every receipt there.`,
     )
     .action(async (options: MoveOptions) => {
       const { moveCommand } = await import('../service/service-move.ts');
@@ -153,19 +158,19 @@ is made anew from the bytes on the other side, and every receipt's signature is 
 
 function addBackup(service: Command, context: CommandContext): void {
   withFolder(service.command('backup'))
-    .description('Copy the database, while the service runs, to a new private file')
-    .argument('<file>', 'where to')
-    .option('--json', 'print what was written as JSON')
+    .description('Copy the database of a running service to a new private file')
+    .argument('<file>', 'the new file')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', '\nExamples:\n  $ svc service backup memory-2026-05-01.db')
     .action(async (file: string, options: BackupOptions) => {
       const { backUp } = await import('../service/service-backup.ts');
       await backUp(file, options, context);
     });
   withFolder(service.command('restore'))
-    .description('Put a backup in the place of the database; the service must be stopped')
+    .description('Replace the database by a backup; the service must be stopped')
     .argument('<file>', 'a file that svc service backup made')
-    .option('--yes', 'do it; what is there now is set aside')
-    .option('--json', 'print what was done as JSON')
+    .option('--yes', 'confirm; the present database is kept under another name')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', '\nExamples:\n  $ svc service restore memory-2026-05-01.db --yes')
     .action(async (file: string, options: RestoreOptions) => {
       const { restore } = await import('../service/service-backup.ts');
@@ -182,9 +187,9 @@ function withSettings(command: Command): Command {
     .option('--host <address>', 'where to listen (127.0.0.1)')
     .option('--port <number>', 'the port (8766)')
     .option('--tls-cert <path>', 'PEM file of the certificate and its chain')
-    .option('--tls-key <path>', 'PEM file of its key')
+    .option('--tls-key <path>', 'PEM file of the private key')
     .option('--behind-proxy', 'a proxy in front ends TLS and sets x-forwarded-for')
-    .option('--rate <number>', 'calls of one key a minute, or off')
-    .option('--auto-migrate', 'make the tables in PostgreSQL that this version needs')
-    .option('--metrics <address>', 'counts of calls as text, at http://ADDRESS/metrics');
+    .option('--rate <number>', 'calls of one key in a minute, or off')
+    .option('--auto-migrate', 'create the tables in PostgreSQL that this version needs')
+    .option('--metrics <address>', 'serve counts of calls as text at http://ADDRESS/metrics');
 }

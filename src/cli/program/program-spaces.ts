@@ -18,21 +18,21 @@ export function addSpaces(memory: Command, context: CommandContext): void {
   };
   spaces
     .command('rename')
-    .description('Give a space another name; its project follows')
+    .description('Rename a space and assign its project to the new name')
     .argument('<from>')
     .argument('<to>')
     .action(move(false));
   spaces
     .command('merge')
-    .description('Put the memories of one space into another; its project follows')
+    .description('Move all memories and the project of one space into another')
     .argument('<from>')
     .argument('<to>')
     .action(move(true));
   spaces
     .command('join')
-    .description('Let a folder share a space, where svc cannot prove that it is the same project')
+    .description('Assign a folder to a space, if svc cannot prove that it is the same project')
     .argument('<space>')
-    .argument('[folder]', 'the folder; the current one unless named')
+    .argument('[folder]', 'the folder (default: the current one)')
     .action(async (space: string, folder: string | undefined) => {
       const { joinSpace } = await import('../memory/spaces.ts');
       await joinSpace({ space, folder: folder ?? process.cwd() }, context);

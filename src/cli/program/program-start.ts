@@ -8,8 +8,8 @@ import type { StartOptions } from '../proxy/start.ts';
 export function addStart(program: Command, context: CommandContext, finish: Finish): void {
   const command = program
     .command('start')
-    .description('Start the proxy; it runs until it is interrupted')
-    .option('-d, --detach', 'start it in the background, and come back when it serves')
+    .description('Start the proxy and run until interrupted')
+    .option('-d, --detach', 'start in the background and return when it accepts requests')
     .option('-q, --quiet', 'print problems only')
     .option(
       '--log <form>',
@@ -27,11 +27,11 @@ Examples:
   $ svc start --log json | jq .memoryState
   $ SVC_PORT=9000 svc start
 
-With no configuration and ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment, start makes one
-that names those variables.
+If there is no configuration, and ANTHROPIC_API_KEY or OPENAI_API_KEY is set, start creates a
+configuration that names those variables.
 
-On a company network, start reaches providers through HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or through
-"proxy" in an upstream. It trusts further certificates by NODE_EXTRA_CA_CERTS. See docs/networks.md.`,
+On a company network, start obeys HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and "proxy" of an upstream.
+NODE_EXTRA_CA_CERTS adds trusted certificates. See docs/networks.md.`,
     )
     .action(async (options: Omit<StartOptions, 'flags'> & RawFlags & { detach?: boolean }) => {
       const flags = flagsOf(options);

@@ -7,9 +7,9 @@ import { scriptPath } from './program-start.ts';
 export function addUi(program: Command, context: CommandContext): void {
   program
     .command('ui')
-    .description('Show a page with what was sent, what was remembered and what it saved')
-    .option('--open', 'open it in your browser')
-    .option('--print', 'print the link and nothing else')
+    .description('Open a page with requests, memories and savings')
+    .option('--open', 'open the page in your browser')
+    .option('--print', 'print only the link')
     .addHelpText(
       'after',
       `
@@ -18,8 +18,8 @@ Examples:
   $ svc ui --open
   $ svc ui --print
 
-It prints a link to a page of the running proxy, and starts one where none runs. The link is good once,
-for a minute. The page closes after an hour without use. "ui": false in config.json turns it off.`,
+The command prints a link to a page of the running proxy, and starts a proxy if none runs. The link works
+once, within a minute. The page ends after an hour without use. "ui": false in config.json turns it off.`,
     )
     .action(async (options: UiOptions) => {
       const { showUi } = await import('../ui/ui.ts');

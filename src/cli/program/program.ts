@@ -14,7 +14,7 @@ export type Finish = (code: number) => void;
 
 /** One sentence for `--help` and for docs/commands.md. */
 export const EXIT_CODES =
-  'Exit codes: 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted.';
+  'Exit codes: 0 success, 1 failure or problems found, 2 wrong usage, 130 interrupted.';
 
 /** Declares commands on the program. */
 export type Declare = (program: Command, context: CommandContext, finish: Finish) => void;
@@ -57,7 +57,7 @@ export function emptyProgram(terminal: Terminal): Command {
   return (
     new Command('svc')
       .description(
-        'Memory for coding agents, on this machine: a proxy between them and their provider.',
+        'Memory for coding agents: a proxy on this machine between them and their provider.',
       )
       .version(VERSION)
       .exitOverride()
@@ -114,7 +114,7 @@ function usageError(error: CommanderError, see: string): CliError {
   if (code === 'commander.unknownOption') {
     const flag = /'(--[a-z-]{1,30}|-[a-zA-Z])(?=['=])/.exec(message)?.[1] ?? '';
     const hint = /^--(?:key|token|api-key|provider-key)$/.test(flag)
-      ? 'Keys are never arguments, which every program can read: use --key-env or --key-stdin.'
+      ? 'Use --key-env or --key-stdin. A key is never an argument, because other programs can read it there.'
       : `${see} ${suggestion}`.trimEnd();
     return new CliError(`There is no option ${flag}`.trimEnd() + '.', hint, 2);
   }

@@ -10,8 +10,14 @@ export function withProxyFlags(command: Command): Command {
     .option('--port <number>', 'the port to listen on; 0 for any')
     .option('--memory-mode <mode>', 'off, read, write or read-write')
     .option('--compression-mode <mode>', 'passthrough, shadow or deterministic')
-    .option('--input-budget <tokens>', 'estimated tokens above which shortening is considered')
-    .option('--recalled-tokens-max <tokens>', 'estimated tokens of recalled memory in a request');
+    .option(
+      '--input-budget <tokens>',
+      'estimated input tokens above which svc considers shortening',
+    )
+    .option(
+      '--recalled-tokens-max <tokens>',
+      'limit for the estimated tokens of recalled memory in a request',
+    );
 }
 
 export function flagsOf(options: RawFlags): ProxyFlags {

@@ -24,148 +24,146 @@ type Row = readonly [meaning: string, advice?: string];
 
 const MEMORY: Readonly<Record<MemoryState, Row>> = {
   off: [
-    'The memory was not asked and nothing was kept: the memory mode is off.',
+    'svc neither recalled nor stored anything, because the memory mode is off.',
     'Change it with proxy.memoryMode, or leave out the header x-svc-memory-mode.',
   ],
   write_only: [
-    'The memory was not asked; what was said is kept. The memory mode is write.',
+    'svc stored the conversation and recalled nothing, because the memory mode is write.',
     'Change it with proxy.memoryMode.',
   ],
   recalled: ['Memories of earlier sessions were added to the newest prompt.'],
   empty: [
-    'The memory was asked and had nothing worth saying. Most prompts need no memory, so this is common.',
-    'See what there is: svc memory search WORDS',
+    'svc searched the memory and found nothing relevant. This is common, because most prompts need no memory.',
+    'To search the memory yourself: svc memory search WORDS',
   ],
   skipped_side_call: [
-    'The request is no conversation: a title, a topic, a token count, a sub-agent or a compaction. Memory leaves those alone.',
+    'The request is not a conversation but a title, a topic, a token count, a sub-agent or a compaction. svc leaves these alone.',
   ],
   skipped_unsupported: [
-    'svc did not understand the request well enough to add to it, or the provider refused what was added. The client’s own bytes were sent.',
-    'If it happens often: svc doctor',
+    'svc could not parse the request well enough to add memories, or the provider refused them. svc sent the client’s own bytes.',
+    'If it happens often, run: svc doctor',
   ],
   degraded_timeout: [
     'The memory did not answer before its deadline. The request went on without it.',
-    'On a busy machine this happens now and then. If it happens often: svc doctor',
+    'This happens now and then on a busy machine. If it happens often, run: svc doctor',
   ],
   degraded_unavailable: [
     'The memory could not be read or reached. The request went on without it.',
-    'svc doctor says why.',
+    'To find the cause, run: svc doctor',
   ],
   degraded_denied: [
     'The memory service refused the service key. The request went on without memory.',
     'Check the key’s scopes and spaces: svc doctor',
   ],
   degraded_rate_limited: [
-    'The memory service limits how often it is asked. The request went on without memory.',
+    'The memory service refused the call because of a rate limit. The request went on without memory.',
     'Wait, or raise the limit of the service key.',
   ],
   degraded_invalid: [
-    'The memory service gave an answer that svc could not use. The request went on without it.',
+    'The memory service sent an answer that svc could not use. The request went on without it.',
     'Compare the versions of both sides: svc doctor',
   ],
 };
 
 const CONTINUITY: Readonly<Record<ContinuityState, Row>> = {
   committed: [
-    'Older exchanges were left out. The memory proved in this request that it holds them word for word.',
+    'svc left out older exchanges. The memory proved in this request that it holds them word for word.',
   ],
   elided_tool_output: [
-    'Older tool outputs were replaced by stubs. The memory proved in this request that it holds them word for word.',
-    'Read one again: svc memory get REFERENCE',
+    'svc replaced older tool outputs by stubs. The memory proved in this request that it holds them word for word.',
+    'To read one again: svc memory get REFERENCE',
   ],
-  not_needed: ['Nothing needed to be left out: the request is short, or nothing in it is old.'],
-  shadow_only: ['The mode is shadow: shortening was measured, and the request was sent unchanged.'],
-  not_applicable: ['The mode is passthrough, so nothing is ever left out.'],
+  not_needed: ['There was nothing to leave out: the request is short, or nothing in it is old.'],
+  shadow_only: ['The mode is shadow: svc measured shortening and sent the request unchanged.'],
+  not_applicable: ['The mode is passthrough, so svc leaves nothing out.'],
   bypassed_not_stored: [
-    'What could be left out is not stored yet. It is stored now, ahead of a later request.',
+    'The text that svc could leave out was not stored yet. svc stores it now, for a later request.',
   ],
   bypassed_unproven_recall: [
-    'The memory did not prove that it holds what would be left out, so all was sent.',
-    'If it happens often: svc doctor',
+    'The memory did not prove that it holds the text to leave out, so svc sent all of it.',
+    'If it happens often, run: svc doctor',
   ],
   bypassed_empty_recall: [
-    'Exchanges leave only together with a recall, and nothing was recalled. All was sent.',
+    'svc leaves out exchanges only in a request with recalled text. It recalled nothing, so it sent all of them.',
   ],
   bypassed_recall_degraded: [
-    'The memory or svc’s own ledger did not answer in time, so all was sent.',
-    'If it happens often: svc doctor',
+    'The memory or svc’s own ledger did not answer in time, so svc sent everything.',
+    'If it happens often, run: svc doctor',
   ],
   bypassed_memory_mode: [
-    'Shortening needs a memory that may be read, and the memory mode does not allow it.',
+    'Shortening must read the memory, and the memory mode does not allow that.',
     'Use the memory mode read or read-write.',
   ],
   bypassed_protected_context: [
-    'What is long in this request is protected: recent rounds, instructions, reasoning, small outputs, or a window that is nearly full.',
+    'The long parts of this request are protected: recent rounds, instructions, reasoning or small outputs. Or the context window is nearly full.',
   ],
   bypassed_provider_state: [
     'The provider keeps this conversation’s history, so svc must not change it.',
   ],
   bypassed_not_worth_it: [
-    'Leaving out more now would cost more than it saves: the provider’s cache would have to be written again.',
+    'Leaving out more now would cost more than it saves, because the provider would write its cache again.',
   ],
-  bypassed_unparseable: ['The body is nothing that svc can read. It was sent as it came.'],
+  bypassed_unparseable: ['svc could not parse the body and sent it unchanged.'],
   bypassed_too_large: [
-    'The request has more items or bytes than svc reads. It was sent as it came.',
+    'The request has more items or bytes than svc parses, so svc sent it unchanged.',
   ],
   bypassed_provider_refused: [
-    'The provider refused the changed request, so the client’s own bytes were sent. That kind of change is off for this conversation for an hour.',
+    'The provider refused the changed request, so svc sent the client’s own bytes. svc makes no such change in this conversation for an hour.',
   ],
 };
 
 const ENDS: Readonly<Record<'complete' | 'client-gone' | 'upstream-cut' | 'open', Row>> = {
   complete: ['The whole answer reached the client.'],
   'client-gone': [
-    'The client closed the connection before the answer ended. Nothing is wrong where a person stopped it.',
+    'The client closed the connection before the answer ended. This is normal if a person stopped it.',
   ],
   'upstream-cut': [
-    'The provider broke its answer off.',
-    'The client usually asks again by itself.',
+    'The provider’s answer broke off.',
+    'The client usually sends the request again by itself.',
   ],
-  open: ['The answer is still on its way.'],
+  open: ['The answer has not ended yet.'],
 };
 
 const VERDICTS: Readonly<Record<Verdict, Row>> = {
-  goes_on: ['Shortening pays in this conversation, or has not been judged yet.'],
+  goes_on: ['Shortening saves money in this conversation, or has not been judged yet.'],
   no_more: [
-    'This conversation costs more than it would without svc. Nothing more is left out of it; what is out stays out.',
+    'This conversation costs more than without svc. svc leaves nothing more out of it; text that is left out already stays out.',
   ],
   send_all: [
-    'This conversation costs more with every request than it would without svc. From now on all of it is sent.',
+    'Each request of this conversation costs more than without svc. From now on svc sends all of it.',
   ],
 };
 
 /** svc's own errors; what to do is in their own table. */
 const ERRORS: Readonly<Record<LocalErrorCode, string>> = {
   LOCAL_TOKEN_INVALID: 'The client did not send svc’s local token.',
-  LOGIN_REFUSED: 'The client sent its own login, and passing logins on is not turned on.',
-  LOGIN_MISSING: 'The upstream takes the client’s own login, and the request carried none.',
-  LOGIN_AMBIGUOUS: 'The request carried a login and a key, so nobody could tell who pays.',
-  LOGIN_CLIENT_REFUSED:
-    'A login belongs to the client that it was made for, and another one sent it.',
-  REQUEST_MALFORMED: 'The request is no well-formed HTTP, or may be read in two ways.',
-  ORIGIN_REFUSED: 'A web page, or a program under another host name, asked svc.',
+  LOGIN_REFUSED: 'The client sent its own login, and svc is not set up to pass logins on.',
+  LOGIN_MISSING: 'The upstream uses the client’s own login, and the request had none.',
+  LOGIN_AMBIGUOUS: 'The request had both a login and a key, so svc cannot tell which one to use.',
+  LOGIN_CLIENT_REFUSED: 'Another client than the one that the login belongs to sent it.',
+  REQUEST_MALFORMED: 'The request is not well-formed HTTP, or is ambiguous.',
+  ORIGIN_REFUSED: 'The request came from a web page, or with another host name.',
   ROUTE_UNKNOWN: 'svc does not serve this path.',
-  METHOD_NOT_ALLOWED: 'svc serves this path with another method.',
-  UPSTREAM_NOT_CONFIGURED: 'No provider is configured for what this client speaks.',
+  METHOD_NOT_ALLOWED: 'svc serves this path with other methods only.',
+  UPSTREAM_NOT_CONFIGURED: 'No provider is configured for the API of this client.',
   REQUEST_TIMEOUT: 'The request did not arrive in time.',
   BODY_TOO_LARGE: 'The body is larger than the limit.',
-  BODY_UNREADABLE: 'The body ended early, or is not in the encoding that it names.',
+  BODY_UNREADABLE: 'The body ended early, or is not in the encoding that its header names.',
   ENCODING_UNSUPPORTED: 'svc does not know the body’s encoding.',
-  CONTENT_TYPE_UNSUPPORTED: 'The body is not said to be JSON.',
-  EXPECTATION_FAILED: 'The request expects something that svc does not do.',
-  MODE_INVALID: 'A mode header has a value that does not exist, or stands twice.',
+  CONTENT_TYPE_UNSUPPORTED: 'The Content-Type of the body is not JSON.',
+  EXPECTATION_FAILED: 'The request has an Expect header that svc does not support.',
+  MODE_INVALID: 'A mode header has an unknown value, or is there twice.',
   UPGRADE_REFUSED: 'The client asked for a WebSocket. Clients fall back to HTTP by themselves.',
   HEADERS_TOO_MANY: 'The request has too many or too long headers.',
   INTERNAL: 'svc itself failed.',
-  TRANSFER_ENCODING_UNSUPPORTED: 'The body comes in a transfer encoding that svc does not know.',
+  TRANSFER_ENCODING_UNSUPPORTED: 'The body has a transfer encoding that svc does not know.',
   UPSTREAM_UNREACHABLE: 'The provider could not be reached.',
   UPSTREAM_ADDRESS_REFUSED:
-    'The provider’s name leads to an address that svc does not send keys to.',
+    'The provider’s name resolves to an address to which svc does not send keys.',
   SHUTTING_DOWN: 'svc is stopping and takes no new requests.',
-  TOO_BUSY: 'svc holds as many request bodies as it may.',
-  UPSTREAM_TIMEOUT:
-    'The provider sent no headers in time, or the network proxy before it did not answer.',
-  HTTP_VERSION_UNSUPPORTED: 'The request is in a version of HTTP that svc does not speak.',
+  TOO_BUSY: 'svc has as many request bodies in memory as it may.',
+  UPSTREAM_TIMEOUT: 'The provider sent no headers in time, or the network proxy did not answer.',
+  HTTP_VERSION_UNSUPPORTED: 'The request uses a version of HTTP that svc does not support.',
 };
 
 export const STATE_TEXTS: readonly StateText[] = [
