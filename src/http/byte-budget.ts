@@ -4,45 +4,68 @@ import { ProxyError } from '../core/errors.ts';
  * Bounds the bytes of all bodies that a process holds at once. A body that does not fit waits in a
  * short line, and is refused when the line is full or the wait takes too long. It never holds a part
  * of what it asks for while it waits, so that two waits cannot block each other.
+ *
+ * Where it serves several owners, each may hold one body of any size. More bodies of one leave a part of
+ * the budget to the others: who announces bodies and does not send them stops nobody else.
  */
 export class ByteBudget {
   readonly #waitMs: number;
   readonly #waitingMax: number;
   /** The oldest first. */
   readonly #waiting: Waiting[] = [];
+  /** How many bodies each owner holds. */
+  readonly #held = new Map<string, number>();
+  readonly #reserve: number;
   #free: number;
 
   constructor({ bytesMax, waitMs, waitingMax }: BudgetLimits) {
     this.#free = bytesMax;
+    this.#reserve = bytesMax * RESERVED_SHARE;
     this.#waitMs = waitMs;
     this.#waitingMax = waitingMax;
   }
 
   /**
    * Throws ProxyError TOO_BUSY when there is no room in time, and the reason of `signal` when the
-   * client hangs up first. Small requests overtake large ones that wait.
+   * client hangs up first. Small requests overtake large ones that wait. Without an owner it is one of
+   * nobody's, for a budget that is not shared.
    */
-  take(bytes: number, signal: AbortSignal): Promise<Lease> {
+  take(bytes: number, signal: AbortSignal, owner?: string): Promise<Lease> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      if (bytes <= this.#free) resolve(this.#lease(bytes));
+      if (this.#fits(bytes, owner, 0)) resolve(this.#lease(bytes, owner));
       else if (this.#waiting.length >= this.#waitingMax) throw tooBusy();
-      else this.#wait({ bytes, signal, resolve, reject });
+      else this.#wait({ bytes, signal, owner, resolve, reject });
     });
   }
 
-  #lease(bytes: number): Lease {
+  /** `alone`: the number of its owner's bodies with which this one is the only one. */
+  #fits(bytes: number, owner: string | undefined, alone: number): boolean {
+    const isAlone = owner === undefined || (this.#held.get(owner) ?? 0) === alone;
+    return bytes <= (isAlone ? this.#free : this.#free - this.#reserve);
+  }
+
+  #lease(bytes: number, owner: string | undefined): Lease {
     this.#free -= bytes;
+    this.#count(owner, 1);
     return new Lease(bytes, {
       takeMore: (more) => {
-        if (more > this.#free) throw tooBusy();
+        if (!this.#fits(more, owner, 1)) throw tooBusy();
         this.#free -= more;
       },
       giveBack: (less) => this.#giveBack(less),
+      end: () => this.#count(owner, -1),
     });
   }
 
-  #wait({ bytes, signal, resolve, reject }: Asked): void {
+  #count(owner: string | undefined, more: 1 | -1): void {
+    if (owner === undefined) return;
+    const held = (this.#held.get(owner) ?? 0) + more;
+    if (held > 0) this.#held.set(owner, held);
+    else this.#held.delete(owner);
+  }
+
+  #wait({ bytes, signal, owner, resolve, reject }: Asked): void {
     const leave = (): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', onGone);
@@ -58,9 +81,9 @@ export class ByteBudget {
     }, this.#waitMs);
     const admit = (): void => {
       leave();
-      resolve(this.#lease(bytes));
+      resolve(this.#lease(bytes, owner));
     };
-    const waiting = { bytes, admit };
+    const waiting = { bytes, owner, admit };
     signal.addEventListener('abort', onGone, { once: true });
     this.#waiting.push(waiting);
   }
@@ -68,12 +91,15 @@ export class ByteBudget {
   #giveBack(bytes: number): void {
     this.#free += bytes;
     for (;;) {
-      const next = this.#waiting.find((waiting) => waiting.bytes <= this.#free);
+      const next = this.#waiting.find(({ bytes: asked, owner }) => this.#fits(asked, owner, 0));
       if (next === undefined) return;
       next.admit();
     }
   }
 }
+
+/** Enough for the bodies that nearly all requests have. */
+const RESERVED_SHARE = 1 / 4;
 
 export interface BudgetLimits {
   readonly bytesMax: number;
@@ -84,11 +110,13 @@ export interface BudgetLimits {
 
 interface Waiting {
   readonly bytes: number;
+  readonly owner: string | undefined;
   readonly admit: () => void;
 }
 
 interface Asked {
   readonly bytes: number;
+  readonly owner: string | undefined;
   readonly signal: AbortSignal;
   readonly resolve: (lease: Lease) => void;
   readonly reject: (reason: unknown) => void;
@@ -97,12 +125,14 @@ interface Asked {
 interface Account {
   readonly takeMore: (bytes: number) => void;
   readonly giveBack: (bytes: number) => void;
+  readonly end: () => void;
 }
 
 /** Bytes that one body holds of the budget, until it is released. */
 export class Lease {
   readonly #account: Account;
   #bytes: number;
+  #isReleased = false;
 
   constructor(bytes: number, account: Account) {
     this.#bytes = bytes;
@@ -118,6 +148,8 @@ export class Lease {
   }
 
   release(): void {
+    if (!this.#isReleased) this.#account.end();
+    this.#isReleased = true;
     this.resize(0);
   }
 }

@@ -33,21 +33,21 @@ export class RequestBodies {
   }
 
   /**
-   * 'gone': the client went first, which `gone` tells. Throws ProxyError; the rest of the body may be
+   * 'gone': the client went first, which `sender` tells. Throws ProxyError; the rest of the body may be
    * unread then.
    */
   async receive(
     incoming: IncomingMessage,
     expected: ExpectedBody | undefined,
-    gone: AbortSignal,
+    sender: BodySender,
   ): Promise<ReceivedBody | 'gone'> {
     if (expected === undefined) return NO_BODY;
     try {
       return expected.encoding === 'identity'
-        ? await this.#receivePlain(incoming, expected, gone)
-        : await this.#receiveEncoded(incoming, expected, gone);
+        ? await this.#receivePlain(incoming, expected, sender)
+        : await this.#receiveEncoded(incoming, expected, sender);
     } catch (error) {
-      if (gone.aborted) return 'gone';
+      if (sender.gone.aborted) return 'gone';
       throw error;
     }
   }
@@ -55,9 +55,9 @@ export class RequestBodies {
   async #receivePlain(
     incoming: IncomingMessage,
     expected: ExpectedBody,
-    gone: AbortSignal,
+    { gone, owner }: BodySender,
   ): Promise<ReceivedBody | 'gone'> {
-    const lease = await this.#bodies.take(expected.length ?? 0, gone);
+    const lease = await this.#bodies.take(expected.length ?? 0, gone, owner);
     return releaseUnless(lease, async () => {
       const body = await readInto(lease, incoming, expected);
       return body === undefined ? 'gone' : { body, release: () => lease.release() };
@@ -67,15 +67,15 @@ export class RequestBodies {
   async #receiveEncoded(
     incoming: IncomingMessage,
     expected: ExpectedBody,
-    gone: AbortSignal,
+    { gone, owner }: BodySender,
   ): Promise<ReceivedBody | 'gone'> {
-    const wire = await this.#encoded.take(expected.length ?? 0, gone);
+    const wire = await this.#encoded.take(expected.length ?? 0, gone, owner);
     try {
       const encoded = await readInto(wire, incoming, expected);
       if (encoded === undefined) return 'gone';
       const { encoding } = expected;
       const bound = decodedBound(encoded, encoding, this.#bytesMax);
-      const lease = await this.#bodies.take(bound, gone);
+      const lease = await this.#bodies.take(bound, gone, owner);
       return await releaseUnless(lease, async () => {
         const limits = {
           decodedBytesMax: this.#bytesMax,
@@ -93,6 +93,13 @@ export class RequestBodies {
       wire.release();
     }
   }
+}
+
+export interface BodySender {
+  /** Aborts when the client hangs up. */
+  readonly gone: AbortSignal;
+  /** Whose body it is, where a process serves several who do not know each other. */
+  readonly owner?: string;
 }
 
 /** A whole body, decoded, and its place in the budget. */

@@ -192,7 +192,9 @@ class Listener implements LocalServer {
       answerUiLink(outgoing, await this.#uiLink());
       return;
     }
-    const received = await this.#bodies.receive(incoming, admission.body, goneSignal(outgoing));
+    const received = await this.#bodies.receive(incoming, admission.body, {
+      gone: goneSignal(outgoing),
+    });
     if (received === 'gone') return;
     try {
       await this.#options.handler(

@@ -14,7 +14,9 @@ import {
 import { describeFault } from '../http/faults.ts';
 import { dropBody } from '../http/connections.ts';
 import { readBody } from '../http/body.ts';
+import { ByteBudget, type Lease } from '../http/byte-budget.ts';
 import { MemoryError } from '../ports/memory.ts';
+import { goneSignal } from '../proxy/gone-signal.ts';
 import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials } from './authenticator.ts';
 import { checkLimits } from './admission.ts';
@@ -77,6 +79,8 @@ interface Story {
   operation?: string;
   keyId?: string;
   bytesIn: number;
+  /** The place of its body, until it is answered. */
+  lease?: Lease;
 }
 
 interface Ending {
@@ -91,6 +95,7 @@ export class CallServer {
   readonly #health: HealthCheck;
   readonly #models: ModelServer;
   readonly #state: ServiceState;
+  readonly #bodies = new ByteBudget(BODIES);
   #isStopping = false;
 
   constructor(given: ServiceParts) {
@@ -130,6 +135,8 @@ export class CallServer {
       else this.#note(story, await this.#answer(story));
     } catch (error) {
       this.#note(story, this.#fail(story, error));
+    } finally {
+      story.lease?.release();
     }
   }
 
@@ -184,7 +191,8 @@ export class CallServer {
     const path = head.path.slice(CONSOLE_START.length);
     const { route } = admitRoute({ method: head.method, path }, actor);
     story.operation = route.operation;
-    const body = await this.#receive(story, head, route);
+    const owner = actor.tenant ?? actor.id;
+    const body = await this.#receive(story, { ...head, ...route, owner });
     if (body === 'gone' || story.outgoing.destroyed) return undefined;
     const { method, query, headers } = head;
     const parsed = body === undefined ? {} : parseBody(body);
@@ -220,7 +228,7 @@ export class CallServer {
       requestsPerMinute: settings.requestsPerMinute,
       usesMemory: head.path.startsWith(MEMORY_START),
     });
-    const body = await this.#receive(story, head, route);
+    const body = await this.#receive(story, { ...head, ...route, owner: key.tenant });
     if (body === 'gone' || outgoing.destroyed) return undefined;
     const store = this.#parts.store.of(key.tenant);
     const call = {
@@ -255,18 +263,26 @@ export class CallServer {
 
   async #receive(
     story: Story,
-    { headers }: CallHead,
-    { bodyBytesMax }: Pick<ServiceRoute, 'bodyBytesMax'>,
+    { headers, bodyBytesMax, owner }: Pick<CallHead, 'headers'> & ExpectedCall,
   ): Promise<Buffer | undefined | 'gone'> {
     const { incoming, outgoing } = story;
     const expected = expectBody(headers, bodyBytesMax);
     if (expected === undefined) return undefined;
-    if (headerOf(headers, 'expect') !== undefined) outgoing.writeContinue();
-    const body = await readBody(incoming, expected).catch((error: unknown) => {
-      throw error instanceof ProxyError ? tooLarge(expected.wireBytesMax) : error;
-    });
-    story.bytesIn = body?.length ?? 0;
-    return body ?? 'gone';
+    const { length } = expected;
+    const gone = goneSignal(outgoing);
+    try {
+      const lease = await this.#bodies.take(length ?? 0, gone, owner);
+      story.lease = lease;
+      if (headerOf(headers, 'expect') !== undefined) outgoing.writeContinue();
+      const grow = length === undefined ? (bytes: number) => lease.resize(bytes) : undefined;
+      const body = await readBody(incoming, expected, grow);
+      story.bytesIn = body?.length ?? 0;
+      return body ?? 'gone';
+    } catch (error) {
+      if (gone.aborted) return 'gone';
+      if (!(error instanceof ProxyError)) throw error;
+      throw error.code === 'TOO_BUSY' ? tooBusy() : tooLarge(expected.wireBytesMax);
+    }
   }
 
   /** The caller's address; behind a proxy what the proxy added last, which no caller can forge. */
@@ -314,6 +330,19 @@ export class CallServer {
       ms: Math.round((clock.monotonic() - story.startedAt) * 10) / 10,
     });
   }
+}
+
+interface ExpectedCall extends Pick<ServiceRoute, 'bodyBytesMax'> {
+  /** Whose body it is. */
+  readonly owner: string;
+}
+
+/** Sixteen of the largest bodies, of which one tenant may have twelve. */
+const BODIES = { bytesMax: 128 << 20, waitMs: 2_000, waitingMax: 64 };
+
+function tooBusy(): ServiceFault {
+  const message = 'Too many large calls are under way.';
+  return new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
 }
 
 /** Clients that open a connection ahead of need ask for this; it tells nothing. */

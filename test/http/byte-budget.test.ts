@@ -63,6 +63,28 @@ describe('R38: one budget of bytes over all bodies', () => {
     await budget.take(90, never);
   });
 
+  test('one of several owners cannot take what the others need, whatever it announces', async () => {
+    const budget = new ByteBudget({ ...limits, waitMs: 5_000 });
+    // One body of any size may come while its owner has no other.
+    (await budget.take(100, never, 'acme')).release();
+    const first = await budget.take(40, never, 'acme');
+    const second = await budget.take(35, never, 'acme');
+    let isIn = false;
+    const third = budget.take(10, never, 'acme').then((lease) => {
+      isIn = true;
+      return lease;
+    });
+    expect(() => second.resize(36)).toThrow('Too many large requests');
+    await budget.take(25, never, 'globex');
+    expect(isIn).toBe(false);
+    first.release();
+    first.release();
+    await third;
+    // It is the only one of its owner now, and may grow as far as there is room.
+    (await third).release();
+    second.resize(75);
+  });
+
   test('whatever is taken and given back, the sum stays within the budget and all comes back', async () => {
     const steps = fc.array(fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 120 })), { maxLength: 60 });
     await fc.assert(

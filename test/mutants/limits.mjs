@@ -62,7 +62,7 @@ export const LIMITS = [
   {
     name: 'a place ends while its call runs',
     file: 'src/service/model-admission.ts',
-    from: '      this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);\n',
+    from: '        this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);\n',
     to: '',
     test: ADMISSION,
   },
@@ -97,16 +97,37 @@ export const LIMITS = [
   {
     name: 'a body takes room that is not there',
     file: 'src/http/byte-budget.ts',
-    from: 'if (bytes <= this.#free) resolve(',
+    from: 'if (this.#fits(bytes, owner, 0)) resolve(',
     to: 'if (bytes >= 0) resolve(',
     test: BUDGET,
   },
   {
     name: 'a body that grows takes room that is not there',
     file: 'src/http/byte-budget.ts',
-    from: 'if (more > this.#free) throw tooBusy();',
+    from: 'if (!this.#fits(more, owner, 1)) throw tooBusy();',
     to: '',
     test: BUDGET,
+  },
+  {
+    name: 'bodies of one owner take what the others need',
+    file: 'src/http/byte-budget.ts',
+    from: 'isAlone ? this.#free : this.#free - this.#reserve',
+    to: 'isAlone ? this.#free : this.#free',
+    test: BUDGET,
+  },
+  {
+    name: 'what a client got before it hung up is not booked',
+    file: 'src/service/models/receipt-facts.ts',
+    from: '...(cutTokens === undefined ? {} : { cutTokens }),',
+    to: '',
+    test: 'test/service/model-budgets.test.ts',
+  },
+  {
+    name: 'counts of a provider are believed however large they are',
+    file: 'src/core/service/receipt-rows.ts',
+    from: 'output: Math.min(output, TOKENS_MAX),',
+    to: 'output,',
+    test: 'test/ports/service-store.test.ts',
   },
   {
     name: 'a chunk is freed though its memory is shared',

@@ -236,6 +236,30 @@ test(
   },
 );
 
+test('bodies that are announced and never come take their part of the memory, and no more', async () => {
+  const { service, key, send } = await open();
+  const head = [
+    'POST /v1/svc/memory/capture HTTP/1.1',
+    'Host: a',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${8 << 20}`,
+  ].join('\r\n');
+  const answers: string[] = [];
+  const sockets = await Promise.all(Array.from({ length: 20 }, () => openSocket(service.port)));
+  for (const socket of sockets) {
+    socket.on('data', (bytes: Buffer) => answers.push(bytes.toString('latin1')));
+    socket.write(`${head}\r\n\r\n`);
+  }
+  await expect.poll(() => answers.length, { timeout: 20_000 }).toBe(8);
+  for (const answer of answers) {
+    expect(answer).toMatch(/^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n[^]*STORE_UNAVAILABLE/);
+  }
+  for (const socket of sockets) socket.destroy();
+  const body = JSON.stringify({ space: 'a', max_tokens: 1 });
+  await expect.poll(async () => (await send({ body })).status).toBe(200);
+});
+
 test('a caller that hangs up in the middle of a body leaves nothing behind', async () => {
   const { service, key } = await open();
   const socket = await openSocket(service.port);

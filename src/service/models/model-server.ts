@@ -134,7 +134,8 @@ export class ModelServer {
     const { body: expected, awaitsContinue } = checkBody(head.method, headers, BODIES);
     if (awaitsContinue && expected !== undefined) outgoing.writeContinue();
     if (call.kind === 'models') return this.#listModels(stage, call, headers);
-    const received = await this.#bodies.receive(exchange.incoming, expected, goneSignal(outgoing));
+    const sender = { gone: goneSignal(outgoing), owner: call.caller.key.tenant };
+    const received = await this.#bodies.receive(exchange.incoming, expected, sender);
     if (received === 'gone') throw new ProxyError('REQUEST_TIMEOUT', 'The client went.');
     exchange.bytesIn = received.body?.length ?? 0;
     try {
