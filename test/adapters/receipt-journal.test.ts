@@ -40,6 +40,30 @@ function filesIn(folder: string): readonly string[] {
   return readdirSync(folder).filter((name) => name.startsWith('receipts_'));
 }
 
+test('texts of callers and providers take no more room than a receipt has for them, and no form loses one', async () => {
+  const { journal, store, folder } = open();
+  const long = 'x'.repeat(1 << 20);
+  const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`) as object;
+  const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`n${at}`, at]));
+  const names = { upstreamRequestId: long, upstreamResponseId: long, modelReported: long };
+  journal.reject(openingOf({ model: long, sessionId: long, space: long }), closingOf());
+  const receipts = [deep, wide, { input_tokens: 5, deep }].map((providerUsage) => {
+    return { receipt: journal.open(openingOf()), providerUsage };
+  });
+  for (const { receipt, providerUsage } of receipts) {
+    receipt.close(closingOf({ ...names, providerUsage }));
+  }
+  const [file = ''] = filesIn(folder);
+  expect(statSync(join(folder, file)).size).toBeLessThan(20_000);
+  await vi.waitFor(() => expect(store.rows).toHaveLength(4));
+  const bodies = store.rows.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+  expect(bodies.map(({ model_reported: model }) => model)).toEqual([null, null, null, null]);
+  expect(bodies[0]).toMatchObject({ model_requested: null, session_id: 'x'.repeat(256) });
+  expect(bodies[3]?.['provider_usage']).toMatchObject({ input_tokens: 5 });
+  expect(journal.waiting).toBe(0);
+  await journal.close();
+});
+
 test('a receipt is on disk when it is opened, and signed and stored after it is closed', async () => {
   const { journal, store, jwk, folder } = open();
   const opening = openingOf();

@@ -1,5 +1,7 @@
 import { isoTime } from '../../core/memory/times.ts';
 import {
+  boundedClosing,
+  boundedOpening,
   headOf,
   NODE_LOST,
   type Receipt,
@@ -88,11 +90,12 @@ export class ReceiptJournal implements Receipts {
     this.#journal = new Journal({ folder, name: nameOf(node), bytesMax: this.#bytesMax });
   }
 
-  open(opening: ReceiptOpening): OpenReceipt {
+  open(given: ReceiptOpening): OpenReceipt {
+    const opening = boundedOpening(given);
     const { receiptId } = opening;
     this.#open.set(receiptId, this.#write(opening));
     return {
-      close: (closing) => this.#close(receiptId, closing),
+      close: (closing) => this.#close(receiptId, boundedClosing(closing)),
       stored: () => this.#stored(receiptId),
     };
   }
@@ -108,7 +111,8 @@ export class ReceiptJournal implements Receipts {
   }
 
   reject(opening: ReceiptOpening, closing: ReceiptClosing): void {
-    this.#closed.set(opening.receiptId, this.#write(opening, closing));
+    const kept = this.#write(boundedOpening(opening), boundedClosing(closing));
+    this.#closed.set(opening.receiptId, kept);
     this.#storeSoon();
   }
 

@@ -1,3 +1,4 @@
+import { usageNumbers } from './usage-numbers.ts';
 import type { Answer, Usage } from './answer.ts';
 import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
 import { asRecord, type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
@@ -70,7 +71,8 @@ export abstract class DialectAnswer implements AnswerParser {
 
   /** Later counts of one answer complete the earlier ones. */
   protected noteUsage(told: Fields): void {
-    this.#usageTold = { ...this.#usageTold, ...told };
+    // A provider may tell of anything, in each event anew.
+    this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 
   /** True for an event that needs no parsing; it may be noted in passing. */

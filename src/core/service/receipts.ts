@@ -1,3 +1,4 @@
+import { usageNumbers } from '../dialects/usage-numbers.ts';
 import type { Dialect } from '../conversation/dialect.ts';
 import type { Usage } from '../dialects/answer.ts';
 import { isoTime } from '../memory/times.ts';
@@ -50,6 +51,10 @@ export interface ReceiptDecisions {
   readonly shadowInputTokens: number | null;
   readonly memoryGeneration: string | null;
 }
+
+const SESSION_CHARS = 256;
+const SPACE_CHARS = 128;
+const NAME_CHARS = 256;
 
 /** For a request that stopped before anything was decided. */
 export const NOTHING_DECIDED: ReceiptDecisions = {
@@ -165,6 +170,39 @@ export const NODE_LOST: ReceiptClosing = {
 /** The method by which svc counts input, so that two receipts can be compared. */
 const ESTIMATOR = 'svc-bytes/1';
 
+/**
+ * The facts without what no receipt can tell. A caller names models and sessions, and a provider its
+ * answers, in texts of any length: until they are stored they take room that all tenants share.
+ */
+export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
+  const { sessionId, space, model } = opening;
+  const isShort = (text: string | null, most: number): boolean => (text?.length ?? 0) <= most;
+  const fits =
+    isShort(sessionId, SESSION_CHARS) && isShort(space, SPACE_CHARS) && isShort(model, NAME_CHARS);
+  if (fits) return opening;
+  return {
+    ...opening,
+    sessionId: sessionId?.slice(0, SESSION_CHARS) ?? null,
+    space: space?.slice(0, SPACE_CHARS) ?? null,
+    model: isShort(model, NAME_CHARS) ? model : null,
+  };
+}
+
+/** The same of the facts after the last byte. */
+export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
+  const { upstreamRequestId, upstreamResponseId, modelReported, providerUsage, ...rest } = closing;
+  const isName = (text: string | undefined): text is string => {
+    return text !== undefined && text.length <= NAME_CHARS;
+  };
+  return {
+    ...rest,
+    ...(isName(upstreamRequestId) ? { upstreamRequestId } : {}),
+    ...(isName(upstreamResponseId) ? { upstreamResponseId } : {}),
+    ...(isName(modelReported) ? { modelReported } : {}),
+    ...(providerUsage === undefined ? {} : { providerUsage: usageNumbers(providerUsage) }),
+  };
+}
+
 /** The receipt in its published form, not yet signed. It always has a canonical form. */
 export function receiptOf(
   opening: ReceiptOpening,
@@ -180,8 +218,8 @@ export function receiptOf(
     receipt_id: receiptId,
     tenant_id: tenant,
     api_key_id: keyId,
-    space: space === null ? null : cut(space, 128),
-    session_id: sessionId === null ? null : cut(sessionId, 256),
+    space: space === null ? null : cut(space, SPACE_CHARS),
+    session_id: sessionId === null ? null : cut(sessionId, SESSION_CHARS),
     created_at: isoTime(at),
     // From the clock that never jumps: a receipt does not end before it begins.
     completed_at: isoTime(at + total),
@@ -195,7 +233,7 @@ export function receiptOf(
     captured_records: closing.capturedRecords,
     durability: closing.durability ?? 'journal',
     output_tokens: closing.usage?.output ?? null,
-    provider_usage: numbersOf(closing.providerUsage, USAGE_DEPTH) ?? null,
+    provider_usage: usageNumbers(closing.providerUsage) ?? null,
     estimator: ESTIMATOR,
     latency_ms: latencyOf(times, total),
     request_sha256: closing.requestSha256 ?? null,
@@ -315,25 +353,4 @@ function nameOrNull(text: string | undefined): string | null {
 /** Half a surrogate pair has no canonical form. */
 function cut(text: string, charsMax: number): string {
   return text.slice(0, charsMax).replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');
-}
-
-const USAGE_DEPTH = 4;
-const USAGE_MEMBERS_MAX = 64;
-const USAGE_NAME = /^\w{1,64}$/;
-
-/**
- * The numbers of a provider's `usage`, under their own names. Texts are left out, because svc has
- * not checked them.
- */
-function numbersOf(value: unknown, depth: number): unknown {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || depth === 0) {
-    return undefined;
-  }
-  const members = Object.entries(value)
-    .slice(0, USAGE_MEMBERS_MAX)
-    .filter(([name]) => USAGE_NAME.test(name))
-    .map(([name, member]) => [name, numbersOf(member, depth - 1)] as const)
-    .filter(([, member]) => member !== undefined);
-  return Object.fromEntries(members);
 }

@@ -1,0 +1,36 @@
+/**
+ * The numbers of a provider's `usage`, under their own names, so many as a receipt can hold. Texts are left
+ * out, because svc has not checked them.
+ */
+
+const DEPTH = 4;
+const MEMBERS_MAX = 64;
+/** Over all of it. Providers tell some twenty. */
+const NUMBERS_MAX = 256;
+const NAME = /^\w{1,64}$/;
+
+interface Room {
+  left: number;
+}
+
+/** Undefined for what is neither an object nor a number. */
+export function usageNumbers(value: unknown): unknown {
+  return numbersIn(value, DEPTH, { left: NUMBERS_MAX });
+}
+
+function numbersIn(value: unknown, depth: number, room: Room): unknown {
+  if (room.left <= 0) return undefined;
+  if (typeof value === 'number') {
+    room.left -= 1;
+    return Number.isFinite(value) ? value : undefined;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || depth === 0) {
+    return undefined;
+  }
+  const members = Object.entries(value)
+    .slice(0, MEMBERS_MAX)
+    .filter(([name]) => NAME.test(name))
+    .map(([name, member]) => [name, numbersIn(member, depth - 1, room)] as const)
+    .filter(([, member]) => member !== undefined);
+  return Object.fromEntries(members);
+}
