@@ -3,6 +3,7 @@ import { asRecord } from '../core/bytes/json-fields.ts';
 import { ProxyError } from '../core/errors.ts';
 import { pathOf } from '../core/http/gate.ts';
 import { headerOf } from '../core/http/header-rules.ts';
+import { forwardedAddress } from '../core/service/rates.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
 import {
   findRoute,
@@ -293,8 +294,7 @@ export class CallServer {
     for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
       if (rawHeaders[at]?.toLowerCase() === 'x-forwarded-for') forwarded = rawHeaders[at + 1] ?? '';
     }
-    const last = forwarded.slice(forwarded.lastIndexOf(',') + 1).trim();
-    return last === '' ? own : last;
+    return forwardedAddress(forwarded.slice(forwarded.lastIndexOf(',') + 1)) ?? own;
   }
 
   #fail({ incoming, outgoing, requestId }: Story, thrown: unknown): Ending {

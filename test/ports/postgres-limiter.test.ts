@@ -3,7 +3,7 @@ import { PostgresLimiter } from '../../src/adapters/limiter/postgres-limiter.ts'
 import type { ServerAddress } from '../../src/adapters/postgres-store/server-url.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Limiter } from '../../src/ports/limiter.ts';
-import { leaseAsk, rateAsk } from '../support/limits.ts';
+import { budgetAsk, leaseAsk, rateAsk } from '../support/limits.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { postgresStores } from '../support/postgres-stores.ts';
 import { limiterSuite } from './limiter-suite.ts';
@@ -61,6 +61,28 @@ describe.skipIf(missing !== undefined)('a limiter on PostgreSQL', () => {
       ),
     );
     expect(answers.filter(({ refusedBy }) => refusedBy === undefined)).toHaveLength(5);
+  }, 60_000);
+
+  test('counts of budgets whose day is long over leave the table', async () => {
+    const limiter = await open();
+    const [tenant, day] = ['budgets', 86_400_000];
+    for (let at = 0; at < 60; at += 1) {
+      const start = Date.UTC(2026, 0, 1) + at * day;
+      const date = new Date(start).toISOString().slice(0, 10);
+      const asks = ['k1', 'k2'].map((key) =>
+        budgetAsk(`tokens:key:${key}:key_tokens_per_day:${date}`, { tenant, until: start + day }),
+      );
+      // oxlint-disable-next-line no-await-in-loop
+      await limiter.take(asks, patience());
+    }
+    const { database: name } = await (database ?? stores.address());
+    const sql = `SELECT concat_ws(' ', count(*), min(bucket), max(bucket)) FROM limits
+      WHERE tenant_id = '${tenant}'`;
+    expect((await stores.server().ask(name, sql)).split(' ')).toEqual([
+      '80',
+      'tokens:key:k1:key_tokens_per_day:2026-01-21',
+      'tokens:key:k2:key_tokens_per_day:2026-03-01',
+    ]);
   }, 60_000);
 
   test('two nodes take no place twice', async () => {

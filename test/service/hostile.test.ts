@@ -362,6 +362,14 @@ test('behind a proxy wrong keys count for the address that the proxy names last'
   }
   expect(await guess('203.0.113.7')).toBe(429);
   expect(await guess('203.0.113.8')).toBe(401);
+  // Some proxies write the port of the connection behind the address.
+  expect(await guess('203.0.113.7:50111')).toBe(429);
+  for (let tries = 0; tries < 25; tries += 1) {
+    // oxlint-disable-next-line no-await-in-loop
+    await guess(`[2001:db8:7::${tries}]:${50_000 + tries}`);
+  }
+  expect(await guess('2001:db8:7::ff')).toBe(429);
+  expect(await guess('[2001:db8:8::1]:443')).toBe(401);
 });
 
 test('R33: it stops at once with silent connections open, and lets a running call finish', async () => {

@@ -1,3 +1,4 @@
+import { pastBuckets } from '../../core/service/limits.ts';
 import { bookCost, takeCost } from '../../core/service/rates.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostChange, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
@@ -96,6 +97,13 @@ export class PostgresLimiter implements Limiter {
     }
     if (worst.waitMs > 0) return worst;
     await this.#set(rows, next);
+    for (const ask of asks) {
+      // The first call of a day or a month.
+      if (ask.kind !== 'budget' || values.get(keyOf(ask)) !== null) continue;
+      const { from, to } = pastBuckets(ask);
+      // oxlint-disable-next-line no-await-in-loop -- Two at most, in one transaction.
+      await rows.run(LIMITS.dropBudgets, ask.tenant, from, to);
+    }
     const leases = leasesIn(asks);
     const [first] = leases;
     if (first === undefined) return PASSED;

@@ -43,6 +43,18 @@ export function bookCost(rate: Rate, dueAt: number, more: number): number {
 }
 
 /**
+ * The address in an entry of X-Forwarded-For: some proxies write a port behind it. Undefined for what is
+ * no address.
+ */
+export function forwardedAddress(entry: string): string | undefined {
+  const text = entry.trim().replace(/^"(.*)"$/, '$1');
+  const [, four] = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/.exec(text) ?? [];
+  if (four !== undefined) return four;
+  const six = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ?? text;
+  return /^[\da-f:]*:[\da-f:.]*(?:%\w+)?$/i.test(six) ? six : undefined;
+}
+
+/**
  * One sender: an IPv4 address, or the first half of an IPv6 address, all of which belongs to one
  * household or machine.
  */

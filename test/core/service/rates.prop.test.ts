@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { addressBlock, takeTurn } from '../../../src/core/service/rates.ts';
+import { addressBlock, forwardedAddress, takeTurn } from '../../../src/core/service/rates.ts';
 
 const rates = fc.record({
   perMinute: fc.integer({ min: 1, max: 6000 }),
@@ -28,6 +28,21 @@ test('in no stretch of time more pass than the burst and the rate allow', () => 
       }
     }),
   );
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  [' 203.0.113.7:50111 ', '203.0.113.7'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['[2001:db8::1]', '2001:db8::1'],
+  ['"[2001:db8::1]:443"', '2001:db8::1'],
+  ['::ffff:192.0.2.1', '::ffff:192.0.2.1'],
+  ['fe80::1%eth0', 'fe80::1%eth0'],
+  ['unknown', undefined],
+  ['_hidden:80', undefined],
+  ['', undefined],
+])('the address of the entry %j is %j', (entry, address) => {
+  expect(forwardedAddress(entry)).toBe(address);
 });
 
 test('whoever waits as long as it was told passes', () => {

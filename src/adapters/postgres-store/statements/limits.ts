@@ -14,6 +14,8 @@ export const LIMITS = {
   setLimits: `UPDATE limits SET value = n.value
     FROM unnest($2::text[], $3::text[], $4::double precision[]) AS n(kind, bucket, value)
     WHERE limits.tenant_id = $1 AND limits.kind = n.kind AND limits.bucket = n.bucket`,
+  dropBudgets: `DELETE FROM limits WHERE tenant_id = $1 AND kind = 'budget'
+    AND bucket >= $2 AND bucket < $3`,
   endLeases: `DELETE FROM limit_leases
     WHERE tenant_id = $1 AND bucket = ANY($2::text[]) AND ends <= $3::double precision`,
   countLeases: `SELECT bucket, count(*) AS standing FROM limit_leases
