@@ -167,7 +167,7 @@ test('what is not HTTP, an upgrade and a tunnel get a short refusal', async () =
       'GET /livez HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
     ),
   ).toBe(426);
-  // Java offers HTTP/2 with every request, as curl does with --http2, and goes on without it.
+  // As Java does with every request, and curl with --http2.
   const offer =
     'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n';
   const body = JSON.stringify({ space: 'a', max_tokens: 1 });
@@ -362,7 +362,6 @@ test('behind a proxy wrong keys count for the address that the proxy names last'
   }
   expect(await guess('203.0.113.7')).toBe(429);
   expect(await guess('203.0.113.8')).toBe(401);
-  // Some proxies write the port of the connection behind the address.
   expect(await guess('203.0.113.7:50111')).toBe(429);
   for (let tries = 0; tries < 25; tries += 1) {
     // oxlint-disable-next-line no-await-in-loop

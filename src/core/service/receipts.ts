@@ -176,7 +176,6 @@ const ESTIMATOR = 'svc-bytes/1';
  */
 export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   const { sessionId, space, model } = opening;
-  const isShort = (text: string | null, most: number): boolean => (text?.length ?? 0) <= most;
   const fits =
     isShort(sessionId, SESSION_CHARS) && isShort(space, SPACE_CHARS) && isShort(model, NAME_CHARS);
   if (fits) return opening;
@@ -188,12 +187,17 @@ export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   };
 }
 
+function isShort(text: string | null, most: number): boolean {
+  return (text?.length ?? 0) <= most;
+}
+
+function isName(text: string | undefined): text is string {
+  return text !== undefined && text.length <= NAME_CHARS;
+}
+
 /** The same of the facts after the last byte. */
 export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
   const { upstreamRequestId, upstreamResponseId, modelReported, providerUsage, ...rest } = closing;
-  const isName = (text: string | undefined): text is string => {
-    return text !== undefined && text.length <= NAME_CHARS;
-  };
   return {
     ...rest,
     ...(isName(upstreamRequestId) ? { upstreamRequestId } : {}),
