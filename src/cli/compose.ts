@@ -150,6 +150,7 @@ function handlerOn(
     ledger: store.ledger,
     outbox: remembering.outbox,
     requestLog: store.requestLog,
+    busy: (isBusy) => store.quiet.busy(isBusy),
     clock: systemClock,
     projects: new GitProjects(dataFolder),
     code: isEmbedded ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,

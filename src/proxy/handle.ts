@@ -72,7 +72,7 @@ class RequestHandler {
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
   readonly #provenance: ProvenanceKeeper;
-  readonly #busy = new BusyCounter();
+  readonly #busy: BusyCounter;
   readonly #background: BackgroundWork;
   readonly #meter: CostMeter;
   readonly #longCaches: LongCacheWatch;
@@ -81,6 +81,7 @@ class RequestHandler {
   constructor(dependencies: ProxyDependencies) {
     this.#dependencies = dependencies;
     this.#slices = new Slices(dependencies.clock);
+    this.#busy = new BusyCounter(dependencies.busy);
     this.#recaller = new Recaller(dependencies, this.#slices);
     this.#shortener = new Shortener(dependencies, this.#slices);
     this.#provenance = new ProvenanceKeeper(dependencies, this.#busy);

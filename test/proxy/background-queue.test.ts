@@ -127,3 +127,15 @@ test('however small the bodies, no more than 128 conversations wait', async () =
   await vi.advanceTimersByTimeAsync(300 * STEP_MS);
   expect(done).toEqual(names.slice(-128));
 });
+
+test('who writes in between is told of the first request in hand, and of the last', () => {
+  const told: boolean[] = [];
+  const busy = new BusyCounter((isBusy) => told.push(isBusy));
+  const [one, other] = [busy.hold(), busy.hold()];
+  one.belongsTo(placeOf('a'));
+  one.release();
+  one.release();
+  expect(told).toEqual([true]);
+  other.release();
+  expect(told).toEqual([true, false]);
+});

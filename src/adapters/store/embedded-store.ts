@@ -1,5 +1,6 @@
 import type { MemoryDesk } from '../../ports/memory-desk.ts';
 import type { LocalStore } from '../../ports/local-store.ts';
+import type { Memory } from '../../ports/memory.ts';
 import type { ProvenanceStore } from '../../ports/provenance.ts';
 import { JournalLedger } from '../journals/ledger.ts';
 import { JournalOutbox, OUTBOX_NAME } from '../journals/outbox.ts';
@@ -8,6 +9,7 @@ import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';
 import { databaseFile } from '../files/database-file.ts';
 import { KeyFilling } from './key-filling.ts';
+import { QuietTime } from './quiet-time.ts';
 import { makeSharedState, StateReader } from './shared-state.ts';
 import { SteadyClient } from './steady-client.ts';
 import { waitingRecords } from './waiting-records.ts';
@@ -37,6 +39,8 @@ export interface EmbeddedStore extends LocalStore {
   readonly requestLog: BatchedRequestLog;
   readonly provenance: ProvenanceStore;
   readonly desk: MemoryDesk;
+  /** To be told of the requests in hand: writes wait for the time between them. */
+  readonly quiet: Pick<QuietTime, 'busy'>;
   /**
    * Makes the first recall as quick as later ones; calls of requests run between its parts. Never
    * rejects: a failing memory reports it to the calls that need it.
@@ -76,19 +80,23 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
       return waitingRecords({ folder, name: OUTBOX_NAME }, filter);
     },
   });
-  const outbox = new JournalOutbox({ folder, target: memory, report });
+  const quiet = new QuietTime();
+  const target: Pick<Memory, 'capture'> = {
+    capture: (records, signal) => quiet.run(() => memory.capture(records, signal)),
+  };
+  const outbox = new JournalOutbox({ folder, target, report });
   const keyFilling = new KeyFilling(state, () => client.call('filterKeys', undefined));
   const ledger = new JournalLedger({
     folder,
     report,
     store: {
       findEntries: (keys) => client.call('findEntries', keys),
-      recordEntries: (rows) => client.call('recordEntries', rows),
+      recordEntries: (rows) => quiet.run(() => client.call('recordEntries', rows)),
       mayHold: (keys) => keyFilling.mayHold(keys),
     },
   });
   const requestLog = new BatchedRequestLog({
-    addRequests: (rows) => client.call('addRequests', rows),
+    addRequests: (rows) => quiet.run(() => client.call('addRequests', rows)),
     listRequests: (filter) => client.call('listRequests', filter),
     findRequests: (filter) => client.call('findRequests', filter),
     conversationRequests: (filter) => client.call('conversationRequests', filter),
@@ -110,6 +118,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
       list: (filter) => client.call('listProvenance', filter),
     },
     desk: deskOver(client),
+    quiet,
     health: () => client.call('health', undefined),
     warm: () => warm(client).catch(() => undefined),
     isWhole: () => client.call('isWhole', undefined),
