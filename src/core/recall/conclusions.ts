@@ -1,3 +1,4 @@
+import { Known } from '../bytes/known.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { onlyAsks } from './only-asks.ts';
 import { isReply, isTelling, ownWordsOf } from './own-words.ts';
@@ -132,8 +133,9 @@ function linesFor(lines: readonly string[], values: TermValues, tokensMax: numbe
   const ranked = lines
     .map((line, at) => {
       const text = beginningOf(line, tokensMax - MARK_TOKENS);
-      const score = scoreOf(text, values) + VALUE.beforeEnd * (lines.length - at);
-      return { text, at, score, tokens: estimateTextTokens(text) + MARK_TOKENS };
+      const facts = factsOf(text);
+      const score = scoreOf(facts, values) + VALUE.beforeEnd * (lines.length - at);
+      return { text, at, score, tokens: facts.tokens + MARK_TOKENS };
     })
     .toSorted((a, b) => b.score - a.score);
   const kept: typeof ranked = [];
@@ -160,7 +162,8 @@ function linesFor(lines: readonly string[], values: TermValues, tokensMax: numbe
 
 /** As many of the first sentences as fit: a paragraph begins with its point. */
 function beginningOf(line: string, tokensMax: number): string {
-  if (estimateTextTokens(line) <= tokensMax) return line;
+  const tokens = isKnowable(line) ? factsOf(line).tokens : estimateTextTokens(line);
+  if (tokens <= tokensMax) return line;
   const [first = '', ...others] = line.split(SENTENCE_END);
   let text = first;
   for (const other of others) {
@@ -175,14 +178,50 @@ function beginningOf(line: string, tokensMax: number): string {
 const BEGINNING_CHARS_MIN = 40;
 const SENTENCE_END = /(?<=[.?!])\s+/;
 
-function scoreOf(text: string, values: TermValues): number {
-  let score = matchOf(text, values);
-  if (CONCLUDES.test(text)) score += VALUE.concludes;
-  if (ANNOUNCES.test(text)) score += VALUE.announces;
-  if (isHeading(text)) score += VALUE.heading;
-  if (SPECIFIC.test(text)) score += VALUE.specific;
-  if (CODE.test(text)) score += VALUE.code;
-  return score;
+/** The facts of a line that no question changes. */
+interface LineFacts {
+  readonly tokens: number;
+  /** Distinct, in their order. */
+  readonly telling: readonly string[];
+  /** Gains and losses by its form. */
+  readonly gains: readonly number[];
+}
+
+/** A line takes 1 kB. The prompts of a project find the same exchanges again, and to read a line is most of quoting it. */
+const KNOWN_LINES = 1_024;
+/** A longer line is data, or a paragraph of which a part is quoted. */
+const KNOWN_CHARS_MAX = 400;
+const knownLines = new Known<LineFacts>(KNOWN_LINES);
+
+function isKnowable({ length }: string): boolean {
+  return length <= KNOWN_CHARS_MAX;
+}
+
+function factsOf(line: string): LineFacts {
+  const known = knownLines.get(line);
+  if (known !== undefined) return known;
+  const facts = readLine(line);
+  if (isKnowable(line)) knownLines.set(line, facts);
+  return facts;
+}
+
+function readLine(line: string): LineFacts {
+  const gains = [
+    CONCLUDES.test(line) ? VALUE.concludes : 0,
+    ANNOUNCES.test(line) ? VALUE.announces : 0,
+    isHeading(line) ? VALUE.heading : 0,
+    SPECIFIC.test(line) ? VALUE.specific : 0,
+    CODE.test(line) ? VALUE.code : 0,
+  ];
+  return { tokens: estimateTextTokens(line), telling: tellingIn(line), gains };
+}
+
+function tellingIn(text: string): readonly string[] {
+  return [...new Set(termsOf(text))].filter(isTelling);
+}
+
+function scoreOf({ telling, gains }: LineFacts, values: TermValues): number {
+  return gains.reduce((score, gain) => score + gain, sumOf(telling, values));
 }
 
 function isHeading(line: string): boolean {
@@ -191,8 +230,12 @@ function isHeading(line: string): boolean {
 }
 
 function matchOf(text: string, values: TermValues): number {
+  return sumOf(isKnowable(text) ? factsOf(text).telling : tellingIn(text), values);
+}
+
+function sumOf(terms: readonly string[], values: TermValues): number {
   let sum = 0;
-  for (const term of new Set(termsOf(text))) if (isTelling(term)) sum += values.get(term) ?? 0;
+  for (const term of terms) sum += values.get(term) ?? 0;
   return sum;
 }
 

@@ -1,4 +1,4 @@
-import { Buffer } from 'node:buffer';
+import { copied, Known } from '../bytes/known.ts';
 import { stem } from './stemming.ts';
 import { WORD_FORMS } from './word-forms.ts';
 import { wordsIn } from './words.ts';
@@ -45,28 +45,17 @@ export function readTerms(text: string): Terms {
   return { words, wholes };
 }
 
-/** 200 bytes each. Texts of one project say the same words again and again. */
-const KNOWN_MAX = 4_096;
-/** Words that were read lately, and the full list before that one: a word that comes again stays. */
-let known = new Map<string, Terms>();
-let knownBefore = new Map<string, Terms>();
+/** A word takes 200 bytes. Texts of one project say the same words again and again. */
+const KNOWN_WORDS = 4_096;
+const knownWords = new Known<Terms>(KNOWN_WORDS);
 
 function termsOfWord(word: string): Terms {
-  const lately = known.get(word);
-  if (lately !== undefined) return lately;
+  const known = knownWords.get(word);
+  if (known !== undefined) return known;
   if (word.length > IDENTIFIER_CHARS_MAX) return makeTerms(word);
-  const own = copied(word);
-  const terms = knownBefore.get(word) ?? makeTerms(own);
-  remember(own, terms);
+  const terms = makeTerms(copied(word));
+  knownWords.set(word, terms);
   return terms;
-}
-
-function remember(word: string, terms: Terms): void {
-  if (known.size === KNOWN_MAX) {
-    knownBefore = known;
-    known = new Map();
-  }
-  known.set(word, terms);
 }
 
 function makeTerms(word: string): Terms {
@@ -74,14 +63,6 @@ function makeTerms(word: string): Terms {
   const wholes: string[] = [];
   addWord(word, words, wholes);
   return { words, wholes };
-}
-
-/** V8 keeps a whole text for a piece of it that is longer than this. */
-const COPIED_CHARS_MAX = 12;
-
-function copied(word: string): string {
-  if (word.length <= COPIED_CHARS_MAX) return word;
-  return Buffer.from(word, 'utf16le').toString('utf16le');
 }
 
 /** The terms that are indexed: the words, then the whole forms. */
