@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { Postings } from '../../src/adapters/store/postings.ts';
 import type {
   Passage,
+  PassageOfRecord,
   RecallSource,
   Space,
   TermCount,
@@ -56,9 +57,21 @@ class Passages {
       placesOf: (_space, terms, from) =>
         done(terms.map((term) => Uint32Array.from(read(term).filter((place) => place >= from)))),
       passages: (ids) => done(ids.flatMap((id) => this.#passage(id))),
+      passagesOf: (_space, digests) => {
+        this.reads += 1;
+        return done(digests.flatMap((digest) => this.#saidAt(digest)));
+      },
     };
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Nothing else is read for a list.
     return source as RecallSource;
+  }
+
+  /** A record has one passage here, and its digest is its number as text. */
+  #saidAt(digest: string): PassageOfRecord[] {
+    const place = Number(digest);
+    if (!this.#terms.has(place)) return [];
+    const id = SPACE * PASSAGES_PER_SPACE + place;
+    return [{ digest, record: id, passage: id }];
   }
 
   #passage(id: number): Passage[] {
@@ -122,4 +135,24 @@ test('a list is read once, and again only after something was deleted', () => {
   expect(ask()).toBe(1);
   passages.delete(0);
   expect(ask()).toBe(2);
+});
+
+test('the records of a request are looked up once, and those that were not there when one came', () => {
+  const passages = new Passages();
+  const postings = new Postings(passages.source);
+  const ask = (): string[] => {
+    function* steps(): Steps<readonly PassageOfRecord[]> {
+      return yield* (yield* postings.in(passages.space)).passagesOf(['1', '2']);
+    }
+    return runAtOnce(steps()).map(({ digest }) => digest);
+  };
+  passages.add(['walrus']);
+  expect(ask()).toEqual(['1']);
+  expect(ask()).toEqual(['1']);
+  expect(passages.reads).toBe(1);
+  passages.add(['oyster']);
+  expect(ask()).toEqual(['1', '2']);
+  expect(passages.reads).toBe(2);
+  passages.delete(0);
+  expect(ask()).toEqual(['2']);
 });

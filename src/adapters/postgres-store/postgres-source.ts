@@ -120,10 +120,15 @@ export class PostgresSource implements RecallSource {
   }
 
   passagesOf(space: Space, digests: readonly string[]): Steps<readonly PassageOfRecord[]> {
-    const asked = this.#all<{ text_n: number; n: number }>(RECALL.passagesOf, space.id, digests);
+    const asked = this.#all<{ digest: string; text_n: number; n: number }>(
+      RECALL.passagesOf,
+      space.id,
+      digests,
+    );
     return waitFor(
       asked.then((rows) =>
-        rows.map(({ text_n, n }) => ({
+        rows.map(({ digest, text_n, n }) => ({
+          digest,
           record: idOf(space.id, text_n),
           passage: idOf(space.id, n),
         })),

@@ -1,4 +1,5 @@
-import type { Places, RecallSource, Space } from './recall-source.ts';
+import { groupBy } from '../../core/bytes/group-by.ts';
+import type { PassageOfRecord, Places, RecallSource, Space } from './recall-source.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 import type { Steps } from './steps.ts';
 
@@ -46,7 +47,7 @@ export class KnownPlaces {
     const ids = Array.from({ length: space.next - lists.next }, (_, at) => first + lists.next + at);
     const passages = yield* this.#source.passages(ids);
     for (const { id, terms } of passages) lists.addPassage(id - first, terms);
-    lists.next = space.next;
+    lists.grownTo(space.next);
   }
 
   #isFull(): boolean {
@@ -56,15 +57,40 @@ export class KnownPlaces {
   }
 }
 
-/** By term: all places of one space that hold it. */
+/** By term: all places of one space that hold it. And by digest: the passages of the record. */
 export class SpaceLists {
-  /** The number that the space's next passage gets. */
-  next: number;
+  #next: number;
   readonly #lists = new Map<string, PlaceList>();
+  /** The request of a long conversation holds hundreds of records, and each recall asks for all of them. */
+  readonly #held = new Map<string, readonly PassageOfRecord[]>();
   #size = 0;
 
   constructor(next: number) {
-    this.next = next;
+    this.#next = next;
+  }
+
+  /** The number that the space's next passage gets. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** All passages before this one were added. */
+  grownTo(next: number): void {
+    this.#next = next;
+    for (const [digest, passages] of this.#held) {
+      if (passages.length === 0) this.#held.delete(digest);
+    }
+  }
+
+  /** The passages of the record with this digest; undefined where nobody has asked yet. */
+  held(digest: string): readonly PassageOfRecord[] | undefined {
+    return this.#held.get(digest);
+  }
+
+  noteHeld(digests: readonly string[], found: readonly PassageOfRecord[]): void {
+    const passages = groupBy(found, ({ digest }) => digest);
+    for (const digest of digests) this.#held.set(digest, passages.get(digest) ?? []);
+    this.#size += (digests.length + found.length) * LIST_PLACES;
   }
 
   /** How much it holds, in numbers of places. */

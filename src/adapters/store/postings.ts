@@ -1,5 +1,11 @@
 import { KnownPlaces, type SpaceLists } from './known-places.ts';
-import { NO_PLACES, type Places, type RecallSource, type Space } from './recall-source.ts';
+import {
+  NO_PLACES,
+  type PassageOfRecord,
+  type Places,
+  type RecallSource,
+  type Space,
+} from './recall-source.ts';
 import type { Steps } from './steps.ts';
 
 /** The passages of one space that contain a term, and their number. */
@@ -101,6 +107,15 @@ export class SpacePostings {
   /** Passages that hold it, as far as they are worth counting; 0 when it was not looked up. */
   frequency(term: string): number {
     return this.#frequencies.get(term) ?? 0;
+  }
+
+  /** The passages of the records with these digests. */
+  *passagesOf(digests: readonly string[]): Steps<readonly PassageOfRecord[]> {
+    const unknown = digests.filter((digest) => this.#lists.held(digest) === undefined);
+    if (unknown.length > 0) {
+      this.#lists.noteHeld(unknown, yield* this.#source.passagesOf(this.space, unknown));
+    }
+    return digests.flatMap((digest) => this.#lists.held(digest) ?? []);
   }
 
   /** By the term's place: in the newest `newest` places of the space. */

@@ -92,6 +92,8 @@ export interface TermCount {
 }
 
 export interface PassageOfRecord {
+  /** The record's. */
+  readonly digest: string;
   readonly record: number;
   readonly passage: number;
 }

@@ -147,7 +147,7 @@ export class Search {
     const asked = context.asked();
     const [terms, held, dated] = yield* together([
       weigh(asked, postings, passages),
-      together(spaces.map((space) => this.#excluded(space, question.excludeDigests))),
+      together(postings.map((space) => this.#excluded(space, question.excludeDigests))),
       together(spaces.map((space) => this.#saidIn(space, asked.span))),
     ]);
     // The passages that hold most of the question, by what its terms are worth.
@@ -173,7 +173,7 @@ export class Search {
     digests: readonly string[],
     passages: number,
   ): Steps<Pick<Looked, 'passagesWith' | 'excluded'>> {
-    const held = yield* together(postings.map(({ space }) => this.#excluded(space, digests)));
+    const held = yield* together(postings.map((space) => this.#excluded(space, digests)));
     const best = this.#best.bind(this);
     return {
       excluded: new Set(held.flatMap(({ records }) => [...records])),
@@ -238,12 +238,11 @@ export class Search {
   }
 
   /** Records with these digests, and the places of their passages. */
-  *#excluded(space: Space, digests: readonly string[]): Steps<Excluded> {
+  *#excluded(postings: SpacePostings, digests: readonly string[]): Steps<Excluded> {
     const records = new Set<number>();
     const places = new Set<number>();
-    const first = space.id * PASSAGES_PER_SPACE;
-    const found = digests.length === 0 ? [] : yield* this.#source.passagesOf(space, digests);
-    for (const { record, passage } of found) {
+    const first = postings.space.id * PASSAGES_PER_SPACE;
+    for (const { record, passage } of yield* postings.passagesOf(digests)) {
       records.add(record);
       places.add(passage - first);
     }

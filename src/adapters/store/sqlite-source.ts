@@ -95,8 +95,9 @@ export class SqliteSource implements RecallSource {
     const lines = row?.lines?.split('\n') ?? [];
     return done(
       lines.map((line) => {
-        const [record, passage] = line.split(' ');
-        return { record: Number(record), passage: Number(passage) };
+        const [place, record, passage] = line.split(' ').map(Number);
+        const digest = digests[place ?? 0] ?? '';
+        return { digest, record: record ?? 0, passage: passage ?? 0 };
       }),
     );
   }
@@ -227,7 +228,7 @@ const SAID_IN = `SELECT p.id FROM (SELECT id FROM records INDEXED BY records_by_
   CROSS JOIN passages p ON p.record = r.id LIMIT ?4`;
 
 // CROSS JOIN keeps the order: without statistics SQLite would begin with all passages.
-const PASSAGES_OF = `SELECT group_concat(r.id || ' ' || p.id, char(10)) AS lines
+const PASSAGES_OF = `SELECT group_concat(e.key || ' ' || r.id || ' ' || p.id, char(10)) AS lines
   FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
   CROSS JOIN passages p ON p.record = r.id`;
 

@@ -106,7 +106,7 @@ export const RECALL = {
       AND t.at >= $3 AND t.at < $4 AND t.role = 'user' ORDER BY t.at DESC, t.n DESC LIMIT $5) said
     JOIN passages p ON p.tenant_id = $1 AND p.space_id = $2 AND p.text_n = said.n
     ORDER BY said.at DESC, said.n DESC, p.n LIMIT $5`,
-  passagesOf: `SELECT t.n AS text_n, p.n FROM texts t
+  passagesOf: `SELECT t.digest, t.n AS text_n, p.n FROM texts t
     JOIN passages p ON p.tenant_id = $1 AND p.space_id = $2 AND p.text_n = t.n
     WHERE t.tenant_id = $1 AND t.space_id = $2 AND t.digest = ANY($3::text[])`,
   /** Passages with their neighbours: what they hold, and when they were said. */
