@@ -54,10 +54,11 @@ function idsOf(spaces: readonly Space[]): string {
   return JSON.stringify(spaces.map(({ id }) => id));
 }
 
-const NEVER = `SELECT r.digest FROM marks m JOIN records r ON r.id = m.record
+// CROSS JOIN keeps the order: without statistics SQLite would begin with all records of the space.
+const NEVER = `SELECT r.digest FROM marks m CROSS JOIN records r ON r.id = m.record
   WHERE m.pin = 'never' AND r.space IN (SELECT value FROM json_each(?))`;
 
 const ALWAYS = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client, r.source
-  FROM marks m JOIN records r ON r.id = m.record JOIN spaces s ON s.id = r.space
+  FROM marks m CROSS JOIN records r ON r.id = m.record JOIN spaces s ON s.id = r.space
   WHERE m.pin = 'always' AND r.space IN (SELECT value FROM json_each(?))
   ORDER BY r.at DESC LIMIT ${ALWAYS_READ_MAX}`;

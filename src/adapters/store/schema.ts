@@ -168,6 +168,11 @@ CREATE INDEX requests_by_time ON requests(at);
 ALTER TABLE marks ADD COLUMN imported_at INTEGER;
 `;
 
+// Each recall asks for the pinned records. Each imported record has a mark too, and hardly any has a pin.
+const VERSION_9 = `
+CREATE INDEX marks_by_pin ON marks(pin) WHERE pin IS NOT NULL;
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -177,6 +182,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_6,
   VERSION_7,
   VERSION_8,
+  VERSION_9,
 ];
 
 /** A file of a later svc is left alone: what it means is not known here. */
