@@ -95,13 +95,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
       mayHold: (keys) => keyFilling.mayHold(keys),
     },
   });
-  const requestLog = new BatchedRequestLog({
-    addRequests: (rows) => quiet.run(() => client.call('addRequests', rows)),
-    listRequests: (filter) => client.call('listRequests', filter),
-    findRequests: (filter) => client.call('findRequests', filter),
-    conversationRequests: (filter) => client.call('conversationRequests', filter),
-    sumRequests: (filter) => client.call('sumRequests', filter),
-  });
+  const requestLog = requestLogOver(client, quiet);
   const close = async (): Promise<void> => {
     await Promise.all([outbox.flush(CLOSE_FLUSH_MS), requestLog.flush()]);
     outbox.close();
@@ -124,6 +118,16 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     isWhole: () => client.call('isWhole', undefined),
     close,
   };
+}
+
+function requestLogOver(client: SteadyClient, quiet: QuietTime): BatchedRequestLog {
+  return new BatchedRequestLog({
+    addRequests: (rows) => quiet.run(() => client.call('addRequests', rows)),
+    listRequests: (filter) => client.call('listRequests', filter),
+    findRequests: (filter) => client.call('findRequests', filter),
+    conversationRequests: (filter) => client.call('conversationRequests', filter),
+    sumRequests: (filter) => client.call('sumRequests', filter),
+  });
 }
 
 function deskOver(client: SteadyClient): MemoryDesk {
