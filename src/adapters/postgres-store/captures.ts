@@ -4,18 +4,20 @@ import type {
   CaptureOutcome,
   NewObject,
   ObjectState,
+  SpaceState,
 } from '../../ports/service-store.ts';
 import { type IndexedPassage, passagesOf, shareOf } from '../store/passage-index.ts';
 import { POSITIONS_PER_EXCHANGE } from '../store/schema.ts';
 import type { Rows } from './rows.ts';
+import { sourcesOf } from './source-sums.ts';
 import { bareState, type LockedSpace, Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 
 /**
  * Takes a batch of records in. The row of the space is locked, so batches of one space come one after
- * the other, and their sequence is the order of their commits. A batch is a handful of statements,
- * however many records it has.
+ * the other, and their sequence is the order of their commits. A batch is two messages
+ * and a commit, however many records it has.
  */
 
 export interface PreparedBatch {
@@ -43,22 +45,49 @@ export async function capture(
   { batch, passages }: PreparedBatch,
 ): Promise<CaptureOutcome> {
   const spaces = new Spaces(rows, place.tenant);
-  const before = await spaces.state(batch.space);
   const { ifGeneration } = batch;
-  const isStale = ifGeneration !== undefined && ifGeneration !== before.generation;
-  if (isStale) return { state: bareState(before), results: undefined };
-  const space = await spaces.make(batch.space);
+  const isStale = ({ generation }: SpaceState): boolean =>
+    ifGeneration !== undefined && ifGeneration !== generation;
+  const look = () => Promise.all([spaces.state(batch.space), readKnown(rows, place.tenant, batch)]);
+  // Its row is locked first, so nobody changes what the statements behind it read.
+  const [found, [before, first]] = await Promise.all([spaces.lock(batch.space), look()]);
+  if (isStale(before)) return { state: bareState(before), results: undefined };
+  const space = found ?? (await spaces.make(batch.space));
   if (space === undefined) {
     return { state: bareState(before), results: batch.objects.map((): ObjectState => 'quota') };
   }
-  // A purge may have come in between: the row is locked only now.
-  const now = await spaces.state(batch.space);
-  if (ifGeneration !== undefined && ifGeneration !== now.generation) {
-    return { state: bareState(now), results: undefined };
-  }
+  // Another node may have made it a moment ago, and filled it.
+  const [now, held] = found === undefined ? await look() : [before, first];
+  if (isStale(now)) return { state: bareState(now), results: undefined };
   const writer = new BatchWriter(rows, place, space);
-  const results = await writer.write({ batch, passages });
-  return { state: bareState(await spaces.state(batch.space)), results };
+  const results = writer.take({ batch, passages }, held);
+  const written = writer.write(batch.now);
+  if (written.length === 0) return { state: bareState(now), results };
+  const [after] = await Promise.all([spaces.state(batch.space), ...written]);
+  return { state: bareState(after), results };
+}
+
+/** A part of a batch that the space holds already. */
+interface KnownRow {
+  readonly what: string;
+  readonly name: string;
+  readonly id: number;
+}
+
+function readKnown(
+  rows: Rows,
+  tenant: string,
+  { space, objects }: CaptureBatch,
+): Promise<KnownRow[]> {
+  return rows.all<KnownRow>(
+    MEMORY.known,
+    tenant,
+    space,
+    objects.map(({ digest }) => digest),
+    objects.map(({ ref }) => ref),
+    objects.flatMap(({ textDigest }) => textDigest ?? []),
+    objects.map(threadOf),
+  );
 }
 
 interface NewRecord {
@@ -111,36 +140,28 @@ class BatchWriter {
     this.#space = space;
   }
 
-  async write({ batch, passages }: PreparedBatch): Promise<ObjectState[]> {
-    await this.#readKnown(batch.objects);
-    const results = batch.objects.map((object, at) => this.#take(object, passages[at] ?? []));
-    if (this.#records.length > 0) {
-      const ids = await this.#addRecords(batch.now, await this.#addSources());
-      await this.#addTexts(ids);
-      await this.#grow();
-    }
-    await this.#sayAgain();
-    return results;
-  }
-
-  async #readKnown(objects: readonly NewObject[]): Promise<void> {
-    const known = await this.#all<{ what: string; name: string; id: number }>(
-      MEMORY.known,
-      objects.map(({ digest }) => digest),
-      objects.map(({ ref }) => ref),
-      objects.flatMap(({ textDigest }) => textDigest ?? []),
-      objects.map(threadOf),
-    );
+  /** Decides what becomes of each object. */
+  take({ batch, passages }: PreparedBatch, held: readonly KnownRow[]): ObjectState[] {
     const sets: Record<string, Set<string>> = {
       purged: this.#purged,
       record: this.#digests,
       ref: this.#refs,
       text: this.#textDigests,
     };
-    for (const { what, name, id } of known) {
+    for (const { what, name, id } of held) {
       if (what === 'conversation') this.#conversations.set(name, id);
       else sets[what]?.add(name);
     }
+    return batch.objects.map((object, at) => this.#take(object, passages[at] ?? []));
+  }
+
+  /** All in one message: a statement finds what those before it have added. */
+  write(now: number): Promise<number>[] {
+    const added =
+      this.#records.length === 0
+        ? []
+        : [this.#addSources(), this.#addRecords(now), ...this.#addTexts(), this.#grow()];
+    return [...added, ...this.#sayAgain()];
   }
 
   #take(object: NewObject, passages: NewRecord['passages']): ObjectState {
@@ -219,14 +240,9 @@ class BatchWriter {
   }
 
   /** By session and client. */
-  async #addSources(): Promise<ReadonlyMap<string, number>> {
-    const sources = new Map<string, SourceSum>();
-    for (const { object } of this.#records) {
-      const key = sourceKey(object);
-      sources.set(key, addedTo(sources.get(key), object));
-    }
-    const sums = [...sources.values()];
-    const made = await this.#all<{ id: number; session: string; client: string }>(
+  #addSources(): Promise<number> {
+    const sums = sourcesOf(this.#records.map(({ object }) => object));
+    return this.#run(
       MEMORY.addSources,
       sums.map(({ session }) => session),
       sums.map(({ client }) => client),
@@ -235,16 +251,12 @@ class BatchWriter {
       sums.map(({ records }) => records),
       sums.map(({ bytes }) => bytes),
     );
-    return new Map(made.map((row) => [sourceKey(row), row.id]));
   }
 
-  async #addRecords(
-    now: number,
-    sources: ReadonlyMap<string, number>,
-  ): Promise<ReadonlyMap<string, number>> {
+  #addRecords(now: number): Promise<number> {
     const of = <T>(read: (object: NewObject) => T): T[] =>
       this.#records.map(({ object }) => read(object));
-    const made = await this.#all<{ id: number; digest: string }>(
+    return this.#run(
       MEMORY.addRecords,
       now,
       of(({ digest }) => digest),
@@ -252,7 +264,8 @@ class BatchWriter {
       of(({ kind }) => kind),
       of(({ textDigest }) => textDigest ?? null),
       of(({ textDigest }) => (textDigest === undefined ? null : referenceOf(textDigest))),
-      of((object) => sources.get(sourceKey(object)) ?? 0),
+      of(({ session }) => session),
+      of(({ client }) => client),
       of(({ observedAt }) => observedAt),
       of(({ position }) => position),
       of(({ fingerprint }) => fingerprint),
@@ -263,47 +276,52 @@ class BatchWriter {
       this.#records.map(({ seq }) => seq),
       of(({ bytes }) => bytes),
     );
-    return new Map(made.map(({ digest, id }) => [digest, id]));
   }
 
-  async #addTexts(ids: ReadonlyMap<string, number>): Promise<void> {
+  #addTexts(): Promise<number>[] {
     const [texts, passages, conversations] = [this.#texts, this.#passages, this.#newConversations];
+    const added: Promise<number>[] = [];
     if (conversations.length > 0) {
-      await this.#run(
-        MEMORY.addConversations,
-        conversations.map(({ id }) => id),
-        conversations.map(({ key }) => key),
+      added.push(
+        this.#run(
+          MEMORY.addConversations,
+          conversations.map(({ id }) => id),
+          conversations.map(({ key }) => key),
+        ),
       );
     }
-    if (texts.length === 0) return;
-    await this.#run(
-      MEMORY.addTexts,
-      texts.map(({ n }) => n),
-      texts.map(({ recordDigest }) => ids.get(recordDigest) ?? 0),
-      texts.map(({ message }) => message),
-      texts.map(({ digest }) => digest),
-      texts.map(({ ref }) => ref),
-      texts.map(({ role }) => role),
-      texts.map(({ object }) => object.session),
-      texts.map(({ conversation }) => conversation),
-      texts.map(({ object }) => object.observedAt),
-      texts.map(({ object }) => object.branch ?? null),
-      texts.map(({ object }) => object.source ?? null),
-    );
-    await this.#run(
-      MEMORY.addPassages,
-      passages.map(({ n }) => n),
-      passages.map(({ text }) => text),
-      passages.map(({ conversation }) => conversation),
-      passages.map(({ position }) => position),
-      passages.map(({ start }) => start),
-      passages.map(({ end }) => end),
-      passages.map(({ keys }) => keys),
-    );
+    if (texts.length === 0) return added;
+    return [
+      ...added,
+      this.#run(
+        MEMORY.addTexts,
+        texts.map(({ n }) => n),
+        texts.map(({ recordDigest }) => recordDigest),
+        texts.map(({ message }) => message),
+        texts.map(({ digest }) => digest),
+        texts.map(({ ref }) => ref),
+        texts.map(({ role }) => role),
+        texts.map(({ object }) => object.session),
+        texts.map(({ conversation }) => conversation),
+        texts.map(({ object }) => object.observedAt),
+        texts.map(({ object }) => object.branch ?? null),
+        texts.map(({ object }) => object.source ?? null),
+      ),
+      this.#run(
+        MEMORY.addPassages,
+        passages.map(({ n }) => n),
+        passages.map(({ text }) => text),
+        passages.map(({ conversation }) => conversation),
+        passages.map(({ position }) => position),
+        passages.map(({ start }) => start),
+        passages.map(({ end }) => end),
+        passages.map(({ keys }) => keys),
+      ),
+    ];
   }
 
-  async #grow(): Promise<void> {
-    await this.#run(
+  #grow(): Promise<number> {
+    return this.#run(
       MEMORY.growSpace,
       this.#records.length,
       this.#bytes,
@@ -315,7 +333,8 @@ class BatchWriter {
   }
 
   /** As sayAgain of the file's tables, after the rows of this batch are there. */
-  async #sayAgain(): Promise<void> {
+  #sayAgain(): Promise<number>[] {
+    const said: Promise<number>[] = [];
     const again = this.#again.filter(({ textDigest }) => textDigest !== undefined);
     const timed = again.filter(({ isTimed }) => isTimed === true);
     if (timed.length > 0) {
@@ -324,51 +343,25 @@ class BatchWriter {
         timed.map(({ textDigest = '' }) => textDigest),
         times,
       );
-      await this.#run(MEMORY.renewTexts, texts.digests, texts.times);
       const records = newest(
         timed.map(({ digest }) => digest),
         times,
       );
-      await this.#run(MEMORY.renewRecords, records.digests, records.times);
+      said.push(
+        this.#run(MEMORY.renewTexts, texts.digests, texts.times),
+        this.#run(MEMORY.renewRecords, records.digests, records.times),
+      );
     }
     const verified = again.flatMap(({ source, textDigest }) =>
       source === undefined ? (textDigest ?? []) : [],
     );
-    if (verified.length > 0) await this.#run(MEMORY.verifyTexts, verified);
-  }
-
-  #all<Row>(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<Row[]> {
-    return this.#rows.all<Row>(statement, this.#place.tenant, this.#space.id, ...values);
+    if (verified.length > 0) said.push(this.#run(MEMORY.verifyTexts, verified));
+    return said;
   }
 
   #run(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<number> {
     return this.#rows.run(statement, this.#place.tenant, this.#space.id, ...values);
   }
-}
-
-interface SourceSum {
-  readonly session: string;
-  readonly client: string;
-  readonly firstSeen: number;
-  readonly lastSeen: number;
-  readonly records: number;
-  readonly bytes: number;
-}
-
-function addedTo(sum: SourceSum | undefined, object: NewObject): SourceSum {
-  const { session, client, observedAt: at, bytes } = object;
-  return {
-    session,
-    client,
-    firstSeen: Math.min(sum?.firstSeen ?? at, at),
-    lastSeen: Math.max(sum?.lastSeen ?? at, at),
-    records: (sum?.records ?? 0) + 1,
-    bytes: (sum?.bytes ?? 0) + bytes.length,
-  };
-}
-
-function sourceKey({ session, client }: Pick<NewObject, 'session' | 'client'>): string {
-  return JSON.stringify([session, client].map((one) => one.replaceAll('\0', '�')));
 }
 
 /** A text of no conversation has no neighbours: its digest is a conversation of its own. */

@@ -62,8 +62,10 @@ export async function forgetBlocks(rows: Rows, tenant: string, at: number): Prom
  * placed before a purge may arrive after it: it stays out.
  */
 async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): Promise<void> {
-  await rows.run(MEMORY.makeForgotten, tenant, FORGOTTEN_KEY);
-  const mark = await rows.get<{ at: number }>(MEMORY.holdForgotten, tenant, FORGOTTEN_KEY);
+  const [, mark] = await Promise.all([
+    rows.run(MEMORY.makeForgotten, tenant, FORGOTTEN_KEY),
+    rows.get<{ at: number }>(MEMORY.holdForgotten, tenant, FORGOTTEN_KEY),
+  ]);
   const forgottenAt = mark?.at ?? -1;
   const clean = given.map((row) =>
     row.at <= forgottenAt && quotesIn(row.block).length > 0 ? { ...row, block: '' } : row,
@@ -76,8 +78,10 @@ async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): 
     clean.filter(({ isOnce }) => isOnce !== true),
     (known, next) => (next.at >= known.at ? next : known),
   );
-  if (once.length > 0) await rows.run(MEMORY.addLedgerOnce, tenant, ...columnsOf(once));
-  if (later.length > 0) await rows.run(MEMORY.addLedger, tenant, ...columnsOf(later));
+  await Promise.all([
+    once.length > 0 && rows.run(MEMORY.addLedgerOnce, tenant, ...columnsOf(once)),
+    later.length > 0 && rows.run(MEMORY.addLedger, tenant, ...columnsOf(later)),
+  ]);
 }
 
 /** One row a key, in the order of the keys: two nodes then never wait for each other. */

@@ -140,13 +140,13 @@ async function list(rows: Rows, tenant: string, filter: ReceiptFilter): Promise<
 
 async function store(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
   const highest = newestOf(receipts);
-  await rows.run(
+  const raised = rows.run(
     RECEIPTS.raiseHeads,
     highest.map(({ tenant }) => tenant),
     highest.map(({ node }) => node),
     highest.map(({ seq }) => seq),
   );
-  const added = await rows.all<{ tenant_id: string; id: string }>(
+  const adding = rows.all<{ tenant_id: string; id: string }>(
     RECEIPTS.addReceipts,
     receipts.map(({ tenant }) => tenant),
     receipts.map(({ receiptId }) => receiptId),
@@ -156,6 +156,7 @@ async function store(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void>
     receipts.map(({ status }) => status),
     receipts.map(({ body }) => body),
   );
+  const [added] = await Promise.all([adding, raised]);
   const isNew = new Set(added.map(({ tenant_id, id }) => `${tenant_id} ${id}`));
   const counted = receipts.filter((row) => isNew.delete(`${row.tenant} ${row.receiptId}`));
   if (counted.length > 0) await addUsage(rows, counted);

@@ -63,15 +63,15 @@ export const MEMORY = {
 
   /** Everything that a batch has to know of the space, in one answer. */
   known: `SELECT 'purged' AS what, p.digest AS name, 0 AS id FROM purged p
-      WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.digest = ANY($3::text[])
+      WHERE p.tenant_id = $1 AND p.space_id = ${SPACE_NAMED} AND p.digest = ANY($3::text[])
     UNION ALL SELECT 'record', r.digest, r.id FROM records r
-      WHERE r.tenant_id = $1 AND r.space_id = $2 AND r.digest = ANY($3::text[])
+      WHERE r.tenant_id = $1 AND r.space_id = ${SPACE_NAMED} AND r.digest = ANY($3::text[])
     UNION ALL SELECT 'ref', r.ref, r.id FROM records r
-      WHERE r.tenant_id = $1 AND r.space_id = $2 AND r.ref = ANY($4::text[])
+      WHERE r.tenant_id = $1 AND r.space_id = ${SPACE_NAMED} AND r.ref = ANY($4::text[])
     UNION ALL SELECT 'text', t.digest, t.n FROM texts t
-      WHERE t.tenant_id = $1 AND t.space_id = $2 AND t.digest = ANY($5::text[])
+      WHERE t.tenant_id = $1 AND t.space_id = ${SPACE_NAMED} AND t.digest = ANY($5::text[])
     UNION ALL SELECT 'conversation', v.key, v.id FROM conversations v
-      WHERE v.tenant_id = $1 AND v.space_id = $2 AND v.key = ANY($6::text[])`,
+      WHERE v.tenant_id = $1 AND v.space_id = ${SPACE_NAMED} AND v.key = ANY($6::text[])`,
   addSources: `INSERT INTO sources (tenant_id, space_id, session, client, first_seen, last_seen,
       records, bytes)
     SELECT $1, $2, n.* FROM unnest($3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
@@ -79,26 +79,33 @@ export const MEMORY = {
     ON CONFLICT (tenant_id, space_id, session, client) DO UPDATE SET
       records = sources.records + excluded.records, bytes = sources.bytes + excluded.bytes,
       first_seen = least(sources.first_seen, excluded.first_seen),
-      last_seen = greatest(sources.last_seen, excluded.last_seen)
-    RETURNING id, session, client`,
+      last_seen = greatest(sources.last_seen, excluded.last_seen)`,
+  /** With the sources that addSources has made. */
   addRecords: `INSERT INTO records (tenant_id, space_id, digest, ref, kind, text_digest, text_ref,
       source_id, observed_at, created_at, position, fingerprint, branch, dialect, tool_name,
       redactions, seq, size, bytes)
-    SELECT $1, $2, n.digest, n.ref, n.kind, n.text_digest, n.text_ref, n.source_id, n.observed_at, $3,
-      n.position, n.fingerprint, n.branch, n.dialect, n.tool_name, n.redactions, n.seq,
-      length(n.bytes), n.bytes
-    FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-      $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[],
-      $16::integer[], $17::bigint[], $18::bytea[]) AS n(digest, ref, kind, text_digest, text_ref,
-      source_id, observed_at, position, fingerprint, branch, dialect, tool_name, redactions, seq,
-      bytes)
-    ORDER BY n.seq RETURNING id, digest`,
+    SELECT $1, $2, n.digest, n.ref, n.kind, n.text_digest, n.text_ref,
+      (SELECT c.id FROM sources c WHERE c.tenant_id = $1 AND c.space_id = $2
+        AND c.session = n.session AND c.client = n.client),
+      n.observed_at, $3, n.position, n.fingerprint, n.branch, n.dialect, n.tool_name, n.redactions,
+      n.seq, length(n.bytes), n.bytes
+    FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+      $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[], $16::text[],
+      $17::integer[], $18::bigint[], $19::bytea[]) AS n(digest, ref, kind, text_digest, text_ref,
+      session, client, observed_at, position, fingerprint, branch, dialect, tool_name, redactions,
+      seq, bytes)
+    ORDER BY n.seq`,
   addConversations: `INSERT INTO conversations (tenant_id, space_id, id, key)
     SELECT $1, $2, n.* FROM unnest($3::bigint[], $4::text[]) AS n(id, key)`,
+  /** Their records are those that addRecords has made. */
   addTexts: `INSERT INTO texts (tenant_id, space_id, n, record_id, message, digest, ref, role,
       session, conversation_id, at, branch, source)
-    SELECT $1, $2, n.* FROM unnest($3::bigint[], $4::bigint[], $5::integer[], $6::text[], $7::text[],
-      $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::text[], $13::text[]) AS n`,
+    SELECT $1, $2, n.n,
+      (SELECT r.id FROM records r WHERE r.tenant_id = $1 AND r.space_id = $2 AND r.digest = n.record),
+      n.message, n.digest, n.ref, n.role, n.session, n.conversation_id, n.at, n.branch, n.source
+    FROM unnest($3::bigint[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::text[],
+      $10::bigint[], $11::bigint[], $12::text[], $13::text[]) AS n(n, record, message, digest, ref,
+      role, session, conversation_id, at, branch, source)`,
   addPassages: `INSERT INTO passages (tenant_id, space_id, n, text_n, conversation_id, position,
       start_at, end_at, keys)
     SELECT $1, $2, n.n, n.text_n, n.conversation_id, n.position, n.start_at, n.end_at,

@@ -1,6 +1,6 @@
 import { NO_LIMITS, SELF_HOSTED } from '../../../core/service/plans.ts';
 import { DEFAULT_TENANT } from '../../../core/service/tenants.ts';
-import { CHANGES, LEASES, WORD_COUNTS } from './node-tables.ts';
+import { CHANGES, LEASES, PASSAGE_PARTS, PENDING_PASSAGES, WORD_COUNTS } from './node-tables.ts';
 
 /**
  * The tables in PostgreSQL, and how an older database becomes a newer one. A migration that was
@@ -9,9 +9,6 @@ import { CHANGES, LEASES, WORD_COUNTS } from './node-tables.ts';
  * notification or foreign key. Every primary and unique key of a tenant's table begins with its
  * tenant.
  */
-
-/** Passages are the largest table: a part of it fits into memory where the whole does not. */
-const PASSAGE_PARTS = 32;
 
 // Names and digests compare byte by byte: the order of a language would differ from machine to
 // machine. Only `records` holds texts; passages hold places in them, and keyed hashes of the words.
@@ -217,7 +214,7 @@ const VERSION_1: readonly string[] = [
   `CREATE INDEX passages_by_text ON passages (tenant_id, space_id, text_n)`,
   `CREATE INDEX passages_by_position
     ON passages (tenant_id, space_id, conversation_id, position, n)`,
-  // A capture is found by the next question, so nothing of it waits to be merged.
+  // A later migration lets new passages wait: see node-tables.ts.
   `CREATE INDEX passages_by_key ON passages USING gin (keys) WITH (fastupdate = off)`,
   `CREATE TABLE signals (
     tenant_id text COLLATE "C" NOT NULL,
@@ -353,6 +350,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   CHANGES,
   LEASES,
   WORD_COUNTS,
+  PENDING_PASSAGES,
 ];
 
 export const SCHEMA = {
