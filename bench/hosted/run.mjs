@@ -1,6 +1,5 @@
 /** `npm run bench:hosted`: the service's provider proxy beside the local proxy and the bare relay. */
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Bench } from '../lib/bench.mjs';
@@ -8,8 +7,10 @@ import { findPeers } from '../lib/peers.mjs';
 import { findFreePort, pinDriver, raisePriority } from '../lib/processes.mjs';
 import { ProviderProcess } from '../lib/provider-process.mjs';
 import { measureAll, report } from '../lib/results.mjs';
+import { drawTable } from '../lib/statistics.mjs';
 import { bareTarget, directTarget, svcTarget } from '../lib/targets.mjs';
 import { judge } from './bars.mjs';
+import { makeCertificate } from './certificate.mjs';
 import { ask, latency } from './parts/latency.mjs';
 import { list } from './parts/list.mjs';
 import { load } from './parts/load.mjs';
@@ -17,7 +18,7 @@ import { readable } from './parts/readable.mjs';
 import { receipt } from './parts/receipt.mjs';
 import { streams } from './parts/streams.mjs';
 import { tenants } from './parts/tenants.mjs';
-import { HostedService, modeOf, PROVIDER_NAME } from './service.mjs';
+import { HostedService, modeOf } from './service.mjs';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** The last ones fill the store: what comes before them is measured on a small one. */
@@ -32,7 +33,8 @@ const USAGE = `npm run bench:hosted -- [options]
   --receipts N    1,000,000 unless told, in the list
   --peers FOLDER  where Portkey is installed, see README.md; .bench/peers unless told
   --bin FILE      start this program in place of bin/svc.js
-  --engine postgres   the stores alone: recall, capture and size on PostgreSQL beside SQLite
+  --engine postgres   PostgreSQL beside SQLite: recall, capture and size of the stores, a service on each
+  --growth A,B    with --engine: recall alone, at so many passages, spread over --tenants N (1)
   --first         as root: before everything else that the machine does
   --json FILE     all results
   --gate          exit 1 when a bar is missed
@@ -50,6 +52,7 @@ const { values: given } = parseArgs({
     bin: { type: 'string', default: join(ROOT, 'bin', 'svc.js') },
     engine: { type: 'string' },
     passages: { type: 'string' },
+    growth: { type: 'string' },
     first: { type: 'boolean', default: false },
     json: { type: 'string' },
     gate: { type: 'boolean', default: false },
@@ -59,25 +62,33 @@ const { values: given } = parseArgs({
 const sizes = given.quick
   ? { rounds: '2', tenants: '1000', active: '200', receipts: '100000' }
   : { rounds: '5', tenants: '10000', active: '1000', receipts: '1000000' };
-const options = { ...sizes, ...given };
+const options = { ...(given.engine === undefined ? sizes : {}), ...given };
 
 if (options.help) process.stdout.write(USAGE);
 else if (options.engine !== undefined) process.exitCode = await runEngine();
 else process.exitCode = await run();
 
-/** The stores alone, without a service around them. */
+/** Both engines: the stores alone, then a service on each. */
 async function runEngine() {
   if (options.engine !== 'postgres') {
     process.stderr.write(`Unknown engine: ${options.engine}\n${USAGE}`);
     return 2;
   }
-  const { measureEngine } = await import('./engine/run.mjs');
+  const { measureEngine, measureGrowth } = await import('./engine/run.mjs');
+  if (options.growth !== undefined) {
+    const growth = options.growth.split(',').map(Number);
+    const rows = await measureGrowth({ sizes: growth, tenants: Number(options.tenants ?? '1') });
+    process.stdout.write(`${drawTable(Object.keys(rows[0] ?? {}), rows.map(Object.values))}\n`);
+    return 0;
+  }
   const table = Number(options.passages ?? '0');
   const own = table === 0 ? {} : { table, space: Math.ceil(table / 3) };
-  const results = await measureEngine({ isQuick: options.quick, own });
+  const results = await measureEngine({ isQuick: options.quick, own, bin: options.bin });
   process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
-  const isMissed = results.bars.some(({ isMet }) => !isMet);
-  return options.gate && isMissed ? 1 : 0;
+  const rows = results.bars.map((it) => [it.what, it.value, it.bar, it.isMet ? 'met' : 'MISSED']);
+  process.stdout.write(`\n${drawTable(['bar', 'value', 'at most', 'verdict'], rows)}\n`);
+  if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(results, null, 2));
+  return options.gate && results.bars.some(({ isMet }) => !isMet) ? 1 : 0;
 }
 
 /** The exit code: 0, 1 for a missed bar with --gate or a run that failed, 2 for wrong usage. */
@@ -180,20 +191,4 @@ async function cleanUp(bench, service) {
   service.forget();
   for (const target of bench.started()) await bench.stop(target);
   await bench.provider.stop();
-}
-
-/** For the stand-in provider, made by openssl. */
-function makeCertificate(folder) {
-  const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => join(folder, name));
-  const names = `subjectAltName=DNS:${PROVIDER_NAME},IP:127.0.0.1`;
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const about = ['-days', '2', '-subj', `/CN=${PROVIDER_NAME}`, '-addext', names];
-  execFileSync(
-    'openssl',
-    ['req', '-x509', ...curve, '-keyout', key, '-out', certificate, ...about],
-    {
-      stdio: 'ignore',
-    },
-  );
-  return { key, certificate };
 }

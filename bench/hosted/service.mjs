@@ -23,7 +23,6 @@ const LIMITS = {
 };
 
 export class HostedService {
-  name = 'hosted';
   host = '127.0.0.1';
   dialects = ['messages', 'chat', 'responses'];
   headers = {};
@@ -34,11 +33,12 @@ export class HostedService {
   #token;
   #console;
 
-  /** `tls`: { port, ca } of the provider. */
-  constructor({ port, folder, bin, tls }) {
+  /** `tls`: { port, ca } of the provider; `servers`: { database, redis }, addresses in place of its own file. */
+  constructor({ port, folder, bin, tls, name = 'hosted', servers }) {
+    this.name = name;
     this.port = port;
     this.#bin = bin;
-    this.#home = join(folder, 'service-home');
+    this.#home = join(folder, `${name}-home`);
     this.#tls = tls;
     this.args = [bin, 'service', 'start', '--log', 'off'];
     this.env = {
@@ -49,6 +49,9 @@ export class HostedService {
       NODE_EXTRA_CA_CERTS: tls.ca,
       NODE_OPTIONS: `--require ${join(import.meta.dirname, 'lookup.cjs')}`,
       BENCH_PROVIDER_NAME: PROVIDER_NAME,
+      ...(servers === undefined
+        ? {}
+        : { SVC_DATABASE_URL: servers.database, SVC_REDIS_URL: servers.redis }),
     };
   }
 
@@ -61,6 +64,9 @@ export class HostedService {
     mkdirSync(this.#home, { recursive: true, mode: 0o700 });
     const args = [this.#bin, 'service', 'init', '--port', String(this.port), '--json'];
     const env = { PATH: process.env.PATH, ...this.env };
+    if (env.SVC_DATABASE_URL !== undefined) {
+      execFileSync(this.command, [this.#bin, 'service', 'migrate'], { env, stdio: 'ignore' });
+    }
     const made = JSON.parse(
       execFileSync(this.command, args, { env, stdio: ['ignore', 'pipe', 'ignore'] }),
     );

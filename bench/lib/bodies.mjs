@@ -1,7 +1,13 @@
 /** Request bodies of a coding agent in three dialects, of a wanted size, the same for the same seed. */
 import { makeCode, makeHex, makeProse, randomOf } from './text.mjs';
 
-export const SIZES = { '2k': 2048, '100k': 102_400, '1m': 1_048_576, '4m': 4_194_304 };
+export const SIZES = {
+  '2k': 2048,
+  '36k': 36_000,
+  '100k': 102_400,
+  '1m': 1_048_576,
+  '4m': 4_194_304,
+};
 export const PATHS = {
   messages: '/v1/messages',
   chat: '/v1/chat/completions',

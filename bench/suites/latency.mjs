@@ -4,8 +4,8 @@ import { Connection } from '../lib/connection.mjs';
 import { median, percentile } from '../lib/statistics.mjs';
 
 const SIZES = ['2k', '100k', '1m', '4m'];
-const REQUESTS = { '2k': 150, '100k': 60, '1m': 20, '4m': 8 };
-const QUICK_REQUESTS = { '2k': 40, '100k': 15, '1m': 6, '4m': 3 };
+const REQUESTS = { '2k': 150, '36k': 100, '100k': 60, '1m': 20, '4m': 8 };
+const QUICK_REQUESTS = { '2k': 40, '36k': 25, '100k': 15, '1m': 6, '4m': 3 };
 
 /** Most requests of an agent carry a tool's output: nobody asked anything new. */
 export const latency = suiteFor('output', 'the newest item is the output of a tool.');

@@ -1,13 +1,18 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openPostgresStore } from '../../../src/adapters/postgres-store/postgres-service-store.ts';
 import { openServiceStore } from '../../../src/adapters/service-store/sqlite-service-store.ts';
+import type { ServerAddress } from '../../../src/adapters/postgres-store/server-url.ts';
 import type { ServiceStore } from '../../../src/ports/service-store.ts';
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
 import { addressOf } from '../../../test/support/postgres-address.ts';
+import { passagesOf } from '../../../src/adapters/store/passage-index.ts';
 import { drawWord, newObject, seed } from './corpus.ts';
+import { serverCpuMs } from './server-cpu.ts';
+import { SETTINGS } from './servers.ts';
+
+export { startServers } from './servers.ts';
 
 /**
  * `npm run bench:hosted -- --engine postgres`: recall and capture of the two stores in one run, over
@@ -22,20 +27,12 @@ export interface Sizes {
   readonly captures: number;
 }
 
-/** 60 words are a passage of about 400 characters; 2 kB of them are six. */
+/** A record of 2 kB: some four passages. */
 const WORDS = 350;
-const PASSAGES = 6;
 const BATCH = 16;
 const QUESTION_WORDS = 10;
+const GROWTH_QUESTIONS = 100;
 const SPACE = 'project/asked';
-/** As a person's server has them. */
-const SETTINGS = [
-  'fsync=on',
-  'synchronous_commit=on',
-  'full_page_writes=on',
-  'autovacuum=on',
-  'shared_buffers=256MB',
-];
 
 interface Target {
   readonly name: string;
@@ -47,6 +44,68 @@ interface Target {
 const patience = (): AbortSignal => AbortSignal.timeout(600_000);
 
 export async function measureEngines(sizes: Sizes): Promise<Record<string, unknown>> {
+  const stores = await openStores();
+  const { server, database, targets } = stores;
+  try {
+    await fill(targets, sizes);
+    await server.run(database.database, 'ANALYZE');
+    const bytesOfRecord = await bytesByTable(server, database.database);
+    const questions = range(sizes.questions).map(newQuestion);
+    const results: Record<string, unknown> = { sizes, bytesOfRecord };
+    for (const target of targets) {
+      const ask = (text: string) => recall(target.store, text);
+      results[target.name] = {
+        recallNew: await measure(target, questions, ask),
+        recallAgain: await measure(target, questions, ask),
+        capture: await measure(target, range(sizes.captures), () => capture(target.store)),
+      };
+    }
+    results['elsewhere'] = await recallableElsewhere(targets, database);
+    results['withStandby'] = await captureWithStandby(server, targets, sizes.captures);
+    return results;
+  } finally {
+    await stores.close();
+  }
+}
+
+/** Recall of each store while it grows, over spaces of the same name of so many tenants. */
+export async function measureGrowth({ sizes, tenants }: GrowthSizes): Promise<object[]> {
+  const stores = await openStores();
+  const { server, database, targets } = stores;
+  const rows: object[] = [];
+  const names = tenants === 1 ? ['default'] : range(tenants).map((at) => `tenant-${at}`);
+  const tenantAt = (at: number): string => names[at % names.length] ?? '';
+  try {
+    seed(1);
+    let [passages, batches] = [0, 0];
+    for (const size of sizes) {
+      for (; passages < size; batches += 1) {
+        passages += await captureIn(targets, tenantAt(batches), SPACE);
+      }
+      await server.run(database.database, 'ANALYZE');
+      const questions = range(GROWTH_QUESTIONS).map((at) => ({ at, text: newQuestion() }));
+      for (const target of targets) {
+        const ask = ({ at, text }: { readonly at: number; readonly text: string }) =>
+          recall(target.store, text, tenantAt(at));
+        // Connections and the compiler settle.
+        await measure(target, questions.slice(0, 10), ask);
+        const measured = await measure(target, questions, ask);
+        rows.push({ passages: size, tenants, engine: target.name, ...measured });
+      }
+      process.stderr.write(`${JSON.stringify(rows.slice(-2))} load ${loadavg()[0]}\n`);
+    }
+    return rows;
+  } finally {
+    await stores.close();
+  }
+}
+
+interface GrowthSizes {
+  readonly sizes: readonly number[];
+  readonly tenants: number;
+}
+
+async function openStores() {
   const server = await startPostgres({ settings: SETTINGS, within: tmpdir() });
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const database = addressOf(await server.newDatabase());
@@ -62,45 +121,85 @@ export async function measureEngines(sizes: Sizes): Promise<Record<string, unkno
       cpuMs: () => serverCpuMs(server.pid),
     },
   ];
+  for (const { store } of targets) await store.health();
+  return {
+    server,
+    database,
+    targets,
+    close: async () => {
+      for (const { store } of targets) await store.close();
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Milliseconds from the end of a capture until another node finds it, at most. */
+async function recallableElsewhere(
+  targets: readonly Target[],
+  server: ServerAddress,
+): Promise<{ readonly mostMs: number }> {
+  const own = targets.find(({ name }) => name === 'postgres')?.store;
+  const other = openPostgresStore({ server, statementMs: 60_000 });
+  await other.health();
+  let mostMs = 0;
+  for (const at of range(20)) {
+    const object = newObject(WORDS);
+    const batch = { space: SPACE, ifGeneration: undefined, objects: [object], now: at };
+    await own?.of('default').capture(batch, patience());
+    const began = performance.now();
+    const names = { spaces: { space: SPACE }, names: [object.digest] };
+    while ((await other.of('default').lookUp(names, patience())).length === 0);
+    await recall(other, object.texts[0]?.text.slice(0, 200) ?? '');
+    mostMs = Math.max(mostMs, performance.now() - began);
+  }
+  await other.close();
+  return { mostMs: round(mostMs) };
+}
+
+/** Captures, each of which waits until a standby has it. */
+async function captureWithStandby(
+  server: PostgresServer,
+  targets: readonly Target[],
+  captures: number,
+): Promise<object | undefined> {
+  const target = targets.find(({ name }) => name === 'postgres');
+  if (target === undefined) return undefined;
+  const standby = await startPostgres({ follows: server, settings: SETTINGS, within: tmpdir() });
   try {
-    for (const { store } of targets) await store.health();
-    await fill(targets, sizes);
-    await server.run(database.database, 'ANALYZE');
-    const bytesOfRecord = await bytesByTable(server, database.database);
-    const questions = range(sizes.questions).map(newQuestion);
-    const results: Record<string, unknown> = { sizes, bytesOfRecord };
-    for (const target of targets) {
-      const ask = (text: string) => recall(target.store, text);
-      results[target.name] = {
-        recallNew: await measure(target, questions, ask),
-        recallAgain: await measure(target, questions, ask),
-        capture: await measure(target, range(sizes.captures), () => capture(target.store)),
-      };
-    }
-    return results;
+    await server.run('postgres', `ALTER SYSTEM SET synchronous_standby_names = '*'`);
+    await server.run('postgres', 'SELECT pg_reload_conf()');
+    return await measure(target, range(captures), () => capture(target.store));
   } finally {
-    for (const { store } of targets) await store.close();
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await server.run('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
+    await server.run('postgres', 'SELECT pg_reload_conf()');
+    await standby.stop();
   }
 }
 
 /** A third of the passages stands in the space that is asked, the rest in others of two tenants. */
 async function fill(targets: readonly Target[], sizes: Sizes): Promise<void> {
-  const batches = Math.ceil(sizes.table / PASSAGES / BATCH);
-  const own = Math.ceil(sizes.space / PASSAGES / BATCH);
   seed(1);
-  for (let at = 0; at < batches; at += 1) {
-    const objects = range(BATCH).map(() => newObject(WORDS));
-    const space = at < own ? SPACE : `project/other-${at % 7}`;
-    const batch = { space, ifGeneration: undefined, objects, now: at };
-    await Promise.all(
-      targets.map(({ store }) =>
-        store.of(at % 5 === 4 && at >= own ? 'acme' : 'default').capture(batch, patience()),
-      ),
-    );
-    if (at % 200 === 0) process.stderr.write(`${at} of ${batches} batches\n`);
+  let passages = 0;
+  for (let at = 0; passages < sizes.table; at += 1) {
+    const isOwn = passages < sizes.space;
+    const space = isOwn ? SPACE : `project/other-${at % 7}`;
+    passages += await captureIn(targets, at % 5 === 4 && !isOwn ? 'acme' : 'default', space);
+    if (at % 200 === 0) process.stderr.write(`${passages} of ${sizes.table} passages\n`);
   }
+}
+
+/** The same in each store. Gives how many passages it has. */
+async function captureIn(
+  targets: readonly Target[],
+  tenant: string,
+  space: string,
+): Promise<number> {
+  const objects = range(BATCH).map(() => newObject(WORDS));
+  const batch = { space, ifGeneration: undefined, objects, now: 1 };
+  await Promise.all(targets.map(({ store }) => store.of(tenant).capture(batch, patience())));
+  const texts = objects.flatMap((object) => object.texts);
+  return texts.reduce((sum, { text }) => sum + passagesOf(text).length, 0);
 }
 
 function newQuestion(): string {
@@ -109,8 +208,8 @@ function newQuestion(): string {
     .join(' ')}?`;
 }
 
-async function recall(store: ServiceStore, text: string): Promise<void> {
-  await store.of('default').recall(
+async function recall(store: ServiceStore, text: string, tenant = 'default'): Promise<void> {
+  await store.of(tenant).recall(
     {
       space: SPACE,
       otherSpaces: ['global'],
@@ -159,22 +258,6 @@ async function measure<T>(
     serverCpuMs: round((cpuMs() - before) / asked.length),
     nodeCpuMs: round((user + system) / 1000 / asked.length),
   };
-}
-
-/** Of the server and all that it has started, also of those that have ended. */
-function serverCpuMs(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
-  const ticks = [String(pid), ...children].map((one) => {
-    try {
-      const fields = readFileSync(`/proc/${one}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-      // Its own, and for the server those of its children that have ended.
-      return [11, 12, 13, 14].reduce((sum, field) => sum + Number(fields[field] ?? 0), 0);
-    } catch {
-      return 0;
-    }
-  });
-  const perSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-  return (ticks.reduce((sum, one) => sum + one, 0) * 1000) / perSecond;
 }
 
 /** Bytes of one record of 2 kB, with its indexes, by table. */
