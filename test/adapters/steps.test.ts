@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   done,
   runAtOnce,
@@ -39,4 +39,14 @@ test('a wait that fails fails the step that asked, which may go on', async () =>
     }
   }
   expect(await runWaiting(careful())).toBe('again!');
+});
+
+test('a wait that nobody takes, because another one failed first, ends no process', async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  waitFor(Promise.reject(new Error('lost')));
+  await new Promise(setImmediate);
+  expect(unhandled).toEqual([]);
 });

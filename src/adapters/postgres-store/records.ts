@@ -59,6 +59,8 @@ export class Records {
     state: Promise<{ readonly generation: string }>,
   ): Promise<{ coverage: Coverage[]; isPartial: boolean }> {
     const { candidates, ifGeneration, deadlineAt } = question;
+    // A rejection of the state would have no handler here: its caller tells of it.
+    if (candidates.length === 0) return { coverage: [], isPartial: false };
     const isStale = state.then(
       ({ generation }) => ifGeneration !== undefined && ifGeneration !== generation,
     );

@@ -14,7 +14,13 @@ export function done<T>(value: T): Steps<T> {
 }
 
 /** A step that waits for an answer. */
-export function* waitFor<T>(promise: Promise<T>): Steps<T> {
+export function waitFor<T>(promise: Promise<T>): Steps<T> {
+  // The step tells of a rejection. A step that is never taken, since another one failed, need not.
+  promise.catch(() => undefined);
+  return stepOf(promise);
+}
+
+function* stepOf<T>(promise: Promise<T>): Steps<T> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `runWaiting` gives back what the promise resolved to.
   return (yield promise) as T;
 }
