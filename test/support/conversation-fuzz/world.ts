@@ -176,7 +176,7 @@ export class World {
   /** The client sends the same once more when the proxy is back. */
   async #killDuring(branch: Branch, at: number, afterMs: number): Promise<void> {
     const client = bodyOf(branch);
-    this.#provider.seen.length = 0;
+    this.#answerTo(branch.kind);
     const sending = this.#proxy.send(branch.kind.dialect, client, headersOf(branch)).then(
       () => undefined,
       () => undefined,
@@ -195,9 +195,7 @@ export class World {
     const { dialect } = branch.kind;
     this.#number += 1;
     this.counts.requests += 1;
-    const answer = longOutput(`Answer ${this.#number} of ${markOf(branch.kind)}:`, 240);
-    this.#provider.reply = (request) => answerTo(request, { text: answer });
-    this.#provider.seen.length = 0;
+    const answer = this.#answerTo(branch.kind);
     const client = bodyOf(branch);
     const { status, headers } = await this.#proxy.send(dialect, client, headersOf(branch));
     if (this.#lockedFor > 0) {
@@ -236,6 +234,14 @@ export class World {
     }
     this.counts.blocks += forwarded.toString().split('<svc-memory').length - 1;
     this.#branches[at] = { ...branch, answer, sent: [...branch.sent, now] };
+  }
+
+  /** The provider answers the next request with a text of its project, which may be captured there. */
+  #answerTo(kind: BranchKind): string {
+    const answer = longOutput(`Answer ${this.#number} of ${markOf(kind)}:`, 240);
+    this.#provider.reply = (request) => answerTo(request, { text: answer });
+    this.#provider.seen.length = 0;
+    return answer;
   }
 
   #expectOwnProject(kind: BranchKind, forwarded: string): void {
