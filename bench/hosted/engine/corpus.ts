@@ -14,10 +14,13 @@ const ENDINGS = 'nrst';
 
 let state = 1;
 
-/** The same numbers in every run. */
+/**
+ * The same numbers in every run: a linear congruential generator whose period is 2^32 (Numerical Recipes).
+ * A product of two such numbers is no exact float, so it needs the multiplication of 32 bits.
+ */
 function random(): number {
-  state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-  return state / 2_147_483_648;
+  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+  return state / 4_294_967_296;
 }
 
 export function seed(value: number): void {

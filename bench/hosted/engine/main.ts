@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openPostgresStore } from '../../../src/adapters/postgres-store/postgres-service-store.ts';
 import { openServiceStore } from '../../../src/adapters/service-store/sqlite-service-store.ts';
 import type { ServerAddress } from '../../../src/adapters/postgres-store/server-url.ts';
-import type { ServiceStore } from '../../../src/ports/service-store.ts';
+import type { CaptureBatch, ServiceStore, TenantStore } from '../../../src/ports/service-store.ts';
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
 import { addressOf } from '../../../test/support/postgres-address.ts';
 import { passagesOf } from '../../../src/adapters/store/passage-index.ts';
@@ -197,7 +197,7 @@ async function captureIn(
 ): Promise<number> {
   const objects = range(BATCH).map(() => newObject(WORDS));
   const batch = { space, ifGeneration: undefined, objects, now: 1 };
-  await Promise.all(targets.map(({ store }) => store.of(tenant).capture(batch, patience())));
+  await Promise.all(targets.map(({ store }) => captureNew(store.of(tenant), batch)));
   const texts = objects.flatMap((object) => object.texts);
   return texts.reduce((sum, { text }) => sum + passagesOf(text).length, 0);
 }
@@ -233,7 +233,15 @@ async function recall(store: ServiceStore, text: string, tenant = 'default'): Pr
 async function capture(store: ServiceStore): Promise<void> {
   const objects = range(BATCH).map(() => newObject(WORDS));
   const batch = { space: SPACE, ifGeneration: undefined, objects, now: Date.now() };
-  await store.of('default').capture(batch, patience());
+  await captureNew(store.of('default'), batch);
+}
+
+/** Throws where anything of it was not stored, or was there before: that would cost less. */
+async function captureNew(store: TenantStore, batch: CaptureBatch): Promise<void> {
+  const { results = [] } = await store.capture(batch, patience());
+  const others = new Set(results.filter((state) => state !== 'durable'));
+  if (results.length === batch.objects.length && others.size === 0) return;
+  throw new Error(`A capture was not stored: ${[...others].join(', ')}.`);
 }
 
 async function measure<T>(
