@@ -11,8 +11,10 @@ import { FIRST, TestMasterKeys } from '../support/test-vault.ts';
 
 const SCOPES = ['read', 'write', 'receipt:read'];
 
-async function openSigned(): Promise<OpenedConsole & { readonly key: string }> {
-  const opened = await openConsole({ masterKeys: new TestMasterKeys(FIRST) });
+async function openSigned(
+  more: { readonly journalBytesMax?: number } = {},
+): Promise<OpenedConsole & { readonly key: string }> {
+  const opened = await openConsole({ masterKeys: new TestMasterKeys(FIRST), ...more });
   await opened.ask('POST vault/keys', { key_id: FIRST });
   await opened.ask('POST signing/rotate', {});
   const { secret } = (await opened.ask('POST keys', { name: 'k', scopes: SCOPES })).json;
@@ -195,12 +197,11 @@ test('admins see the same receipts, and what requests came to', async () => {
 });
 
 test('a full journal makes the service not ready', async () => {
-  const opened = await openSigned();
+  const opened = await openSigned({ journalBytesMax: 1 << 20 });
   const { service, ask } = opened;
   expect((await callService(service.url, '/readyz')).status).toBe(200);
-  const big = 'x'.repeat(1 << 20);
   expect(() => {
-    for (;;) service.receipts.open(openingOf({ sessionId: big }));
+    for (;;) service.receipts.open(openingOf());
   }).toThrow(JournalFullError);
   opened.clock.goOn(2000);
   const { status, json } = await callService(service.url, '/readyz');
