@@ -170,7 +170,8 @@ describe.skipIf(missing !== undefined)('on PostgreSQL', () => {
   ] as const)(
     'a database that %s: models go on, and everything is stored when it is back',
     async (_, signal) => {
-      const server = await startPostgres();
+      // A key that was just made outlives the kill, as it would with PostgreSQL's own settings.
+      const server = await startPostgres({ settings: ['synchronous_commit=on'] });
       try {
         const url = await server.newDatabase();
         const place = await initModelHome(url);
