@@ -148,6 +148,8 @@ export class Shortener {
   async findCandidates(call: ShorteningCall): Promise<Candidates> {
     const { reading, modes, settings } = call;
     const { view, place } = reading;
+    // Also where nothing may be left out: a store that was replaced gets the outputs again.
+    this.#keeper.refresh();
     const outcome = obstacleOf({
       modes,
       isOpen: isOpen(reading),
@@ -156,7 +158,6 @@ export class Shortener {
       isElisionEnabled: settings.elisionEnabled,
     });
     if (outcome !== undefined) return { outcome };
-    this.#keeper.refresh();
     const elision = kindOf(modes);
     const isReal = elision === 'real';
     const elisionPlace = { view, owner: place, elision };
