@@ -6,7 +6,7 @@ import { ProxyError } from '../core/errors.ts';
  * of what it asks for while it waits, so that two waits cannot block each other.
  *
  * Where it serves several owners, each may hold one body of any size. More bodies of one leave a part of
- * the budget to the others: who announces bodies and does not send them stops nobody else.
+ * the budget to the others, so a caller that announces bodies and does not send them blocks no one else.
  */
 export class ByteBudget {
   readonly #waitMs: number;
@@ -27,8 +27,8 @@ export class ByteBudget {
 
   /**
    * Throws ProxyError TOO_BUSY when there is no room in time, and the reason of `signal` when the
-   * client hangs up first. Small requests overtake large ones that wait. Without an owner it is one of
-   * nobody's, for a budget that is not shared.
+   * client hangs up first. Small requests overtake large ones that wait. `owner`: undefined for a budget
+   * that is not shared.
    */
   take(bytes: number, signal: AbortSignal, owner?: string): Promise<Lease> {
     return new Promise((resolve, reject) => {

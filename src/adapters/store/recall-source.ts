@@ -11,7 +11,7 @@ export interface RecallSource {
   /** Changes once a text that was read may be gone; undefined: nothing may be remembered. */
   generation(): string | undefined;
   /**
-   * Terms whose letters the ranking reads. Other terms may be any placeholder text. A source that
+   * Terms whose letters the ranking reads. A source may give any other text for the rest. A source that
    * has all terms with their letters does not ask which these are.
    */
   expectTerms(terms: () => Iterable<string>): void;

@@ -59,7 +59,8 @@ export function receiptRow({ opening, closing, signed }: ClosedReceipt): Receipt
 function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts {
   const { originalInputTokens, forwardedInputTokens, recalledTokens, elidedTokens } =
     closing.decided ?? opening.decided;
-  const { input, cacheRead, cacheWrite, output } = believed(closing.usage ?? NO_USAGE);
+  const usage = closing.usage === undefined ? undefined : believed(closing.usage);
+  const { input, cacheRead, cacheWrite, output } = usage ?? NO_USAGE;
   const reached = opening.provider !== null && closing.status !== 'rejected';
   const inputTokens = input + cacheRead + cacheWrite;
   const isWell = closing.status === 'completed' && (closing.httpStatus ?? 500) < 400;
@@ -72,7 +73,10 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
     inputTokens,
     cacheReadTokens: cacheRead,
     outputTokens: output,
-    spentTokens: spentTokens(closing, reached ? forwardedInputTokens : 0),
+    spentTokens:
+      usage === undefined
+        ? estimatedTokens(closing, reached ? forwardedInputTokens : 0)
+        : inputTokens + output,
   };
 }
 
@@ -91,11 +95,6 @@ function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
 }
 
 /** A provider that refuses charges nothing, and an answer without counts costs what was estimated. */
-function spentTokens(closing: ReceiptClosing, estimate: number): number {
-  const { usage, httpStatus, cutTokens = 0 } = closing;
-  if (usage !== undefined) {
-    const { input, cacheRead, cacheWrite, output } = believed(usage);
-    return input + cacheRead + cacheWrite + output;
-  }
+function estimatedTokens({ httpStatus, cutTokens = 0 }: ReceiptClosing, estimate: number): number {
   return httpStatus !== null && httpStatus >= 400 ? 0 : estimate + cutTokens;
 }
