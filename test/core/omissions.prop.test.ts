@@ -3,12 +3,6 @@ import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { applyEdits, type Edit } from '../../src/core/plan/edits.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
-import {
-  batchesIn,
-  elisionEntries,
-  repeatedOmissions,
-} from '../../src/core/shortening/elisions.ts';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import {
   findOmissions,
@@ -264,19 +258,6 @@ test('law 2: what must be proven is every word of the exchange', () => {
     expect(isProven(first, new Set(digests))).toBe(true);
     for (const digest of digests) expect(isProven(first, new Set([digest]))).toBe(false);
   }
-});
-
-test('the ledger knows an exchange by its place, not by its words', () => {
-  const items = [0, 0, 1, 2].flatMap((at) => plain()('anthropic_messages', at));
-  const view = viewOf('anthropic_messages', items);
-  const [first, second] = omissionsOf(view);
-  if (first === undefined || second === undefined) throw new Error('Two may go.');
-  expect(first.texts).toEqual(second.texts);
-  const owner = { tenant: 'local', space: 'test', conversation: 'c1' };
-  const place = { view, owner, elision: 'real' } as const;
-  const entries = elisionEntries({ batch: [], omissions: [second] }, place, { at: 0 });
-  const batches = batchesIn(new FoundEntries(entries), place).map(({ leftOut }) => leftOut);
-  expect([...repeatedOmissions([first, second], batches)]).toEqual([second]);
 });
 
 test('only what the newest prompt was told stands for exchanges, and a degraded recall never does', () => {

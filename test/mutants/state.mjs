@@ -48,6 +48,14 @@ export const STATE = [
     test: BATCHES,
   },
   {
+    name: 'an exchange that was kept as one of the two newest leaves again without a batch',
+    file: ELISIONS,
+    from: 'indexes.get(omission.span.end)',
+    to: 'indexes.get(omission.span.start)',
+    test: 'test/core/exchange-batches.test.ts',
+    only: 'another prompt',
+  },
+  {
     name: 'an answered item without an entry is not pinned',
     file: INJECTIONS,
     from: 'if (entry === undefined && isUnanswered) continue;',

@@ -20,7 +20,8 @@ import type { Measure } from './window.ts';
  * restart, in a fork, in a resumed session. A batch belongs to the conversation up to the item at
  * which it was made. When the person goes back before that item, the request no longer holds it,
  * and the batch does not apply: what it left out was sent whole in front of that item. Where it never
- * was, because the client edited its history, a text stays left out from its own item on.
+ * was, because the client edited its history, an output stays left out from its own item on, and an
+ * exchange from the next prompt on.
  */
 
 // The conversation at the newest item; and at the one before, in case the client rewrites its last
@@ -180,8 +181,11 @@ export function elisionEntries(
 /**
  * No request sent the items from `firstUnsent` on before, so none sent their outputs whole. Where the
  * next request goes another way in front of the batch's own anchors, it shares items with this request
- * alone, and repeats what was left out of them. So each text is noted at its own item too. A text in
- * front of `firstUnsent` may have gone whole: it is noted at the first anchor behind.
+ * alone, and repeats what was left out of them. So each text is noted where the forwarded items show
+ * that it is out: an output at its own item, which has the stub, and an exchange at the prompt behind
+ * it. Who asks something else there has the exchange among the two newest, which are always kept, and
+ * goes on with it. A text in front of `firstUnsent` may have gone whole: it is noted at the first
+ * anchor behind.
  */
 function entriesAtUnsent(
   { batch, omissions }: Batch,
@@ -204,7 +208,7 @@ function entriesAtUnsent(
     omissions.length === 0 ? [] : items.map((item, index) => [item.start, index]),
   );
   for (const omission of omissions) {
-    note(indexes.get(omission.span.start) ?? start, exchangeMark(omission));
+    note(indexes.get(omission.span.end) ?? start, exchangeMark(omission));
   }
   const ends = new Set(anchorsOf(view, { count: ANCHORS }).map(({ at: index }) => index));
   return [...marks].flatMap(([index, noted]): LedgerEntry[] => {
