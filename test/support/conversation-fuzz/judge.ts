@@ -21,6 +21,8 @@ export interface Judged {
   /** What each item of the client says, without the marks that clients move. */
   readonly client: readonly string[];
   readonly fates: readonly Fate[];
+  /** The index of the item with which the two newest exchanges begin. */
+  readonly newest: number;
 }
 
 /** Throws where the body is not the client's with priced and told changes. */
@@ -33,11 +35,12 @@ export function judgeBody(dialect: Dialect, client: Buffer, forwarded: Buffer): 
   if (!own.tail.equals(other.tail))
     throw new Error('invalid body: the part behind the items changed');
   const fates = fatesOf(own.items, other.items);
-  expectWholeExchanges(fates);
+  const newest = newestExchanges(own.items);
+  expectWholeExchanges(fates, newest);
   const ids = callIds(own.items);
   const forwardedIds = callIds(other.items);
   if (ids !== forwardedIds) throw new Error(`invalid body: calls ${ids} became ${forwardedIds}`);
-  return { client: own.items.map((item) => sayings(parsed(item))), fates };
+  return { client: own.items.map((item) => sayings(parsed(item))), fates, newest };
 }
 
 function listOf(dialect: Dialect, body: Buffer): BodyList {
@@ -113,17 +116,32 @@ function isAdded(part: unknown): boolean {
   return BLOCK.test(part['text']) || part['text'].replace(NOTE, '') === '';
 }
 
-/** Only a prompt with its plain answer leaves, and only both of them. */
-function expectWholeExchanges(fates: readonly Fate[]): void {
+/** The index of the item with which the two newest exchanges begin. */
+function newestExchanges(items: readonly Buffer[]): number {
+  const prompts = items.flatMap((item, at) => (isPrompt(parsed(item)) ? [at] : []));
+  return prompts.at(-2) ?? 0;
+}
+
+/** A message of the person; the results of tools have the same role in one dialect. */
+function isPrompt(value: unknown): boolean {
+  return isRecord(value) && value['role'] === 'user' && callIds([bytesOf(value)]) === '';
+}
+
+function bytesOf(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+/** Only a prompt with its plain answer leaves, only both of them, and never of the two newest exchanges. */
+function expectWholeExchanges(fates: readonly Fate[], newest: number): void {
   const left = fates.flatMap((fate, at) =>
     fate.kind === 'left' ? [{ at, value: fate.value }] : [],
   );
   for (const [index, { at, value }] of left.entries()) {
-    const isPrompt = index % 2 === 0;
+    const isFirst = index % 2 === 0;
     const before = left[index - 1]?.at;
     const role = isRecord(value) ? value['role'] : undefined;
-    const fits = role === (isPrompt ? 'user' : 'assistant') && (isPrompt || before === at - 1);
-    if (!fits || callIds([Buffer.from(JSON.stringify(value))]) !== '') {
+    const fits = role === (isFirst ? 'user' : 'assistant') && (isFirst || before === at - 1);
+    if (!fits || at >= newest || callIds([bytesOf(value)]) !== '') {
       throw new Error(`invalid body: item ${at} is gone: ${JSON.stringify(value).slice(0, 300)}`);
     }
   }

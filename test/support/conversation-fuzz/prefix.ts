@@ -38,25 +38,33 @@ function shared(one: Judged, other: Judged): number {
   return differs === -1 ? one.client.length : differs;
 }
 
+/**
+ * The least that any batch takes out: 1,024 tokens, of which the texts here have over 3 characters each.
+ * Less than that leaves by mistake, and the cache is written anew for nothing.
+ */
+const BATCH_CHARS_MIN = 3_000;
+
 /** How many items were compared, or what broke. */
 function compare(before: Sent, now: Sent, most: number): Compared | string {
   const changes: string[] = [];
-  let leaves = 0;
-  let notes = 0;
+  let [left, notes, returned] = [0, 0, 0];
   for (let at = 0; at < most; at += 1) {
     const [was, is] = [before.judged.fates[at], now.judged.fates[at]];
     if (was === undefined || is === undefined) continue;
     if (before.isUndecided && at === before.judged.client.length - 1) continue;
     const [one, other] = [saidBy(was), saidBy(is)];
     if (one === other) continue;
-    if (leftBy(is) > leftBy(was)) leaves += 1;
+    if (leftBy(is) > leftBy(was)) left += one.length - (is.kind === 'left' ? 0 : other.length);
+    // After a step back it may be one of the two newest exchanges, which are always kept.
+    else if (was.kind === 'left' && at >= now.judged.newest) returned += 1;
     else if (withoutNotes(one) === withoutNotes(other)) notes += 1;
     else changes.push(`item ${at} was ${around(one, other)} and is ${around(other, one)}`);
   }
   if (changes.length > 0) return changes.join('\n');
-  if (notes > 0 && leaves === 0) return 'a note moved although nothing left';
-  if (leaves > 0 && !now.isBatchTold) return 'a batch left and was not told';
-  return { compared: most, isBatch: leaves > 0 };
+  if (notes > 0 && left + returned === 0) return 'a note moved although nothing left';
+  if (left > 0 && !now.isBatchTold) return 'a batch left and was not told';
+  if (left > 0 && left < BATCH_CHARS_MIN) return `${left} characters left, which no batch pays for`;
+  return { compared: most, isBatch: left > 0 };
 }
 
 function saidBy(fate: Fate): string {
