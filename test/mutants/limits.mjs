@@ -69,8 +69,8 @@ export const LIMITS = [
   {
     name: 'a place that nobody holds any more stays taken',
     file: LIMITER,
-    from: 'if (endsAt <= now) standing.delete(leaseId);',
-    to: 'if (endsAt < 0) standing.delete(leaseId);',
+    from: 'if (endsAt > now) break;',
+    to: 'if (endsAt > 0) break;',
     test: 'test/ports/limiter.test.ts',
   },
   {

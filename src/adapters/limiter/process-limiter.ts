@@ -29,7 +29,10 @@ export class ProcessLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);
-  /** By bucket: when each lease ends, by the clock that never jumps. */
+  /**
+   * By bucket: when each lease ends, by the clock that never jumps. The one that ends first comes first:
+   * all leases of a bucket last equally long.
+   */
   readonly #leases = new Map<string, Map<string, number>>();
 
   constructor(clock: Clock) {
@@ -61,7 +64,8 @@ export class ProcessLimiter implements Limiter {
     const now = this.#clock.monotonic();
     for (const { bucket, leaseId, ttlMs } of leases) {
       const standing = this.#standing(bucket, now);
-      if (standing.has(leaseId)) standing.set(leaseId, now + ttlMs);
+      // The last place is for the lease that ends last.
+      if (standing.delete(leaseId)) standing.set(leaseId, now + ttlMs);
     }
   }
 
@@ -93,6 +97,7 @@ export class ProcessLimiter implements Limiter {
         const standing = this.#standing(bucket, now);
         const waitMs = standing.size < max ? 0 : LEASE_WAIT_MS;
         const book = (): void => {
+          standing.delete(leaseId);
           this.#leases.set(bucket, standing.set(leaseId, now + ttlMs));
         };
         return { ask, waitMs, book };
@@ -107,7 +112,10 @@ export class ProcessLimiter implements Limiter {
   /** Without those that ended without a word. */
   #standing(bucket: string, now: number): Map<string, number> {
     const standing = this.#leases.get(bucket) ?? new Map<string, number>();
-    for (const [leaseId, endsAt] of standing) if (endsAt <= now) standing.delete(leaseId);
+    for (const [leaseId, endsAt] of standing) {
+      if (endsAt > now) break;
+      standing.delete(leaseId);
+    }
     return standing;
   }
 }

@@ -18,7 +18,10 @@ export class Recent<Key, Value> {
 
   get(key: Key): Value | undefined {
     const value = this.#values.get(key);
-    if (value !== undefined) this.set(key, value);
+    if (value === undefined) return undefined;
+    // The last place is the one of the newest use.
+    this.#values.delete(key);
+    this.#values.set(key, value);
     return value;
   }
 

@@ -31,6 +31,8 @@ function numbersIn(value: unknown, depth: number, room: Room): unknown {
     .slice(0, MEMBERS_MAX)
     .filter(([name]) => NAME.test(name))
     .map(([name, member]) => [name, numbersIn(member, depth - 1, room)] as const)
-    .filter(([, member]) => member !== undefined);
+    .filter(([, member]) => member !== undefined)
+    // In canonical JSON they stand so: a receipt is then written in one go.
+    .toSorted(([one], [other]) => (one < other ? -1 : 1));
   return Object.fromEntries(members);
 }

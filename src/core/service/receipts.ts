@@ -1,3 +1,4 @@
+import { Recent } from '../bytes/recent.ts';
 import { usageNumbers } from '../dialects/usage-numbers.ts';
 import type { Dialect } from '../conversation/dialect.ts';
 import type { Usage } from '../dialects/answer.ts';
@@ -213,37 +214,62 @@ export function receiptOf(
   closing: ReceiptClosing,
   issuer: ReceiptIssuer,
 ): Receipt {
-  const { receiptId, at, tenant, keyId, space, sessionId } = opening;
-  const { times, status, httpStatus, errorCode, errorSource } = closing;
-  const total = wholeMs(times.total);
+  const { provider } = opening;
+  const decided = closing.decided ?? opening.decided;
+  const total = wholeMs(closing.times.total);
+  // In the order of canonical JSON, which is then written in one go.
   return {
-    object: 'svc.receipt',
-    schema: 'svc.receipt/1',
-    receipt_id: receiptId,
-    tenant_id: tenant,
-    api_key_id: keyId,
-    space: space === null ? null : cut(space, SPACE_CHARS),
-    session_id: sessionId === null ? null : cut(sessionId, SESSION_CHARS),
-    created_at: isoTime(at),
-    // From the clock that never jumps: a receipt does not end before it begins.
-    completed_at: isoTime(at + total),
-    status,
-    http_status: httpStatus,
-    error_code: errorCode,
-    error_source: errorSource,
-    ...routingOf(opening, closing),
-    ...decisionsOf(closing.decided ?? opening.decided),
+    api_key_id: opening.keyId,
     capture_state: closing.captureState,
     captured_records: closing.capturedRecords,
+    // From the clock that never jumps: a receipt does not end before it begins.
+    completed_at: isoTime(opening.at + total),
+    compression_mode: decided.compressionMode,
+    compression_mode_requested: decided.compressionModeRequested,
+    continuity_state: decided.continuityState,
+    created_at: isoTime(opening.at),
+    dialect: opening.dialect,
     durability: closing.durability ?? 'journal',
-    output_tokens: closing.usage?.output ?? null,
-    provider_usage: usageNumbers(closing.providerUsage) ?? null,
+    elided_tokens: decided.elidedTokens,
+    elided_tool_outputs: decided.elidedToolOutputs,
+    error_code: closing.errorCode,
+    error_source: closing.errorSource,
     estimator: ESTIMATOR,
-    latency_ms: latencyOf(times, total),
-    request_sha256: closing.requestSha256 ?? null,
+    forwarded_input_tokens: decided.forwardedInputTokens,
     forwarded_sha256: closing.forwardedSha256 ?? null,
+    http_status: closing.httpStatus,
+    issuer: { node: issuer.node, seq: issuer.seq, service_version: issuer.version },
+    kind: opening.kind,
+    latency_ms: latencyOf(closing.times, total),
+    memory_generation: decided.memoryGeneration,
+    memory_mode: decided.memoryMode,
+    memory_mode_effective: decided.memoryModeEffective,
+    memory_state: decided.memoryState,
+    model_reported: modelOrNull(closing.modelReported),
+    model_requested: modelOrNull(opening.model ?? undefined),
+    object: 'svc.receipt',
+    original_input_tokens: decided.originalInputTokens,
+    output_tokens: closing.usage?.output ?? null,
+    provider_id: provider?.id ?? null,
+    provider_kind: provider?.kind ?? null,
+    provider_usage: usageNumbers(closing.providerUsage) ?? null,
+    recalled_items: decided.recalledItems,
+    recalled_tokens: decided.recalledTokens,
+    receipt_id: opening.receiptId,
+    removed_exchanges: decided.removedExchanges,
+    request_sha256: closing.requestSha256 ?? null,
     response_sha256: closing.responseSha256 ?? null,
-    issuer: { service_version: issuer.version, node: issuer.node, seq: issuer.seq },
+    schema: 'svc.receipt/1',
+    session_id: opening.sessionId === null ? null : cut(opening.sessionId, SESSION_CHARS),
+    shadow_input_tokens: decided.shadowInputTokens,
+    space: opening.space === null ? null : cut(opening.space, SPACE_CHARS),
+    status: closing.status,
+    streamed: opening.streamed,
+    tenant_id: opening.tenant,
+    upstream_host: provider?.host ?? null,
+    upstream_request_id: nameOrNull(closing.upstreamRequestId),
+    upstream_response_id: nameOrNull(closing.upstreamResponseId),
+    upstream_status: closing.upstreamStatus ?? null,
   };
 }
 
@@ -283,52 +309,14 @@ interface HeadFacts {
   readonly lastSeq: number;
 }
 
-function routingOf(opening: ReceiptOpening, closing: ReceiptClosing) {
-  const { dialect, kind, streamed, provider, model } = opening;
-  const { upstreamStatus, upstreamRequestId, upstreamResponseId, modelReported } = closing;
-  return {
-    dialect,
-    kind,
-    streamed,
-    provider_id: provider?.id ?? null,
-    provider_kind: provider?.kind ?? null,
-    upstream_host: provider?.host ?? null,
-    upstream_status: upstreamStatus ?? null,
-    upstream_request_id: nameOrNull(upstreamRequestId),
-    upstream_response_id: nameOrNull(upstreamResponseId),
-    model_requested: nameOrNull(model ?? undefined),
-    model_reported: nameOrNull(modelReported),
-  };
-}
-
-function decisionsOf(decided: ReceiptDecisions) {
-  return {
-    memory_mode: decided.memoryMode,
-    memory_mode_effective: decided.memoryModeEffective,
-    memory_state: decided.memoryState,
-    compression_mode_requested: decided.compressionModeRequested,
-    compression_mode: decided.compressionMode,
-    continuity_state: decided.continuityState,
-    memory_generation: decided.memoryGeneration,
-    original_input_tokens: decided.originalInputTokens,
-    forwarded_input_tokens: decided.forwardedInputTokens,
-    shadow_input_tokens: decided.shadowInputTokens,
-    recalled_tokens: decided.recalledTokens,
-    recalled_items: decided.recalledItems,
-    elided_tokens: decided.elidedTokens,
-    elided_tool_outputs: decided.elidedToolOutputs,
-    removed_exchanges: decided.removedExchanges,
-  };
-}
-
 function latencyOf(times: ReceiptTimes, total: number) {
   return {
-    total,
     auth: msOrNull(times.auth),
-    limiter: msOrNull(times.limiter),
-    recall: msOrNull(times.recall),
     capture: msOrNull(times.capture),
+    limiter: msOrNull(times.limiter),
     overhead: msOrNull(times.overhead),
+    recall: msOrNull(times.recall),
+    total,
     upstream_first_byte: msOrNull(times.upstreamFirstByte),
     upstream_total: msOrNull(times.upstreamTotal),
   };
@@ -352,6 +340,16 @@ const NAME = /^[\w.:@/+~-]{1,256}$/;
 function nameOrNull(text: string | undefined): string | null {
   if (text === undefined || !NAME.test(text)) return null;
   return maskSecrets(text).text === text ? text : '[masked]';
+}
+
+/** The models in use. A look for secrets takes 5 us, and a receipt names two. */
+const MODELS = new Recent<string, string>(64);
+
+function modelOrNull(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const known = MODELS.get(text) ?? nameOrNull(text);
+  if (known === text) MODELS.set(text, known);
+  return known;
 }
 
 /** Half a surrogate pair has no canonical form. */

@@ -169,6 +169,7 @@ export class KeyHandler implements ShelvedHandler {
     call.admitted = await this.#parts.admission.admit({ caller, callId, inputTokens });
     try {
       call.receipt = this.#parts.receipts.open(openingOf(call, facts));
+      call.opened = facts;
     } catch (error) {
       throw error instanceof JournalFullError ? journalFull(error) : error;
     }

@@ -2,6 +2,7 @@ import type { Route } from '../../core/http/routes.ts';
 import type { Durability, ReceiptKind } from '../../core/service/receipts.ts';
 import type { Caller } from '../../ports/control-store.ts';
 import type { OpenReceipt } from '../../ports/receipts.ts';
+import type { RequestFacts } from '../../proxy/request-facts.ts';
 import type { AdmittedCall } from '../model-admission.ts';
 import type { ProviderChoiceMade } from './provider-choice.ts';
 
@@ -27,6 +28,8 @@ export interface ModelCall {
   inputTokens?: number;
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;
+  /** The facts that the opening of its receipt tells. */
+  opened?: RequestFacts;
   /** Where its captures were when the answer ended, once that is known. */
   durability?: Durability;
 }

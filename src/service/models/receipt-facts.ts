@@ -101,7 +101,9 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     captureState: captureStateOf(call, facts),
     capturedRecords: hasRecords ? captured : 0,
     ...(call.durability === undefined ? {} : { durability: call.durability }),
-    ...(modes === undefined ? {} : { decided: decisionsOf(call, facts) }),
+    ...(modes === undefined || isAsOpened(call, facts)
+      ? {}
+      : { decided: decisionsOf(call, facts) }),
     ...(head === undefined ? {} : { upstreamStatus: head.status }),
     ...(upstreamId === undefined ? {} : { upstreamRequestId: upstreamId }),
     ...(answer?.id === undefined ? {} : { upstreamResponseId: answer.id }),
@@ -113,6 +115,18 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     ...(hashes?.forwarded === undefined ? {} : { forwardedSha256: hashes.forwarded }),
     ...(hashes?.response === undefined ? {} : { responseSha256: hashes.response }),
   };
+}
+
+/** Every decision follows from these, and the request. */
+function isAsOpened({ opened }: ModelCall, facts: RequestFacts): boolean {
+  return (
+    opened !== undefined &&
+    opened.modes === facts.modes &&
+    opened.plan === facts.plan &&
+    opened.memoryState === facts.memoryState &&
+    opened.memoryGeneration === facts.memoryGeneration &&
+    opened.recalledBlocks === facts.recalledBlocks
+  );
 }
 
 /** A client whose answer the service itself cut has not gone away. */

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 
@@ -79,3 +80,46 @@ test.each([[Number.NaN], [Infinity], [-Infinity], ['\ud800'], [undefined], [() =
     expect(canonicalJson({ a: [value] })).toBe(undefined);
   },
 );
+
+test('any value is written as member by member, whatever the order of its names', () => {
+  const names = fc.string({ unit: 'binary', maxLength: 3 });
+  const values = fc.anything({ key: names, withDate: true, withSparseArray: true, maxDepth: 3 });
+  const ordered = fc.jsonValue({ stringUnit: 'binary' });
+  fc.assert(
+    fc.property(fc.oneof(values, ordered, ordered.map(inOrder)), (value) => {
+      expect(canonicalJson(value)).toBe(memberByMember(value));
+    }),
+    { numRuns: 500 },
+  );
+  const long = Array.from({ length: 12 }, (_, at) => at);
+  expect(canonicalJson({ a: long, b: '\\ud800' })).toBe(`{"a":[${String(long)}],"b":"\\\\ud800"}`);
+  expect(canonicalJson({ a: { toJSON: () => 1 } })).toBe(undefined);
+});
+
+/** As the RFC describes it. */
+function memberByMember(value: unknown): string | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? JSON.stringify(value) : undefined;
+  if (typeof value === 'string')
+    return !/\p{Surrogate}/u.test(value) ? JSON.stringify(value) : undefined;
+  if (value === null || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'object') return undefined;
+  const parts = Array.isArray(value)
+    ? Array.from(value, memberByMember)
+    : Object.keys(value)
+        .toSorted()
+        .map((name) => joined(name, Reflect.get(value, name)));
+  if (parts.includes(undefined)) return undefined;
+  return Array.isArray(value) ? `[${parts.join(',')}]` : `{${parts.join(',')}}`;
+}
+
+function joined(name: string, value: unknown): string | undefined {
+  const [key, member] = [memberByMember(name), memberByMember(value)];
+  return key === undefined || member === undefined ? undefined : `${key}:${member}`;
+}
+
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, inOrder(member)]));
+}
