@@ -12,18 +12,22 @@ export interface Limiter {
   /** It counts in this process: it answers at once, and is never silent. */
   readonly isOwn?: true;
   take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer>;
-  /**
-   * Books more than was taken, or less where `more` is negative: the real cost of a call is known at its
-   * end. No limit refuses that.
-   */
-  adjust(changes: readonly CostChange[], signal: AbortSignal): Promise<void>;
   /** Heartbeat: renews valid leases for their full time. An expired lease stays expired. */
   renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
-  release(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
+  /** The end of a call. No limit refuses it. */
+  settle(end: CallEnd, signal: AbortSignal): Promise<void>;
+}
+
+export interface CallEnd {
+  /** They are given back. */
+  readonly leases: readonly LeaseAsk[];
+  /** What the call really cost is known now. */
+  readonly changes: readonly CostChange[];
 }
 
 export interface CostChange {
   readonly ask: LimitAsk;
+  /** Negative where it cost less than was taken. */
   readonly more: number;
 }
 

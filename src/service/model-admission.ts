@@ -97,13 +97,9 @@ export class ModelAdmission {
     spent: SpentTokens | 'unused' | undefined,
   ): void {
     this.#letGo(leases);
-    this.#tell((signal) => this.#parts.limiter.release(leases, signal), leases.length);
-    if (spent === undefined) return;
-    const tokens = spent === 'unused' ? NO_TOKENS : spent;
-    const changes: readonly CostChange[] = asks
-      .map((ask) => ({ ask, more: costDifference(ask, tokens) }))
-      .filter(({ more }) => more !== 0);
-    this.#tell((signal) => this.#parts.limiter.adjust(changes, signal), changes.length);
+    const changes = spent === undefined ? [] : changesOf(asks, spent);
+    const count = leases.length + changes.length;
+    this.#tell((signal) => this.#parts.limiter.settle({ leases, changes }, signal), count);
   }
 
   /**
@@ -169,6 +165,13 @@ export class ModelAdmission {
     this.#known.set(bucket, known);
     known.catch(() => this.#known.delete(bucket));
   }
+}
+
+function changesOf(asks: readonly LimitAsk[], spent: SpentTokens | 'unused'): CostChange[] {
+  const tokens = spent === 'unused' ? NO_TOKENS : spent;
+  return asks
+    .map((ask) => ({ ask, more: costDifference(ask, tokens) }))
+    .filter(({ more }) => more !== 0);
 }
 
 const NO_TOKENS: SpentTokens = { input: 0, output: 0 };

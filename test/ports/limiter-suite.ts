@@ -78,9 +78,15 @@ export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter
       const take = (cost: number) => limiter.take([tokens(cost)], patience());
       expect(await take(45_000)).toEqual(passed);
       expect((await take(16_000)).waitMs).toBe(1000);
-      await limiter.adjust([{ ask: tokens(45_000), more: -5000 }], patience());
+      await limiter.settle(
+        { leases: [], changes: [{ ask: tokens(45_000), more: -5000 }] },
+        patience(),
+      );
       expect(await take(16_000)).toEqual(passed);
-      await limiter.adjust([{ ask: tokens(16_000), more: 6000 }], patience());
+      await limiter.settle(
+        { leases: [], changes: [{ ask: tokens(16_000), more: 6000 }] },
+        patience(),
+      );
       expect((await take(1000)).waitMs).toBe(3000);
       clock.goOn(62_000);
       // More than a minute's worth passes once nothing else is owed, and is paid off after it.
@@ -97,7 +103,10 @@ export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter
       expect(await take({ cost: 95 })).toEqual(passed);
       const refused = { refusedBy: 'budget of day 1', waitMs: BUDGET_MS };
       expect(await take({ cost: 6 })).toEqual(refused);
-      await limiter.adjust([{ ask: budget({ cost: 95 }), more: -40 }], patience());
+      await limiter.settle(
+        { leases: [], changes: [{ ask: budget({ cost: 95 }), more: -40 }] },
+        patience(),
+      );
       expect(await take({ cost: 45 })).toEqual(passed);
       expect(await take({ cost: 0 })).toEqual(refused);
       // What earlier processes spent counts too, where it is more.
@@ -116,7 +125,7 @@ export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter
       const take = (leaseId: string) => limiter.take([leaseAsk(leaseId)], patience());
       expect([await take('a'), await take('b')]).toEqual([passed, passed]);
       expect((await take('c')).refusedBy).toBe('places');
-      await limiter.release([leaseAsk('a')], patience());
+      await limiter.settle({ leases: [leaseAsk('a')], changes: [] }, patience());
       expect(await take('c')).toEqual(passed);
       clock.goOn(20_000);
       await limiter.renew([leaseAsk('b'), leaseAsk('gone')], patience());
@@ -139,9 +148,9 @@ export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter
       ];
       expect(await limiter.take(all('a'), patience())).toEqual(passed);
       expect((await limiter.take(all('b'), patience())).refusedBy).toBe('places');
-      await limiter.release([leaseAsk('a', { max: 1 })], patience());
+      await limiter.settle({ leases: [leaseAsk('a', { max: 1 })], changes: [] }, patience());
       expect(await limiter.take(all('b'), patience())).toEqual(passed);
-      await limiter.release([leaseAsk('b', { max: 1 })], patience());
+      await limiter.settle({ leases: [leaseAsk('b', { max: 1 })], changes: [] }, patience());
       expect((await limiter.take(all('c'), patience())).refusedBy).toBe('budget of tokens');
       expect(await limiter.take([leaseAsk('d', { max: 1 })], patience())).toEqual(passed);
       const calls = [ask('calls', 60, 5), ask('calls', 60, 5), ask('calls', 60, 5)];

@@ -41,13 +41,11 @@ describe.skipIf(missing !== undefined)('a limiter on PostgreSQL', () => {
       asks.map((ask) => ({ ...ask, tenant }));
     return {
       take: async (asks, signal) => (await limiter).take(own(asks), signal),
-      adjust: async (changes, signal) =>
-        (await limiter).adjust(
-          changes.map(({ ask, more }) => ({ ask: { ...ask, tenant }, more })),
-          signal,
-        ),
       renew: async (leases, signal) => (await limiter).renew(own(leases), signal),
-      release: async (leases, signal) => (await limiter).release(own(leases), signal),
+      settle: async ({ leases, changes }, signal) => {
+        const booked = changes.map(({ ask, more }) => ({ ask: { ...ask, tenant }, more }));
+        await (await limiter).settle({ leases: own(leases), changes: booked }, signal);
+      },
     };
   }
 

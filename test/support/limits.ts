@@ -42,5 +42,5 @@ export function limiterOf(take: Limiter['take']): Limiter {
   const tell = async (): Promise<void> => {
     await take([], AbortSignal.timeout(1000));
   };
-  return { take, adjust: tell, renew: tell, release: tell };
+  return { take, renew: tell, settle: tell };
 }

@@ -1,7 +1,14 @@
 import { pastBuckets } from '../../core/service/limits.ts';
 import { bookCost, takeCost } from '../../core/service/rates.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { CostChange, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
+import type {
+  CallEnd,
+  CostChange,
+  LeaseAsk,
+  LimitAnswer,
+  LimitAsk,
+  Limiter,
+} from '../../ports/limiter.ts';
 import { Connections, type ConnectionOptions } from '../postgres-store/connections.ts';
 import type { Rows } from '../postgres-store/rows.ts';
 import { LIMITS } from '../postgres-store/statements/limits.ts';
@@ -48,23 +55,6 @@ export class PostgresLimiter implements Limiter {
     return this.#connections.writeOnce((rows) => this.#take(rows, asks), signal);
   }
 
-  async adjust(changes: readonly CostChange[], signal: AbortSignal): Promise<void> {
-    const asks = changes.map(({ ask }) => ask);
-    if (asks.length === 0) return;
-    await this.#connections.writeOnce(async (rows) => {
-      const { now, values } = await this.#lock(rows, asks);
-      const next = new Map<LimitAsk, number>();
-      for (const { ask, more } of changes) {
-        const value = values.get(keyOf(ask)) ?? null;
-        if (ask.kind === 'rate') next.set(ask, bookCost(ask.rate, value ?? now, more));
-        if (ask.kind === 'budget') {
-          next.set(ask, Math.max(0, Math.max(value ?? 0, ask.known) + more));
-        }
-      }
-      await this.#set(rows, next);
-    }, signal);
-  }
-
   async renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void> {
     const [first] = leases;
     if (first === undefined) return;
@@ -73,11 +63,18 @@ export class PostgresLimiter implements Limiter {
     await this.#connections.write((rows) => rows.run(LIMITS.renewLeases, ...values), signal);
   }
 
-  async release(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void> {
+  async settle({ leases, changes }: CallEnd, signal: AbortSignal): Promise<void> {
     const [first] = leases;
-    if (first === undefined) return;
-    const values = [first.tenant, ...namesOf(leases)] as const;
-    await this.#connections.write((rows) => rows.run(LIMITS.releaseLeases, ...values), signal);
+    if (first === undefined && changes.length === 0) return;
+    // Costs that were booked twice would be wrong, and a lease that is not given back expires.
+    await this.#connections.writeOnce(async (rows) => {
+      // The limits are locked before the leases, as by take(): two calls never wait for each other.
+      const next = await this.#booked(rows, changes);
+      await Promise.all([
+        this.#set(rows, next),
+        first && rows.run(LIMITS.releaseLeases, first.tenant, ...namesOf(leases)),
+      ]);
+    }, signal);
   }
 
   close(): Promise<void> {
@@ -110,6 +107,23 @@ export class PostgresLimiter implements Limiter {
     const ends = leases.map(({ ttlMs }) => now + ttlMs);
     await rows.run(LIMITS.addLeases, first.tenant, ...namesOf(leases), ends);
     return PASSED;
+  }
+
+  async #booked(rows: Rows, changes: readonly CostChange[]): Promise<Map<LimitAsk, number>> {
+    const next = new Map<LimitAsk, number>();
+    if (changes.length === 0) return next;
+    const { now, values } = await this.#lock(
+      rows,
+      changes.map(({ ask }) => ask),
+    );
+    for (const { ask, more } of changes) {
+      const value = values.get(keyOf(ask)) ?? null;
+      if (ask.kind === 'rate') next.set(ask, bookCost(ask.rate, value ?? now, more));
+      if (ask.kind === 'budget') {
+        next.set(ask, Math.max(0, Math.max(value ?? 0, ask.known) + more));
+      }
+    }
+    return next;
   }
 
   /** All limits of a call are one tenant's. */

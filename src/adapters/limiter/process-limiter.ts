@@ -3,7 +3,7 @@ import { bookCost, takeCost } from '../../core/service/rates.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type {
   BudgetAsk,
-  CostChange,
+  CallEnd,
   LeaseAsk,
   LimitAnswer,
   LimitAsk,
@@ -49,17 +49,6 @@ export class ProcessLimiter implements Limiter {
     return { refusedBy: undefined, waitMs: 0 };
   }
 
-  async adjust(changes: readonly CostChange[]): Promise<void> {
-    for (const { ask, more } of changes) {
-      if (ask.kind === 'rate') {
-        const due = this.#due.get(ask.bucket) ?? this.#clock.monotonic();
-        this.#due.set(ask.bucket, bookCost(ask.rate, due, more));
-      } else if (ask.kind === 'budget') {
-        this.#spent.set(ask.bucket, Math.max(0, this.#spentOf(ask) + more));
-      }
-    }
-  }
-
   async renew(leases: readonly LeaseAsk[]): Promise<void> {
     const now = this.#clock.monotonic();
     for (const { bucket, leaseId, ttlMs } of leases) {
@@ -69,11 +58,19 @@ export class ProcessLimiter implements Limiter {
     }
   }
 
-  async release(leases: readonly LeaseAsk[]): Promise<void> {
+  async settle({ leases, changes }: CallEnd): Promise<void> {
     for (const { bucket, leaseId } of leases) {
       const standing = this.#leases.get(bucket);
       standing?.delete(leaseId);
       if (standing?.size === 0) this.#leases.delete(bucket);
+    }
+    for (const { ask, more } of changes) {
+      if (ask.kind === 'rate') {
+        const due = this.#due.get(ask.bucket) ?? this.#clock.monotonic();
+        this.#due.set(ask.bucket, bookCost(ask.rate, due, more));
+      } else if (ask.kind === 'budget') {
+        this.#spent.set(ask.bucket, Math.max(0, this.#spentOf(ask) + more));
+      }
     }
   }
 

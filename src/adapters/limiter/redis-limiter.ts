@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../ports/clock.ts';
-import type { CostChange, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
+import type { CallEnd, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
 
 /**
  * The limiter of a service that runs as several nodes: Redis or Valkey counts for all of them. One
@@ -24,24 +24,7 @@ export interface RedisLimiterOptions {
 const ANSWER_MS = 1000;
 const RECONNECT_MAX_MS = 500;
 
-/** One limit as the script reads it. */
-type Limit =
-  | {
-      readonly kind: 'rate';
-      readonly interval: number;
-      readonly burst: number;
-      readonly cost: number;
-    }
-  | {
-      readonly kind: 'budget';
-      readonly max: number;
-      readonly cost: number;
-      readonly known: number;
-      readonly until: number;
-    }
-  | { readonly kind: 'lease'; readonly max: number; readonly lease: string; readonly ttl: number };
-
-type Operation = 'take' | 'adjust' | 'renew' | 'release';
+type Operation = 'take' | 'settle' | 'renew';
 
 const MINUTE_MS = 60_000;
 
@@ -74,7 +57,11 @@ export class RedisLimiter implements Limiter {
 
   async take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer> {
     if (asks.length === 0) return PASSED;
-    const answer = await this.#run('take', asks, { limits: asks.map(limitOf), signal });
+    const answer = await this.#run(
+      'take',
+      asks.map((ask) => countOf(ask)),
+      signal,
+    );
     const [place, waitMs] = Array.isArray(answer) ? answer.map(Number) : [];
     if (place === undefined || waitMs === undefined || Number.isNaN(waitMs)) {
       throw new TypeError('The limiter gave no answer.');
@@ -82,18 +69,17 @@ export class RedisLimiter implements Limiter {
     return place === 0 ? PASSED : { refusedBy: asks[place - 1]?.name, waitMs };
   }
 
-  async adjust(changes: readonly CostChange[], signal: AbortSignal): Promise<void> {
-    const asks = changes.map(({ ask }) => ask);
-    const limits = changes.map(({ ask, more }) => ({ ...limitOf(ask), cost: more }));
-    await this.#run('adjust', asks, { limits, signal });
-  }
-
   async renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void> {
-    await this.#run('renew', leases, { limits: leases.map(limitOf), signal });
+    await this.#run(
+      'renew',
+      leases.map((ask) => countOf(ask)),
+      signal,
+    );
   }
 
-  async release(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void> {
-    await this.#run('release', leases, { limits: leases.map(limitOf), signal });
+  async settle({ leases, changes }: CallEnd, signal: AbortSignal): Promise<void> {
+    const booked = changes.map(({ ask, more }) => countOf(ask, more));
+    await this.#run('settle', [...leases.map((ask) => countOf(ask)), ...booked], signal);
   }
 
   /** Rejects where the server does not answer in time. */
@@ -105,16 +91,12 @@ export class RedisLimiter implements Limiter {
     this.#redis.disconnect();
   }
 
-  async #run(
-    operation: Operation,
-    asks: readonly LimitAsk[],
-    { limits, signal }: { readonly limits: readonly object[]; readonly signal: AbortSignal },
-  ): Promise<unknown> {
-    if (asks.length === 0) return undefined;
+  async #run(operation: Operation, counts: readonly Count[], signal: AbortSignal) {
+    if (counts.length === 0) return undefined;
     signal.throwIfAborted();
-    const keys = asks.map((ask) => this.#keyOf(ask));
+    const keys = counts.map(({ ask }) => this.#keyOf(ask));
     const now = this.#clock === undefined ? '' : String(this.#clock.now());
-    const values = [...keys, operation, now, JSON.stringify(limits)];
+    const values = [...keys, operation, now, ...counts.flatMap(({ facts }) => facts)];
     try {
       return await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...values);
     } catch (error) {
@@ -132,89 +114,104 @@ export class RedisLimiter implements Limiter {
 
 const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
 
-function limitOf(ask: LimitAsk): Limit {
+/** One limit as the script reads it: its kind, and four facts of it. */
+interface Count {
+  readonly ask: LimitAsk;
+  readonly facts: readonly (string | number)[];
+}
+
+/** `booked`: in place of the cost that was asked for. */
+function countOf(ask: LimitAsk, booked?: number): Count {
   switch (ask.kind) {
     case 'rate': {
       const { rate, cost } = ask;
-      return { kind: 'rate', interval: MINUTE_MS / rate.perMinute, burst: rate.burst, cost };
+      return { ask, facts: ['rate', booked ?? cost, MINUTE_MS / rate.perMinute, rate.burst, ''] };
     }
-    case 'budget': {
-      const { max, cost, known, until } = ask;
-      return { kind: 'budget', max, cost, known, until };
-    }
+    case 'budget':
+      return { ask, facts: ['budget', booked ?? ask.cost, ask.max, ask.known, ask.until] };
     case 'lease':
-      return { kind: 'lease', max: ask.max, lease: ask.leaseId, ttl: ask.ttlMs };
+      return { ask, facts: ['lease', ask.leaseId, ask.max, ask.ttlMs, ''] };
   }
 }
 
-// A number is written with 17 digits: then it is read as the very same. Keys outlive what they say by
-// a minute, and vanish by themselves.
+// Each call of the server's own takes a microsecond or two, so a value is read once. A number is
+// written with 17 digits: then it is read as the very same. Keys outlive what they say by a minute, and
+// vanish by themselves.
 const SCRIPT = `
-local operation, given, limits = ARGV[1], ARGV[2], cjson.decode(ARGV[3])
-local time = redis.call('TIME')
-local now = given ~= '' and tonumber(given) or time[1] * 1000 + math.floor(time[2] / 1000)
-
-local function write(key, value, lasts)
-  local ms = math.ceil(math.max(lasts, 0)) + 60000
-  redis.call('SET', key, string.format('%.17g', value), 'PX', string.format('%.0f', ms))
+local call, operation = redis.call, ARGV[1]
+local now = tonumber(ARGV[2])
+if not now then
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-local function dueAt(key, limit)
-  return math.max(tonumber(redis.call('GET', key) or now), operation == 'take' and now or 0)
+local function exactly(value) return string.format('%.17g', value) end
+
+local function place(key, mark, lease, ttl)
+  call('ZADD', key, mark, exactly(now + ttl), lease)
+  call('PEXPIRE', key, string.format('%.0f', ttl + 60000))
 end
 
-local function spent(key, limit)
-  return math.max(tonumber(redis.call('GET', key) or 0), limit.known)
+local worst, wait = 0, 0
+local function refuse(at, ms)
+  if ms > wait then worst, wait = at, ms end
 end
 
-local function waitFor(key, limit)
-  if limit.kind == 'rate' then
-    return dueAt(key) - now - limit.interval * (limit.burst - math.min(limit.cost, limit.burst))
+local counted, places = {}, {}
+for at, key in ipairs(KEYS) do
+  if ARGV[at * 5 - 2] ~= 'lease' then
+    counted[#counted + 1], places[#places + 1] = key, at
   end
-  if limit.kind == 'budget' then
-    local used = spent(key, limit)
-    local isOver = used >= limit.max or used + limit.cost > limit.max
-    return isOver and math.max(1, limit['until'] - now) or 0
-  end
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.17g', now))
-  return redis.call('ZCARD', key) < limit.max and 0 or 1000
+end
+local held = {}
+if #counted > 0 then
+  for at, value in ipairs(call('MGET', unpack(counted))) do held[places[at]] = tonumber(value or nil) end
 end
 
-local function place(key, limit, mark)
-  redis.call('ZADD', key, mark, string.format('%.17g', now + limit.ttl), limit.lease)
-  redis.call('PEXPIRE', key, string.format('%.0f', limit.ttl + 60000))
-end
-
-local function book(key, limit)
-  if limit.kind == 'rate' then
-    local due = dueAt(key) + limit.interval * limit.cost
-    write(key, due, due - now)
-  elseif limit.kind == 'budget' then
-    write(key, math.max(0, spent(key, limit) + limit.cost), limit['until'] - now)
+local values, ends = {}, {}
+for at, key in ipairs(KEYS) do
+  local from = at * 5 - 2
+  local kind, cost = ARGV[from], ARGV[from + 1]
+  if kind == 'rate' then
+    local interval, burst = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3])
+    local due = held[at] or now
+    if operation == 'take' then
+      due = math.max(due, now)
+      refuse(at, due - now - interval * (burst - math.min(cost, burst)))
+    end
+    values[at] = due + interval * cost
+    ends[at] = values[at]
+  elseif kind == 'budget' then
+    local max, ending = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 4])
+    local spent = math.max(held[at] or 0, ARGV[from + 3])
+    if operation == 'take' and (spent >= max or spent + cost > max) then
+      refuse(at, math.max(1, ending - now))
+    end
+    values[at] = math.max(0, spent + cost)
+    ends[at] = ending
   elseif operation == 'take' then
-    place(key, limit, 'NX')
-  end
-end
-
-if operation == 'take' then
-  local worst, wait = 0, 0
-  for at, limit in ipairs(limits) do
-    local own = waitFor(KEYS[at], limit)
-    if own > wait then worst, wait = at, own end
-  end
-  if worst > 0 then return { tostring(worst), string.format('%.17g', wait) } end
-  for at, limit in ipairs(limits) do book(KEYS[at], limit) end
-  return { '0', '0' }
-end
-
-for at, limit in ipairs(limits) do
-  if operation == 'adjust' then
-    book(KEYS[at], limit)
-  elseif operation == 'release' then
-    redis.call('ZREM', KEYS[at], limit.lease)
+    local max = tonumber(ARGV[from + 2])
+    local isFull = call('ZCARD', key) >= max
+    -- Leases that ended without a word stand there until a place is needed.
+    if isFull and call('ZREMRANGEBYSCORE', key, '-inf', exactly(now)) > 0 then
+      isFull = call('ZCARD', key) >= max
+    end
+    if isFull then refuse(at, 1000) end
+  elseif operation == 'settle' then
+    call('ZREM', key, cost)
   else
-    local ends = redis.call('ZSCORE', KEYS[at], limit.lease)
-    if ends and tonumber(ends) > now then place(KEYS[at], limit, 'XX') end
+    local standing = call('ZSCORE', key, cost)
+    if standing and tonumber(standing) > now then place(key, 'XX', cost, ARGV[from + 3]) end
+  end
+end
+if worst > 0 then return { tostring(worst), exactly(wait) } end
+
+for at, key in ipairs(KEYS) do
+  if values[at] then
+    local lasts = math.ceil(math.max(ends[at] - now, 0)) + 60000
+    call('SET', key, exactly(values[at]), 'PX', string.format('%.0f', lasts))
+  elseif operation == 'take' then
+    place(key, 'NX', ARGV[at * 5 - 1], ARGV[at * 5 + 1])
   end
 end
 return { '0', '0' }
