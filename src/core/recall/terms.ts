@@ -94,6 +94,11 @@ export function hasTerms(text: string, count: number): boolean {
 }
 
 function addWord(word: string, terms: string[], wholes: string[]): void {
+  // Most words are one piece: the patterns below would find nothing in them.
+  if (ASCII_WORD.test(word)) {
+    if (word.length <= WORD_CHARS_MAX) addTerm(word, terms);
+    return;
+  }
   if (!NOT_ASCII.test(word)) {
     if (word.length <= WORD_CHARS_MAX) addSpaced(word, terms, wholes);
     return;
