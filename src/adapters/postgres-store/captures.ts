@@ -114,8 +114,7 @@ interface NewPassage {
   readonly position: number;
   readonly start: number;
   readonly end: number;
-  readonly keys: string;
-  readonly terms: number;
+  readonly terms: readonly string[];
 }
 
 class BatchWriter {
@@ -208,7 +207,6 @@ class BatchWriter {
     const source = object.source === undefined ? {} : { source: object.source };
     const first = (object.position + shareOf({ role, ...source })) * POSITIONS_PER_EXCHANGE;
     for (const [count, { start, end, terms }] of text.passages.entries()) {
-      const keys = terms.map((term) => this.#place.keys.keyOf(this.#space.id, term));
       this.#passages.push({
         n: this.#space.next_passage + this.#passages.length,
         text: n,
@@ -216,8 +214,7 @@ class BatchWriter {
         position: first + count,
         start,
         end,
-        keys: `{${keys.join(',')}}`,
-        terms: terms.length,
+        terms,
       });
     }
   }
@@ -315,7 +312,11 @@ class BatchWriter {
         passages.map(({ position }) => position),
         passages.map(({ start }) => start),
         passages.map(({ end }) => end),
-        passages.map(({ keys }) => keys),
+        passages.map(({ terms }) => terms.length),
+        this.#place.keys.arrayOf(
+          this.#space.id,
+          passages.map(({ terms }) => terms),
+        ),
       ),
     ];
   }
@@ -326,7 +327,7 @@ class BatchWriter {
       this.#records.length,
       this.#bytes,
       this.#passages.length,
-      this.#passages.reduce((sum, { terms }) => sum + terms, 0),
+      this.#passages.reduce((sum, { terms }) => sum + terms.length, 0),
       this.#texts.length,
       this.#newConversations.length,
     );

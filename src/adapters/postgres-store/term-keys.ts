@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { Known } from '../../core/bytes/known.ts';
 import { timeTerms } from '../../core/recall/dates.ts';
 
 /**
@@ -8,21 +9,39 @@ import { timeTerms } from '../../core/recall/dates.ts';
  * places is then of one space, and the same words of two spaces of a tenant still compare equal.
  */
 
-const TOKEN_BYTES = 8;
-/** About 100 bytes each. A language has some 30,000 words that are said, code a few more. */
-const TOKENS_MAX = 40_000;
+/** Up to twice as many are known, about 100 bytes each. A language has some 30,000 words that are said. */
+const TOKENS_MAX = 20_000;
 const TENANTS_MAX = 64;
-/** The binary form of an array: three numbers, two for each dimension, and each element's size. */
+/**
+ * The binary form of an array: how many dimensions, whether an element is null, the type of the
+ * elements, their number and the place of the first; and each element with its size before it.
+ */
 const ARRAY_HEAD = 20;
-const ELEMENT_BYTES = 4 + TOKEN_BYTES;
+const BIGINT = 20;
+const BIGINT_BYTES = 8;
+const ELEMENT_BYTES = 4 + BIGINT_BYTES;
+
+/** 64 bits of a hash: a large number would take a step of its own for each of a thousand words. */
+interface Token {
+  readonly high: number;
+  readonly low: number;
+}
 
 interface TenantTokens {
   readonly key: Buffer;
-  /** By term, as eight characters of latin1. */
-  readonly tokens: Map<string, string>;
-  /** Words of time by their token: the ranking looks at their letters. */
-  readonly known: ReadonlyMap<string, string>;
+  readonly tokens: Known<Token>;
+  /** Words of time: the ranking looks at their letters. */
+  readonly texts: TokenTexts;
 }
+
+/** Tokens of equal low halves follow each other. */
+interface TokenText extends Token {
+  readonly text: string;
+  readonly next: TokenText | undefined;
+}
+
+/** By the low half. */
+type TokenTexts = Map<number, TokenText>;
 
 export class TermKeys {
   readonly #secret: Buffer;
@@ -43,79 +62,106 @@ export class TermKeys {
 
   #make(tenant: string): TenantTokens {
     const key = createHmac('sha256', this.#secret).update(`tenant ${tenant}`).digest();
-    const tokens = new Map<string, string>();
-    const known = new Map(timeTerms().map((term) => [tokenOf(key, term), term]));
-    return { key, tokens, known };
+    const texts: TokenTexts = new Map();
+    for (const term of timeTerms()) addText(texts, tokenOf(key, `term ${term}`), term);
+    return { key, tokens: new Known<Token>(TOKENS_MAX), texts };
   }
 }
 
 /** For one call: the letters of its question's words are known to it alone. */
 export class TenantTermKeys {
   readonly #own: TenantTokens;
-  readonly #expected = new Map<string, string>();
-  readonly #masks = new Map<number, Buffer>();
+  readonly #texts: TokenTexts = new Map();
+  readonly #masks = new Map<number, Token>();
 
   constructor(own: TenantTokens) {
     this.#own = own;
   }
 
   expect(terms: Iterable<string>): void {
-    for (const term of terms) this.#expected.set(this.#tokenOf(term), term);
+    for (const term of terms) addText(this.#texts, this.#tokenOf(term), term);
   }
 
   /** As the database's bigint. */
   keyOf(space: number, term: string): string {
-    const key = Buffer.from(this.#tokenOf(term), 'latin1');
-    turn(key, 0, this.#maskOf(space));
-    return key.readBigInt64BE().toString();
+    return this.arrayOf(space, [[term]])
+      .readBigInt64BE(ARRAY_HEAD + 4)
+      .toString();
   }
 
   keysOf(space: number, terms: readonly string[]): string[] {
     return terms.map((term) => this.keyOf(space, term));
   }
 
-  /** The terms of a passage in order: with their letters where those are known. */
-  termsOf(space: number, sent: Uint8Array): string[] {
-    const keys = Buffer.from(sent);
+  /** One after the other, as the database takes a bigint[]. */
+  arrayOf(space: number, lists: readonly (readonly string[])[]): Buffer {
+    const count = lists.reduce((sum, { length }) => sum + length, 0);
     const mask = this.#maskOf(space);
+    const array = Buffer.alloc(ARRAY_HEAD + count * ELEMENT_BYTES);
+    const view = new DataView(array.buffer, array.byteOffset, array.length);
+    for (const [at, value] of [1, 0, BIGINT, count, 1].entries()) view.setInt32(at * 4, value);
+    let at = ARRAY_HEAD;
+    for (const terms of lists) {
+      for (const term of terms) {
+        const { high, low } = this.#tokenOf(term);
+        view.setInt32(at, BIGINT_BYTES);
+        view.setInt32(at + 4, high ^ mask.high);
+        view.setInt32(at + 8, low ^ mask.low);
+        at += ELEMENT_BYTES;
+      }
+    }
+    return array;
+  }
+
+  /** The terms of a passage in order: with their letters where those are known. */
+  termsOf(space: number, sent: Buffer): string[] {
+    const mask = this.#maskOf(space);
+    const view = new DataView(sent.buffer, sent.byteOffset, sent.length);
     const terms: string[] = [];
-    for (let at = ARRAY_HEAD + 4; at < keys.length; at += ELEMENT_BYTES) {
-      turn(keys, at, mask);
-      const token = keys.toString('latin1', at, at + TOKEN_BYTES);
-      terms.push(this.#expected.get(token) ?? this.#own.known.get(token) ?? token);
+    for (let at = ARRAY_HEAD + 4; at < sent.length; at += ELEMENT_BYTES) {
+      const high = view.getInt32(at) ^ mask.high;
+      terms.push(this.#textOf(high, view.getInt32(at + 4) ^ mask.low));
     }
     return terms;
   }
 
-  #tokenOf(term: string): string {
+  /** A passage holds some sixty words and a question reads a hundred passages: each text is made once. */
+  #textOf(high: number, low: number): string {
+    const known = textIn(this.#texts.get(low), high) ?? textIn(this.#own.texts.get(low), high);
+    if (known !== undefined) return known;
+    const made = String.fromCharCode(high >>> 16, high & 0xffff, low >>> 16, low & 0xffff);
+    addText(this.#texts, { high, low }, made);
+    return made;
+  }
+
+  #tokenOf(term: string): Token {
     const { tokens, key } = this.#own;
     const known = tokens.get(term);
     if (known !== undefined) return known;
-    const made = tokenOf(key, term);
-    if (tokens.size >= TOKENS_MAX) tokens.clear();
+    const made = tokenOf(key, `term ${term}`);
     tokens.set(term, made);
     return made;
   }
 
-  #maskOf(space: number): Buffer {
+  #maskOf(space: number): Token {
     const known = this.#masks.get(space);
     if (known !== undefined) return known;
-    const made = createHmac('sha256', this.#own.key).update(`space ${space}`).digest();
+    const made = tokenOf(this.#own.key, `space ${space}`);
     this.#masks.set(space, made);
     return made;
   }
 }
 
-function tokenOf(key: Buffer, term: string): string {
-  return createHmac('sha256', key)
-    .update(`term ${term}`)
-    .digest()
-    .toString('latin1', 0, TOKEN_BYTES);
+function tokenOf(key: Buffer, text: string): Token {
+  const hash = createHmac('sha256', key).update(text).digest();
+  return { high: hash.readInt32BE(0), low: hash.readInt32BE(4) };
 }
 
-/** A key of a space and back. */
-function turn(bytes: Buffer, at: number, mask: Buffer): void {
-  for (let byte = 0; byte < TOKEN_BYTES; byte += 1) {
-    bytes[at + byte] = (bytes[at + byte] ?? 0) ^ (mask[byte] ?? 0);
-  }
+function addText(texts: TokenTexts, { high, low }: Token, text: string): void {
+  texts.set(low, { high, low, text, next: texts.get(low) });
+}
+
+function textIn(first: TokenText | undefined, high: number): string | undefined {
+  for (let one = first; one !== undefined; one = one.next) if (one.high === high) return one.text;
+  return undefined;
 }

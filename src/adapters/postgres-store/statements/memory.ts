@@ -106,13 +106,15 @@ export const MEMORY = {
     FROM unnest($3::bigint[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::text[],
       $10::bigint[], $11::bigint[], $12::text[], $13::text[]) AS n(n, record, message, digest, ref,
       role, session, conversation_id, at, branch, source)`,
+  /** The keys of all passages stand one after the other: a passage has the next n.words of them. */
   addPassages: `INSERT INTO passages (tenant_id, space_id, n, text_n, conversation_id, position,
       start_at, end_at, keys)
     SELECT $1, $2, n.n, n.text_n, n.conversation_id, n.position, n.start_at, n.end_at,
-      n.keys::bigint[]
-    FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::integer[],
-      $8::integer[], $9::text[])
-      AS n(n, text_n, conversation_id, position, start_at, end_at, keys)`,
+      ($10::bigint[])[n.behind - n.words + 1 : n.behind]
+    FROM (SELECT m.*, sum(m.words) OVER (ORDER BY m.n)::integer AS behind
+      FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::integer[],
+        $8::integer[], $9::integer[])
+        AS m(n, text_n, conversation_id, position, start_at, end_at, words)) n`,
   renewTexts: `UPDATE texts SET at = n.at FROM unnest($3::text[], $4::bigint[]) AS n(digest, at)
     WHERE texts.tenant_id = $1 AND texts.space_id = $2 AND texts.digest = n.digest
       AND texts.at < n.at`,
