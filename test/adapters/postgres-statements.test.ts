@@ -10,6 +10,7 @@ import { RECEIPTS } from '../../src/adapters/postgres-store/statements/receipts.
 import { DAYS } from '../../src/adapters/postgres-store/statements/days.ts';
 import { ADDING, MOVE } from '../../src/adapters/postgres-store/statements/move.ts';
 import { MOVED_TABLES } from '../../src/ports/service-move.ts';
+import { PENDING } from '../../src/adapters/postgres-store/statements/pending.ts';
 import { STATISTICS } from '../../src/adapters/postgres-store/statements/statistics.ts';
 import { SERVER } from '../../src/adapters/postgres-store/statements/server.ts';
 import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements/schema.ts';
@@ -32,6 +33,7 @@ const STATEMENTS = Object.entries({
   ...SERVER,
   ...DAYS,
   ...MOVE,
+  ...PENDING,
   ...STATISTICS,
   ...Object.fromEntries(MOVED_TABLES.map((table) => [`adding ${table}`, ADDING[table]])),
 });

@@ -24,12 +24,14 @@ export interface PreparedBatch {
   readonly batch: CaptureBatch;
   /** By object, by text. */
   readonly passages: readonly (readonly (readonly IndexedPassage[])[])[];
+  readonly words: number;
 }
 
 /** Cuts the texts before the transaction, which holds a lock. */
 export function prepareBatch(batch: CaptureBatch): PreparedBatch {
   const passages = batch.objects.map(({ texts }) => texts.map(({ text }) => passagesOf(text)));
-  return { batch, passages };
+  const words = passages.flat(2).reduce((sum, { terms }) => sum + terms.length, 0);
+  return { batch, passages, words };
 }
 
 export interface CapturePlace {
@@ -42,9 +44,10 @@ export interface CapturePlace {
 export async function capture(
   rows: Rows,
   place: CapturePlace,
-  { batch, passages }: PreparedBatch,
+  prepared: PreparedBatch,
 ): Promise<CaptureOutcome> {
   const spaces = new Spaces(rows, place.tenant);
+  const { batch } = prepared;
   const { ifGeneration } = batch;
   const isStale = ({ generation }: SpaceState): boolean =>
     ifGeneration !== undefined && ifGeneration !== generation;
@@ -60,7 +63,7 @@ export async function capture(
   const [now, held] = found === undefined ? await look() : [before, first];
   if (isStale(now)) return { state: bareState(now), results: undefined };
   const writer = new BatchWriter(rows, place, space);
-  const results = writer.take({ batch, passages }, held);
+  const results = writer.take(prepared, held);
   const written = writer.write(batch.now);
   if (written.length === 0) return { state: bareState(now), results };
   const [after] = await Promise.all([spaces.state(batch.space), ...written]);

@@ -1,4 +1,5 @@
 import type { Connections } from './connections.ts';
+import type { PendingPassages } from './pending-passages.ts';
 import type { TermKeys } from './term-keys.ts';
 
 /** The database as every part of a store has it: found, and with its tables as they must be. */
@@ -6,6 +7,7 @@ export interface OpenDatabase {
   readonly connections: Connections;
   /** Hashes words with the secret of this database. */
   readonly keys: TermKeys;
+  readonly pending: PendingPassages;
 }
 
 export interface TenantPlace {

@@ -25,6 +25,7 @@ import { changeService, findTenant } from './control.ts';
 import { type KeyRow, keyRowOf } from './key-rows.ts';
 import { migrate, readSchema } from './migrations.ts';
 import { settleOrigin } from './origin.ts';
+import { PendingPassages } from './pending-passages.ts';
 import { receiptCalls } from './receipts.ts';
 import { CONTROL } from './statements/control.ts';
 import { MEMORY } from './statements/memory.ts';
@@ -123,7 +124,7 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
     const message = 'A move to this database is not finished: run svc service move again.';
     throw new MemoryError('unavailable', message);
   }
-  return { connections, keys: new TermKeys(state.secret) };
+  return { connections, keys: new TermKeys(state.secret), pending: new PendingPassages() };
 }
 
 type Database = () => Promise<OpenDatabase>;

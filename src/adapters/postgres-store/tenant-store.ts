@@ -62,10 +62,16 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
       );
     },
     async capture(batch, signal) {
-      const { connections, keys } = await database();
+      const { connections, keys, pending } = await database();
       const prepared = prepareBatch(batch);
       const place = { tenant, keys: keys.of(tenant), bytesMax: spaceBytesMax };
-      return connections.memory.write((rows) => capture(rows, place, prepared), signal);
+      const captured = await connections.memory.write(
+        (rows) => capture(rows, place, prepared),
+        signal,
+      );
+      const isNew = captured.results?.includes('durable') === true;
+      pending.note(connections, tenant, isNew ? prepared.words : 0);
+      return captured;
     },
     async recall(question, signal) {
       const { connections, keys } = await database();
