@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { CaptureItem } from '../../../src/core/memory-api/contract.ts';
 import { objectOfItem } from '../../../src/core/memory-api/objects.ts';
 import { recordBytes, recordOfText } from '../../../src/core/memory-api/records.ts';
 import { contentDigest } from '../../../src/core/memory/reference.ts';
@@ -51,12 +52,12 @@ export function textOf(words: number): string {
 
 let count = 0;
 
-/** A record of one text of so many words; 350 are 2 kB and six passages. */
-export function newObject(words: number): NewObject {
+/** A record of one text of so many words, as a client sends it; 350 are 2 kB and six passages. */
+export function newItem(words: number): CaptureItem {
   count += 1;
   const record = recordOfText(count % 2 === 0 ? 'assistant' : 'user', textOf(words));
   const bytes = recordBytes(record) ?? Buffer.alloc(0);
-  const item = {
+  return {
     digest: contentDigest(bytes),
     bytes: bytes.length,
     record,
@@ -67,7 +68,11 @@ export function newObject(words: number): NewObject {
       .digest('hex')
       .slice(0, 16),
   };
-  const object = objectOfItem(item, item.session_id);
+}
+
+/** What the service makes of it. */
+export function objectOf(item: CaptureItem): NewObject {
+  const object = objectOfItem(item, '');
   if (typeof object === 'string') throw new Error(object);
   return object;
 }

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { openPostgresStore } from '../../../src/adapters/postgres-store/postgres-service-store.ts';
 import { openServiceStore } from '../../../src/adapters/service-store/sqlite-service-store.ts';
 import type { ServerAddress } from '../../../src/adapters/postgres-store/server-url.ts';
+import type { CaptureItem } from '../../../src/core/memory-api/contract.ts';
 import type { CaptureBatch, ServiceStore, TenantStore } from '../../../src/ports/service-store.ts';
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
 import { addressOf } from '../../../test/support/postgres-address.ts';
 import { passagesOf } from '../../../src/adapters/store/passage-index.ts';
-import { drawWord, newObject, seed } from './corpus.ts';
+import { drawWord, newItem, objectOf, seed } from './corpus.ts';
 import { serverCpuMs } from './server-cpu.ts';
 import { SETTINGS } from './servers.ts';
 
@@ -32,6 +33,8 @@ const WORDS = 350;
 const BATCH = 16;
 const QUESTION_WORDS = 10;
 const GROWTH_QUESTIONS = 100;
+/** Connections and the compiler settle. */
+const WARM_QUESTIONS = 10;
 const SPACE = 'project/asked';
 
 interface Target {
@@ -51,13 +54,15 @@ export async function measureEngines(sizes: Sizes): Promise<Record<string, unkno
     await server.run(database.database, 'ANALYZE');
     const bytesOfRecord = await bytesByTable(server, database.database);
     const questions = range(sizes.questions).map(newQuestion);
+    const first = range(WARM_QUESTIONS).map(newQuestion);
     const results: Record<string, unknown> = { sizes, bytesOfRecord };
     for (const target of targets) {
       const ask = (text: string) => recall(target.store, text);
       results[target.name] = {
+        first: await measure(target, first, ask),
         recallNew: await measure(target, questions, ask),
         recallAgain: await measure(target, questions, ask),
-        capture: await measure(target, range(sizes.captures), () => capture(target.store)),
+        capture: await measureCaptures(target, sizes.captures),
       };
     }
     results['elsewhere'] = await recallableElsewhere(targets, database);
@@ -87,8 +92,7 @@ export async function measureGrowth({ sizes, tenants }: GrowthSizes): Promise<ob
       for (const target of targets) {
         const ask = ({ at, text }: { readonly at: number; readonly text: string }) =>
           recall(target.store, text, tenantAt(at));
-        // Connections and the compiler settle.
-        await measure(target, questions.slice(0, 10), ask);
+        await measure(target, questions.slice(0, WARM_QUESTIONS), ask);
         const measured = await measure(target, questions, ask);
         rows.push({ passages: size, tenants, engine: target.name, ...measured });
       }
@@ -144,7 +148,7 @@ async function recallableElsewhere(
   await other.health();
   let mostMs = 0;
   for (const at of range(20)) {
-    const object = newObject(WORDS);
+    const object = objectOf(newItem(WORDS));
     const batch = { space: SPACE, ifGeneration: undefined, objects: [object], now: at };
     await own?.of('default').capture(batch, patience());
     const began = performance.now();
@@ -169,7 +173,7 @@ async function captureWithStandby(
   try {
     await server.run('postgres', `ALTER SYSTEM SET synchronous_standby_names = '*'`);
     await server.run('postgres', 'SELECT pg_reload_conf()');
-    return await measure(target, range(captures), () => capture(target.store));
+    return await measureCaptures(target, captures);
   } finally {
     await server.run('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
     await server.run('postgres', 'SELECT pg_reload_conf()');
@@ -195,7 +199,7 @@ async function captureIn(
   tenant: string,
   space: string,
 ): Promise<number> {
-  const objects = range(BATCH).map(() => newObject(WORDS));
+  const objects = range(BATCH).map(() => objectOf(newItem(WORDS)));
   const batch = { space, ifGeneration: undefined, objects, now: 1 };
   await Promise.all(targets.map(({ store }) => captureNew(store.of(tenant), batch)));
   const texts = objects.flatMap((object) => object.texts);
@@ -230,8 +234,14 @@ async function recall(store: ServiceStore, text: string, tenant = 'default'): Pr
   );
 }
 
-async function capture(store: ServiceStore): Promise<void> {
-  const objects = range(BATCH).map(() => newObject(WORDS));
+/** The texts are there before: a client writes them. The service makes records of them. */
+function measureCaptures(target: Target, captures: number): Promise<object> {
+  const batches = range(captures).map(() => range(BATCH).map(() => newItem(WORDS)));
+  return measure(target, batches, (items) => capture(target.store, items));
+}
+
+async function capture(store: ServiceStore, items: readonly CaptureItem[]): Promise<void> {
+  const objects = items.map(objectOf);
   const batch = { space: SPACE, ifGeneration: undefined, objects, now: Date.now() };
   await captureNew(store.of('default'), batch);
 }
