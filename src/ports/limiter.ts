@@ -21,7 +21,7 @@ export interface Limiter {
 export interface CallEnd {
   /** They are given back. */
   readonly leases: readonly LeaseAsk[];
-  /** What the call really cost is known now. */
+  /** The real costs of the call, which are known at its end. */
   readonly changes: readonly CostChange[];
 }
 
