@@ -45,6 +45,8 @@ test.each([
 
 const missing = missingPostgres();
 
+const IN_TRANSACTION = `SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'`;
+
 describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
   const stores = postgresStores();
   const ONE = 'SELECT 1 AS one';
@@ -191,6 +193,26 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     expect(between.messages() - before).toBe(5);
     await connections.read(async () => undefined);
     expect(between.messages() - before).toBe(5);
+  }, 60_000);
+
+  test('one statement alone is one message; it has the deadline of a statement, and leaves nothing', async () => {
+    const between = await relay();
+    const server = addressOf(`postgres://svc@127.0.0.1:${between.port}/postgres`);
+    const connections = open({ server, connectionsMax: 1, statementMs: 300 });
+    const look = (statement: string, ...values: string[]) =>
+      connections.look<{ said: string }>({ statement, values });
+    await look('SELECT 1');
+    const before = between.messages();
+    expect(await look('SELECT $1::text AS said', 'a')).toEqual([{ said: 'a' }]);
+    expect(between.messages() - before).toBe(1);
+    const setting = `SELECT current_setting('statement_timeout') AS said`;
+    expect(await look(setting)).toEqual([{ said: '300ms' }]);
+    await expect(look('SELECT pg_sleep(20)')).rejects.toThrow('failed with 57014');
+    await expect(look('SELECT 1 / $1::integer AS said', '0')).rejects.toThrow('failed with 22012');
+    // No transaction of its own stands open behind it.
+    const [started] = await look('SELECT pg_current_xact_id_if_assigned()::text AS said');
+    expect(started).toEqual({ said: null });
+    expect(await stores.server().ask('postgres', IN_TRANSACTION)).toBe('0');
   }, 60_000);
 
   test('what is asked while a message is on its way waits for its answer, and goes together', async () => {

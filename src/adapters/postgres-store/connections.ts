@@ -13,7 +13,7 @@ import {
   Overdue,
   timeout,
 } from './lost.ts';
-import type { Rows } from './rows.ts';
+import type { Rows, SqlValue } from './rows.ts';
 import type { ServerAddress } from './server-url.ts';
 import { Session } from './session.ts';
 import { Slots } from './slots.ts';
@@ -27,12 +27,22 @@ import { Slots } from './slots.ts';
 export interface Transactions {
   /** All statements of it see one moment. */
   read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /**
+   * One statement that changes nothing, with no transaction around it: a message, and no second one to end
+   * it.
+   */
+  look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]>;
   /** `run` is done again when its commit is uncertain, and must then find its own work. */
   write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Its second run would tell another outcome: an uncertain commit fails the call. */
   writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Work that nobody's request waits for. */
   job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
+}
+
+export interface Look {
+  readonly statement: string;
+  readonly values: readonly SqlValue[];
 }
 
 export interface ConnectionOptions {
@@ -49,7 +59,8 @@ export interface ConnectionHooks {
 }
 
 interface Work<T> {
-  readonly begin: string;
+  /** Undefined for one statement. */
+  readonly begin: string | undefined;
   readonly run: (rows: Rows) => Promise<T>;
   readonly statementMs: number;
   /** The same work may be done twice: the second time finds it done. */
@@ -107,6 +118,10 @@ export class Connections implements Transactions {
     return this.#all.read(run, signal);
   }
 
+  look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]> {
+    return this.#all.look(asked, signal);
+  }
+
   write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#all.write(run, signal);
   }
@@ -152,6 +167,10 @@ export class Connections implements Transactions {
     const common = { statementMs: this.#statementMs, isRepeatable: true };
     return {
       read: (run, signal) => done({ ...common, begin: READ, run }, signal),
+      look: <Row>({ statement, values }: Look, signal?: AbortSignal) => {
+        const run = (rows: Rows) => rows.all<Row>(statement, ...values);
+        return done({ ...common, begin: undefined, run }, signal);
+      },
       write: (run, signal) => done({ ...common, begin: WRITE, run }, signal),
       writeOnce: (run, signal) => {
         return done({ ...common, begin: WRITE, run, isRepeatable: false }, signal);

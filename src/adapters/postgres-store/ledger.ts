@@ -23,11 +23,11 @@ export function ledgerCalls({ tenant, database }: TenantPlace) {
   return {
     async findLedger(keys) {
       const { connections } = await database();
-      return connections.read(async (rows) =>
-        (await rows.all<StoredRow>(MEMORY.findLedger, tenant, keys)).map(
-          ({ drops_earlier: dropsEarlier, ...row }): LedgerRow => ({ ...row, dropsEarlier }),
-        ),
-      );
+      const asked = { statement: MEMORY.findLedger, values: [tenant, keys] };
+      const found = await connections.look<StoredRow>(asked);
+      return found.map(({ drops_earlier: dropsEarlier, ...row }): LedgerRow => {
+        return { ...row, dropsEarlier };
+      });
     },
     async recordLedger(given) {
       if (given.length === 0) return;

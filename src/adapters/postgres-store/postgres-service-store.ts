@@ -201,10 +201,9 @@ function changeCalls(database: Database) {
   return {
     async changesSince(after, signal) {
       const { connections } = await database();
-      return connections.read(async (rows) => {
-        const values = [after ?? Number.MAX_SAFE_INTEGER, CHANGES_READ_MAX];
-        return changeListOf(after, await rows.all<ChangeRow>(CONTROL.listChanges, ...values));
-      }, signal);
+      const values = [after ?? Number.MAX_SAFE_INTEGER, CHANGES_READ_MAX];
+      const asked = { statement: CONTROL.listChanges, values };
+      return changeListOf(after, await connections.look<ChangeRow>(asked, signal));
     },
     async apply(change, note) {
       const { connections } = await database();

@@ -12,8 +12,8 @@ const ANSWER_SLACK_MS = 1000;
 const COMMIT_MS = 5000;
 
 export interface SessionPlan {
-  /** The statement that begins the transaction. */
-  readonly begin: string;
+  /** The statement that begins the transaction; undefined: one statement, which needs none. */
+  readonly begin: string | undefined;
   readonly statementMs: number;
   /** The server on which it must run. */
   readonly origin: DatabaseOrigin;
@@ -56,11 +56,11 @@ export class Session implements Rows {
    * it still answers.
    */
   leave(): void {
-    if (this.#hasBegun) this.#client.query('COMMIT').catch(() => undefined);
+    if (this.#isOpen) this.#client.query('COMMIT').catch(() => undefined);
   }
 
   async commit(): Promise<void> {
-    if (!this.#hasBegun) return;
+    if (!this.#isOpen) return;
     let isWarned = false;
     const onNotice = ({ severity }: { readonly severity?: string | undefined }): void => {
       isWarned ||= severity === 'WARNING';
@@ -83,13 +83,18 @@ export class Session implements Rows {
 
   /** Resolves with what is wrong with the connection after it, else with the error before it. */
   async rollBack(error: unknown): Promise<unknown> {
-    if (!this.#hasBegun) return error;
+    if (!this.#isOpen) return error;
     try {
       await answered(this.#client.query('ROLLBACK'), this.#answerMs);
       return error;
     } catch (failure) {
       return failure;
     }
+  }
+
+  /** The end of a message ends the transaction of one that has none. */
+  get #isOpen(): boolean {
+    return this.#hasBegun && this.#plan.begin !== undefined;
   }
 
   async #query(text: string, values: readonly SqlValue[]): Promise<Result> {
@@ -132,10 +137,9 @@ export class Session implements Rows {
     const check = ({ rows: [row] }: Result): void => {
       this.#isElsewhere = row?.['standby'] !== false || row['timeline'] !== origin.timeline;
     };
-    return [
-      { text: begin, values: [], resolve: ignore, reject: ignore },
-      { text, values: [String(statementMs)], resolve: check, reject: ignore },
-    ];
+    const asked = { text, values: [String(statementMs)], resolve: check, reject: ignore };
+    if (begin === undefined) return [asked];
+    return [{ text: begin, values: [], resolve: ignore, reject: ignore }, asked];
   }
 
   async #inTime<T>(asked: Promise<T>): Promise<T> {
