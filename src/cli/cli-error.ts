@@ -38,7 +38,7 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   }
   if (isNamed<MemoryError>(error, 'MemoryError')) {
     terminal.error(`The memory cannot answer (${error.reason}).`);
-    terminal.note('  Look with: svc doctor');
+    terminal.note('  Check with: svc doctor');
     return 1;
   }
   // An unexpected error: its message may quote anything, so svc shows only its kind.

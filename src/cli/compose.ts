@@ -111,7 +111,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     ...address,
     apply: (next) => {
       if (JSON.stringify(next.memory) !== JSON.stringify(settings.memory)) {
-        terminal.warn('Where memories are changes with the next start: svc stop && svc start');
+        terminal.warn('The new place for memories applies after a restart: svc stop && svc start');
       }
       runtime.apply(next);
     },
@@ -204,7 +204,9 @@ function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): vo
   if (dialect !== undefined) void warmUp(dialect).catch(() => {});
   // Requests go on without a memory, so the person would not notice.
   store.health().catch(() => {
-    terminal.warn('The memory cannot be used: requests go on without it. Look with: svc doctor');
+    terminal.warn(
+      'The memory cannot be used, so requests go on without it. Check with: svc doctor',
+    );
   });
 }
 

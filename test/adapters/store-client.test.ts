@@ -34,7 +34,7 @@ test('a worker that dies is started again, and only the calls of that moment fai
   await expect(deadly).rejects.toMatchObject({ name: 'MemoryError', reason: 'unavailable' });
   await expect(behind).rejects.toMatchObject({ name: 'MemoryError', reason: 'unavailable' });
   expect(await client.call('list', { limit: 1 })).toEqual([]);
-  expect(lines).toEqual(['The memory stopped and is started again.']);
+  expect(lines).toEqual(['The memory stopped and restarts.']);
 });
 
 test('a worker that dies again and again is given up for a while', async () => {

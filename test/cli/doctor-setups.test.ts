@@ -97,7 +97,7 @@ test('a set-up that is right: every line ok, to the network and back', async () 
   expect(told('Provider')).toBe(
     'anthropic (anthropic_messages): the key is accepted, it lists 1 model',
   );
-  expect(told('Dialect')).toBe('anthropic: it speaks anthropic_messages');
+  expect(told('Dialect')).toBe('anthropic: it serves anthropic_messages');
   expect(told('Clock')).toMatch(/^agrees with anthropic, to [0-9]{1,2} s$/);
   expect(told('Store')).toMatch(/memory\.db, whole, 1 memory, 0\.\d MB, SQLite 3\./);
   expect(told('Memory')).toMatch(/^written, read back, recalled and forgotten in \d+ ms; a recall/);
@@ -185,7 +185,7 @@ test('a recall is slow for the size of the store, or for a busy machine: each ha
     fix: expect.stringContaining('svc memory forget') as string,
   });
   const busy = await told({ ms: 420, cpuMs: 20 });
-  expect(busy?.found).toContain('for 400 ms of it svc waited');
+  expect(busy?.found).toContain('svc waited 400 ms of it for the processor');
   expect(busy?.fix).not.toContain('orget');
   expect(await told({ ms: 20, cpuMs: 20 })).toMatchObject({ level: 'ok' });
 });
@@ -198,7 +198,9 @@ test('a provider without a list of models: its key is tried on an empty request'
   });
   const told = async (subject: string): Promise<string | undefined> =>
     (await checksOf({ home }, [])).checks.find((check) => check.subject === subject)?.found;
-  expect(await told('Provider')).toMatch(/: the key is accepted, and models are not listed$/);
+  expect(await told('Provider')).toMatch(
+    /: the key is accepted, but the provider lists no models$/,
+  );
   key.right = false;
   expect(await told('Provider')).toMatch(/: the provider refuses the key \(401\)$/);
 });
@@ -236,7 +238,7 @@ test('--live sends a small request twice through the proxy, and tells of the pro
   await runCli(['start', '--detach'], { home });
   const unasked = await runCli(['doctor', '--live'], { home });
   expect(unasked.stdout).toMatch(
-    /warning {2}Live: Two requests of 5000 tokens to claude-haiku-4-5 at anthropic, for about \$0\.0127, were not sent: no terminal.*\n {9}svc doctor --live --yes/,
+    /warning {2}Live: Two requests of 5000 tokens to claude-haiku-4-5 at anthropic, for about \$0\.0127, were not sent, because without a terminal nobody can agree.*\n {9}svc doctor --live --yes/,
   );
   expect(bodies).toEqual([]);
   const live = await runCli(['doctor', '--live', '--yes'], { home });
@@ -244,7 +246,7 @@ test('--live sends a small request twice through the proxy, and tells of the pro
     'Two requests of 5000 tokens to claude-haiku-4-5 at anthropic, for about $0.0127.',
   );
   expect(live.stdout).toMatch(
-    /ok {7}Live: anthropic \(claude-haiku-4-5\): answered twice, memory \w+, \w+ \w+, \d+ → \d+ tokens; the second one read 4711 tokens from the provider’s cache/,
+    /ok {7}Live: anthropic \(claude-haiku-4-5\): answered twice, memory \w+, \w+ \w+, \d+ → \d+ tokens; the second request read 4711 tokens from the provider’s cache/,
   );
   expect(live.code).toBe(0);
   expect(bodies).toHaveLength(2);

@@ -95,7 +95,7 @@ test('T4: who listens on the port is told, and is sent no token', async () => {
   const own = await report({ home: homeWith({ ...config, proxy: { port: await listen(svc) } }) });
   svc.close();
   expect(find(own, 'Port')).toMatchObject({ level: 'problem' });
-  expect(find(own, 'Port')?.found).toContain("does not know this configuration's token");
+  expect(find(own, 'Port')?.found).toContain('does not know the token of this configuration');
   const silent = createSocketServer();
   const mute = { ...config, proxy: { port: await listen(silent) } };
   expect(find(await report({ home: homeWith(mute) }), 'Port')?.found).toContain('does not answer');
@@ -152,7 +152,7 @@ test('each provider is asked, with the answer read, and nothing of it repeated',
   status = 404;
   expect((await askedOf(home))[0]).toBe('warning');
   status = 500;
-  expect((await askedOf(home))[1]).toBe('the provider is in trouble itself (500)');
+  expect((await askedOf(home))[1]).toBe('the provider has a fault (500)');
   provider.close();
   provider.closeAllConnections();
   // The host is told of once, by the check of the way to it.
@@ -178,7 +178,7 @@ test('a running proxy is told with whether it takes the token', async () => {
   const running = await report({ home });
   const proxy = find(running, 'Proxy');
   expect([running.code, proxy?.level]).toEqual([0, 'ok']);
-  expect(proxy?.found).toContain('takes the local token');
+  expect(proxy?.found).toContain('accepts the local token');
   const { stdout } = await runCli(['requests', '--json'], { home });
   await runCli(['stop'], { home });
   // To ask is no request of the person's.
@@ -200,7 +200,7 @@ test('clients are found with whether they point here, and with what hinders them
   writeFileSync(join(home, '.codex/config.toml'), toml);
   const here = { ...env, ANTHROPIC_BASE_URL: 'http://localhost:8791' };
   const pointed = await report({ home, env: here });
-  expect(find(pointed, 'Claude Code')?.found).toBe('installed, and points here');
+  expect(find(pointed, 'Claude Code')?.found).toBe('installed, and uses this proxy');
   // Its own file sends it here however it is started, and nobody is here.
   expect(find(pointed, 'Codex')).toMatchObject({ level: 'warning' });
   expect(find(pointed, 'Codex')?.found).toContain('no proxy runs');

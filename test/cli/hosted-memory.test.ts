@@ -103,7 +103,7 @@ test('svc memory works over a service as it does over the store', async () => {
   const [home, second] = [await homeOf(), await homeOf()];
   const svc = (words: string[], where = home) => runCli(['memory', ...words], { home: where });
   const added = await svc(['add', FACT, '--space', 'project/walrus-1']);
-  expect([added.code, added.stderr]).toEqual([0, 'Kept in project/walrus-1.\n']);
+  expect([added.code, added.stderr]).toEqual([0, 'Stored in project/walrus-1.\n']);
   const ref = added.stdout.trim();
   expect((await svc(['list'], second)).stdout).toContain(ref);
   expect((await svc(['search', 'walrus', 'port'], second)).stdout).toContain('6431');
@@ -130,7 +130,7 @@ test('svc doctor: key, scopes, generation, round trip, and a record written, pro
       level: 'ok',
       subject: 'Memory service',
       found: expect.stringMatching(
-        /^127\.0\.0\.1:\d+ takes the key \w{12}, which may: read, write, receipt:read, generation g\w+\.\d+; \d+ ms a round trip$/,
+        /^127\.0\.0\.1:\d+ accepts the key \w{12}, which may: read, write, receipt:read, generation g\w+\.\d+; a round trip takes \d+ ms$/,
       ),
     },
     {

@@ -34,8 +34,8 @@ test('captures that wait for longer than two calls take are told with their numb
     .map(({ found }) => found)
     .toSorted();
   expect(late).toEqual([
-    '1 capture (17 bytes) not yet in the memory service; the oldest has waited 2 hours',
-    '2 captures (5 kB) not yet in the memory on this machine; the oldest has waited 2 hours',
+    '1 capture (17 bytes) not yet stored in the memory service; the oldest has waited 2 hours',
+    '2 captures (5 kB) not yet stored in the memory on this machine; the oldest has waited 2 hours',
   ]);
   for (const { fix } of told(125 * MINUTE_MS))
     expect(fix).toMatch(/^Nothing is lost\..*svc doctor/);
@@ -64,7 +64,7 @@ test('svc status and svc doctor say so, without a word of what waits', async () 
     // oxlint-disable-next-line no-await-in-loop -- Both look at the same folder.
     const { stdout, stderr } = await runCli(command, { home, env });
     const said = `${stdout}${stderr}`;
-    expect(said).toMatch(/1 capture \(31 bytes\) not yet in the memory on this machine/);
+    expect(said).toMatch(/1 capture \(31 bytes\) not yet stored in the memory on this machine/);
     expect(said).toContain('svc start');
     expect(said).not.toContain('walrus');
   }
@@ -102,5 +102,5 @@ test('a list that waited in vain says what is still on its way', async () => {
   keepIn(env.SVC_DATA_HOME, ['The walrus deploys on Tuesdays.']);
   const { code, stdout, stderr } = await runCli(['memory', 'list', '--json'], { home, env });
   expect([code, JSON.parse(stdout)]).toEqual([0, []]);
-  expect(stderr).toMatch(/1 capture \(31 bytes\) not yet in the memory .*See: svc status/);
+  expect(stderr).toMatch(/1 capture \(31 bytes\) not yet stored in the memory .*See: svc status/);
 });

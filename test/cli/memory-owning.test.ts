@@ -36,7 +36,7 @@ const lines = (text: string): string[] => text.split('\n').filter((line) => line
 test('a statement is remembered for this folder, or for every project, and can be moved', async () => {
   const { home, svc } = newHome();
   const here = await svc(['add', 'The staging port is 6432.']);
-  expect(here.stderr).toContain(`Kept in ${folderSpace(home)}.`);
+  expect(here.stderr).toContain(`Stored in ${folderSpace(home)}.`);
   const ref = here.stdout.trim();
   expect(ref).toMatch(/^m_[a-z2-7]{16}$/);
   const all = await svc(['add', '--space', 'global', '--json', 'I write', 'dates as ISO 8601.']);
@@ -105,7 +105,7 @@ test('transcripts are counted first and written on --yes, and only once', async 
   const { home, data, svc } = newHome();
   withTranscripts(home);
   const dry = await svc(['import', '--from', 'claude-code']);
-  expect(dry.stderr).toContain('Nothing was written: say --yes');
+  expect(dry.stderr).toContain('Nothing was written. To import them, add --yes');
   expect(dry.stdout).toContain(folderSpace('/home/user/project'));
   expect(existsSync(data)).toBe(false);
   const written = await svc(['import', '--from', 'claude-code', '--yes', '--json']);
@@ -120,7 +120,7 @@ test('transcripts are counted first and written on --yes, and only once', async 
   expect(codex.json()).toMatchObject({ stored: 4, spaces: { global: 4 } });
   expect((await svc(['search', 'staging database port'])).stdout).toContain('6432');
   expect((await newHome().svc(['import', '--from', 'codex'])).stderr).toContain(
-    'Nothing to import',
+    'nothing to import',
   );
 });
 

@@ -67,7 +67,7 @@ test('show tells session, client, day, project, branch, commit, files, and that 
     COMMIT,
     root,
     'src/pool.ts\n',
-    'yes: 1 file as it was then',
+    'yes: 1 file unchanged since then',
   ]) {
     expect(stdout).toContain(part);
   }
@@ -101,11 +101,11 @@ test('show says unknown where it is, and fails for a reference of nothing', asyn
   const plain = recordOf('A fact of nowhere.');
   await store.memory.capture([plain], patience());
   const { stdout } = await svc('show', referenceOf(plain.digest));
-  expect(stdout).toContain('unknown: svc knows no commit and no files of it');
+  expect(stdout).toContain('unknown: svc knows neither its commit nor its files');
   write('src/pool.ts', '6543');
   const ref = await learn(PORT, ['src/pool.ts']);
   renameSync(root, join(home, 'elsewhere'));
-  expect((await svc('show', ref)).stdout).toContain('unknown: its files are not there');
+  expect((await svc('show', ref)).stdout).toContain('unknown: its files are missing');
   const none = await svc('show', 'm_aaaaaaaaaaaaaaaa');
   expect([none.code, none.stdout]).toEqual([1, '']);
   expect(none.stderr).toContain('No memory has this reference.');
@@ -119,7 +119,7 @@ test('stale lists what the code has outgrown by project, the newest first, and n
   const second = await learn('The second.', ['src/a.ts', 'src/b.ts', 'src/c.ts']);
   const other = await learn('The other.', ['src/a.ts'], 'project/other-0123456789');
   expect((await svc('stale')).stderr).toContain(
-    'Memories checked: 4. The code has outgrown none of them.',
+    'Memories checked: 4. Their files have not changed.',
   );
   write('src/a.ts', 'y');
   const { stdout, code } = await svc('stale');
@@ -221,5 +221,5 @@ test('with a memory service both say what is unknown', async () => {
   const home = homeWith({ ...validConfig(), memory });
   const { code, stdout, stderr } = await runCli(['memory', 'stale', '--json'], { home });
   expect([code, stdout]).toEqual([0, '[]\n']);
-  expect(stderr).toContain('a memory service keeps neither commits nor files');
+  expect(stderr).toContain('a memory service stores neither commits nor files');
 });

@@ -178,7 +178,7 @@ test('forgetting nothing is a failure', async () => {
   const { context } = screen();
   const { open } = storeOf([]);
   await expect(forgetMemories({ refs: ['m_a'], options: {} }, context, open)).rejects.toThrow(
-    'Nothing was found',
+    'No memory matches.',
   );
 });
 
@@ -251,7 +251,7 @@ test('the beginning of an id is enough, and one that is not is said so', async (
   const { context, out } = screen();
   const requests = { ...store.requests, list: async () => [row, { ...row, id: 'req_12' }] };
   const several = listRequests({ id: 'req_1' }, context, async () => ({ ...store, requests }));
-  await expect(several).rejects.toThrow('More than one request begins so.');
+  await expect(several).rejects.toThrow('More than one id begins with this.');
   await listRequests({ id: 'req_' }, context, async () => store);
   expect(out()).toContain('Request       req_1');
 });
@@ -267,7 +267,7 @@ test('one request in full quotes what was recalled for it and what was left out'
   const requests = { ...store.requests, list: async () => [full] };
   await listRequests({ id: 'req_1' }, context, async () => ({ ...store, requests }));
   expect(out()).toContain('Recalled:\n  m_abcdefgh  one two');
-  expect(out()).toContain('m_gone  (forgotten since, or not at hand)');
+  expect(out()).toContain('m_gone  (forgotten since, or not available)');
   expect(out()).toContain('Left out:\n  m_abcdefgh  one two');
   expect(out()).not.toContain('\u001b');
 });

@@ -69,9 +69,9 @@ test('a broken store is set aside aloud, by whichever command meets it, and doct
   const file = join(where.env.SVC_DATA_HOME, 'memory.db');
   writeFileSync(file, Buffer.alloc(statSync(file).size, 'x'));
   const { stderr } = await runCli(['memory', 'list'], where);
-  expect(stderr).toContain("warning: The memory's file was broken. It is kept as");
+  expect(stderr).toContain("warning: The memory's file was damaged. svc kept it as");
   const doctor = await runCli(['doctor', '--offline'], where);
-  expect(doctor.stdout).toContain('was broken and set aside: its memories are not in use');
+  expect(doctor.stdout).toContain('was damaged and set aside: svc does not use its memories');
 });
 
 // Where every write fails as on a full disk.
@@ -105,14 +105,14 @@ test('what was asked of the memory in vain is not told as done', async () => {
     expect.stringContaining('It has 1 line and no more.'),
   ]);
   const forgotten = await runCli(['memory', 'forget', 'm_0000000000000000'], where);
-  expect(forgotten.stderr).not.toContain('It is not captured again');
+  expect(forgotten.stderr).not.toContain('svc does not capture it again');
   const moved = await runCli(['memory', 'move', ref, '--to', 'Bad Space'], where);
   expect(moved.stderr).toContain('--to: expected');
   writeFileSync(join(where.home, 'garbage'), 'no memory\n');
   const garbage = join(where.home, 'garbage');
   for (const more of [[], ['--dry-run']]) {
     const { stderr } = await runCli(['memory', 'import', garbage, ...more], where);
-    expect(stderr).toContain('Lines that hold no memory: 1 of 1.');
-    expect(stderr).not.toContain('The others were imported');
+    expect(stderr).toContain('Lines without a valid memory: 1 of 1.');
+    expect(stderr).not.toContain('The other lines were imported');
   }
 });

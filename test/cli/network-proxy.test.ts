@@ -97,10 +97,10 @@ async function doctorIn(home: string, env: Record<string, string>) {
 type Network = Awaited<ReturnType<typeof network>>;
 
 test.each<[string, Behaviour, RegExp, RegExp]>([
-  ['refuses the host', { refusal: 403 }, /refuses to connect to this host/, /^Ask whoever runs/],
+  ['refuses the host', { refusal: 403 }, /refuses to connect to this host/, /^Ask the operator/],
   ['wants credentials', { credentials: 'me:x' }, /asks for a user name and password/, /USER:PASS/],
   ['hangs', { isHanging: true }, /does not answer in time/, /^Set HTTPS_PROXY/],
-  ['cannot resolve the host', { hosts: {} }, /cannot find or reach this host/, /^Ask whoever runs/],
+  ['cannot resolve the host', { hosts: {} }, /cannot find or reach this host/, /^Ask the operator/],
 ])('doctor names a network proxy that %s, once', async (...row) => {
   const [, behaviour, found, fix] = row;
   const { home, proxy, ca } = await network(behaviour);
@@ -133,8 +133,8 @@ test('doctor names a proxy that opens TLS, and the variable for its certificate'
   const { home, ca } = await network({});
   const { about } = await doctorIn(home, { ...ca, HTTPS_PROXY: own.url });
   expect(about).toHaveLength(1);
-  expect(about[0]?.found).toContain(`the network proxy ${own.url} seems to open TLS`);
-  expect(about[0]?.fix).toMatch(/^export NODE_EXTRA_CA_CERTS=/);
+  expect(about[0]?.found).toContain(`the network proxy ${own.url} seems to intercept TLS`);
+  expect(about[0]?.fix).toMatch(/^in the environment of svc start: export NODE_EXTRA_CA_CERTS=/);
 });
 
 test('without a proxy an unknown name is told once, with what may be the reason', async () => {

@@ -72,7 +72,7 @@ test('a proxy that a person or a service manager started is named and goes on', 
   age({ isDetached: false });
   expect((await run('status')).stderr).toContain('another build of svc');
   const { code, stderr } = await run('run', 'claude');
-  expect([code, stderr]).toEqual([0, expect.stringContaining('Restart it there')]);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('Restart it yourself')]);
   expect((await running()).pid).toBe(old.pid);
 });
 

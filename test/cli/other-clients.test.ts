@@ -207,7 +207,7 @@ test('a YAML file of a person’s own is left as it is, and the hint says what t
   const own = 'name: mine # my models\nmodels: []\n';
   writeFileSync(path, own);
   const refused = await at.svc('print-config', 'continue', '--model', 'm-1', '--write');
-  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('does not edit')]);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('cannot edit')]);
   expect(refused.stderr).toContain('svc print-config continue');
   expect(readFileSync(path, 'utf8')).toBe(own);
 });

@@ -97,7 +97,10 @@ describe.each(['codex', 'claude'] as const)('%s', (client) => {
     expect(read(at.file)).not.toBe(text);
     expect(read(at.file)).toContain('http://127.0.0.1:8765');
     const undone = await at.undo();
-    expect([undone.code, undone.stderr]).toEqual([0, expect.stringContaining('as it was before')]);
+    expect([undone.code, undone.stderr]).toEqual([
+      0,
+      expect.stringContaining('restored byte for byte'),
+    ]);
     expect(read(at.file)).toBe(text);
     expect(readdirSync(join(at.home, 'data', 'client-files'))).toEqual([]);
   });
@@ -162,7 +165,7 @@ describe.each(['codex', 'claude'] as const)('%s', (client) => {
     const changed = read(at.file).replace('"opus"', '"haiku"') + more;
     writeFileSync(at.file, changed);
     const { code, stderr } = await at.undo();
-    expect([code, stderr]).toEqual([0, expect.stringContaining('stays')]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('its other changes stay')]);
     const wanted = text.replace('"opus"', '"haiku"') + more;
     const parsed = client === 'codex' ? String : (json: string) => JSON.parse(json) as unknown;
     expect(parsed(read(at.file))).toEqual(parsed(wanted));
@@ -174,7 +177,10 @@ describe.each(['codex', 'claude'] as const)('%s', (client) => {
     const changed = read(at.file).replaceAll(':8765', ':1234');
     writeFileSync(at.file, changed);
     const undone = await at.undo();
-    expect([undone.code, undone.stderr]).toEqual([1, expect.stringContaining('by hand')]);
+    expect([undone.code, undone.stderr]).toEqual([
+      1,
+      expect.stringContaining('Remove them yourself'),
+    ]);
     expect((await at.write()).code).toBe(1);
     expect(read(at.file)).toBe(changed);
     // Taken out by hand it is out.
@@ -248,7 +254,7 @@ test('CODEX_HOME and CLAUDE_CONFIG_DIR name the folder that is changed', async (
     expect((await run('--write')).stderr).toContain(folder);
     expect(readdirSync(folder)).toHaveLength(1);
     expect(read(at.file)).toBe(FORMS[client][0]?.[1]);
-    expect((await run('--undo')).stderr).toContain('is gone');
+    expect((await run('--undo')).stderr).toContain('is deleted');
     expect(existsSync(join(at.home, 'no'))).toBe(false);
   }
 });

@@ -113,7 +113,7 @@ env_key = "SVC_LOCAL_PROXY_TOKEN"
 env_key_instructions = "export SVC_LOCAL_PROXY_TOKEN=\\"$(svc config token)\\""
 supports_websockets = false
 `);
-  expect(stderr).toContain('No provider speaks openai_responses yet');
+  expect(stderr).toContain('No provider for openai_responses is configured');
 });
 
 test('codex can ask svc for the token, and is named OpenAI only where OpenAI answers', async () => {

@@ -39,10 +39,10 @@ test('a conversation that was dearer than direct says so, in its line and in ful
     verdict: 'send_all',
     price: { paid: 12_000.4, direct: 10_000 },
   });
-  expect(lineOf(row)).toContain('bypassed_not_worth_it  dearer than direct: sent whole');
+  expect(lineOf(row)).toContain('bypassed_not_worth_it  more expensive than direct: sent whole');
   expect(lineOf({ ...row, verdict: 'no_more' })).toContain('shortened no further');
   const details = requestDetails(row).join('\n');
-  expect(details).toMatch(/Shortening .*bypassed_not_worth_it.*dearer than direct/);
+  expect(details).toMatch(/Shortening .*bypassed_not_worth_it.*more expensive than direct/);
   expect(details).toMatch(/Price .*12000 input tokens.*direct about 10000 \(120 %\)/);
   expect(requestDetails(requestRow()).join('\n')).toMatch(/Price +not known/);
 });

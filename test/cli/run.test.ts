@@ -146,7 +146,7 @@ test('T4: whoever took the port gets no token, and the client is not started', a
   const { port } = stranger.address() as AddressInfo;
   const result = await runCli(['run', 'claude'], stage({ ...validConfig(), proxy: { port } }));
   expect([result.code, result.stdout]).toEqual([1, '']);
-  expect(result.stderr).toContain(`Port ${port}`);
+  expect(result.stderr).toContain(`port ${port}`);
   expect(heard).toContain('x-svc-challenge');
   expect(heard).not.toContain('svc_local_');
 });
@@ -163,7 +163,7 @@ test('stop ends the proxy and nothing else: a file that names another process is
   writeFileSync(join(at.env['SVC_DATA_HOME'] ?? '', `proxy-${bystander.pid}.json`), text);
   const { code, stderr } = await runCli(['stop'], at);
   expect(code).toBe(0);
-  expect(stderr).toContain('left alone');
+  expect(stderr).toContain('does not stop it');
   expect(stderr).toContain(`Stopped: ${proxy?.url}`);
   expect(isRunning(bystander)).toBe(true);
   expect((await runCli(['status'], at)).code).toBe(1);

@@ -56,7 +56,7 @@ test('doctor says that a login is there and who pays', async () => {
   writeFileSync(join(home, '.claude/.credentials.json'), JSON.stringify(login), { mode: 0o600 });
   const told = await runCli(['doctor', '--offline'], { home });
   const all = told.stdout + told.stderr;
-  expect(all).toContain('billed per token by the key');
+  expect(all).toContain('the provider bills the key per token');
   expect(all).toContain('svc setup --login claude');
   expect(all).not.toContain('sk-ant-oat01');
 });

@@ -42,7 +42,9 @@ test('what comes next is a client that the providers can serve', async () => {
   expect(none.stderr).toContain('svc setup --yes --upstream anthropic');
   expect(none.stderr).not.toContain('Next:');
   const ollama = await setup(['--upstream', 'ollama'], home);
-  expect(ollama.stderr).toContain('Next: svc start, and point your client at it');
+  expect(ollama.stderr).toContain(
+    'Next: svc start, and set the base URL of your client to its address',
+  );
   const claude = await setup(ANTHROPIC, home);
   expect(claude.stderr).toContain('Next: svc run claude\n');
   const codex = ['--upstream', 'openai', '--key-env', 'OPENAI_API_KEY', '--replace'];

@@ -193,7 +193,7 @@ test('an API style that is taken is not taken over without --replace', async () 
   const groq = ['--upstream', 'groq', '--key-env', 'GROQ_API_KEY'];
   const refused = await setup(groq, { home });
   expect(refused.code).toBe(1);
-  expect(refused.stderr).toContain('openai already speaks openai_chat_completions');
+  expect(refused.stderr).toContain('openai already serves openai_chat_completions');
   expect(refused.stderr).toContain('--replace');
   expect((await setup([...groq, '--replace'], { home })).code).toBe(0);
   expect(configIn(home).upstreams.map(({ name, apiStyle }) => `${name} ${apiStyle}`)).toEqual([
@@ -206,7 +206,7 @@ test('a provider is removed by its name, and an unknown name says which there ar
   const home = homeWith(validConfig());
   const unknown = await setup(['--remove', 'openai'], { home });
   expect(unknown.code).toBe(1);
-  expect(unknown.stderr).toContain('There is: anthropic.');
+  expect(unknown.stderr).toContain('Configured upstreams: anthropic.');
   const removed = await setup(['--remove', 'anthropic'], { home });
   expect(removed.code).toBe(0);
   expect(removed.stderr).toContain('at least one upstream');
@@ -351,7 +351,7 @@ test('a provider of the catalog needs no address; what is in no catalog says wha
   const gateway = ['--upstream', 'merge-gateway', '--key-env', 'K'];
   const unclear = await setup(gateway, { home });
   expect(unclear).toMatchObject({ code: 2 });
-  expect(unclear.stderr).toContain('What does merge-gateway speak? Give --api-style.');
+  expect(unclear.stderr).toContain('Which API does merge-gateway serve? Give --api-style.');
   expect((await setup([...gateway, '--api-style', 'anthropic_messages'], { home })).code).toBe(0);
   for (const name of ['databricks', 'nobody-has-it']) {
     const unknown = await setup(['--upstream', name, '--key-env', 'K'], { home });

@@ -30,7 +30,7 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   expect(
     (await svc('add', 'The gateway of the walrus shop listens on port 6431.', '--space', space))
       .stderr,
-  ).toContain('Kept');
+  ).toContain('Stored');
   await svc('add', 'We deploy the walrus shop on Tuesdays.', '--space', 'team/b');
   expect(await spaces()).toMatchObject([
     { space, memories: 1, folders: [shop] },

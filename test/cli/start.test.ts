@@ -76,7 +76,7 @@ test('start says its address and what to do next in one line, and the address as
   const { child, url, stdout, stderr, ended } = await startFake(homeWith(anyPort));
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect(stderr()).toBe(
-    `svc listens on ${url}. Next, where your client starts: eval "$(svc print-config claude)", or see svc print-config codex.\n`,
+    `svc listens on ${url}. Next, in the shell of your client: eval "$(svc print-config claude)", or see svc print-config codex.\n`,
   );
   expect(stdout().trim().split('\n')).toHaveLength(1);
   child.kill('SIGTERM');
@@ -98,7 +98,7 @@ test('R33: SIGTERM lets the proxy stop and ends with 0, SIGINT with 130', async 
 test('R33: a second signal ends at once', async () => {
   const { child, stderr, ended } = await startFake(homeWith(anyPort), { STOP_MS: '50000' });
   child.kill('SIGINT');
-  await expect.poll(stderr).toContain('again to end now');
+  await expect.poll(stderr).toContain('Press again to stop now');
   child.kill('SIGINT');
   expect(await ended()).toBe(130);
   expect(stderr()).not.toContain('stopped');
@@ -122,7 +122,7 @@ test('R32: a taken port is one line that names it, and what to do', async () => 
   blocker.close();
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr.match(/^svc: .*$/gm)).toEqual([
-    `svc: Port ${port} on 127.0.0.1 is taken by another program, or svc runs there already.`,
+    `svc: Another program uses port ${port} on 127.0.0.1, or svc runs there already.`,
   ]);
   expect(stderr).toContain(`svc start --port ${port + 1}`);
 });
@@ -138,11 +138,11 @@ test('R31: a changed file is in use within a second or so, and a broken one is n
   await expect.poll(() => answerOf(url)).toEqual({ mode: 'off', token });
   const broken = { ...changed, proxy: { port: 0, memoryMode: 'all', inputBudget: -1 } };
   writeFileSync(file, JSON.stringify(broken));
-  for (const told of ['proxy.inputBudget', 'proxy.memoryMode', 'the old one stays'])
+  for (const told of ['proxy.inputBudget', 'proxy.memoryMode', 'svc keeps the old one'])
     await expect.poll(stderr).toContain(told);
   expect(await answerOf(url)).toEqual({ mode: 'off', token });
   writeFileSync(file, JSON.stringify({ ...changed, proxy: { port: 1, memoryMode: 'read' } }));
-  await expect.poll(stderr).toContain('when svc is started again');
+  await expect.poll(stderr).toContain('after a restart of svc');
   child.kill('SIGTERM');
   expect(await ended()).toBe(0);
   expect(stderr()).not.toContain(token);
@@ -191,17 +191,17 @@ test('where the file is right, the hint names the variable and leaves the file a
   const named = { ...upstream, providerKey: { env: 'WORK_KEY' } };
   const home = homeWith({ ...validConfig(), upstreams: [named] });
   const unset = await runCli(['start'], { home });
-  expect(unset.stderr).toContain('Set WORK_KEY where svc runs');
+  expect(unset.stderr).toContain("Set WORK_KEY in svc's environment");
   expect(unset.stderr).not.toContain('config.json');
   // As in a shell that has evaluated what print-config says.
   const own = await runCli(['start'], { home, env: { WORK_KEY: LOCAL_TOKEN } });
   expect(own.stderr).toContain('which svc print-config puts there for clients');
-  expect(own.stderr).toContain('Set WORK_KEY where svc runs');
+  expect(own.stderr).toContain("Set WORK_KEY in svc's environment");
   const env = { WORK_KEY: PROVIDER_KEY, SVC_PORT: 'eight' };
   const garbage = await runCli(['start'], { home, env });
   expect(garbage.stderr).toContain('unset SVC_PORT');
   const both = await runCli(['start'], { home, env: { SVC_PORT: 'eight' } });
-  expect(both.stderr).toContain('unset SVC_PORT; Set WORK_KEY where svc runs');
+  expect(both.stderr).toContain("unset SVC_PORT; Set WORK_KEY in svc's environment");
 });
 
 test('a wrong flag is wrong usage', async () => {
@@ -217,6 +217,6 @@ test('R28: start makes a file private that was not, and says so', async () => {
   const { child, stderr, ended } = await startFake(home);
   child.kill('SIGTERM');
   await ended();
-  expect(stderr()).toContain('could be read by others');
+  expect(stderr()).toContain('Others could read');
   expect(lstatSync(join(home, '.config/svc/config.json')).mode & 0o777).toBe(0o600);
 });

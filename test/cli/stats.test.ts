@@ -102,7 +102,7 @@ test('for people there are tables with bars, and nothing is an answer too', asyn
   expect(stdout).toContain('Again     2 left-out outputs and 1 files were read again by a model');
   const none = await runOn([], ['stats']);
   expect([none.code, none.stdout]).toEqual([0, '']);
-  expect(none.stderr).toContain('No request');
+  expect(none.stderr).toContain('svc handled no request');
   const wrong = await runOn([], ['stats', '--days', '91']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--days')]);
 });
@@ -112,7 +112,7 @@ test('one request in full: what was changed, and the milliseconds of every step'
   const { stdout } = await runOn([row], ['requests', row.id]);
   expect(stdout).toContain('Changed       about 112 recalled tokens added');
   expect(stdout).toContain('47000 from its cache (97 %)');
-  expect(stdout).toMatch(/^ +3\.1 ms {2}memory was asked/m);
+  expect(stdout).toMatch(/^ +3\.1 ms {2}recall/m);
   expect(stdout).toMatch(/^ +800\.0 ms {2}the provider’s first byte +█/m);
   expect(stdout).toMatch(/^ +5005\.2 ms {2}together$/m);
   const same = await runOn([row], ['requests', '--id', row.id, '--json']);
@@ -152,9 +152,9 @@ test('money leads for keys and tokens for logins, and what doctor asked is nobod
     '  Money     $4.50 to providers by list prices, cache and answers included: $2.50 less than without svc; ' +
       '1 request to a model without a list price is not in it',
   );
-  expect(logins).toBe('  Logins    100k tokens on your plans');
-  expect(price).toContain('59 % of direct, or 65 % with every call that read something again');
-  expect(stdout).toContain('of 2 prompts that got memories, the model used those of 1 ');
+  expect(logins).toBe('  Logins    100k tokens with your logins');
+  expect(price).toContain('59 % of direct, or 65 % with all calls that read left-out text again');
+  expect(stdout).toContain('in 1 of 2 prompts with memories, the model used them ');
 });
 
 test('money that nobody can know is not called nothing', async () => {
@@ -162,9 +162,7 @@ test('money that nobody can know is not called nothing', async () => {
     [requestRow({ at: Date.now(), model: 'nobody-knows' })],
     ['stats'],
   );
-  expect(stdout).toContain(
-    '  Money     unknown: svc has no list price of the models that were asked\n',
-  );
+  expect(stdout).toContain('  Money     unknown: svc has no list price of these models\n');
 });
 
 test('no line of the sums breaks a word on a narrow screen', () => {

@@ -89,7 +89,7 @@ test('a folder that the person chose keeps the files that svc did not make', asy
   mkdirSync(data, { mode: 0o700 });
   const person = personsHome({ SVC_DATA_HOME: data });
   await useSvc(person);
-  // Not before: svc puts nothing into a folder that holds other things (R40).
+  // Not before: svc puts nothing into a folder that contains other files (R40).
   writeFileSync(join(data, 'letter.txt'), 'mine');
   const done = await person.run('uninstall');
   expect(done.code).toBe(0);

@@ -91,6 +91,6 @@ test('R41: the unit keeps the network’s proxy and certificates, never a passwo
   const installed = screen();
   await installUnit({}, { environment, terminal: installed.terminal }, parts);
   vi.unstubAllEnvs();
-  expect(installed.stderr()).toMatch(/HTTPS_PROXY holds a user name and password.*chmod 600/s);
+  expect(installed.stderr()).toMatch(/HTTPS_PROXY contains a user name and password.*chmod 600/s);
   expect(installed.stderr()).not.toContain('SECRET');
 });

@@ -40,7 +40,7 @@ test('a proxy in the background serves from a data folder that cannot be written
   writeFileSync(join(place.data, 'proxy.log'), '', { mode: 0o600 });
   if (uid !== undefined) own(join(place.data, 'proxy.log'), uid);
   const doctor = await run(['doctor', '--offline'], place);
-  expect(doctor.stdout).toContain(`${place.data} is not yours to write, so nothing is kept`);
+  expect(doctor.stdout).toContain(`you may not write to ${place.data}, so svc stores nothing`);
   const started = await run(['start', '--detach'], place);
   expect([started.code, started.stderr]).toEqual([
     0,

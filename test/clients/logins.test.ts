@@ -151,7 +151,7 @@ describe.each(['claude', 'codex'] as const)('R46: %s with a login', (name) => {
     const said = await svcCommand(stage, client, args).ended;
     expect(said, said.stderr).toMatchObject({ status: 0 });
     expect(said.stdout).toContain('by the key');
-    expect(said.stderr).toContain('billed per token by the key');
+    expect(said.stderr).toContain('the provider bills the key per token');
     expect(JSON.stringify(stage.provider.records.map(({ headers }) => headers))).not.toContain(
       LOGIN[name],
     );

@@ -86,7 +86,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
     },
     level: 'warning',
     subject: 'Configuration',
-    found: /\.writing-a1b2c3 was left by a write that was cut off/,
+    found: /\.writing-a1b2c3 was left by an interrupted write/,
     fix: /^svc doctor --fix$/,
     isMended: true,
   },
@@ -137,7 +137,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
       home: homeWith(config({ upstreams: [UPSTREAM, { ...UPSTREAM, name: 'work' }] })),
     }),
     subject: 'Setting',
-    found: /upstreams\[1\]\.apiStyle: expected one upstream an API style/,
+    found: /upstreams\[1\]\.apiStyle: expected one upstream for each API style/,
     fix: /^svc setup --yes --remove work/,
   },
   {
@@ -168,7 +168,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
       return { home: homeWith(config({ proxy: { port } })) };
     },
     subject: 'Port',
-    found: /what listens on 127\.0\.0\.1:\d+ is not svc/,
+    found: /the program on 127\.0\.0\.1:\d+ is not svc/,
     fix: /svc setup --yes --port \d+/,
   },
   {
@@ -182,7 +182,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
       return { home: homeWith(config({ proxy: { port } })) };
     },
     subject: 'Port',
-    found: /does not know this configuration's token/,
+    found: /does not know the token of this configuration/,
     fix: /^Stop that svc, or: svc setup --yes --port/,
   },
   {
@@ -250,7 +250,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
       return place;
     },
     subject: 'Store',
-    found: /The memory's file was broken\. It is kept as .*memory\.db\.corrupt-/,
+    found: /The memory's file was damaged\. svc kept it as .*memory\.db\.corrupt-/,
     fix: /svc memory import --from claude-code/,
   },
   {
@@ -262,7 +262,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
     },
     subject: 'Store',
     found: /data is not a folder/,
-    fix: /Move what is there out of the way/,
+    fix: /Move the file away/,
   },
   {
     name: 'a client that points somewhere else',
@@ -275,7 +275,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
     },
     level: 'warning',
     subject: 'Claude Code',
-    found: /settings\.json sends it to another address/,
+    found: /settings\.json names another address, which overrides svc run/,
     fix: /^svc print-config claude --write$/,
   },
   {
@@ -288,7 +288,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
     },
     level: 'warning',
     subject: 'Claude Code',
-    found: /its own settings send it here, and no proxy runs/,
+    found: /its settings name this proxy, and no proxy runs/,
     fix: /^svc start --detach, .*svc print-config claude --undo$/,
   },
   {
@@ -299,7 +299,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
     }),
     level: 'warning',
     subject: 'Clients',
-    found: /HTTPS_PROXY sends even requests to 127\.0\.0\.1 to that proxy/,
+    found: /HTTPS_PROXY sends even requests for 127\.0\.0\.1 to that proxy/,
     fix: /^export NO_PROXY=127\.0\.0\.1,localhost$/,
   },
 ];

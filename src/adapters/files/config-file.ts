@@ -52,7 +52,10 @@ export async function readConfigFile(folder: string): Promise<ConfigFile | undef
   try {
     const stat = await handle.stat({ bigint: true });
     if (stat.size > BYTES_MAX) {
-      throw new FileError(`${path} is larger than 1 MiB.`, 'It is no configuration: move it away.');
+      throw new FileError(
+        `${path} is larger than 1 MiB.`,
+        'This is not a configuration. Move it away.',
+      );
     }
     const modes = [
       { path: folder, mode },
@@ -125,12 +128,12 @@ async function openNoFollow(path: string): Promise<FileHandle | undefined> {
     // Linux and macOS say ELOOP, FreeBSD EMLINK.
     if (code === 'ELOOP' || code === 'EMLINK') {
       throw new FileError(
-        `${path} is a symbolic link, and svc keeps no secret behind one.`,
+        `${path} is a symbolic link, and svc stores no secrets behind links.`,
         `Replace it by the file itself: rm ${shellQuote(path, 'sh')}, then svc setup`,
         { cause: error },
       );
     }
-    const hint = 'Make it readable for you, and for nobody else: mode 0600.';
+    const hint = 'Make it readable only for you: mode 0600.';
     throw new FileError(`${path} cannot be read (${code || 'unknown error'}).`, hint, {
       cause: error,
     });

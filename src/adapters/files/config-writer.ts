@@ -88,7 +88,10 @@ async function checkAndSync(path: string): Promise<void> {
     const stat = await handle.stat();
     const mode = stat.mode & 0o777;
     if (process.platform !== 'win32' && (mode !== FILE_MODE || !isOwn(stat.uid))) {
-      throw new FileError(`${path} was not made with mode 0600.`, 'Nothing was changed.');
+      throw new FileError(
+        `The file system did not create ${path} with mode 0600.`,
+        'Nothing was changed.',
+      );
     }
     // With SNAP in the environment conf writes without syncing.
     await handle.sync();

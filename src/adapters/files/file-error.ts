@@ -15,7 +15,7 @@ export class FileError extends Error {
 
 /** The remedy for any folder of svc that cannot be used. `code` is the system's. */
 export function folderHint(code: string): string {
-  const mend = FULL.includes(code) ? 'Make room on its disk' : 'Make it writable for you';
+  const mend = FULL.includes(code) ? 'Free some space on its disk' : 'Make it writable for you';
   return `${mend}, or name another folder: SVC_CONFIG_HOME for the configuration, SVC_DATA_HOME for everything else.`;
 }
 

@@ -25,8 +25,8 @@ export async function withFileLock<T>(path: string, work: () => Promise<T>): Pro
     if (await isStale(path)) await takeAway(path);
     else if (performance.now() > deadline)
       throw new FileError(
-        `Another svc is writing: it holds ${path}.`,
-        `Wait for it, or when there is none: rm ${shellQuote(path, 'sh')}`,
+        `Another svc process is writing and has locked ${path}.`,
+        `Wait for it. If no such process runs: rm ${shellQuote(path, 'sh')}`,
       );
     else await sleep(POLL_MS);
   }

@@ -50,18 +50,18 @@ export function mustTighten(path: string, stat: Stats, kind: FolderKind = {}): b
   const names = readdirSync(path).filter((name) => !NEUTRAL_NAME.test(name));
   const ownName = whole(CONFIG, CACHE, MEMORY, DATA, FOLDERS, SERVICE);
   const own = names.filter((name) => ownName.test(name)).length;
-  if (own === 0 && names.length > 0) throw refused(path, 'holds other things');
+  if (own === 0 && names.length > 0) throw refused(path, 'contains other files');
   if (!isOpen) return false;
   if (own === names.length && (own > 0 || kind.asked === true)) return true;
   const mode = (stat.mode & 0o777).toString(8);
   throw new FileError(
-    `${path} is open to others (mode 0${mode}), and svc did not make it.`,
+    `${path} is open to others (mode 0${mode}), and svc did not create it.`,
     `Make it private: chmod 700 ${shellQuote(path, 'sh')}`,
   );
 }
 
 function refused(path: string, why: string): FileError {
-  return new FileError(`${path} ${why}.`, 'Name a folder of its own inside it.');
+  return new FileError(`${path} ${why}.`, 'Name a separate folder inside it.');
 }
 
 export function isFolderName(name: string): boolean {

@@ -55,7 +55,7 @@ export function openPrivateFile(path: string): number {
   const stat = fstatSync(file);
   if (!stat.isFile() || !isOwn(stat.uid)) {
     closeSync(file);
-    throw new FileError(`${path} is not a file of yours.`, 'Move it out of the way.');
+    throw new FileError(`${path} is not a regular file that you own.`, 'Move it away.');
   }
   if (!isPrivate(stat.mode)) fchmodSync(file, FILE_MODE);
   return file;
@@ -71,7 +71,7 @@ export function ensurePrivateFile(path: string): Stats {
   if (there === undefined) closeSync(openPrivateFile(path));
   const stat = there ?? lstatSync(path);
   if (!stat.isFile() || !isOwn(stat.uid)) {
-    throw new FileError(`${path} is not a file of yours.`, 'Move it out of the way.');
+    throw new FileError(`${path} is not a regular file that you own.`, 'Move it away.');
   }
   if (!isPrivate(stat.mode)) chmodSync(path, FILE_MODE);
   return stat;
@@ -92,6 +92,6 @@ function openOrExplain(path: string): number {
     return openSync(path, O_RDWR | O_APPEND | O_CREAT | (O_NOFOLLOW ?? 0), FILE_MODE);
   } catch (cause) {
     const message = `${path} cannot be opened (${codeOf(cause) || 'unknown error'}).`;
-    throw new FileError(message, 'Make the file and its folder yours to write.', { cause });
+    throw new FileError(message, 'Make the file and its folder writable for you.', { cause });
   }
 }

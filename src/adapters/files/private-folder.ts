@@ -110,7 +110,7 @@ async function refuseLink(path: string): Promise<void> {
 
 export function linkError(path: string): FileError {
   return new FileError(
-    `${path} is a symbolic link, and svc keeps no secret behind one.`,
+    `${path} is a symbolic link, and svc stores no secrets behind links.`,
     `Replace it by a folder: rm ${shellQuote(path, 'sh')}`,
   );
 }
@@ -125,7 +125,7 @@ export function folderError(path: string, cause: unknown): FileError {
   if (code === 'ENOENT')
     return new FileError(`${path} does not exist.`, 'Run: svc setup', { cause });
   if (code === 'ENOTDIR' || code === 'EEXIST') {
-    return new FileError(`${path} is not a folder.`, 'Move what is there out of the way.', {
+    return new FileError(`${path} is not a folder.`, 'Move the file away.', {
       cause,
     });
   }

@@ -34,8 +34,8 @@ export async function contentsOf(asked: OwnFolder): Promise<FolderContents | und
   if (stat === undefined) return undefined;
   if (!stat.isDirectory() || !isOwn(stat.uid)) {
     throw new FileError(
-      `${folder} is a link or not a folder of yours, so svc removes nothing there.`,
-      'Look at it, and remove it by hand.',
+      `${folder} is a link or a folder of another user, so svc removes nothing there.`,
+      'Check it, and remove it yourself.',
     );
   }
   const isRemoved = (name: string): boolean =>
@@ -55,7 +55,7 @@ export async function removeContents({ folder, own, parents }: FolderContents): 
   for (const path of own) {
     await rm(path, { recursive: true, force: true }).catch((cause: unknown) => {
       const what = `${path} cannot be removed (${codeOf(cause) || 'unknown error'}).`;
-      throw new FileError(what, 'Remove it by hand.', { cause });
+      throw new FileError(what, 'Remove it yourself.', { cause });
     });
   }
   await removeEmptyFolders(folder, parents);

@@ -49,10 +49,13 @@ export async function readForeignFile(named: string): Promise<ForeignFile> {
   try {
     const stat = await handle.stat();
     if (!stat.isFile() || !isOwn(stat.uid)) {
-      throw new FileError(`${path} is not a file of yours.`, 'Edit it as the user that owns it.');
+      throw new FileError(`${path} is not a regular file that you own.`, 'Edit it as its owner.');
     }
     if (stat.size > BYTES_MAX) {
-      throw new FileError(`${path} is larger than 4 MiB.`, 'Look at it: it is no settings file.');
+      throw new FileError(
+        `${path} is larger than 4 MiB.`,
+        'Check it: this is not a settings file.',
+      );
     }
     const text = decode(path, await handle.readFile());
     const hasMark = text.startsWith(MARK);
@@ -116,8 +119,8 @@ async function targetOf(named: string): Promise<string | undefined> {
       () => false,
     );
     if (!isLink && codeOf(cause) === 'ENOENT') return undefined;
-    const what = isLink ? 'is a link to nowhere' : `cannot be reached (${codeOf(cause)})`;
-    throw new FileError(`${named} ${what}.`, 'Look at it: svc does not touch it like that.', {
+    const what = isLink ? 'is a broken link' : `cannot be reached (${codeOf(cause)})`;
+    throw new FileError(`${named} ${what}.`, 'Check it: svc does not change such a file.', {
       cause,
     });
   }

@@ -158,7 +158,9 @@ export class JournalLedger implements Ledger {
     try {
       this.#journal.append(rows.map((row) => JSON.stringify(row)));
     } catch {
-      this.#options.report('The ledger could not be written: the disk is full or read-only.');
+      this.#options.report(
+        'svc could not write the ledger, because the disk is full or read-only.',
+      );
     }
     this.#take(rows);
     this.#drainSoon();

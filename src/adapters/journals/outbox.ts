@@ -95,7 +95,9 @@ export class JournalOutbox implements Outbox {
     try {
       this.#journal.append(lines);
     } catch {
-      this.#warn('A memory could not be kept: the disk is full or read-only, or too many wait.');
+      this.#warn(
+        'svc could not store a memory, because the disk is full or read-only, or the outbox is full.',
+      );
       return false;
     }
     for (const [place, record] of fresh.entries()) this.#add({ record, line: lines[place] ?? '' });

@@ -79,7 +79,7 @@ export class CaptureSender {
       ({ state, reason }) =>
         state === 'deferred' || (state === 'rejected' && TRANSIENT.has(reason)),
     );
-    if (isPutOff) throw new MemoryError('unavailable', 'The memory service put a record off.');
+    if (isPutOff) throw new MemoryError('unavailable', 'The memory service deferred a record.');
     return answer.results;
   }
 

@@ -26,7 +26,7 @@ export class ServiceGate {
   /** Throws MemoryError when nothing is to be sent now. */
   admit(): void {
     if (this.#now() >= this.#closedUntil) return;
-    throw new MemoryError(this.#reason, 'The memory service is left alone for a while.');
+    throw new MemoryError(this.#reason, 'svc does not call the memory service for a while.');
   }
 
   succeeded(): void {

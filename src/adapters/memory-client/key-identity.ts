@@ -102,7 +102,7 @@ export class KeyIdentity {
     if (this.#wasDenied) return;
     this.#wasDenied = true;
     this.#parts.report(
-      'The memory service refuses the service key: requests go on without memory. Look with: svc doctor',
+      'The memory service refuses the service key, so requests go on without memory. Check with: svc doctor',
     );
   }
 }

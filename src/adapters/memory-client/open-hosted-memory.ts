@@ -47,7 +47,7 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
     now: () => Date.now(),
     onBehind: (space) =>
       options.report(
-        `The memory service lost commits of the space ${space}, or counted wrong: until it has caught up, or something is forgotten there, nothing is left out of prompts.`,
+        `The memory service lost commits of the space ${space}, or its commit sequence is wrong. svc leaves nothing out of prompts until the sequence has caught up, or something is forgotten there.`,
       ),
     // An output that cannot be dropped now is dropped with the next deletion there.
     onMoved: (space) => void mirror?.dropOutputs(space).catch(() => undefined),

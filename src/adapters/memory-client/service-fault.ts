@@ -49,7 +49,7 @@ export function faultIn(answer: {
       retryAfterMs,
     });
   }
-  if (value === undefined) return new MemoryError(reason, `The memory service said ${status}.`);
+  if (value === undefined) return new MemoryError(reason, `The memory service answered ${status}.`);
   const { code, details, retry } = value.error;
   const retryAfterMs = waitIn(headers, retry.after_ms);
   return new ServiceFault({ reason, code, details, retryAfterMs });

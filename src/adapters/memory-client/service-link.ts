@@ -240,5 +240,8 @@ export function late(): MemoryError {
 }
 
 export function malformed(): MemoryError {
-  return new MemoryError('invalid', 'The memory service answered what its contract does not know.');
+  return new MemoryError(
+    'invalid',
+    'The answer of the memory service does not match the contract.',
+  );
 }

@@ -34,8 +34,8 @@ export async function loadTls(paths: TlsFiles): Promise<LoadedTls> {
       isKeyLoose: !isPrivate((await stat(paths.key)).mode),
     };
   } catch (error) {
-    const hint = 'Give the certificate chain and the unencrypted key that belongs to it, as PEM.';
-    const message = `${paths.cert} and ${paths.key} are no certificate with its key.`;
+    const hint = 'Give the certificate chain and its unencrypted key as PEM files.';
+    const message = `${paths.cert} and ${paths.key} are not a certificate and its key.`;
     throw new FileError(message, hint, { cause: error });
   }
 }

@@ -12,11 +12,11 @@ import { mayResolve, type AddressRule } from './addresses.ts';
 
 /** Errors before the tunnel is open, each with its words for people. */
 const FAULTS = {
-  PROXY_NAME_UNKNOWN: 'the name of the network proxy is not known',
+  PROXY_NAME_UNKNOWN: 'the name of the network proxy does not resolve',
   PROXY_UNREACHABLE: 'the network proxy cannot be reached',
   PROXY_TIMEOUT: 'the network proxy does not answer in time',
-  PROXY_CERTIFICATE: 'the certificate of the network proxy itself cannot be verified',
-  PROXY_NO_HTTP: 'what answers at the address of the network proxy is no HTTP proxy',
+  PROXY_CERTIFICATE: 'the certificate of the network proxy cannot be verified',
+  PROXY_NO_HTTP: 'the program at the address of the network proxy is not an HTTP proxy',
   PROXY_CREDENTIALS_MISSING: 'the network proxy asks for a user name and password (407)',
   PROXY_CREDENTIALS_REFUSED: 'the network proxy refuses the user name or password (407)',
   PROXY_FORBIDDEN: 'the network proxy refuses to connect to this host',

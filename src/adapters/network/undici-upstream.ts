@@ -327,7 +327,7 @@ function asProxyError(cause: Error): ProxyError {
   }
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') {
     // undici names the header in the message: a name is safe, but it is not for the client.
-    return new ProxyError('INTERNAL', 'The request could not be put on the wire.', { cause });
+    return new ProxyError('INTERNAL', 'The request could not be sent.', { cause });
   }
   if (cause.name === 'HTTPParserError') {
     // Without the cause: it carries the bytes that the parser stumbled over.

@@ -85,7 +85,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   ): Promise<ReturnType<Calls[Name]>> {
     if (signal?.aborted === true) throw timeout();
     if (this.#isClosed) throw unavailable('The memory is closed.');
-    if (this.#waiting.size >= WAITING_MAX) throw unavailable('The memory has too much to do.');
+    if (this.#waiting.size >= WAITING_MAX) throw unavailable('The memory is overloaded.');
     const worker = this.#running();
     if (worker === undefined) throw unavailable('The memory stopped too often.');
     const value = await this.#ask({ worker, name, input }, signal);
@@ -214,7 +214,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
       return;
     }
     if (!this.#isClosed && this.#waiting.size > 0) {
-      this.#options.report('The memory stopped and is started again.');
+      this.#options.report('The memory stopped and restarts.');
     }
     for (const number of Array.from(this.#waiting.keys())) {
       this.#settle(number)?.reject(unavailable('The memory stopped.'));

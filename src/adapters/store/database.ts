@@ -321,5 +321,5 @@ function setAside(options: OpenOptions): void {
   for (const suffix of ['', '-wal', '-shm']) {
     if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
   }
-  options.report(`The memory's file was broken. It is kept as ${aside}, and a new one was begun.`);
+  options.report(`The memory's file was damaged. svc kept it as ${aside} and created a new one.`);
 }

@@ -76,16 +76,16 @@ export function sqliteCode(error: unknown): number {
 /** The primary result codes that happen to people: https://www.sqlite.org/rescode.html */
 const FAILURES: Readonly<Record<number, string>> = {
   3: 'cannot be opened: its owner or mode forbids it',
-  5: 'is in use by another program, which did not let go of it in time',
-  6: 'is in use by another program, which did not let go of it in time',
+  5: 'is locked by another program',
+  6: 'is locked by another program',
   7: 'cannot be used: this machine is out of memory',
   8: 'cannot be written: its owner, its mode or its disk forbids it',
   10: 'could not be read or written: its disk reports an error',
   11: 'is damaged',
   13: 'could not grow: its disk is full',
-  14: 'cannot be opened: its folder is missing or not yours to write',
+  14: 'cannot be opened: its folder is missing or not writable for you',
   23: 'cannot be opened: its owner or mode forbids it',
-  26: 'is damaged, or no database',
+  26: 'is damaged, or not a database',
 };
 
 /**

@@ -96,7 +96,7 @@ export class EmbeddedMemory implements Memory {
     try {
       await this.#mirror.sweep();
     } catch (cause) {
-      const message = 'The memory forgot, but could not remove its file of a tool output.';
+      const message = 'svc forgot a tool output, but could not remove its file.';
       throw new MemoryError('unavailable', message, { cause });
     }
     return forgotten;

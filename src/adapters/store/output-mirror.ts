@@ -96,7 +96,7 @@ export class OutputMirror {
       } catch {
         if (!this.#hasFailed) {
           this.#options.report(
-            'Left-out outputs cannot be written as files: a client that may only read cannot read them again.',
+            'svc cannot write left-out outputs as files, so a client in a read-only sandbox cannot read them again.',
           );
         }
         this.#hasFailed = true;

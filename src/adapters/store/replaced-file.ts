@@ -32,7 +32,7 @@ export function leaveReplaced(
   // Another connection may have found it first: it is said once.
   if (replacedAt(folder) < database.openedAt) {
     options.report(
-      `The memory's file ${file} was deleted or replaced while svc ran: svc goes on with the file that is there now.`,
+      `The memory's file ${file} was deleted or replaced while svc ran. svc continues with the new file.`,
     );
     tellOthers(folder);
   }

@@ -16,13 +16,13 @@ export const clineClient: OtherClient = {
   install: 'npm install -g cline',
   dialects: ['openai_chat_completions'],
   needsModel: ['openai_chat_completions'],
-  file: 'Cline writes its own file anew at every start, so svc could not give its bytes back.',
+  file: 'Cline rewrites its own file at every start, so svc could not restore its bytes.',
   launch({ url, environment }) {
     const text = readClientFile(environment, { variable: '', name: FOLDER }, FILE);
     if (!text.includes(`${url}/`)) {
       throw new CliError(
-        'Cline finds the proxy through its own file alone, and that file does not name it.',
-        'Once: eval "$(svc print-config cline --model MODEL)"',
+        'Cline reads the address of the proxy only from its own file, and that file does not name the proxy.',
+        'Run once: eval "$(svc print-config cline --model MODEL)"',
       );
     }
     return { args: ['-P', PROVIDER], variables: {} };
@@ -30,7 +30,7 @@ export const clineClient: OtherClient = {
   print({ urlWithToken, model }) {
     if (model === undefined) {
       throw new CliError(
-        'Cline must be told the model of your provider.',
+        'Cline needs the name of a model of your provider.',
         'svc print-config cline --model MODEL',
       );
     }

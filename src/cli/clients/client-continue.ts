@@ -18,7 +18,7 @@ export const continueClient: OtherClient = {
     const isNamed = args.some((arg) => arg === '--config' || arg.startsWith('--config='));
     if (!isNamed && !readClientFile(environment, FOLDER, FILE).includes(`${url}/`)) {
       throw new CliError(
-        'Continue finds the proxy through a file alone.',
+        'Continue reads the address of the proxy only from a file.',
         'svc print-config continue --model MODEL > svc.yaml && svc run continue -- --config svc.yaml',
       );
     }
@@ -29,7 +29,8 @@ export const continueClient: OtherClient = {
       const own = environment[FOLDER.variable] ?? '';
       return join(isAbsolute(own) ? own : join(clientHome(environment), FOLDER.name), FILE);
     },
-    otherForm: 'Put your models and what this prints together: svc print-config continue',
+    otherForm:
+      'Copy your models and the output of this command into one file: svc print-config continue',
     // A JSON object is YAML too.
     settings({ urlWithToken, spoken, model }) {
       const own = {
@@ -63,7 +64,7 @@ export const continueClient: OtherClient = {
       text,
       notes: [
         'Save this as svc.yaml and start with: svc run continue -- --config svc.yaml',
-        'Continue states no project folder: its memories lie in the space default.',
+        'Continue states no project folder, so its memories belong to the space default.',
       ],
     };
   },
@@ -75,7 +76,7 @@ const FILE = 'config.yaml';
 function requireModel(model: string | undefined): string {
   if (model !== undefined) return model;
   throw new CliError(
-    'Continue must be told the model of your provider.',
+    'Continue needs the name of a model of your provider.',
     'svc print-config continue --model MODEL',
   );
 }

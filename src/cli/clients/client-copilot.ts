@@ -10,11 +10,11 @@ export const copilotClient: OtherClient = {
   program: 'copilot',
   install: 'npm install -g @github/copilot',
   dialects: ['anthropic_messages', 'openai_responses', 'openai_chat_completions'],
-  file: 'Copilot CLI takes a provider from environment variables alone.',
+  file: 'Copilot CLI reads a provider only from environment variables.',
   launch({ url, localToken, spoken, model, environment }) {
     if (model === undefined && !environment['COPILOT_MODEL']) {
       throw new CliError(
-        'Copilot CLI must be told the model of your provider.',
+        'Copilot CLI needs the name of a model of your provider.',
         'svc run copilot -- --model MODEL, or: export COPILOT_MODEL=MODEL',
       );
     }

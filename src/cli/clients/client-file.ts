@@ -119,8 +119,8 @@ async function baseOf({ form, file, record, records, name }: Opened): Promise<st
   if (record === undefined) {
     if (!form.hasMark(text)) return text;
     throw new CliError(
-      `${path} has settings of svc, and there is no record of how it was before.`,
-      `Take them out by hand: ${form.byHand([])}`,
+      `${path} has settings of svc, and svc has no copy of the file from before.`,
+      `Remove them yourself: ${form.byHand([])}`,
     );
   }
   if (record.changes[0]?.hash === hashOf(text)) {
@@ -132,7 +132,7 @@ async function baseOf({ form, file, record, records, name }: Opened): Promise<st
   if (reverted !== undefined) return reverted.text;
   if (outcomes.every((outcome) => outcome === 'absent')) return text;
   throw new CliError(
-    `${path}: what svc wrote there was changed since, so svc does not take it out by itself.`,
-    `Take it out by hand: ${form.byHand(record.changes)} The file as it was before: ${records.backupPath(name)}`,
+    `${path} has changed in the lines that svc wrote, so svc does not change it.`,
+    `Remove them yourself: ${form.byHand(record.changes)} The original file: ${records.backupPath(name)}`,
   );
 }

@@ -30,7 +30,7 @@ export const piClient: OtherClient = {
     return {
       text: jsonText({ providers: provider }),
       notes: [
-        'Put this into ~/.pi/agent/models.json, beside what is there.',
+        'Add this to ~/.pi/agent/models.json.',
         'Before you start pi: export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"',
       ],
     };

@@ -11,7 +11,7 @@ type Variables = [name: string, value: string][];
 export function addressOf({ host, port }: Access): string {
   if (port === 0) {
     throw new CliError(
-      'proxy.port is 0, so the port is another one at every start.',
+      'proxy.port is 0, so the port changes at every start.',
       'Set a port: svc setup --yes --port 8765',
     );
   }

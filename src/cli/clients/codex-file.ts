@@ -61,7 +61,7 @@ function apply(
   if (before === undefined) {
     throw new CliError(
       `${path} is not valid TOML.`,
-      'Correct it first; codex does not read it either.',
+      'Correct the file first; codex cannot read it either.',
     );
   }
   const { text: after, change } = insertBlock(text, block, isWhole);
@@ -70,8 +70,8 @@ function apply(
   // The splice went by lines; the parser has the last word on what the file says now.
   if (!isDeepStrictEqual(plain(parseToml(after)), plain(wanted))) {
     throw new CliError(
-      `${path} says model_provider or model_providers.${PROVIDER} in a form that svc does not edit.`,
-      'Take that out by hand and try again, or put in what this prints: svc print-config codex',
+      `${path} sets model_provider or model_providers.${PROVIDER} in a form that svc cannot edit.`,
+      'Remove that yourself and try again, or add the output of: svc print-config codex',
     );
   }
   return { text: after, change: { toml: change } };

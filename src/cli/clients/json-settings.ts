@@ -45,13 +45,13 @@ function apply(
   const isWritten = isRecord(before) && text.trim() !== '';
   if (refusesComments !== undefined && isWritten && jsonFault(text) === 'relaxed') {
     throw new CliError(
-      `${path} has comments or trailing commas: ${refusesComments} refuses the whole file, so what svc writes would have no effect.`,
-      'Take them out, then try again. Nothing was changed.',
+      `${path} has comments or trailing commas: ${refusesComments} refuses the whole file, so the settings of svc would have no effect.`,
+      'Remove them, then try again. Nothing was changed.',
     );
   }
   if (!isRecord(before)) {
     if (otherForm !== undefined) {
-      throw new CliError(`${path} is there already, in a form that svc does not edit.`, otherForm);
+      throw new CliError(`${path} is there already, in a form that svc cannot edit.`, otherForm);
     }
     throw new CliError(`${path} is not a valid JSON object.`, 'Correct it first, then try again.');
   }
@@ -73,8 +73,8 @@ function apply(
   // A key that stands twice would keep its second value: the outcome is read again, not believed.
   if (!isDeepStrictEqual(plain(parseJsonText(after)), plain(wanted))) {
     throw new CliError(
-      `${path} says a setting twice, or in a form that svc does not edit.`,
-      `Put in by hand what this prints: ${command}`,
+      `${path} has a setting twice, or in a form that svc cannot edit.`,
+      `Add the output of this command yourself: ${command}`,
     );
   }
   return { text: after, change: { json } };

@@ -72,5 +72,5 @@ function hasKeySettings(environment: Environment): boolean {
 
 /** Login and key together: the person must know which of them pays. */
 export function keyPays(client: string, login: string): string {
-  return `${client} is logged in to a plan, but svc has a provider key: requests are billed per token by the key. To use the plan instead: svc setup --login ${login}`;
+  return `${client} has a subscription login, but svc has a provider key, so the provider bills the key per token. To use the login instead: svc setup --login ${login}`;
 }

@@ -62,9 +62,9 @@ function ownProvider(facts: LaunchFacts, mode: AuthMode): Launch {
   };
 }
 
-const NOT_LOGGED_IN = 'Codex is not logged in with a ChatGPT plan: run codex login first.';
+const NOT_LOGGED_IN = 'Codex is not logged in with ChatGPT. Run first: codex login';
 const SEPARATE_HISTORY =
-  'Codex keeps the history of sessions through svc apart from the others: codex resume shows it with svc run only.';
+  'Codex keeps a separate history of sessions through svc. To see it, run: svc run codex -- resume';
 
 function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   const base = `${urlOf(facts)}/v1`;

@@ -58,7 +58,7 @@ export function spokenBy(
   );
   if (spoken.length > 0) return spoken;
   throw new CliError(
-    `${title} speaks ${dialects.join(', ')}, and svc has no provider with a key for that.`,
+    `${title} uses ${dialects.join(', ')}, and svc has no provider with a key for that API.`,
     `Add one: svc setup --yes --upstream ${apiOf(dialects[0]).provider}`,
   );
 }

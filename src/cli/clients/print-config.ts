@@ -42,7 +42,7 @@ export async function printClaudeConfig(
   await noteMissingUpstream(environment, 'anthropic_messages', note);
   if (options.json === true) {
     terminal.json({ env: Object.fromEntries(variables) });
-    note('Put this into ~/.claude/settings.json, beside what is there.');
+    note('Add this to ~/.claude/settings.json.');
   } else {
     terminal.out(variables.map(([name, value]) => exportLine(name, value, shell)).join('\n'));
     note(`Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`);
@@ -75,7 +75,7 @@ async function accessNow(environment: Environment): Promise<Access> {
   const access = await runningAccess(await loadAccess(environment), environment);
   if (access !== undefined) return access;
   throw new CliError(
-    'proxy.port is 0 and no proxy runs, so nobody knows the port.',
+    'proxy.port is 0 and no proxy runs, so the port is unknown.',
     'Start it with: svc start --detach; or set a port: svc setup --yes --port 8765',
   );
 }
@@ -93,7 +93,7 @@ export function shellOf(text: string): Shell {
   if (shell !== undefined) return shell;
   throw new CliError(
     `--shell: expected one of ${SHELLS.join(', ')}.`,
-    'sh is right for bash and zsh too, cmd for the Windows command prompt.',
+    'Use sh for bash and zsh too, and cmd for the Windows command prompt.',
     2,
   );
 }
@@ -111,7 +111,7 @@ function explainClaude(options: ClaudeOptions, environment: Environment, note: N
       note('ANTHROPIC_API_KEY is set as well; unset it, or the client sends both.');
     }
   } else {
-    note('Claude Code asks once whether to use this key and proposes No: answer Yes, or print');
+    note('Claude Code asks once whether to use this key and suggests No. Answer Yes, or print');
     note('ANTHROPIC_AUTH_TOKEN instead, which it does not ask about, with --auth-token.');
   }
 }
@@ -119,7 +119,7 @@ function explainClaude(options: ClaudeOptions, environment: Environment, note: N
 export function noteProxy(environment: Environment, note: Note): void {
   if (proxyVariables(environment).length === 0 || sparesLoopback(environment)) return;
   note(
-    'An HTTP proxy is set: export NO_PROXY with 127.0.0.1,localhost in it, or codex goes there.',
+    'An HTTP proxy is set: export NO_PROXY with 127.0.0.1,localhost in it, or codex sends its requests to that proxy.',
   );
 }
 
@@ -145,6 +145,6 @@ export async function requireOpenAi(environment: Environment): Promise<void> {
   if (/^https:\/\/api\.openai\.com(?:\/|$)/.test(String(responses?.['baseUrl']))) return;
   throw new CliError(
     '--openai-name is only for an upstream that is OpenAI itself.',
-    'Leave it away, or add OpenAI: svc setup --yes --upstream openai --key-env OPENAI_API_KEY',
+    'Omit it, or add OpenAI: svc setup --yes --upstream openai --key-env OPENAI_API_KEY',
   );
 }

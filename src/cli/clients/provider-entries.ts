@@ -12,7 +12,7 @@ export function jsonText(value: unknown): string {
 export function requireProviders(program: string, providers: object): void {
   if (Object.keys(providers).length > 0) return;
   throw new CliError(
-    `${program} must be told the model of your provider.`,
+    `${program} needs the name of a model of your provider.`,
     `svc run ${program} -- --model svc/MODEL, or: svc print-config ${program} --model MODEL`,
   );
 }

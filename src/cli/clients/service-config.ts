@@ -21,7 +21,7 @@ export function printServiceClaude(
   const shell = shellOf(options.shell ?? 'sh');
   const key = environment[KEY_VARIABLE] ?? '';
   if (!/^svc_live_[\w-]+$/.test(key)) {
-    const hint = `Put the key there first: export ${KEY_VARIABLE}=svc_live_…`;
+    const hint = `Set the key first: export ${KEY_VARIABLE}=svc_live_…`;
     throw new CliError(`${KEY_VARIABLE} holds no service key.`, hint);
   }
   const name = options.authToken === true ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY';
@@ -36,7 +36,7 @@ export function printServiceClaude(
   const note = noteFor(options, terminal);
   if (options.json === true) {
     terminal.json({ env: Object.fromEntries(variables) });
-    note('Put this into ~/.claude/settings.json, beside what is there.');
+    note('Add this to ~/.claude/settings.json.');
     return;
   }
   terminal.out(variables.map(([one, value]) => exportLine(one, value, shell)).join('\n'));
@@ -66,11 +66,7 @@ export function refuseLocalFlags(options: object, flags: readonly string[]): voi
   const [wrong] = flags.filter((flag) => flag in options);
   if (wrong === undefined) return;
   const name = wrong.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw new CliError(
-    `--${name} is for the proxy on this machine.`,
-    'Leave it away with --service.',
-    2,
-  );
+  throw new CliError(`--${name} is for the proxy on this machine.`, 'Omit it with --service.', 2);
 }
 
 /** As a person pastes it, with /v1 or without. */

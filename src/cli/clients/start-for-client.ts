@@ -36,12 +36,12 @@ export async function startForClient(
   if (code === 0) return;
   if (code === 'late') {
     child.unref();
-    terminal.note('svc is still starting. If the client finds nobody: svc status');
+    terminal.note('svc is still starting. If the client cannot connect, check: svc status');
     return;
   }
   throw new CliError(
     'The proxy does not run, and could not be started for this client.',
-    'The reason is above. See more with: svc start, svc doctor',
+    'The reason is above. For more details, run: svc start, svc doctor',
   );
 }
 

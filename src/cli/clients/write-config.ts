@@ -70,7 +70,7 @@ export async function writeCodexConfig(
   await noteMissingUpstream(environment, 'openai_responses', note);
   const profile = await profileIn(form.path);
   if (profile !== undefined) {
-    terminal.warn(`The profile ${profile}, which the file chooses, names a provider of its own.`);
+    terminal.warn(`The profile ${profile}, which the file selects, names its own provider.`);
   }
   noteProxy(environment, note);
   return knowsCommand;
@@ -156,30 +156,30 @@ export async function noteWritten(
   { context: { environment, terminal }, options }: Asked,
 ): Promise<void> {
   const note = noteFor(options, terminal);
-  note(outcome === 'written' ? `Changed ${path}.` : `${path} says so already.`);
-  note(`${client} uses ${baseUrl} now, however it is started.`);
-  if (asksToken) note('It starts the proxy where none runs.');
-  else terminal.warn('Nothing restarts the proxy for it. Keep it running: svc unit install');
-  note(`Take it out again: ${form.undoCommand}`);
+  note(outcome === 'written' ? `Changed ${path}.` : `${path} already has these settings.`);
+  note(`${client} now uses ${baseUrl} for every session.`);
+  if (asksToken) note('It starts the proxy if none runs.');
+  else terminal.warn('It cannot start the proxy. Keep the proxy running: svc unit install');
+  note(`Undo this with: ${form.undoCommand}`);
   if (!asksToken) return;
   const variables = await keyVariables(environment);
   if (variables.length === 0) return;
   terminal.warn(
-    `A proxy that ${client} starts may not see ${variables.join(', ')}. Put the key into the file: svc setup --yes --upstream NAME --key-stdin`,
+    `A proxy that ${client} starts may not see ${variables.join(', ')}. Store the key in the file: svc setup --yes --upstream NAME --key-stdin`,
   );
 }
 
 /** The client's file names this program: one that may be gone tomorrow is no good there. */
 export function warnOfNpx(command: readonly string[], { terminal }: CommandContext): void {
   if (!command.some((one) => /[\\/]_npx[\\/]/.test(one))) return;
-  terminal.warn('svc runs from the cache of npx, which npm empties now and then.');
-  terminal.note('  Install it, then write again: npm install -g svc-local-proxy');
+  terminal.warn('svc runs from the cache of npx, which npm empties from time to time.');
+  terminal.note('  Install svc, then run this command again: npm install -g svc-local-proxy');
 }
 
 const OUTCOMES = {
-  restored: 'is as it was before.',
-  'taken-out': 'has no settings of svc any more; what else changed in it since stays.',
-  removed: 'is gone: svc had made it.',
+  restored: 'is restored byte for byte.',
+  'taken-out': 'has no settings of svc any more; its other changes stay.',
+  removed: 'is deleted, because svc had created it.',
   nothing: 'has no settings of svc.',
 } as const;
 

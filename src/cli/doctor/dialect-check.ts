@@ -30,12 +30,15 @@ export async function checkDialect(
     // Some say 404 for the model that the request does not name.
     const isAboutModel = status === 404 && /"error"/.test(body) && /\bmodel\b/i.test(body);
     if (status < 300 || status === 400 || status === 422 || isAboutModel) {
-      return { state: 'speaks', found: `it speaks ${apiStyle}` };
+      return { state: 'speaks', found: `it serves ${apiStyle}` };
     }
     if (status === 404 || status === 405) {
-      return { state: 'foreign', found: `it does not speak ${apiStyle} there (${status})` };
+      return {
+        state: 'foreign',
+        found: `it does not serve ${apiStyle} at this address (${status})`,
+      };
     }
-    return { state: 'unknown', found: `whether it speaks ${apiStyle} cannot be told (${status})` };
+    return { state: 'unknown', found: `svc cannot tell whether it serves ${apiStyle} (${status})` };
   } catch (error) {
     return { state: 'unknown', found: failureOf(error, 'the provider').found };
   }

@@ -17,30 +17,30 @@ export function checkNode(version: string): Check {
   const isOld = major < 20 || (major === 20 && (minor < 18 || (minor === 18 && patch < 1)));
   if (!isOld) return { level: 'ok', subject: 'Node', found: version };
   const fix = 'Install Node 22 or newer.';
-  return { level: 'problem', subject: 'Node', found: `${version}, svc needs 20.18.1`, fix };
+  return { level: 'problem', subject: 'Node', found: `${version}; svc needs 20.18.1`, fix };
 }
 
 export async function checkPort(access: Access): Promise<Check> {
   const subject = 'Port';
   const { host, port } = access;
   const place = `${host}:${port}`;
-  if (port === 0) return { level: 'ok', subject, found: 'another one at every start' };
+  if (port === 0) return { level: 'ok', subject, found: 'a new port at every start' };
   const { listener, pid } = await probeProxy({ host, port }, access.localToken);
   if (pid !== undefined) return { level: 'ok', subject, found: `svc runs on ${place}` };
   if (listener === 'nobody') {
     return { level: 'ok', subject, found: `${place} is free; svc is not running` };
   }
   if (listener === 'svc') {
-    const found = `the svc on ${place} does not know this configuration's token: it runs with another configuration, or is older`;
+    const found = `the svc on ${place} does not know the token of this configuration: it has another configuration, or is older`;
     return { level: 'problem', subject, found, fix: `Stop that svc, or: ${takePort(port)}` };
   }
   if (listener === 'unreachable') {
     const fix = 'svc setup --yes --host 127.0.0.1';
-    return { level: 'problem', subject, found: `${host} is no address of this machine`, fix };
+    return { level: 'problem', subject, found: `${host} is not an address of this machine`, fix };
   }
   const does = listener === 'silent' ? 'does not answer' : 'is not svc';
   const fix = `Stop that program, or: ${takePort(port)}`;
-  return { level: 'problem', subject, found: `what listens on ${place} ${does}`, fix };
+  return { level: 'problem', subject, found: `the program on ${place} ${does}`, fix };
 }
 
 function takePort(port: number): string {

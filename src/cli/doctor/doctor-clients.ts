@@ -38,16 +38,16 @@ function checkLogins({ environment, upstreams }: ClientsQuestion): readonly Chec
     const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES[login]);
     const isPresent = hasLogin(environment, login);
     if (takesLogin(upstream)) {
-      if (isPresent) return [{ level: 'ok', subject: client, found: 'its login pays' }];
+      if (isPresent) return [{ level: 'ok', subject: client, found: 'it uses its login' }];
       const fix = `log in with ${client} itself`;
       return [{ level: 'warning', subject: client, found: 'no login was found', fix }];
     }
     if (!isPresent) return [];
     const found =
       upstream === undefined
-        ? 'is logged in to a plan, and svc has no provider for it'
-        : 'is logged in to a plan, and svc has a key: requests are billed per token by the key';
-    const fix = `to use the plan: svc setup --login ${login} (see docs/logins.md)`;
+        ? 'has a subscription login, and svc has no provider for it'
+        : 'has a subscription login, but svc has a key, so the provider bills the key per token';
+    const fix = `to use the login: svc setup --login ${login} (see docs/logins.md)`;
     return [{ level: 'warning', subject: client, found, fix }];
   });
 }
@@ -59,7 +59,7 @@ function checkNetworkProxy(environment: Environment): readonly Check[] {
     {
       level: 'warning',
       subject: 'Clients',
-      found: `${proxies.join(', ')} sends even requests to 127.0.0.1 to that proxy, token and prompts included`,
+      found: `${proxies.join(', ')} sends even requests for 127.0.0.1 to that proxy, with the token and the prompts`,
       fix: 'export NO_PROXY=127.0.0.1,localhost',
     },
   ];
@@ -83,25 +83,25 @@ function checkClaude({ environment, access, isRunning }: ClientsQuestion): reado
     ['ANTHROPIC_BASE_URL in its settings.json', kept, CLAUDE_WRITE],
   ] as const) {
     if (/\/v1\/?$/.test(base)) {
-      const found = `${place} ends in /v1, and the client adds another one`;
+      const found = `${place} ends in /v1, and the client adds /v1 again`;
       checks.push({ level: 'warning', subject, found, fix });
     }
   }
   if (isRejected(environment, access)) {
-    const found = 'it was told once not to use the local token as a key, and remembers that';
-    const fix = 'Start it with: svc run claude, which uses a variable that it does not ask about.';
+    const found = 'it remembers that you refused the local token as a key';
+    const fix = 'Start it with svc run claude, which uses a variable without this question.';
     checks.push({ level: 'warning', subject, found, fix });
   }
   if (kept !== '' && !pointsHere(kept, access)) {
     // Its own file beats the environment, and so what svc run sets.
-    const found = 'its settings.json sends it to another address, whatever svc run says';
+    const found = 'its settings.json names another address, which overrides svc run';
     checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
   }
   if (pointsHere(kept, access) && !isRunning) checks.push(stranded(subject, 'claude'));
   if (checks.length > 0 || !isInstalled(environment, 'claude')) return checks;
   const isHere = pointsHere(stated, access) || pointsHere(kept, access);
   const found = isHere
-    ? 'installed, and points here'
+    ? 'installed, and uses this proxy'
     : 'installed; svc run claude starts it through svc';
   return [{ level: 'ok', subject, found }];
 }
@@ -115,8 +115,8 @@ function checkCodex({ environment, access, isRunning }: ClientsQuestion): readon
   );
   const checks: Check[] = [];
   if (/^\s*\[profiles[.\]]/m.test(toml)) {
-    const found = 'its config.toml has [profiles]: with it codex -p svc is an error';
-    const fix = 'Move each profile into a file of its own, ~/.codex/NAME.config.toml';
+    const found = 'its config.toml has [profiles], so codex -p svc fails';
+    const fix = 'Move each profile into its own file, ~/.codex/NAME.config.toml';
     checks.push({ level: 'warning', subject, found, fix });
   }
   const base = providerBase(toml);
@@ -132,15 +132,15 @@ function checkCodex({ environment, access, isRunning }: ClientsQuestion): readon
   if (isChosen && checks.length === 0 && !isRunning) checks.push(stranded(subject, 'codex'));
   if (checks.length > 0 || !isInstalled(environment, 'codex')) return checks;
   const found = isChosen
-    ? 'installed, and points here'
+    ? 'installed, and uses this proxy'
     : 'installed; svc run codex starts it through svc';
   return [{ level: 'ok', subject, found }];
 }
 
 /** Its own file sends it here however it is started, and no proxy listens here. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
-  const found = 'its own settings send it here, and no proxy runs: it cannot reach a model';
-  const fix = `svc start --detach, or for good: svc unit install; or svc print-config ${client} --undo`;
+  const found = 'its settings name this proxy, and no proxy runs: it cannot reach a model';
+  const fix = `svc start --detach, or permanently: svc unit install; or svc print-config ${client} --undo`;
   return { level: 'warning', subject, found, fix };
 }
 
@@ -163,15 +163,12 @@ function pointsHere(base: string, access: Access | undefined): boolean {
 function checkSettingsText(text: string, environment: Environment): readonly Check[] {
   const fault = text.trim() === '' ? undefined : jsonFault(text);
   if (fault === undefined) return [];
-  const [has, fix] =
-    fault === 'relaxed'
-      ? ['has comments or trailing commas', 'Take them out of']
-      : ['is not valid JSON', 'Correct'];
-  const folder = environment[CLAUDE.variable] || '~/.claude';
+  const isRelaxed = fault === 'relaxed';
+  const has = isRelaxed ? 'has comments or trailing commas' : 'is not valid JSON';
+  const path = `${environment[CLAUDE.variable] || '~/.claude'}/settings.json`;
   const found = `its settings.json ${has}: it refuses the whole file, and none of its settings apply`;
-  return [
-    { level: 'warning', subject: 'Claude Code', found, fix: `${fix} ${folder}/settings.json` },
-  ];
+  const fix = isRelaxed ? `Remove them from ${path}` : `Correct ${path}`;
+  return [{ level: 'warning', subject: 'Claude Code', found, fix }];
 }
 
 /** The client keeps the last 20 characters of keys that a person said yes or no to. */

@@ -66,7 +66,7 @@ async function checkLeftovers(folder: string): Promise<readonly Check[]> {
   return paths.map((path) => ({
     level: 'warning',
     subject: 'Configuration',
-    found: `${path} was left by a write that was cut off, and may hold keys`,
+    found: `${path} was left by an interrupted write, and may contain keys`,
     fix: FIX,
   }));
 }
@@ -108,7 +108,7 @@ function mendOf(
   if (upstream === undefined) return `Edit ${path}`;
   if (at.endsWith('.providerKey')) return `svc setup --yes --upstream ${upstream} --key-stdin`;
   if (at.endsWith('.baseUrl')) return `svc setup --yes --upstream ${upstream} --base-url https://…`;
-  if (at.endsWith('.apiStyle')) return `svc setup --yes --remove ${upstream}, and add it anew`;
+  if (at.endsWith('.apiStyle')) return `svc setup --yes --remove ${upstream}, and add it again`;
   return `Edit ${path}`;
 }
 

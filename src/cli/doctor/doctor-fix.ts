@@ -63,7 +63,7 @@ async function addToken(context: CommandContext): Promise<void> {
   const file = await readConfigFile(configFolder(context.environment));
   if (!isRecord(file?.value) || file.value['localToken'] !== undefined) return;
   await saveConfig({ upstreams: [], settings: {}, removed: [], replace: false }, context);
-  context.terminal.note('Made a local token.');
+  context.terminal.note('Created a local token.');
 }
 
 // A link, a foreign folder, a broken file: the checks report it, with the remedy.

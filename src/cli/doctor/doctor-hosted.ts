@@ -66,7 +66,7 @@ function identityCheck(told: {
   const { key, space_state: state } = identity;
   const may = key.scopes.length === 0 ? 'nothing' : key.scopes.join(', ');
   const generation = state === undefined ? '' : `, generation ${state.generation}`;
-  const found = `${host} takes the key ${key.key_id}, which may: ${may}${generation}; ${tripMs} ms a round trip`;
+  const found = `${host} accepts the key ${key.key_id}, which may: ${may}${generation}; a round trip takes ${tripMs} ms`;
   return { level: 'ok', subject: SUBJECT, found };
 }
 
@@ -82,7 +82,7 @@ function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonl
     checks.push({ level: 'warning', subject: SUBJECT, found, fix });
   }
   if (!features.includes(PROOF_FEATURE)) {
-    const found = 'it does not prove what it holds, so no tool output is ever left out';
+    const found = 'it cannot prove what it stores, so svc never leaves out tool output';
     checks.push({ level: 'warning', subject: SUBJECT, found });
   }
   return checks;
@@ -97,19 +97,20 @@ async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Prom
   const record = { ...place, digest, text, client: 'svc', at };
   const step = async (): Promise<string | undefined> => {
     const [state] = await memory.capture([record], patience());
-    if (state !== 'stored') return 'it did not take a record';
+    if (state !== 'stored') return 'it did not accept a record';
     const kept = await memory.retrieve({ digest, space: PROBE_SPACE }, patience());
-    if (kept?.text !== text) return 'it did not give a record back as it was';
+    if (kept?.text !== text) return 'it did not return a record unchanged';
     if (identity.features.includes(PROOF_FEATURE)) {
       const nonce = randomBytes(32);
       const question = { space: PROBE_SPACE, digests: [digest], nonce };
       const [held] = await memory.hold(question, patience());
-      if (held?.proof !== outputProof(nonce, text)) return 'it did not prove a record that it took';
+      if (held?.proof !== outputProof(nonce, text))
+        return 'it did not prove a record that it accepted';
     }
     const forgotten = await memory.forget({ refs: [kept.ref], space: PROBE_SPACE }, patience());
     if (forgotten !== 1) return 'it did not forget a record';
     const after = await memory.retrieve({ digest, space: PROBE_SPACE }, patience());
-    return after === undefined ? undefined : 'it still holds what it said it forgot';
+    return after === undefined ? undefined : 'it still has a record that it claimed to forget';
   };
   const wrong = await step();
   if (wrong === undefined) {
@@ -119,14 +120,14 @@ async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Prom
       found: 'a record was written, read, proven and forgotten',
     };
   }
-  const fix = 'Ask whoever runs the service; requests go on without it.';
+  const fix = 'Ask the operator of the service. Requests go on without it.';
   return { level: 'problem', subject: SUBJECT, found: wrong, fix };
 }
 
 const FIXES: Readonly<Record<MemoryFailure, string>> = {
   denied: 'Give another key: svc setup --yes --memory hosted --service-key-stdin',
   invalid: 'Check the URL with: svc setup',
-  rate_limited: 'Wait a minute, then look again.',
+  rate_limited: 'Wait a minute, then check again.',
   timeout: 'Check the network, and whether the service runs.',
   unavailable: 'Check the network, and the URL with: svc setup',
 };

@@ -30,19 +30,19 @@ export async function checkRunning(
       // Refused for its method, which is judged after the token.
       const status = await probeToken(proxy, access.localToken);
       if (status !== 405) {
-        const found = `${place} does not take the local token (${status ?? 'no answer'})`;
+        const found = `${place} does not accept the local token (${status ?? 'no answer'})`;
         return { level: 'problem', subject, found, fix: 'svc stop && svc start' };
       }
       if (proxy.version !== undefined && proxy.version !== VERSION) {
         const found = `${place} is version ${proxy.version}, this command is ${VERSION}`;
         return { level: 'warning', subject, found, fix: 'svc stop && svc start --detach' };
       }
-      return { level: 'ok', subject, found: `${place} takes the local token` };
+      return { level: 'ok', subject, found: `${place} accepts the local token` };
     }),
   );
   const strays = unproven.map(({ pid, port }): Check => {
     const found = `process ${pid} (port ${port}) does not answer as a proxy of this configuration`;
-    return { level: 'warning', subject, found, fix: `Look what it is: ps -p ${pid}` };
+    return { level: 'warning', subject, found, fix: `See what it is: ps -p ${pid}` };
   });
   return { checks: [...checks, ...strays], isRunning: own.length > 0 };
 }
@@ -132,7 +132,7 @@ function dialectOf(
     return { level: 'warning', subject, found, fix: 'Try again in a while: svc doctor' };
   }
   const other = DIALECTS.find((style) => style !== apiStyle) ?? apiStyle;
-  const fix = `Give the right URL (svc setup --yes --upstream ${name} --base-url https://…), or the style that it speaks: svc setup --yes --remove ${name}, then svc setup --yes --upstream ${name} --api-style ${other} --base-url https://…`;
+  const fix = `Set the right URL (svc setup --yes --upstream ${name} --base-url https://…), or its API style: svc setup --yes --remove ${name}, then svc setup --yes --upstream ${name} --api-style ${other} --base-url https://…`;
   return { level: 'problem', subject, found, fix };
 }
 
@@ -169,10 +169,10 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
   const found = `${name} (${apiStyle}): ${text}`;
   const check = { level: LEVELS[state], subject: 'Provider', found };
   const fixes: Partial<Record<KeyCheck['state'], string>> = {
-    unknown: `Look at your account with ${name}, and whether the URL is right: svc setup --yes --upstream ${name} --base-url https://…`,
-    refused: `Give the right key: svc setup, or svc setup --yes --upstream ${name} --key-stdin`,
+    unknown: `Check your account with ${name}, and the URL: svc setup --yes --upstream ${name} --base-url https://…`,
+    refused: `Set the right key: svc setup, or svc setup --yes --upstream ${name} --key-stdin`,
     not_allowed: `svc setup --yes --upstream ${name} --allow-private`,
-    unreachable: `Check the network; give another address with: svc setup --yes --upstream ${name} --base-url https://…`,
+    unreachable: `Check the network, or set another address: svc setup --yes --upstream ${name} --base-url https://…`,
   };
   const fix = fixes[state];
   return fix === undefined ? check : { ...check, fix };

@@ -43,7 +43,7 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
   const { environment, access, open, agree, unreachable } = options;
   const [proxy] = (await findProxies(dataFolder(environment), access)).own;
   if (proxy === undefined) {
-    const found = 'no proxy runs that a request could go through';
+    const found = 'no proxy runs, so svc cannot send a request';
     return [{ level: 'problem', subject: SUBJECT, found, fix: 'svc start --detach' }];
   }
   const checks: Check[] = [];
@@ -67,14 +67,14 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
 function noModel({ name }: UpstreamSettings, asked: KeyCheck | undefined): Check {
   const isAway = asked !== undefined && asked.state !== 'accepted';
   const found = isAway
-    ? `${name} has not said which models it has: ${asked.found}`
+    ? `${name} did not list its models: ${asked.found}`
     : `${name} lists no model to try`;
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --model NAME' };
 }
 
 /** Without a terminal a flag that spends money is not enough: scripts and models run doctor too. */
 function notSent(price: string): Check {
-  const found = `${price}, were not sent: no terminal, so nobody could agree to the price`;
+  const found = `${price}, were not sent, because without a terminal nobody can agree to the price`;
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --yes' };
 }
 
@@ -134,9 +134,9 @@ function toldBy(answer: LocalAnswer): string {
 
 function cacheText({ body }: LocalAnswer): string {
   const cached = cachedTokens(body);
-  if (cached === undefined) return 'the provider does not tell of a cache';
+  if (cached === undefined) return 'the provider reports no cache';
   if (cached === 0) return 'nothing came from the provider’s cache yet';
-  return `the second one read ${cached} tokens from the provider’s cache`;
+  return `the second request read ${cached} tokens from the provider’s cache`;
 }
 
 // svc's own headers: short words and numbers.

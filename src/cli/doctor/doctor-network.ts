@@ -61,12 +61,12 @@ function proxyFix(code: string, origin: string, hosts: readonly string[]): strin
   const around = `a host that needs no proxy: NO_PROXY=${hosts.join(',')}`;
   if (code.startsWith('PROXY_CREDENTIALS')) {
     const whole = origin.replace('://', '://USER:PASSWORD@');
-    return `Where svc start runs: export HTTPS_PROXY=${whole}, with %40 for @ and %3A for : in them`;
+    return `In the environment of svc start: export HTTPS_PROXY=${whole}, with %40 for @ and %3A for : in name and password`;
   }
   if (code === 'PROXY_FORBIDDEN' || code === 'PROXY_HOST_UNREACHABLE') {
-    return `Ask whoever runs the proxy to let ${hosts.join(', ')} through, or check how the host is written; ${around}`;
+    return `Ask the operator of the proxy to allow ${hosts.join(', ')}, or check the spelling of the host; ${around}`;
   }
-  return `Set HTTPS_PROXY, or "proxy" in the upstream, to the right address where svc start runs; ${around}`;
+  return `Set HTTPS_PROXY in the environment of svc start, or "proxy" of the upstream, to the right address; ${around}`;
 }
 
 function checkPlace({ place, probe }: Looked, now: number): Check {
@@ -85,7 +85,7 @@ function checkPlace({ place, probe }: Looked, now: number): Check {
   const found = `${where}, ${tls.protocol}, certificate until ${until.slice(0, 10)}`;
   const days = (tls.validUntil - now) / DAY_MS;
   if (!(days < VALID_DAYS_MIN)) return { level: 'ok', subject: 'Network', found };
-  const fix = `Its certificate ends in ${Math.ceil(days)} days: whoever runs ${url.hostname} must renew it.`;
+  const fix = `Its certificate expires in ${Math.ceil(days)} days: the operator of ${url.hostname} must renew it.`;
   return { level: 'warning', subject: 'Network', found, fix };
 }
 
@@ -99,21 +99,23 @@ function failed(
   const level = 'problem';
   if (step === 'address') {
     const kind = classes.length === 0 ? 'not public' : classes.join(', ');
-    const found = `${host}: its address is ${kind}, and svc goes there only where it is told to`;
+    const found = `${host}: its address is ${kind}, which svc uses only if you allow it`;
     const isNever = classes.includes('never allowed');
     const fix = isNever
-      ? `Give its public address: svc setup --yes --upstream ${name} --base-url https://…`
+      ? `Set its public address: svc setup --yes --upstream ${name} --base-url https://…`
       : `svc setup --yes --upstream ${name} --allow-private`;
     return { level, subject, found, fix };
   }
   const isTrust = /CERT|SIGNED|VERIFY|ISSUER/.test(code);
   const opener =
-    isTrust && proxy !== undefined ? `; the network proxy ${proxy.origin} seems to open TLS` : '';
+    isTrust && proxy !== undefined
+      ? `; the network proxy ${proxy.origin} seems to intercept TLS`
+      : '';
   const found = `${host}: ${meaningOf(code)}${opener}`;
   const look = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
   const right = `svc setup --yes --upstream ${name} --base-url https://…`;
   const fix = isTrust
-    ? 'export NODE_EXTRA_CA_CERTS=/path/to/ca.pem, where svc start runs, if you trust who issued it'
-    : `Look with: ${look}; give the right address with: ${right}`;
+    ? 'in the environment of svc start: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem, if you trust its issuer'
+    : `Check with: ${look}; set the right address with: ${right}`;
   return { level, subject, found, fix };
 }

@@ -20,7 +20,7 @@ export async function checkStore(
     const loose = await checkModes(folder);
     const unwritable = await findUnwritable(folder);
     if (unwritable !== undefined) {
-      const wrong = `${unwritable} is not yours to write, so nothing is kept`;
+      const wrong = `you may not write to ${unwritable}, so svc stores nothing`;
       return [...loose, { level: 'problem', subject, found: wrong, fix: folderHint('') }];
     }
     const aside = [...(await checkSetAside(folder)), ...checkReplaced(folder, Date.now())];
@@ -61,15 +61,15 @@ async function checkSetAside(folder: string): Promise<readonly Check[]> {
   return (await findSetAside(folder)).map((path) => ({
     level: 'warning',
     subject: 'Store',
-    found: `${path} was broken and set aside: its memories are not in use`,
-    fix: 'Put a copy of memory.db from before in place of the new one, or remove what was set aside.',
+    found: `${path} was damaged and set aside: svc does not use its memories`,
+    fix: 'Replace memory.db by an earlier copy, or delete the file that was set aside.',
   }));
 }
 
 function checkReplaced(folder: string, now: number): readonly Check[] {
   const line = replacedText(folder, now);
   if (line === undefined) return [];
-  const fix = 'To put a copy from before in its place: svc stop, then copy it, then svc start.';
+  const fix = 'To restore an earlier copy: svc stop, then copy it, then svc start.';
   return [{ level: 'warning', subject: 'Store', found: line, fix }];
 }
 
@@ -78,12 +78,12 @@ function fileCheck(found: StoreInspection): Check {
   const subject = 'Store';
   if (problem !== undefined) {
     const fix =
-      'Put a copy of it from before in its place, or begin anew: svc memory import --from claude-code';
+      'Replace it by an earlier copy, or start again: svc memory import --from claude-code';
     return { level: 'problem', subject, found: problem, fix };
   }
   if (!isWhole) {
     const fix = `svc memory export > memories.jsonl, svc stop, mv "${file}" "${file}.old", svc memory import memories.jsonl`;
-    return { level: 'problem', subject, found: `${file} contradicts itself`, fix };
+    return { level: 'problem', subject, found: `${file} is inconsistent`, fix };
   }
   const size = `${records} ${records === 1 ? 'memory' : 'memories'}, ${megabytes(bytes)}`;
   const text = `${file}, whole, ${size}, SQLite ${sqliteVersion} (${driver})`;
@@ -102,7 +102,7 @@ function useChecks({ probe, recall }: StoreInspection): readonly Check[] {
   if (probe.state === 'failed') {
     const found = `a test sentence failed to ${probe.step}: ${probe.message}`;
     const fix =
-      'Is the disk full, or the folder not writable? Look with: df -h, and: svc memory list';
+      'Is the disk full, or the folder not writable? Check with: df -h, and: svc memory list';
     return [{ level: 'problem', subject, found, fix }];
   }
   const written = `written, read back, recalled and forgotten in ${Math.ceil(probe.ms)} ms`;
@@ -114,14 +114,15 @@ function useChecks({ probe, recall }: StoreInspection): readonly Check[] {
 
 /** The size of a store shows in what svc computes for a recall; a busy machine shows in the waiting. */
 function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'found' | 'fix'> {
-  const late = `${found}, of 300 that a request waits`;
+  const late = `${found}; a request waits at most 300 ms`;
   if (cpuMs > RECALL_MS_MAX) {
-    const fix = 'Forget what is not needed: svc memory list, then svc memory forget --space NAME';
+    const fix =
+      'Forget memories that you do not need: svc memory list, then svc memory forget --space NAME';
     return { found: late, fix };
   }
   const waited = Math.max(0, Math.ceil(ms) - Math.ceil(cpuMs));
   return {
-    found: `${late}; for ${waited} ms of it svc waited for the processor, the disk or another program: this machine is busy`,
-    fix: 'The size of the memory is not the cause. Look again when the machine has less to do: svc doctor',
+    found: `${late}; svc waited ${waited} ms of it for the processor, the disk or another program, because this machine is busy`,
+    fix: 'The size of the memory is not the cause. Check again when the machine is less busy: svc doctor',
   };
 }

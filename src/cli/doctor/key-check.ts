@@ -42,7 +42,7 @@ export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): 
   if (settings.auth === 'client') {
     return {
       state: 'accepted',
-      found: 'it takes the login of your client, which svc does not hold',
+      found: 'it uses the login of your client, which svc does not have',
     };
   }
   try {
@@ -68,7 +68,7 @@ async function askWithoutList(settings: UpstreamSettings, open: OpenUpstream): P
   const { status, body } = await exchange({ settings, method: 'POST', target, body: '{}' }, open);
   if (status !== 400 && status !== 422) return readAnswer(status, body, settings);
   const key = settings.auth === 'none' ? 'it answers' : 'the key is accepted';
-  return { state: 'accepted', found: `${key}, and models are not listed` };
+  return { state: 'accepted', found: `${key}, but the provider lists no models` };
 }
 
 export interface Question {
@@ -122,22 +122,22 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
   }
   if (status === 401) return { state: 'refused', found: 'the provider refuses the key (401)' };
   if (status === 403) {
-    const found = 'the key is known or blocked, and may not list models (403)';
+    const found = 'the key is blocked, or may not list models (403)';
     return { state: 'refused', found };
   }
   if (status === 402) return { state: 'unknown', found: 'the account has no credit (402)' };
   if (status === 404 || status === 405) {
-    const found = `the provider answers, and has no model list to try the key on (${status})`;
+    const found = `the provider answers, but has no model list to test the key with (${status})`;
     return { state: 'unknown', found };
   }
   if (status === 429) {
-    return { state: 'unknown', found: 'the provider answers, and limits this key now (429)' };
+    return { state: 'unknown', found: 'the provider answers, but limits this key now (429)' };
   }
   if (status >= 300 && status < 400) {
     const found = `the provider redirects (${status}), which svc does not follow: is the URL right?`;
     return { state: 'unknown', found };
   }
-  const trouble = status >= 500 ? 'is in trouble itself' : 'answers something unexpected';
+  const trouble = status >= 500 ? 'has a fault' : 'sent an unexpected answer';
   return { state: 'unknown', found: `the provider ${trouble} (${status})` };
 }
 
@@ -153,7 +153,7 @@ export function failureOf(error: unknown, who: string): KeyCheck {
     return { state: 'unreachable', found: `${who} does not answer in time` };
   }
   if (error.code === 'UPSTREAM_ADDRESS_REFUSED') {
-    const found = 'its address is private, and svc reaches those only where it is told to';
+    const found = 'its address is private, which svc uses only if you allow it';
     return { state: 'not_allowed', found };
   }
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(error.message)?.[1];
@@ -169,16 +169,16 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ENOTFOUND:
     'its name is not known: there is no network, the network needs a proxy (HTTPS_PROXY), or the host is misspelt',
   EAI_AGAIN: 'its name cannot be looked up now: no network?',
-  ECONNREFUSED: 'nobody listens at that address',
+  ECONNREFUSED: 'nothing listens at that address',
   ECONNRESET: 'the connection was cut',
   ENETUNREACH: 'there is no network',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed: see NODE_EXTRA_CA_CERTS',
   SELF_SIGNED_CERT_IN_CHAIN:
-    'a certificate in its chain is unknown, as a company network makes them: see NODE_EXTRA_CA_CERTS',
+    'the issuer of its certificate is unknown, as in many company networks: see NODE_EXTRA_CA_CERTS',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate cannot be verified: see NODE_EXTRA_CA_CERTS',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate cannot be verified: see NODE_EXTRA_CA_CERTS',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host name',
 };
 
 export function meaningOf(code: string): string {

@@ -29,7 +29,7 @@ export async function probeMemory(memory: Memory, now: number): Promise<MemoryPr
     step = 'read back';
     const { digest, space } = record;
     const held = await memory.retrieve({ digest, space }, deadline());
-    if (held?.text !== record.text) return failed(step, 'what came back is another text');
+    if (held?.text !== record.text) return failed(step, 'the text that came back is different');
     step = 'recall';
     const question = { humanText: record.text, assistantText: '', excludeDigests: [] };
     const answer = await memory.recall({ ...question, space, tokensMax: 512, now }, deadline());
@@ -38,7 +38,7 @@ export async function probeMemory(memory: Memory, now: number): Promise<MemoryPr
     }
     step = 'forget';
     const forgotten = await memory.forget({ refs: [held.ref], space }, deadline());
-    if (forgotten !== 1) return failed(step, 'it is still there');
+    if (forgotten !== 1) return failed(step, 'it was not forgotten');
     return { state: 'ok', ms: performance.now() - from };
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error;

@@ -55,10 +55,10 @@ function checkOf({ reason, message }: MemoryError): KeyCheck {
     case 'invalid':
       return {
         state: 'unknown',
-        found: 'what answers there is no memory service: is the URL right?',
+        found: 'the program at this address is not a memory service: is the URL right?',
       };
     case 'rate_limited':
-      return { state: 'unknown', found: `${WHO} answers, and limits this key now` };
+      return { state: 'unknown', found: `${WHO} answers, but limits this key now` };
     case 'timeout':
       return { state: 'unreachable', found: `${WHO} does not answer in time` };
     case 'unavailable':
@@ -67,11 +67,11 @@ function checkOf({ reason, message }: MemoryError): KeyCheck {
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(message)?.[1];
   const isRefused = code === 'SVC_ADDRESS_REFUSED' || message.includes('is not allowed');
   if (isRefused) {
-    const found = 'its address is private, and svc reaches those only where it is told to';
+    const found = 'its address is private, which svc uses only if you allow it';
     return { state: 'not_allowed', found };
   }
   if (code === undefined || message.includes('refused')) {
-    return { state: 'unknown', found: `${WHO} is in trouble itself` };
+    return { state: 'unknown', found: `${WHO} has a fault` };
   }
   return { state: 'unreachable', found: meaningOf(code) };
 }

@@ -47,7 +47,7 @@ export async function getForModel(
   const { ref: asked, allowed, changes, ...part } = request;
   const begun = await beginningSo(store, { ref: asked, allowed }, signal);
   if (begun.length > 1) {
-    return failure(`Several memories begin so: ${begun.join(', ')}. Ask for one of them.`);
+    return failure(`Several references begin with this: ${begun.join(', ')}. Ask for one of them.`);
   }
   const ref = begun[0] ?? asked;
   const record = await retrieveAllowed(store, { ref, allowed }, signal);
@@ -68,7 +68,7 @@ export async function getForModel(
   const first = range?.from ?? 1;
   const rest =
     wholeLines === 0
-      ? `[svc: this is the start of line ${first}, which is too long for one answer. In a shell, svc memory get ${ref} --all prints all of it.]`
+      ? `[svc: this is the start of line ${first}, which is too long for one answer. In a shell, svc memory get ${ref} --all prints the whole line.]`
       : `[svc: lines ${first}-${first + wholeLines - 1} of ${all}. For the next ones ask for lines "${first + wholeLines}-${range?.to ?? all}".]`;
   return { texts: [text, rest, ...remarks] };
 }

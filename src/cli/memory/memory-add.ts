@@ -47,11 +47,11 @@ export async function addMemory(
   );
   const ref = referenceOf(record.digest);
   if (state === 'forgotten') throw forgottenThere(space);
-  if (!isKept(state)) throw new CliError('The memory refused it.', 'Look with: svc doctor');
+  if (!isKept(state)) throw new CliError('The memory refused the text.', 'Check with: svc doctor');
   if (options.json === true) context.terminal.json({ ref, space, state });
   else {
     context.terminal.out(ref);
-    context.terminal.note(state === 'stored' ? `Kept in ${space}.` : `${space} has it already.`);
+    context.terminal.note(state === 'stored' ? `Stored in ${space}.` : `${space} has it already.`);
   }
 }
 
@@ -74,7 +74,8 @@ export async function moveMemories(
       const { ref: _, ...kept } = record;
       const [state] = await memory.capture([{ ...kept, space: to }], deadline());
       if (state === 'forgotten') throw forgottenThere(to);
-      if (!isKept(state)) throw new CliError('The memory refused it.', 'Look with: svc doctor');
+      if (!isKept(state))
+        throw new CliError('The memory refused the text.', 'Check with: svc doctor');
       count += await memory.forget({ refs: [ref], space: record.space }, deadline());
     }
     return count;
@@ -93,7 +94,7 @@ function recordOf(text: string, space: string): MemoryRecord {
   if (text.length > TEXT_CHARS_MAX) {
     throw new CliError(
       `A memory has at most ${TEXT_CHARS_MAX} characters.`,
-      'Say in a sentence what matters, and where the rest is.',
+      'Shorten it: say what matters, and where the rest is.',
       2,
     );
   }
@@ -101,7 +102,7 @@ function recordOf(text: string, space: string): MemoryRecord {
   // own.
   const captured = isFiller(text) ? undefined : captureStored('user', text);
   if (captured === undefined) {
-    throw new CliError('This says nothing to remember.', 'For example: svc memory add "…"', 2);
+    throw new CliError('The text is empty.', 'For example: svc memory add "…"', 2);
   }
   const at = Date.now();
   // Statements made by hand have nothing to do with each other: each is its own conversation.
@@ -112,7 +113,7 @@ function recordOf(text: string, space: string): MemoryRecord {
 
 function forgottenThere(space: string): CliError {
   return new CliError(
-    `You had this forgotten in ${space}: it stays forgotten.`,
-    'Say it in other words, or keep it in another space.',
+    `This text was forgotten in ${space}, so svc does not store it there again.`,
+    'Use other words, or store it in another space.',
   );
 }

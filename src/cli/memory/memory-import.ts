@@ -36,7 +36,7 @@ export async function importMemories(
   const client = TRANSCRIPT_CLIENTS.find((name) => name === from);
   if (client === undefined || file !== undefined) {
     throw new CliError(
-      'Import either a file, or --from claude-code or --from codex.',
+      'Import either a file, or use --from claude-code or --from codex.',
       'For example: svc memory import --from claude-code',
       2,
     );
@@ -80,10 +80,10 @@ async function importLines(
   else if (dryRun) terminal.note(`Found ${found.records} memories. Nothing was written.`);
   else terminal.note(`Imported of ${found.records} memories: ${countsText(counts)}.`);
   if (found.wrong === 0) return;
-  const others = !dryRun && found.records > 0 ? 'The others were imported. ' : '';
+  const others = !dryRun && found.records > 0 ? 'The other lines were imported. ' : '';
   throw new CliError(
-    `Lines that hold no memory: ${found.wrong} of ${lines}.`,
-    `${others}Each line must be as svc memory export writes it.`,
+    `Lines without a valid memory: ${found.wrong} of ${lines}.`,
+    `${others}Each line must have the format of svc memory export.`,
   );
 }
 
@@ -102,13 +102,13 @@ async function* linesFrom(
     } catch (error) {
       const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
       if (typeof code !== 'string') throw error;
-      throw new CliError(`The file could not be read (${code}).`, 'Look at its path and rights.');
+      throw new CliError(`The file could not be read (${code}).`, 'Check its path and mode.');
     }
     return;
   }
   if (stdin === undefined || stdin.isTTY === true) {
     throw new CliError(
-      'What is to be imported?',
+      'What should svc import?',
       'svc memory import FILE, or --from claude-code, or --from codex',
       2,
     );

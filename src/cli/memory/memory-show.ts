@@ -47,11 +47,11 @@ export async function showMemory(
 async function look(record: StoredRecord, { code }: CliStore, folder: string): Promise<Shown> {
   const unknown = { record, code: undefined, holds: 'unknown' } as const;
   if (code === undefined) {
-    return { ...unknown, why: 'a memory service keeps neither the commit nor the files' };
+    return { ...unknown, why: 'a memory service stores neither the commit nor the files' };
   }
   const found = await code.provenance.list({ refs: [record.ref], limit: 8 });
   const held = found.find((one) => one.record.space === record.space);
-  if (held === undefined) return { ...unknown, why: 'svc knows no commit and no files of it' };
+  if (held === undefined) return { ...unknown, why: 'svc knows neither its commit nor its files' };
   const [check] = await new CodeChecker(code.reader, folder).check([held]);
   const { files = [], holds = 'unknown' } = check ?? {};
   return { record, code: { ...held, files }, holds, why: reasonFor(holds, files) };
@@ -60,9 +60,9 @@ async function look(record: StoredRecord, { code }: CliStore, folder: string): P
 function reasonFor(holds: Holds, files: readonly FileCheck[]): string {
   const changed = files.filter(({ state }) => state === 'changed' || state === 'gone').length;
   if (files.length === 0) return 'its exchange named no file of the folder';
-  if (holds === 'yes') return `${count(files.length, 'file')} as it was then`;
+  if (holds === 'yes') return `${count(files.length, 'file')} unchanged since then`;
   if (holds === 'outgrown') return `of ${count(files.length, 'file')} ${changed} changed since`;
-  return 'its files are not there, or could not be read';
+  return 'its files are missing, or could not be read';
 }
 
 function jsonOf({ record, code, holds, why }: Shown) {

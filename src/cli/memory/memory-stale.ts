@@ -67,15 +67,15 @@ export async function listStale(
   if (options.json === true) terminal.json(projects);
   else print(projects, terminal);
   if (found === undefined) {
-    terminal.note('Unknown: a memory service keeps neither commits nor files.');
+    terminal.note('Unknown: a memory service stores neither commits nor files.');
     return;
   }
   const more = stale.length - newest.length;
   if (more > 0) terminal.note(`And ${more} more: --limit ${Math.min(stale.length, LIMIT.max)}`);
   if (unknown > 0)
-    terminal.note(`Unknown: ${unknown}. Their files are not there, or could not be read.`);
+    terminal.note(`Unknown: ${unknown}. Their files are missing, or could not be read.`);
   if (stale.length === 0) {
-    terminal.note(`Memories checked: ${checked}. The code has outgrown none of them.`);
+    terminal.note(`Memories checked: ${checked}. Their files have not changed.`);
   }
 }
 

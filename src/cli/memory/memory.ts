@@ -147,10 +147,10 @@ export async function forgetMemories(
   });
   if (options.json === true) context.terminal.json({ forgotten });
   else if (forgotten > 0) {
-    context.terminal.note(`Forgotten: ${forgotten}. It is not captured again.`);
+    context.terminal.note(`Forgotten: ${forgotten}. svc does not capture it again.`);
   }
   if (forgotten > 0) return;
-  throw new CliError('Nothing was found to forget.', 'See what there is: svc memory list');
+  throw new CliError('No memory matches.', 'List the memories: svc memory list');
 }
 
 function forgetFilter(
@@ -168,7 +168,7 @@ function forgetFilter(
   }
   if (yes !== true) {
     throw new CliError(
-      'This may forget many memories, and cannot be undone: say --yes.',
+      'This may forget many memories and cannot be undone. To confirm, add --yes.',
       'See them first: svc memory search WORDS, svc memory list --space NAME',
       2,
     );
@@ -188,7 +188,7 @@ export async function withStore<T>(
     return await work(store);
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error;
-    throw new CliError(`The memory cannot answer (${error.reason}).`, 'Look with: svc doctor');
+    throw new CliError(`The memory cannot answer (${error.reason}).`, 'Check with: svc doctor');
   } finally {
     await store.close();
   }

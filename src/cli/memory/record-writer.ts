@@ -58,7 +58,7 @@ export class RecordWriter {
 export function countsText({ stored, duplicate, forgotten, rejected }: Counts): string {
   const parts: readonly (readonly [number, string])[] = [
     [duplicate, 'known already'],
-    [forgotten, 'forgotten before and left out'],
+    [forgotten, 'skipped because they were forgotten before'],
     [rejected, 'refused by the store'],
   ];
   const others = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);

@@ -8,5 +8,5 @@ const TOLD_MS = 7 * 24 * 3600 * 1000;
 export function replacedText(dataFolder: string, now: number): string | undefined {
   const at = replacedAt(dataFolder);
   if (at === 0 || now - at > TOLD_MS) return undefined;
-  return `The memory's file was deleted or replaced while svc ran (${timeText(at)}): memories of before are not in it.`;
+  return `The memory's file was deleted or replaced while svc ran (${timeText(at)}): it does not contain the earlier memories.`;
 }

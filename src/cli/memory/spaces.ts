@@ -61,11 +61,11 @@ export async function joinSpace(
     projects,
     joined: { ...joined, [root]: space },
   }));
-  context.terminal.note(`${root} belongs to ${space} now.`);
+  context.terminal.note(`${root} now belongs to ${space}.`);
 }
 
 function noFolder(): never {
-  throw new CliError('svc finds no such folder.', 'Name one that is there.');
+  throw new CliError('svc finds no such folder.', 'Name an existing folder.');
 }
 
 export interface SpaceChange {
@@ -85,7 +85,7 @@ export async function moveSpace(
   const { moved, left } = await withStore(context, openStore, async ({ memory }) => {
     const [there] = await memory.list({ space: to, limit: 1 }, deadline());
     if (there !== undefined && !isMerge) {
-      throw new CliError(`${to} holds memories already.`, `svc memory spaces merge ${from} ${to}`);
+      throw new CliError(`${to} already has memories.`, `svc memory spaces merge ${from} ${to}`);
     }
     const count = await (memory.moveSome === undefined ? moveCopies : moveAll)(memory, from, to);
     const rest = await memory.list({ space: from, limit: PAGE }, deadline());
@@ -101,7 +101,9 @@ export async function moveSpace(
   }));
   context.terminal.note(`Moved to ${to}: ${moved}.`);
   if (left > 0) {
-    context.terminal.warn(`You had some forgotten in ${to}: they stay in ${from} (${left}).`);
+    context.terminal.warn(
+      `Some of them were forgotten in ${to}, so they stay in ${from} (${left}).`,
+    );
   }
 }
 
@@ -128,7 +130,7 @@ async function moveCopies(memory: Memory, from: string, to: string): Promise<num
     const kept = records.map((record) => ({ ...record, space: to }));
     const states = await memory.capture(kept, deadline());
     if (states.some((state) => state !== 'forgotten' && !isKept(state))) {
-      throw new CliError('The memory refused some of them.', 'Look with: svc doctor');
+      throw new CliError('The memory refused some of them.', 'Check with: svc doctor');
     }
     const refs = records.filter((_, at) => isKept(states[at])).map(({ ref }) => ref);
     left += records.length - refs.length;

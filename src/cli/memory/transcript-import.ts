@@ -178,9 +178,9 @@ function reportTranscripts(
   const hidden = masked > 0 ? ` Secrets masked in them: ${masked}.` : '';
   if (counts !== undefined)
     terminal.note(`Imported of ${what}: ${countsText(counts)}.${hidden}${unread}`);
-  else if (records === 0) terminal.note(`Nothing to import from ${client} was found.${unread}`);
+  else if (records === 0) terminal.note(`There is nothing to import from ${client}.${unread}`);
   else
     terminal.note(
-      `Found ${what}.${hidden}${unread} Nothing was written: say --yes to import them.`,
+      `Found ${what}.${hidden}${unread} Nothing was written. To import them, add --yes.`,
     );
 }

@@ -24,8 +24,8 @@ export async function wholeReference(
     }),
   );
   throw new CliError(
-    ['Several memories begin so:', ...texts],
-    'Give more characters of the one that you mean.',
+    ['Several references begin with this:', ...texts],
+    'Give more characters of the reference.',
   );
 }
 
@@ -42,7 +42,7 @@ export function wholeReferences(
 export function noSuchReference(ref: string): CliError {
   const isTooShort = /^m_.{0,3}$/.test(ref);
   const hint = isTooShort
-    ? 'The beginning of a reference is enough from 4 characters after m_ on.'
+    ? 'Give at least 4 characters after m_.'
     : 'Find it with: svc memory search WORDS';
   return new CliError('No memory has this reference.', hint);
 }

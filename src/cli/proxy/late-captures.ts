@@ -25,14 +25,14 @@ export function lateCaptures(
 function foundText({ target, records, bytes }: WaitingCaptures, ageMs: number): string {
   const place = target === 'store' ? 'the memory on this machine' : 'the memory service';
   const size = `${count(records, 'capture')} (${sizeText(bytes)})`;
-  return `${size} not yet in ${place}; the oldest has waited ${ageText(ageMs)}`;
+  return `${size} not yet stored in ${place}; the oldest has waited ${ageText(ageMs)}`;
 }
 
 function fixText({ target }: WaitingCaptures, isRunning: boolean): string {
-  if (!isRunning) return 'Nothing is lost. They are delivered while svc runs: svc start';
+  if (!isRunning) return 'Nothing is lost. A running proxy stores them: svc start';
   return target === 'store'
-    ? 'Nothing is lost. See whether the disk is full or the store is locked: svc doctor'
-    : 'Nothing is lost. See whether the service answers and takes the key: svc doctor. A service or key of before gets them only when it is configured again.';
+    ? 'Nothing is lost. Check whether the disk is full or the store is locked: svc doctor'
+    : 'Nothing is lost. Check whether the service answers and accepts the key: svc doctor. If you configured another service or key since, svc delivers them only when the earlier one is configured again.';
 }
 
 function sizeText(bytes: number): string {

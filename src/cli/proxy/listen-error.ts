@@ -21,17 +21,17 @@ export function listenError(error: unknown, wanted: WantedAddress): CliError | u
   const code = codeOf(error);
   if (code === 'EADDRINUSE') {
     return new CliError(
-      `Port ${port} on ${host} is taken by another program, or svc runs there already.`,
-      `Look with: ${look}. Take another port with: ${command} --port ${otherPort(port)}`,
+      `Another program uses port ${port} on ${host}, or svc runs there already.`,
+      `Check with: ${look}. Use another port with: ${command} --port ${otherPort(port)}`,
     );
   }
   if (code === 'EACCES') {
-    const hint = `Take one above 1023: ${command} --port ${usualPort}`;
-    return new CliError(`Port ${port} needs rights that svc does not have.`, hint);
+    const hint = `Use a port above 1023: ${command} --port ${usualPort}`;
+    return new CliError(`svc does not have the permission to use port ${port}.`, hint);
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    const hint = `Name one of its own: ${command} --host 127.0.0.1`;
-    return new CliError(`${host} is no address of this machine.`, hint);
+    const hint = `Use an address of this machine: ${command} --host 127.0.0.1`;
+    return new CliError(`${host} is not an address of this machine.`, hint);
   }
   return undefined;
 }

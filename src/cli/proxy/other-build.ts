@@ -30,19 +30,21 @@ export async function endOtherBuild(
   if (!isOtherBuild(proxy)) return false;
   terminal.warn(otherBuildText(proxy));
   if (proxy.isDetached !== true) {
-    terminal.note('It goes on, because svc did not start it in the background. Restart it there.');
+    terminal.note(
+      'svc did not start it in the background, so it keeps running. Restart it yourself.',
+    );
     return false;
   }
   const open = await openAfter(patienceMs, proxy, localToken);
   if (open > 0) {
     terminal.note(
-      `It goes on, because it is answering ${count(open, 'request')}. Restart it later: svc stop`,
+      `It keeps running, because it is answering ${count(open, 'request')}. Restart it later: svc stop`,
     );
     return false;
   }
   if (!(await stopProxy(proxy))) return false;
   await removeRunFile(dataFolder(environment), proxy.pid);
-  terminal.note('It has ended, and this build takes its place.');
+  terminal.note('It has stopped, and this build replaces it.');
   return true;
 }
 

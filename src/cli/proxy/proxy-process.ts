@@ -106,7 +106,10 @@ function startError(background: Background, log: string): CliError {
     ? `svc start does not answer after ${START_MS / 1000} seconds.`
     : 'The proxy could not be started.';
   // Its last line is the hint; without any line the person must look.
-  const hint = lines.length === 0 ? 'Try it in sight: svc start.' : (said.at(-1) ?? '').trim();
+  const hint =
+    lines.length === 0
+      ? 'Start it in this terminal to see its messages: svc start.'
+      : (said.at(-1) ?? '').trim();
   const errors = lines.map((line) => line.slice(ERROR.length));
   return new CliError([what, ...errors], `${hint} (its log: ${log})`);
 }

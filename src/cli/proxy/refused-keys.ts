@@ -42,5 +42,5 @@ const UNAUTHORIZED = 401;
 const FIRST_ERROR = 400;
 
 export function refusedKeyText(name: string): string {
-  return `${name} refuses the key that svc has for it (401). Give a valid one: svc setup --yes --upstream ${name} --key-stdin`;
+  return `${name} refuses the key that svc has for it (401). Set a valid key: svc setup --yes --upstream ${name} --key-stdin`;
 }

@@ -44,7 +44,7 @@ export async function runClient(
   if (client === undefined) {
     throw new CliError(
       `svc run knows ${Object.keys(CLIENTS).join(', ')}.`,
-      'Any other client takes the address that svc status shows and the token of: svc config token',
+      'For any other client use the address from svc status and the token from: svc config token',
       2,
     );
   }

@@ -111,14 +111,14 @@ export async function prepareConfig({
   if (file !== undefined) {
     if (file.looseModes.length === 0) return file;
     for (const path of await repairModes(folder)) {
-      terminal.warn(`${path} could be read by others; it is private now.`);
+      terminal.warn(`Others could read ${path}. svc made it private.`);
     }
     return requireConfigFile(environment);
   }
   const upstreams = upstreamsFromEnvironment(environment);
   if (upstreams.length === 0) {
     throw new CliError(
-      'There is no configuration yet, and no ANTHROPIC_API_KEY or OPENAI_API_KEY to start with.',
+      'There is no configuration yet, and neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set.',
       'Add a provider: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
     );
   }
@@ -133,7 +133,7 @@ function announce(options: StartOptions, proxy: RunningProxy, { terminal }: Comm
   if (options.json === true) terminal.out(JSON.stringify({ url, host, port }));
   if (options.quiet === true) return;
   terminal.note(
-    `svc listens on ${url}. Next, where your client starts: eval "$(svc print-config claude)", or see svc print-config codex.`,
+    `svc listens on ${url}. Next, in the shell of your client: eval "$(svc print-config claude)", or see svc print-config codex.`,
   );
 }
 
@@ -155,14 +155,14 @@ function followConfig(
     const next = settingsOf(changed, environment, options.flags).settings;
     proxy.apply(next);
     refused.use(next);
-    terminal.note('The configuration has changed and is in use.');
+    terminal.note('svc uses the changed configuration now.');
     if (next.proxy.host !== settings.proxy.host || next.proxy.port !== settings.proxy.port) {
-      terminal.warn('The address changes when svc is started again.');
+      terminal.warn('A new address applies after a restart of svc.');
     }
   };
   return watchConfig(file, () => {
     void reload().catch((error: unknown) => {
-      terminal.warn('The configuration has changed and cannot be used; the old one stays.');
+      terminal.warn('The changed configuration is not valid; svc keeps the old one.');
       reportError(error, terminal);
     });
   });

@@ -67,7 +67,7 @@ export async function stop(options: StopOptions, context: CommandContext): Promi
   const chosen = own.filter(({ port }) => options.port === undefined || options.port === `${port}`);
   for (const { pid, port } of unproven) {
     terminal.warn(
-      `Process ${pid} (port ${port}) does not answer as a proxy of this configuration: it is left alone.`,
+      `Process ${pid} (port ${port}) does not answer as a proxy of this configuration, so svc does not stop it.`,
     );
   }
   if (chosen.length === 0) {
@@ -84,8 +84,8 @@ export async function stop(options: StopOptions, context: CommandContext): Promi
   const [open] = chosen.filter((_, index) => ends[index] !== true);
   if (open === undefined) return 0;
   throw new CliError(
-    `Process ${open.pid} has not ended yet: it may be finishing answers.`,
-    'Look again with: svc status',
+    `Process ${open.pid} has not stopped yet. It may still be finishing answers.`,
+    'Check again with: svc status',
   );
 }
 

@@ -49,7 +49,8 @@ export async function waitForStop(
       );
     };
     listeners.set('SIGINT', () => {
-      if (!isStopping) terminal.note('svc stops when open answers are finished; again to end now.');
+      if (!isStopping)
+        terminal.note('svc stops when open answers have finished. Press again to stop now.');
       stopWith(130);
     });
     listeners.set('SIGTERM', () => stopWith(0));

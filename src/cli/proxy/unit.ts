@@ -56,7 +56,7 @@ export async function installUnit(
   terminal.note(`Wrote ${manager.file}`);
   if (fromShell.length > 0) {
     terminal.warn(
-      `A service does not see the variables of your shell: ${fromShell.join(', ')}. Put the key into the file with: svc setup`,
+      `The unit does not see the variables of your shell: ${fromShell.join(', ')}. Store the key in the file with: svc setup`,
     );
   }
   const bare = proxies.filter((name) => {
@@ -65,11 +65,11 @@ export async function installUnit(
   });
   if (bare.length > 0) {
     terminal.warn(
-      `${bare.join(', ')} holds a user name and password, which are left out of the unit. Add them to the file yourself, after: chmod 600 ${manager.file}`,
+      `${bare.join(', ')} contains a user name and password, which svc did not write into the unit. Add them to the file yourself, after: chmod 600 ${manager.file}`,
     );
   }
   await runAll(manager.install);
-  terminal.note('svc runs now, and from now on whenever you log in. See: svc status');
+  terminal.note('svc runs now and starts at every login. See: svc status');
   return 0;
 }
 

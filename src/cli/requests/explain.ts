@@ -14,7 +14,7 @@ export const KIND_TITLES: Readonly<Record<StateKind, string>> = {
   memory: 'Memory (header x-svc-memory-state)',
   continuity: 'Shortening (header x-svc-continuity-state)',
   end: 'How an answer ended (svc requests)',
-  verdict: 'Whether shortening pays in a conversation (svc requests)',
+  verdict: 'Whether shortening saves money in a conversation (svc requests)',
   error: 'Errors of svc itself (field code)',
 };
 
@@ -43,7 +43,7 @@ function listOf(found: readonly StateText[]): readonly string[] {
     kind = state.kind;
     lines.push(`  ${state.name}`);
   }
-  return [...lines, '', 'One of them: svc explain NAME'];
+  return [...lines, '', 'To explain one of them: svc explain NAME'];
 }
 
 function textOf({ name, meaning, advice }: StateText): readonly string[] {

@@ -33,8 +33,8 @@ export function requestDetails(row: RequestRow): readonly string[] {
 
 const ENDS: Readonly<Record<string, string>> = {
   complete: 'complete',
-  'client-gone': 'the client went before its end',
-  'upstream-cut': 'the provider broke it off',
+  'client-gone': 'the client closed the connection before the end',
+  'upstream-cut': 'the provider’s answer broke off',
 };
 
 function endText(end: string): string {
@@ -48,11 +48,11 @@ function changeText(row: RequestRow): string {
       ? [`${row.elidedItems} items of about ${row.elidedTokens} tokens left out`]
       : []),
   ];
-  return changes.length === 0 ? 'nothing: the client’s own bytes went out' : changes.join(', ');
+  return changes.length === 0 ? 'nothing; svc sent the client’s own bytes' : changes.join(', ');
 }
 
 function usageText({ usage }: RequestRow): string {
-  if (usage === undefined) return 'reported no counts';
+  if (usage === undefined) return 'reported no token counts';
   const { input, cacheRead, cacheWrite, output } = usage;
   const all = input + cacheRead + cacheWrite;
   const rate = all === 0 ? '' : ` (${Math.round((cacheRead / all) * 100)} %)`;
@@ -72,10 +72,10 @@ function priceText({ price }: RequestRow): string {
 }
 
 const STEPS: Readonly<Record<string, string>> = {
-  body: 'the body came in',
-  read: 'it was read',
-  recall: 'memory was asked',
-  plan: 'the plan was made',
+  body: 'body received',
+  read: 'body parsed',
+  recall: 'recall',
+  plan: 'planning',
   head: 'the provider’s first byte',
   relay: 'the rest of its answer',
 };

@@ -82,8 +82,8 @@ function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] 
 
 /** The conversation has cost more than it would have direct: svc has stopped to shorten it. */
 export const VERDICTS = {
-  no_more: 'dearer than direct: shortened no further',
-  send_all: 'dearer than direct: sent whole from now on',
+  no_more: 'more expensive than direct: shortened no further',
+  send_all: 'more expensive than direct: sent whole from now on',
 } as const;
 
 function verdictCells({ verdict }: RequestRow, colors: Colors): [string, Colors['dim']][] {

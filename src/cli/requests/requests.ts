@@ -40,12 +40,12 @@ export async function listRequests(
       throw new CliError('No request has this id.', 'See the newest with: svc requests');
     }
     if (options.id !== undefined && new Set(rows.map(({ id }) => id)).size > 1) {
-      throw new CliError('More than one request begins so.', 'Give more of its id.');
+      throw new CliError('More than one id begins with this.', 'Give more of its id.');
     }
     if (options.json === true) terminal.json(rows);
     else if (options.id !== undefined) for (const row of rows) await showOne(row, store, terminal);
     else if (rows.length > 0) listRows(rows, terminal);
-    if (rows.length === 0) terminal.note('No request went through svc yet.');
+    if (rows.length === 0) terminal.note('svc has handled no request yet.');
   } finally {
     await store.close();
   }
@@ -74,7 +74,7 @@ async function quote(
   for (const ref of refs) {
     // oxlint-disable-next-line no-await-in-loop -- Some ten short reads, in the order of the block.
     const found = await retrieveFrom(store, ref).catch(() => undefined);
-    const text = oneLine(found?.text ?? '(forgotten since, or not at hand)', columns);
+    const text = oneLine(found?.text ?? '(forgotten since, or not available)', columns);
     terminal.out(`  ${ref}  ${text}`);
   }
 }

@@ -53,7 +53,7 @@ export async function showStats(
     };
     if (options.json === true) {
       terminal.json({ days, total: withRates(total), ...ratedGroups(groups) });
-    } else if (sums.length === 0) terminal.note('No request went through svc in these days.');
+    } else if (sums.length === 0) terminal.note('svc handled no request in these days.');
     else show(days, { total, ...groups }, terminal);
   } finally {
     await store.close();
@@ -74,10 +74,10 @@ function moneyLines({ money, loginTokens }: Total): string[][] {
   const less = direct - paid;
   const what = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
   const known = `${dollars(paid)} to providers by list prices, cache and answers included: ${what} without svc${others}`;
-  const said = direct > 0 ? known : 'unknown: svc has no list price of the models that were asked';
+  const said = direct > 0 ? known : 'unknown: svc has no list price of these models';
   return [
     ...(direct > 0 || unpriced > 0 ? [['Money', said]] : []),
-    ...(loginTokens > 0 ? [['Logins', `${short(loginTokens)} tokens on your plans`]] : []),
+    ...(loginTokens > 0 ? [['Logins', `${short(loginTokens)} tokens with your logins`]] : []),
   ];
 }
 
@@ -107,12 +107,12 @@ function show(
     [
       'Recall',
       `${total.recalled} of ${total.asked} questions found something (${percent(recallRate(total))}), ` +
-        `${short(total.recalledTokens)} tokens added, ${total.degraded} times memory could not help`,
+        `${short(total.recalledTokens)} tokens added, memory failed ${total.degraded} times`,
     ],
     [
       'Used',
-      `of ${total.prompts} prompts that got memories, the model used those of ${total.promptsUsed} ` +
-        'as far as svc can see: it read one in full, or named something that only they name',
+      `in ${total.promptsUsed} of ${total.prompts} prompts with memories, the model used them ` +
+        'as far as svc can see: it read one in full, or named something that only the memories name',
     ],
     [
       'Requests',
@@ -177,7 +177,7 @@ function showGroups(title: string, groups: readonly Group[], terminal: Terminal)
 /** The price of the requests' input, here and direct, in tokens at full price. */
 function priceText(total: Total): string {
   const { paid, direct } = total.price;
-  if (direct === 0) return 'not known: no provider told what it charged';
+  if (direct === 0) return 'unknown: no provider sent token counts';
   const difference = direct - paid;
   const what = difference < 0 ? `${short(-difference)} more` : `${short(difference)} kept`;
   return (
@@ -191,7 +191,7 @@ function rangeText({ price: { paid, direct }, againPrice }: Total): string {
   const [low, high] = [paid / direct, paid / Math.max(1, direct - againPrice)];
   return low.toFixed(2) === high.toFixed(2)
     ? `${percent(low)} of direct`
-    : `${percent(low)} of direct, or ${percent(high)} with every call that read something again`;
+    : `${percent(low)} of direct, or ${percent(high)} with all calls that read left-out text again`;
 }
 
 /** Share of direct's price; with a minus when svc cost more. */

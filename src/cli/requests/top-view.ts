@@ -137,7 +137,7 @@ export function activityLines(activity: Activity, view: View): readonly string[]
 function proxiesText({ proxies }: Activity): string {
   return proxies.length === 0
     ? 'svc is not running: svc start'
-    : `svc on ${proxies.join(', ')}    q leaves`;
+    : `svc on ${proxies.join(', ')}    q quits`;
 }
 
 function totalText(total: Sum): string {

@@ -21,7 +21,7 @@ export async function requireConfigFile(environment: Environment): Promise<Confi
   if (file !== undefined) return file;
   throw new CliError(
     `There is no configuration yet: ${configPath(folder)} does not exist.`,
-    'Make one with: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
+    'Create one with: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
   );
 }
 
@@ -61,7 +61,7 @@ function hintFor(path: string, problems: readonly Problem[]): string {
     ...(variables.length === 0
       ? []
       : [
-          `Set ${variables.join(' and ')} where svc runs, or put the key into the file: ${keyCommand(problems)}`,
+          `Set ${variables.join(' and ')} in svc's environment, or store the key in the file: ${keyCommand(problems)}`,
         ]),
   ].join('; ');
 }

@@ -35,5 +35,7 @@ export async function noteMissingUpstream(
 ): Promise<void> {
   if ((await storedUpstream(environment, apiStyle)) !== undefined) return;
   const { provider } = apiOf(apiStyle);
-  note(`No provider speaks ${apiStyle} yet. Add one: svc setup --yes --upstream ${provider}`);
+  note(
+    `No provider for ${apiStyle} is configured. Add one: svc setup --yes --upstream ${provider}`,
+  );
 }

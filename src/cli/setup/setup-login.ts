@@ -20,9 +20,9 @@ export type Confirm = (message: string) => Promise<boolean>;
 
 /** Stated before the question, from the providers' own terms and this program's own rules. */
 export const LOGIN_RISK = [
-  'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in, and never reads, keeps, refreshes or lends a login.',
+  'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in. It never reads, stores, refreshes or lends a login.',
   'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests through it for their users. The provider may limit or close an account.',
-  'A custom base URL also switches off some extras of Claude Code, such as managed settings and Remote Control.',
+  'A custom base URL also disables some features of Claude Code, such as managed settings and Remote Control.',
 ];
 
 export function loginQuestion({ client, baseUrl }: LoginFacts): string {
@@ -55,7 +55,9 @@ export async function setupLogin(
   }
   const changes = { upstreams: [loginUpstream(known)], settings: {}, removed: [], replace };
   const saved = await saveConfig(changes, context);
-  terminal.note('Shortening is off for it, because a plan is not billed per token; memory is on.');
+  terminal.note(
+    'Shortening is off for this login, because a subscription is not billed per token. Memory is on.',
+  );
   noteNext(saved, terminal);
 }
 

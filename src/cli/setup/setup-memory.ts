@@ -31,7 +31,7 @@ export async function chooseMemory(
   const before = isRecord(draft['memory']) ? draft['memory'] : {};
   if ((kind ?? before['kind'] ?? 'embedded') === 'embedded') {
     if (!isAboutService) return { kind: 'embedded' };
-    throw usage('A URL and a service key belong to: --memory hosted.');
+    throw usage('A URL and a service key need --memory hosted.');
   }
   const baseUrl = memoryUrl ?? before['baseUrl'];
   const serviceKey = (await keyOf(flags, context)) ?? before['serviceKey'];
@@ -59,7 +59,7 @@ async function keyOf(
   { stdin }: CommandContext,
 ): Promise<Credential | undefined> {
   if (serviceKeyEnv !== undefined && serviceKeyStdin === true) {
-    throw usage('--service-key-env and --service-key-stdin are two answers to one question.');
+    throw usage('--service-key-env and --service-key-stdin exclude each other.');
   }
   if (serviceKeyStdin === true) return readKey(stdin, '--service-key-stdin');
   if (serviceKeyEnv === undefined) return undefined;

@@ -79,7 +79,9 @@ export function noteNext(
   const needsStart = clients.some(({ startsProxy }) => !startsProxy);
   const start = needsStart ? 'svc start --detach, then ' : '';
   const own =
-    commands.length === 0 ? 'svc start, and point your client at it' : commands.join(', or ');
+    commands.length === 0
+      ? 'svc start, and set the base URL of your client to its address'
+      : commands.join(', or ');
   terminal.note(`Next: ${programs.length === 0 ? own : `${start}${programs.join(', or ')}`}`);
 }
 
@@ -106,8 +108,8 @@ function changed(draft: Draft, changes: Changes): Draft {
     const occupant = occupantOf(next, upstream);
     if (occupant !== undefined && !replace) {
       throw new CliError(
-        `${occupant} already speaks ${upstream.apiStyle}, and svc has one upstream for each API style.`,
-        `To put ${upstream.name} in its place, add --replace.`,
+        `${occupant} already serves ${upstream.apiStyle}, and svc has one upstream for each API style.`,
+        `To replace it by ${upstream.name}, add --replace.`,
       );
     }
     next = putUpstream(next, upstream);
@@ -119,7 +121,10 @@ function withoutUpstream(draft: Draft, name: string): Draft {
   const { draft: next, removed } = removeUpstreams(draft, name);
   if (removed > 0) return next;
   const names = upstreamNames(draft);
-  const known = names.length === 0 ? 'There is none at all.' : `There is: ${names.join(', ')}.`;
+  const known =
+    names.length === 0
+      ? 'No upstream is configured.'
+      : `Configured upstreams: ${names.join(', ')}.`;
   throw new CliError('--remove: no upstream has this name.', known);
 }
 
@@ -142,7 +147,7 @@ function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandC
   if (unset.length === 0) return;
   const named = unset.flatMap(({ variable }) => (variable === undefined ? [] : [`$${variable}`]));
   const which = named.length === 0 ? 'A key' : [...new Set(named)].join(' and ');
-  terminal.warn(`${which} is not set in this shell: svc start needs it where it runs.`);
+  terminal.warn(`${which} is not set in this shell. svc start needs it in its environment.`);
 }
 
 /** An earlier problem is the file's; any other comes from the present change. */
@@ -152,7 +157,7 @@ function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError
   if (lines.some((line) => known.includes(line))) return configError(path, wrong);
   const isAddress = wrong.every(({ path: at }) => /^upstreams.*\.baseUrl$/.test(at));
   const hint = isAddress
-    ? 'Nothing was saved. For an address of your own network or machine add --allow-private.'
+    ? 'Nothing was saved. For an address of your own network or machine, add --allow-private.'
     : 'Nothing was saved. See: svc setup --help';
   return new CliError(lines, hint);
 }

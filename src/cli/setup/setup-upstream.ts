@@ -89,7 +89,10 @@ function placesOf({ name, apiStyle, known, flags, draft }: Wanted): readonly Ups
   if (known !== undefined) {
     const styles = apiStyle === undefined ? known.apiStyles : [apiStyle];
     if (styles.length === 0) {
-      throw usage(`What does ${name} speak? Give --api-style.`, `One of: ${DIALECTS.join(', ')}.`);
+      throw usage(
+        `Which API does ${name} serve? Give --api-style.`,
+        `One of: ${DIALECTS.join(', ')}.`,
+      );
     }
     const auth = apiStyle === undefined ? known.auth : authFor(known, apiStyle);
     return draftsOf(name, { ...known, apiStyles: styles, auth }, {});
@@ -98,8 +101,8 @@ function placesOf({ name, apiStyle, known, flags, draft }: Wanted): readonly Ups
     return [{ name, apiStyle, auth: defaultAuth(apiStyle) }];
   }
   throw usage(
-    'This provider is not known by name: give --base-url and --api-style.',
-    `Known by name: ${WELL_KNOWN_NAMES.join(', ')}, and those of the catalog: svc setup shows them. API styles: ${DIALECTS.join(', ')}.`,
+    'svc does not know a provider of this name: give --base-url and --api-style.',
+    `Known names: ${WELL_KNOWN_NAMES.join(', ')}, and those of the catalog, which svc setup shows. API styles: ${DIALECTS.join(', ')}.`,
   );
 }
 
@@ -123,7 +126,7 @@ async function keyOf({
   context,
 }: KeySource): Promise<Credential | undefined> {
   if (flags.keyEnv !== undefined && flags.keyStdin === true) {
-    throw usage('--key-env and --key-stdin are two answers to one question.');
+    throw usage('--key-env and --key-stdin exclude each other.');
   }
   if (flags.keyEnv !== undefined) {
     if (isEnvironmentName(flags.keyEnv)) return { env: flags.keyEnv };
@@ -160,11 +163,8 @@ export async function readKey(stdin: CommandContext['stdin'], flag: string): Pro
   }
   const key = Buffer.concat(pieces).toString('utf8').trim();
   if (length <= KEY_BYTES_MAX && isCredential(key)) return key;
-  const what = key === '' ? 'nothing' : 'something that is no key';
-  throw new CliError(
-    `stdin held ${what}.`,
-    `Pipe in the key alone: the same command with < key.txt behind ${flag}`,
-  );
+  const what = key === '' ? 'nothing' : 'something that is not a key';
+  throw new CliError(`stdin held ${what}.`, `Pipe in only the key: add < key.txt after ${flag}`);
 }
 
 export function choice<T extends string>(

@@ -39,7 +39,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   const { environment, terminal } = context;
   if (options.yes !== true) {
     throw new CliError(
-      'setup asks its questions on a terminal: without one say what to do, and --yes.',
+      'setup asks questions only on a terminal. Without a terminal, give options and --yes.',
       EXAMPLES,
       2,
     );
@@ -51,7 +51,11 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   for (const path of await repairModes(folder)) terminal.note(`Made private: ${path}`);
   const draft = isRecord(before?.value) ? before.value : undefined;
   if (options.keyStdin === true && options.serviceKeyStdin === true) {
-    throw new CliError('stdin holds one key: give the other one by its variable.', EXAMPLES, 2);
+    throw new CliError(
+      'stdin can hold only one key. Give the other key with its variable.',
+      EXAMPLES,
+      2,
+    );
   }
   const upstreams = await chosenUpstreams(options, draft, sources);
   const memory = await chooseMemory(options, draft ?? {}, context);
@@ -71,7 +75,11 @@ async function chosenUpstreams(
   if (options.upstream !== undefined) return chooseUpstreams(options, draft ?? {}, sources);
   const needless = ['keyEnv', 'keyStdin', 'baseUrl', 'apiStyle', 'auth', 'allowPrivate'] as const;
   if (needless.some((name) => options[name] !== undefined)) {
-    throw new CliError('Which provider is that for? Name it with --upstream.', EXAMPLES, 2);
+    throw new CliError(
+      'Which provider are these options for? Name it with --upstream.',
+      EXAMPLES,
+      2,
+    );
   }
   // A first setup that names nothing takes what the environment offers, as start does.
   return draft === undefined ? upstreamsFromEnvironment(context.environment) : [];

@@ -158,7 +158,7 @@ function report(findings: Findings, options: UninstallOptions, { terminal }: Com
     terminal.json({ stopped, unit: unitFile ?? null, restored, removed, stays });
     return;
   }
-  if (isNothing(findings)) terminal.note('svc has left nothing on this machine.');
+  if (isNothing(findings)) terminal.note('There are no files or settings of svc on this machine.');
   else terminal.note(options.dryRun === true ? 'svc would remove:' : 'svc removes:');
   for (const proxy of proxies.own) terminal.out(`stop     ${urlOf(proxy)} (process ${proxy.pid})`);
   if (unitFile !== undefined) terminal.out(`remove   ${unitFile}`);
@@ -166,13 +166,15 @@ function report(findings: Findings, options: UninstallOptions, { terminal }: Com
   for (const path of removed) terminal.out(`remove   ${path}`);
   for (const path of stays) terminal.out(`stays    ${path}`);
   for (const { pid, port } of proxies.unproven) {
-    terminal.warn(`Process ${pid} (port ${port}) does not answer as a proxy of yours: it stays.`);
+    terminal.warn(
+      `Process ${pid} (port ${port}) does not answer as your proxy, so svc does not stop it.`,
+    );
   }
   if (hasHostedMemory) {
-    terminal.note('Memories at the memory service stay there: see svc memory forget --help.');
+    terminal.note('Memories in the memory service stay there: see svc memory forget --help.');
   }
   terminal.note('The package stays until you remove it: npm uninstall -g svc-local-proxy');
-  terminal.note('Lines that you added to shell profiles or to clients by hand stay too.');
+  terminal.note('Lines that you added yourself to shell profiles or clients stay too.');
 }
 
 async function remove(
@@ -208,7 +210,7 @@ async function remove(
   }
   terminal.error(`Not restored: ${failed.join(', ')}.`);
   terminal.note(
-    `  Mend them as told above. Copies from before are in ${join(data, 'client-files')}`,
+    `  Correct them as described above. The original copies are in ${join(data, 'client-files')}`,
   );
   return 1;
 }

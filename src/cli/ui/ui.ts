@@ -39,14 +39,14 @@ export async function showUi(
   const path = answer?.status === 200 ? linkIn(answer.body) : undefined;
   if (path === undefined) {
     throw new CliError(
-      'The running proxy serves no page.',
-      'It is turned off ("ui": false in the configuration), or the proxy is older than this svc: svc stop && svc ui',
+      'The running proxy does not serve the page.',
+      'The configuration has "ui": false, or the proxy is older than this svc. For an older proxy: svc stop && svc ui',
     );
   }
   const link = urlOf(proxy) + path;
   terminal.out(link);
   if (options.print === true) return;
-  terminal.note('The link is good once, for a minute.');
+  terminal.note('The link works once, within a minute.');
   if (options.open === true) await openPage(link, dataFolder(environment), parts.platform);
 }
 

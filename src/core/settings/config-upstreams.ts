@@ -141,7 +141,8 @@ function isLoginUpstream({ path, item, findings }: Place, upstream: UpstreamSett
   }
   for (const member of ['providerKey', 'headers', 'query']) {
     if (item[member] === undefined) continue;
-    const allowed = 'nothing: with "auth": "client" the request leaves as the client made it';
+    const allowed =
+      'nothing: with "auth": "client" svc does not change the headers and query of the client';
     problems.push({ path: `${path}.${member}`, found: 'a value', allowed });
   }
   return problems.length === before;
@@ -166,7 +167,7 @@ function noteTakenStyles(list: readonly unknown[], findings: Findings): void {
     const first = taken.get(style);
     if (first === undefined) taken.set(style, index);
     else {
-      const allowed = `one upstream an API style (upstreams[${first}] has this one)`;
+      const allowed = `one upstream for each API style (upstreams[${first}] already has this one)`;
       findings.problem(`upstreams[${index}].apiStyle`, style, allowed);
     }
   }
@@ -245,7 +246,7 @@ export function parseBaseUrl(
     return { allowed: 'https://, or "allowPrivate": true beside it' };
   }
   const place = classOfHost(url.hostname);
-  if (place === 'never') return { allowed: 'a host that svc may dial: this one is reserved' };
+  if (place === 'never') return { allowed: 'a host that svc may connect to: this one is reserved' };
   if (!allowPrivate && place === 'own') {
     return { allowed: 'a public host, or "allowPrivate": true beside it' };
   }
@@ -282,7 +283,7 @@ function readValues(
   const values = item[member];
   if (values === undefined) return {};
   if (!isRecord(values)) {
-    findings.problem(`${path}.${member}`, values, 'an object of texts');
+    findings.problem(`${path}.${member}`, values, 'an object with text values');
     return {};
   }
   const seen = new Set<string>();

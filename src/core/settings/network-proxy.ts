@@ -40,7 +40,7 @@ export function readNetworkProxy(place: Place, baseUrl: string): NetworkProxy | 
   findings.warnings.push({
     path: `${path}.baseUrl`,
     origin: found.variable,
-    found: 'another text, so svc connects directly',
+    found: 'not the URL of a proxy, so svc connects directly',
     allowed: `${ALLOWED} in $${found.variable}`,
   });
   return undefined;
