@@ -52,7 +52,7 @@ describe('on a real terminal', () => {
     await describeWork(first, provider.url);
     first.type('$WORK_KEY');
     await first.shows('work: the provider refuses the key (401).');
-    await first.shows('❯ Say again');
+    await first.shows('❯ Give the key again');
     first.press('Enter');
     await first.asks('The key of work:');
     first.type(KEY);
@@ -74,8 +74,8 @@ describe('on a real terminal', () => {
     again.press('Enter');
     await again.shows('❯ Keep: …cdef');
     again.press('Enter');
-    await again.shows('work: nobody listens at that address (ECONNREFUSED).');
-    await again.shows('❯ Keep it as it is');
+    await again.shows('work: nothing listens at that address (ECONNREFUSED).');
+    await again.shows('❯ Keep it anyway');
     again.press('Enter');
     await changePort(again, '0', '18765');
     await again.shows('Write ');
@@ -131,7 +131,7 @@ const SIX_ANSWERS: readonly Step[] = [
   ],
   ['The key of workplace:', (terminal) => terminal.type(KEY)],
   ['Where should memories be stored?', enter],
-  ['Shall Claude Code use svc', enter],
+  ['Should Claude Code use svc', enter],
   ['Import 1 session', enter],
   ['Write ', enter],
 ];
@@ -217,16 +217,16 @@ async function describeWork(terminal: TmuxSession, url: string): Promise<void> {
   terminal.type('another', false);
   await terminal.shows('❯ Another provider');
   terminal.press('Enter');
-  await terminal.asks('Its name, for svc:');
+  await terminal.asks('A name for it in svc:');
   terminal.type('work');
   await terminal.asks('Its base URL');
   terminal.type(url);
-  await terminal.asks('What does it speak?');
+  await terminal.asks('Which API does it serve?');
   await pressDownTo(terminal, '❯ Anthropic Messages');
   terminal.press('Enter');
   await terminal.asks('Allow http');
   terminal.press('Enter');
-  await terminal.asks('How does it take its key?');
+  await terminal.asks('How should svc send its key?');
   terminal.press('Enter');
   await terminal.asks('The key of work:');
 }
@@ -236,7 +236,7 @@ async function finishQuestions(terminal: TmuxSession): Promise<void> {
   await terminal.asks('Where should memories be stored?');
   terminal.press('Enter');
   await terminal.asks('Write ');
-  await pressDownTo(terminal, '❯ Add another provider, or change');
+  await pressDownTo(terminal, '❯ First add another provider or change');
   terminal.press('Enter');
   await changePort(terminal, '8765', '0');
   await terminal.asks('Write ');
@@ -254,7 +254,7 @@ async function changePort(terminal: TmuxSession, old: string, port: string): Pro
   for (const _ of old) terminal.press('BSpace');
   terminal.type(port);
   await terminal.asks('What do you want to change?');
-  await pressDownTo(terminal, '❯ Nothing more');
+  await pressDownTo(terminal, '❯ Finish');
   terminal.press('Enter');
 }
 

@@ -15,10 +15,10 @@ test('from nothing to a wired client and imported sessions', async () => {
   await find('anthropic', 'anthropic');
   await answer('The key of anthropic:', TYPED_KEY);
   // No provider can be reached here.
-  await choose('What now?', 'Keep it as it is');
+  await choose('What now?', 'Keep it anyway');
   await answer('Where should memories be stored?');
   // Codex speaks another API: it is not offered for this provider.
-  await choose('Shall Claude Code use svc from now on?', 'Yes');
+  await choose('Should Claude Code use svc from now on?', 'Yes');
   await asked('Import 1 session');
   expect(session.notes()).toContain('Found 1 session of Claude Code in 1 project');
   expect(session.notes()).toContain('Secrets are masked (0 in these)');
@@ -51,7 +51,7 @@ test('a login is offered beside keys, states its risk, and is off unless the per
   expect(session.notes()).toContain('may limit or close an account');
   await answer('Pass the login of Claude Code on to https://api.anthropic.com?', 'y');
   await answer('Where should memories be stored?');
-  await choose('Shall Claude Code use svc from now on?', 'Yes');
+  await choose('Should Claude Code use svc from now on?', 'Yes');
   await answer('Import 1 session', 'n');
   await answer('Write ');
   expect(await session.ended).toBe(0);
@@ -80,19 +80,19 @@ test('a client whose file cannot be changed is told, the rest is done, and the e
     OPENAI_API_KEY: 'sk-x',
   });
   await find('anthropic', 'anthropic \\(\\$ANTHROPIC');
-  await choose('Where is the key of anthropic?', 'From \\$ANTHROPIC_API_KEY');
-  await choose('What now?', 'Keep it as it is');
+  await choose('Where is the key of anthropic?', 'In \\$ANTHROPIC_API_KEY');
+  await choose('What now?', 'Keep it anyway');
   await answer('Where should memories be stored?');
-  await choose('Shall Claude Code use svc from now on?', 'Yes');
+  await choose('Should Claude Code use svc from now on?', 'Yes');
   await answer('Import 1 session', 'n');
   // Another provider serves another client, which is then offered too.
-  await choose('Write ', 'Add another provider');
+  await choose('Write ', 'First add another provider');
   await choose('What do you want to change?', 'Add or change a provider');
   await find('openai', 'openai \\(\\$OPENAI');
-  await choose('Where is the key of openai?', 'From \\$OPENAI_API_KEY');
-  await choose('What now?', 'Keep it as it is');
-  await choose('What do you want to change?', 'Nothing more');
-  await choose('Shall Claude Code and Codex use svc from now on?', 'Yes');
+  await choose('Where is the key of openai?', 'In \\$OPENAI_API_KEY');
+  await choose('What now?', 'Keep it anyway');
+  await choose('What do you want to change?', 'Finish');
+  await choose('Should Claude Code and Codex use svc from now on?', 'Yes');
   await answer('Write ');
   expect(await session.ended).toBe(1);
   expect(session.notes()).toContain('comments or trailing commas');

@@ -30,11 +30,11 @@ async function startProvider(): Promise<{ url: string; seen: string[] }> {
 
 async function describeCustom(url: string): Promise<void> {
   await find('another', 'Another provider');
-  await answer('Its name, for svc:', 'work');
+  await answer('A name for it in svc:', 'work');
   await answer('Its base URL', url);
-  await choose('What does it speak?', 'OpenAI Chat Completions');
-  await answer('Allow http to this machine');
-  await choose('How does it take its key?', 'Bearer');
+  await choose('Which API does it serve?', 'OpenAI Chat Completions');
+  await answer('Allow http for this provider');
+  await choose('How should svc send its key?', 'Bearer');
 }
 
 // spec: 4.5-setup
@@ -76,7 +76,7 @@ test('a wrong key is told, nothing that the provider said is repeated, and it ca
   const session = open(tempFolder());
   await describeCustom(provider.url);
   await answer('The key of work:', 'sk-wrong-CANARY');
-  await choose('What now?', 'Say again');
+  await choose('What now?', 'Give the key again');
   expect(session.notes()).toContain('work: the provider refuses the key (401).');
   await answer('The key of work:', TYPED_KEY);
   await asked('Where should memories be stored?');
@@ -91,8 +91,8 @@ test('a provider that is offline is told as that, and may be kept', async () => 
   // Port 9 answers nobody.
   await describeCustom('http://127.0.0.1:9/v1');
   await answer('The key of work:', '$WORK_KEY');
-  await choose('What now?', 'Keep it as it is');
-  expect(session.notes()).toContain('nobody listens at that address');
+  await choose('What now?', 'Keep it anyway');
+  expect(session.notes()).toContain('nothing listens at that address');
   await answer('Where should memories be stored?');
   await answer('Write ');
   expect(await session.ended).toBe(0);
@@ -103,12 +103,12 @@ test('with a memory service Enter alone imports nothing', async () => {
   const url = await startService();
   const { home, environment } = usedHome();
   const session = open(home, { ...environment, SVC_SERVICE_KEY: TYPED_KEY });
-  await choose('Which provider?', 'None: go on without');
+  await choose('Which provider?', 'None: continue without a provider');
   await choose('Where should memories be stored?', 'With a memory service');
   await answer('Base URL of the memory service', url);
-  await choose('Where is its service key?', 'From \\$SVC_SERVICE_KEY');
+  await choose('Where is its service key?', 'In \\$SVC_SERVICE_KEY');
   await asked('Import 1 session');
-  expect(session.notes()).toContain('They would be sent to the memory service.');
+  expect(session.notes()).toContain('svc will send them to the memory service.');
   prompts.keypress('enter');
   await answer('Write ');
   expect(await session.ended).toBe(0);
@@ -120,25 +120,25 @@ test('left at any question with Ctrl-C: exit 130, and nothing is written', async
   const choosing = (entry: string) => (question: string) => choose(question, entry);
   const steps: readonly [question: string, reply: (question: string) => Promise<void>][] = [
     ['Which provider?', () => find('another', 'Another provider')],
-    ['Its name, for svc:', typing('work')],
+    ['A name for it in svc:', typing('work')],
     ['Its base URL', typing('http://127.0.0.1:9')],
-    ['What does it speak?', choosing('Anthropic Messages')],
-    ['Allow http to this machine', typing()],
-    ['How does it take its key?', choosing('x-api-key')],
+    ['Which API does it serve?', choosing('Anthropic Messages')],
+    ['Allow http for this provider', typing()],
+    ['How should svc send its key?', choosing('x-api-key')],
     ['The key of work:', typing(TYPED_KEY)],
-    ['What now?', choosing('Keep it as it is')],
+    ['What now?', choosing('Keep it anyway')],
     ['Where should memories be stored?', choosing('With a memory service')],
     ['Base URL of the memory service', typing('https://memory.example.com')],
     ['The service key:', typing()],
-    ['Shall Claude Code use svc', choosing('Yes')],
+    ['Should Claude Code use svc', choosing('Yes')],
     ['Import 1 session', typing()],
     ['Write ', choosing('change something')],
     ['What do you want to change?', choosing('Modes and budgets')],
-    ['What may svc do', choosing('read$')],
-    ['And with long requests?', choosing('shadow')],
-    ['Shorten from how many', typing()],
+    ['How should svc use its memory?', choosing('read$')],
+    ['What should svc do with long requests?', choosing('shadow')],
+    ['Above how many tokens', typing()],
     ['How many tokens may', typing()],
-    ['What do you want to change?', choosing('Nothing more')],
+    ['What do you want to change?', choosing('Finish')],
     ['Write ', typing()],
   ];
   // At one question in four, and at the last; on the way nothing is written at any.
@@ -165,11 +165,11 @@ test('run again it changes what is there, and keeps what nobody named', async ()
   await choose('What do you want to change?', 'Address and port');
   await answer('On which port', '\b\b\b\b9123');
   await choose('What do you want to change?', 'Modes and budgets');
-  await choose('What may svc do', 'read$');
-  await choose('And with long requests?', 'passthrough');
-  await answer('Shorten from how many');
+  await choose('How should svc use its memory?', 'read$');
+  await choose('What should svc do with long requests?', 'passthrough');
+  await answer('Above how many tokens');
   await answer('How many tokens may');
-  await choose('What do you want to change?', 'Nothing more');
+  await choose('What do you want to change?', 'Finish');
   await answer('Write ');
   expect(await session.ended).toBe(0);
   expect(session.config()).toEqual({
@@ -187,7 +187,7 @@ test('a provider can be removed again, and No at the end writes nothing', async 
   const session = open(home);
   await choose('What do you want to change?', 'Remove a provider');
   await choose('Which one?', 'anthropic');
-  await choose('What do you want to change?', 'Nothing more');
+  await choose('What do you want to change?', 'Finish');
   await choose('Write ', 'No, write nothing');
   expect(await session.ended).toBe(0);
   expect(session.notes()).toContain('Nothing was written.');
@@ -202,7 +202,7 @@ test('a port that another program has is not taken', async () => {
   const session = open(homeWith(validConfig()));
   await choose('What do you want to change?', 'Address and port');
   await answer('On which port', `\b\b\b\b${port}`);
-  await asked(`Another program listens on port ${port}`);
+  await asked(`Another program uses port ${port}`);
   prompts.keypress({ name: 'c', ctrl: true });
   expect(await session.ended).toBe(130);
 });
@@ -218,8 +218,8 @@ test('a provider of the catalog is found by a model, and its variable is offered
   await answer('The key of anthropic:');
   // Two API styles, so two upstreams, with one key.
   await find('gpt-5', 'openai \\(\\$OPENAI_API_KEY is set');
-  await choose('Where is the key of openai?', 'From \\$OPENAI_API_KEY, which is set');
-  await choose('What now?', 'Keep it as it is');
+  await choose('Where is the key of openai?', 'In \\$OPENAI_API_KEY, which is set');
+  await choose('What now?', 'Keep it anyway');
   await answer('Where should memories be stored?');
   await answer('Write ');
   expect(await session.ended).toBe(0);
@@ -239,11 +239,11 @@ test('what a catalog only names is shown and cannot be chosen; what it cannot te
   const session = open(tempFolder());
   await asked('Which provider?');
   prompts.type('databricks');
-  await asked('discovery only: no address is published');
+  await asked('discovery only: it publishes no address');
   expect(prompts.getScreen()).toMatch(/^❯ Another provider/m);
   for (const _ of 'databricks') prompts.keypress('backspace');
   await find('merge-gateway', 'merge-gateway');
-  await choose('What does it speak?', 'Anthropic Messages');
+  await choose('Which API does it serve?', 'Anthropic Messages');
   await answer('The key of merge-gateway:', '$NOT_SET_HERE');
   await answer('Where should memories be stored?');
   await answer('Write ');
@@ -271,17 +271,17 @@ async function startService(): Promise<string> {
 test('a hosted memory: its key is tried, a wrong one can be typed again, and nothing is repeated', async () => {
   const url = await startService();
   const session = open(homeWith(validConfig()));
-  await choose('What do you want to change?', 'Where memories are');
+  await choose('What do you want to change?', 'Where memories are stored');
   await choose('Where should memories be stored?', 'With a memory service');
   await answer('Base URL of the memory service', 'http://memory.example.com');
   await asked('Expected https://');
   for (const _ of 'http://memory.example.com') prompts.keypress('backspace');
   await answer('Base URL of the memory service', url);
   await answer('The service key:', 'svc_live_wrong-CANARY');
-  await choose('What now?', 'Say again');
+  await choose('What now?', 'Give the key again');
   expect(session.notes()).toContain('the memory service refuses the service key');
   await answer('The service key:', TYPED_KEY);
-  await choose('What do you want to change?', 'Nothing more');
+  await choose('What do you want to change?', 'Finish');
   expect(session.notes()).toContain('ok: memory service: the key is accepted and may: read;');
   await answer('Write ');
   expect(await session.ended).toBe(0);
@@ -296,13 +296,13 @@ test('a hosted memory: its key is tried, a wrong one can be typed again, and not
 test('a memory service that is offline may be left out again', async () => {
   const home = homeWith(validConfig());
   const session = open(home, { SVC_SERVICE_KEY: TYPED_KEY });
-  await choose('What do you want to change?', 'Where memories are');
+  await choose('What do you want to change?', 'Where memories are stored');
   await choose('Where should memories be stored?', 'With a memory service');
   await answer('Base URL of the memory service', 'http://127.0.0.1:9');
-  await choose('Where is its service key?', 'From \\$SVC_SERVICE_KEY, which is set');
-  await choose('What now?', 'Leave the memory as it was');
-  expect(session.notes()).toContain('nobody listens at that address');
-  await choose('What do you want to change?', 'Nothing more');
+  await choose('Where is its service key?', 'In \\$SVC_SERVICE_KEY, which is set');
+  await choose('What now?', 'Keep the present memory setting');
+  expect(session.notes()).toContain('nothing listens at that address');
+  await choose('What do you want to change?', 'Finish');
   await answer('Write ');
   expect(await session.ended).toBe(0);
   expect(session.config()['memory']).toEqual({ kind: 'embedded' });
@@ -313,7 +313,7 @@ test('R28: run again it offers to take back modes that let others in', async () 
   const file = join(home, '.config/svc/config.json');
   chmodSync(file, 0o644);
   const session = open(home, { SVC_DATA_HOME: join(home, 'data') });
-  await answer('Make that private now?');
+  await answer('Make it private now?');
   await asked('What do you want to change?');
   expect(session.notes()).toContain(`${file} is open to others (mode 0644)`);
   expect(session.notes()).toContain(`Made private: ${file}`);
@@ -326,13 +326,13 @@ test('a second provider goes beside the first, and takes no place that is taken 
   const session = open(homeWith(validConfig()), { MINIMAX_API_KEY: TYPED_KEY });
   await choose('What do you want to change?', 'Add or change a provider');
   await find('minimax', 'minimax, MiniMax \\(minimax.io\\) .*\\$MINIMAX_API_KEY is set');
-  await asked('anthropic speaks anthropic_messages already. Put minimax in its place?');
+  await asked('anthropic already serves anthropic_messages. Replace it by minimax?');
   prompts.keypress('enter');
   await choose('What do you want to change?', 'Add or change a provider');
   await find('groq', 'groq');
   await answer('The key of groq:', TYPED_KEY);
-  await choose('What now?', 'Keep it as it is');
-  await choose('What do you want to change?', 'Nothing more');
+  await choose('What now?', 'Keep it anyway');
+  await choose('What do you want to change?', 'Finish');
   await answer('Write ');
   expect(await session.ended).toBe(0);
   expect(session.config().upstreams).toMatchObject([{ name: 'anthropic' }, { name: 'groq' }]);

@@ -67,18 +67,18 @@ export async function askClients(answers: Answers): Promise<Wiring> {
   const each = found.map(({ name, title }) => ({ value: name, name: `${title} only` }));
   const choice = await select(
     {
-      message: `Shall ${titles} use svc from now on?`,
+      message: `Should ${titles} use svc from now on?`,
       choices: [
         {
           value: ALL,
           name: found.length === 1 ? 'Yes' : `Yes: ${titles}`,
-          description: 'svc changes their own settings; svc uninstall gives every byte back',
+          description: 'svc changes their settings files; svc uninstall restores every byte',
         },
         ...(found.length === 1 ? [] : each),
         {
           value: NONE,
           name: 'No, I start them with svc run',
-          description: `no file is changed: svc run ${found[0]?.name ?? ''}`,
+          description: `svc changes no file: svc run ${found[0]?.name ?? ''}`,
         },
       ],
     },

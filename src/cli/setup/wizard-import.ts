@@ -24,7 +24,7 @@ export async function askImport(answers: Answers): Promise<readonly TranscriptCl
   const memory = isRecord(draft['memory']) ? draft['memory'] : {};
   const isHosted = memory['kind'] === 'hosted';
   for (const line of surveyLines(survey)) context.terminal.note(line);
-  if (isHosted) context.terminal.note('They would be sent to the memory service.');
+  if (isHosted) context.terminal.note('svc will send them to the memory service.');
   const message = `Import ${count(survey.sessions, 'session')} as memories?`;
   // Nothing leaves this machine by Enter alone.
   const isWanted = await confirm({ message, default: !isHosted }, dependencies.streams);
@@ -39,6 +39,6 @@ function surveyLines(survey: SessionSurvey): readonly string[] {
   const more = projects.length > PROJECTS_MAX ? ` and ${projects.length - PROJECTS_MAX} more` : '';
   return [
     `Found ${least}${count(sessions, 'session')} of ${titles} in ${count(projects.length, 'project')} (${names}${more}): ${least}${memories} memories.`,
-    `Secrets are masked (${least}${masked} in these). Reasoning, tool output and system prompts are left out.`,
+    `Secrets are masked (${least}${masked} in these). svc does not import reasoning, tool output and system prompts.`,
   ];
 }

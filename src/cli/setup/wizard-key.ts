@@ -61,7 +61,7 @@ async function judge(upstreams: readonly UpstreamDraft[], answers: Answers): Pro
     return 'keep';
   }
   terminal.warn(`${name}: ${found}.`);
-  return askNext({ isRefused: state === 'refused', leave: 'Leave this provider out' }, answers);
+  return askNext({ isRefused: state === 'refused', leave: 'Skip this provider' }, answers);
 }
 
 /** Undefined when there is nothing to try: the key is in a variable that is not set here. */
@@ -72,11 +72,11 @@ async function check(
   const { terminal } = answers.context;
   const settings = settingsFor(upstreams, answers);
   if ('unset' in settings) {
-    terminal.note('The key is not set in this shell, so it is not tried: svc start needs it.');
+    terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
     return undefined;
   }
   if ('wrong' in settings) return { state: 'unknown', found: settings.wrong };
-  terminal.note(`Trying the key: ${new URL(settings.baseUrl).host} lists its models …`);
+  terminal.note(`Testing the key: asking ${new URL(settings.baseUrl).host} for its models …`);
   return checkKey(settings, answers.dependencies.openUpstream);
 }
 

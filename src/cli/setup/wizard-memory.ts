@@ -28,7 +28,7 @@ export async function askMemory(answers: Answers): Promise<Draft | undefined> {
         {
           value: 'hosted',
           name: 'With a memory service',
-          description: 'several machines or a team share them; it needs a URL and a service key',
+          description: 'for several machines or a team; needs a URL and a service key',
         },
       ] as const,
     },
@@ -84,7 +84,7 @@ async function judge(
   const { terminal, environment } = answers.context;
   const key = resolved(draft.serviceKey, environment);
   if (key === undefined) {
-    terminal.note('The key is not set in this shell, so it is not tried: svc start needs it.');
+    terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
     return 'keep';
   }
   const item: Record<string, unknown> = { ...draft };
@@ -92,14 +92,17 @@ async function judge(
   const proxy = readNetworkProxy(at, draft.baseUrl);
   const { baseUrl, allowPrivate = false } = draft;
   const place = { baseUrl, allowPrivate, ...(proxy === undefined ? {} : { proxy }) };
-  terminal.note(`Trying the key: ${new URL(baseUrl).host} says what it may do …`);
+  terminal.note(`Testing the key: asking ${new URL(baseUrl).host} what it may do …`);
   const { state, found } = await checkService({ ...place, serviceKey: key });
   if (state === 'accepted') {
     terminal.note(`ok: memory service: ${found}.`);
     return 'keep';
   }
   terminal.warn(`memory service: ${found}.`);
-  return askNext({ isRefused: state === 'refused', leave: 'Leave the memory as it was' }, answers);
+  return askNext(
+    { isRefused: state === 'refused', leave: 'Keep the present memory setting' },
+    answers,
+  );
 }
 
 function resolved(

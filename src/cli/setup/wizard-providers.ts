@@ -32,10 +32,10 @@ export interface Choice {
 const OTHER: Choice = {
   value: CUSTOM,
   name: 'Another provider, or a gateway',
-  description: 'any endpoint that speaks one of the three API styles: give its URL',
+  description: 'any endpoint with one of the three API styles; you give its URL',
 };
 
-const BACK: Choice = { value: NONE, name: 'None: go on without', description: '' };
+const BACK: Choice = { value: NONE, name: 'None: continue without a provider', description: '' };
 
 /** First the providers of the file, then those whose key is set and logins, then all of the catalog. */
 export function providerChoices(term: string, answers: Answers): readonly Choice[] {
@@ -58,7 +58,7 @@ function loginChoices(term: string, { context }: Answers): readonly Choice[] {
   const choiceFor = ({ login, client }: LoginFacts): Choice => {
     const mark = hasLogin(context.environment, login) ? ' (you are logged in)' : '';
     const name = `${PLANS[login]}: the login of ${client}${mark}`;
-    return { value: `${LOGIN}${login}`, name, description: 'svc passes it on and keeps nothing' };
+    return { value: `${LOGIN}${login}`, name, description: 'svc passes it on and stores nothing' };
   };
   const words = term.toLowerCase().split(/\s+/).filter(Boolean);
   return Object.values(LOGINS)
@@ -94,7 +94,7 @@ function choiceOf({ provider, model }: Found, answers: Answers): Choice {
 
 function whyNot({ baseUrl }: Provider): string {
   const lacks = baseUrl === undefined ? 'no address' : 'no variable for its key';
-  return `(discovery only: ${lacks} is published; give it as another provider)`;
+  return `(discovery only: it publishes ${lacks}; describe it as another provider)`;
 }
 
 function keysSet({ keyEnvs }: Provider, { context }: Answers): readonly string[] {

@@ -34,9 +34,9 @@ export async function askSecret(question: SecretQuestion, answers: Answers): Pro
         ...(stored === undefined
           ? []
           : [{ value: 'stored', name: `Keep: ${maskedKey(stored, environment)}` }]),
-        ...found.map((name) => ({ value: `$${name}`, name: `From $${name}, which is set` })),
-        { value: 'typed', name: 'I type or paste it here; the file (0600) holds it' },
-        { value: 'other', name: 'In another environment variable; the file names it' },
+        ...found.map((name) => ({ value: `$${name}`, name: `In $${name}, which is set` })),
+        { value: 'typed', name: 'I type or paste it here; the file (0600) stores it' },
+        { value: 'other', name: 'In another environment variable; the file stores only its name' },
         { value: 'back', name: 'Go back' },
       ],
     },
@@ -56,7 +56,7 @@ async function askDirectly(
 ): Promise<SecretAnswer> {
   const example = offered[0] ?? 'WORK_API_KEY';
   answers.context.terminal.note(
-    `Paste the key: it is not shown, and the file (0600) holds it. Or type the name of its variable, as $${example}. Nothing goes back.`,
+    `Paste the key: it is not shown, and the file (0600) stores it. Or type the name of its variable, for example $${example}. An empty answer goes back.`,
   );
   const text = await typedKey(direct, answers, (typed) => typed === '' || isVariable(typed));
   if (text === '') return { kind: 'back' };
@@ -78,7 +78,7 @@ async function typedKey(
       validate: (text) =>
         isOther(text.trim()) ||
         isCredential(text.trim()) ||
-        'A key has no spaces and only visible ASCII characters.',
+        'A key has only visible ASCII characters and no spaces.',
     },
     streams,
   );
@@ -107,8 +107,8 @@ export async function askNext(
       message: 'What now?',
       default: isRefused ? 'again' : 'keep',
       choices: [
-        { value: 'again', name: 'Say again where the key is, and try once more' },
-        { value: 'keep', name: 'Keep it as it is' },
+        { value: 'again', name: 'Give the key again' },
+        { value: 'keep', name: 'Keep it anyway' },
         { value: 'leave', name: leave },
       ] as const,
     },

@@ -12,7 +12,7 @@ export async function askAddress(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);
   const answer = await input(
     {
-      message: 'On which port of this machine shall svc listen?',
+      message: 'On which port of this machine should svc listen?',
       default: String(port),
       validate: (text) => judgePort(text, host, answers),
     },
@@ -37,19 +37,19 @@ async function judgePort(text: string, host: string, { draft }: Answers): Promis
   const token = typeof draft['localToken'] === 'string' ? draft['localToken'] : '';
   const { listener } = await probeProxy({ host, port }, token);
   const isForeign = listener === 'stranger' || listener === 'silent';
-  return isForeign ? `Another program listens on port ${port}: take another one.` : true;
+  return isForeign ? `Another program uses port ${port}. Choose another port.` : true;
 }
 
 const MEMORY_WORDS = {
-  'read-write': 'recall what was said, and keep what is said',
-  read: 'recall, and keep nothing new',
-  write: 'keep, and recall nothing',
+  'read-write': 'recall memories and store new ones',
+  read: 'recall memories and store nothing new',
+  write: 'store new memories and recall nothing',
   off: 'neither',
 } as const;
 
 const COMPRESSION_WORDS = {
-  deterministic: 'leave old tool output out where that is proven safe and pays',
-  shadow: 'change nothing, and count what could be left out',
+  deterministic: 'leave out old tool output if that is proven safe and saves money',
+  shadow: 'change nothing and measure what could be left out',
   passthrough: 'change nothing',
 } as const;
 
@@ -58,7 +58,7 @@ export async function askModes(answers: Answers): Promise<Draft> {
   const { streams } = answers.dependencies;
   const memoryMode = await select(
     {
-      message: 'What may svc do with its memory?',
+      message: 'How should svc use its memory?',
       default: before.memoryMode,
       choices: MEMORY_MODES.toReversed().map((value) => ({
         value,
@@ -70,7 +70,7 @@ export async function askModes(answers: Answers): Promise<Draft> {
   );
   const compressionMode = await select(
     {
-      message: 'And with long requests?',
+      message: 'What should svc do with long requests?',
       default: before.compressionMode,
       choices: COMPRESSION_MODES.toReversed().map((value) => ({
         value,
@@ -80,7 +80,11 @@ export async function askModes(answers: Answers): Promise<Draft> {
     },
     streams,
   );
-  const inputBudget = await askNumber(answers, 'inputBudget', 'Shorten from how many tokens on?');
+  const inputBudget = await askNumber(
+    answers,
+    'inputBudget',
+    'Above how many tokens should svc consider shortening?',
+  );
   const recalledTokensMax = await askNumber(
     answers,
     'recalledTokensMax',
@@ -99,7 +103,8 @@ async function askNumber(
       message,
       default: String(storedSettings(answers.draft)[name]),
       validate: (text) =>
-        parseProxySetting(name, text) !== undefined || 'Expected a whole number in a sane range.',
+        parseProxySetting(name, text) !== undefined ||
+        'Expected a whole number in the allowed range.',
     },
     answers.dependencies.streams,
   );

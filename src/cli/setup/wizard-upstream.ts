@@ -80,7 +80,7 @@ async function listedUpstreams(name: string, answers: Answers): Promise<readonly
 async function askStyle({ dependencies: { streams } }: Answers): Promise<Dialect> {
   return select(
     {
-      message: 'What does it speak?',
+      message: 'Which API does it serve?',
       choices: DIALECT_DESCRIPTORS.map(({ name, title, speakers }) => {
         return { value: name, name: `${title}: ${speakers}` };
       }),
@@ -93,7 +93,7 @@ async function askCustom(answers: Answers): Promise<UpstreamDraft> {
   const { streams } = answers.dependencies;
   const name = await input(
     {
-      message: 'Its name, for svc:',
+      message: 'A name for it in svc:',
       validate: (text) =>
         UPSTREAM_NAME.test(text) || 'Up to 40 lower-case letters, digits, - and _.',
     },
@@ -101,7 +101,7 @@ async function askCustom(answers: Answers): Promise<UpstreamDraft> {
   );
   const baseUrl = await input(
     {
-      message: 'Its base URL, as its documentation gives it to clients:',
+      message: 'Its base URL, from its documentation for clients:',
       validate: (text) => {
         const parsed = parseBaseUrl(text, true);
         return 'allowed' in parsed ? `Expected ${parsed.allowed}.` : true;
@@ -112,12 +112,12 @@ async function askCustom(answers: Answers): Promise<UpstreamDraft> {
   const apiStyle = await askStyle(answers);
   const isPlain = 'allowed' in parseBaseUrl(baseUrl, false);
   const message = isPlain
-    ? 'This address is not https. Allow http to this machine and its network for it?'
+    ? 'This address is not https. Allow http for this provider, on this machine and its network?'
     : 'Is it on this machine or in a private network?';
   const allowPrivate = await confirm({ message, default: isPlain }, streams);
   const auth = await select(
     {
-      message: 'How does it take its key?',
+      message: 'How should svc send its key?',
       default: defaultAuth(apiStyle),
       choices: AUTHS.map((value) => ({ value, name: AUTH_WORDS[value] })),
     },
@@ -140,7 +140,7 @@ async function withoutOccupied(
   const kept: UpstreamDraft[] = [];
   for (const upstream of wanted) {
     const occupant = occupantOf(answers.draft, upstream);
-    const message = `${occupant} speaks ${upstream.apiStyle} already. Put ${upstream.name} in its place?`;
+    const message = `${occupant} already serves ${upstream.apiStyle}. Replace it by ${upstream.name}?`;
     const isFree =
       occupant === undefined ||
       (await confirm({ message, default: false }, answers.dependencies.streams));

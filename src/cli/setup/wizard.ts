@@ -44,7 +44,7 @@ export async function wizard(
     return 0;
   } catch (error) {
     if (!isLeaving(error)) throw error;
-    terminal.note('Left: nothing was written.');
+    terminal.note('Cancelled: nothing was written.');
     return 130;
   }
 }
@@ -60,7 +60,7 @@ async function ask(
   const draft = stored ?? newDraft('');
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
   const start: Answers = { context, dependencies, stored, draft, changes: none };
-  context.terminal.note('Ctrl-C leaves at any question, and then nothing is written.');
+  context.terminal.note('Press Ctrl-C at any question to cancel; then nothing is written.');
   await offerRepair(context, dependencies);
   if (stored !== undefined) return review(await askChanges(start));
   const provided = await askProvider(start);
@@ -97,7 +97,7 @@ async function review(start: Answers): Promise<Answers | undefined> {
         message: `Write ${path}?`,
         choices: [
           { value: 'yes', name: 'Yes' },
-          { value: 'change', name: 'Add another provider, or change something, first' },
+          { value: 'change', name: 'First add another provider or change something' },
           { value: 'no', name: 'No, write nothing' },
         ] as const,
       },
@@ -146,7 +146,7 @@ async function offerRepair(
   for (const { path, mode } of loose) {
     context.terminal.warn(`${path} is open to others (mode 0${mode.toString(8)}).`);
   }
-  if (await confirm({ message: 'Make that private now?' }, streams)) await fixModes(context);
+  if (await confirm({ message: 'Make it private now?' }, streams)) await fixModes(context);
 }
 
 async function askChanges(start: Answers): Promise<Answers> {
@@ -163,10 +163,10 @@ async function askChanges(start: Answers): Promise<Answers> {
           ...(names.length === 0 ? [] : [{ value: 'remove', name: 'Remove a provider' } as const]),
           { value: 'clients', name: 'Which clients use svc' },
           { value: 'import', name: 'Import earlier sessions' },
-          { value: 'memory', name: 'Where memories are' },
+          { value: 'memory', name: 'Where memories are stored' },
           { value: 'address', name: 'Address and port' },
           { value: 'modes', name: 'Modes and budgets' },
-          { value: 'done', name: 'Nothing more: show and write' },
+          { value: 'done', name: 'Finish: show the summary and write' },
         ] as const,
       },
       streamsOf(answers),
@@ -204,7 +204,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
   }
 }
 
-const NO_CLIENT = 'No client that these providers can serve is installed here.';
+const NO_CLIENT = 'No installed client can use these providers.';
 
 function withUpstreams(answers: Answers, upstreams: readonly UpstreamDraft[]): Answers {
   return {
