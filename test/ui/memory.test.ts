@@ -155,7 +155,7 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     const { page } = await openMemory(browser, stage);
     await openRecord(page, 'Tide checks');
     await page.locator('.choice label', { hasText: 'never' }).click();
-    await expect.poll(() => page.locator('.happened').innerText()).toContain('Noted');
+    await expect.poll(() => page.locator('.happened').innerText()).toContain('Saved');
     expect(await recalled(stage, 's1')).not.toContain('Tide checks go into the planner');
     await page.locator('#w').fill(QUESTION);
     await page.locator('#w').press('Enter');
@@ -228,7 +228,7 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     const { page, faults } = await openMemory(browser, stage);
     await openRecord(page, 'Tide checks');
     await page.locator('.choice label', { hasText: 'never' }).click();
-    await expect.poll(() => page.locator('.happened').innerText()).toContain('Noted');
+    await expect.poll(() => page.locator('.happened').innerText()).toContain('Saved');
     await page.locator('.record summary', { hasText: 'Move' }).click();
     await page.locator('.record details select').selectOption('paper-mill');
     await page.locator('.record button', { hasText: 'Move 1 memory' }).click();
@@ -239,7 +239,7 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     // The mark of the person moves too.
     const never = page.getByRole('radio', { name: 'never' });
     expect(await never.isChecked()).toBe(true);
-    await page.locator('.choice label', { hasText: 'when it fits' }).click();
+    await page.locator('.choice label', { hasText: 'when relevant' }).click();
     await expect.poll(() => never.isChecked()).toBe(false);
     expect(await recalled(stage, 's1')).not.toContain('Tide checks go into the planner');
     await stage.say({ session: 's2', prompt: QUESTION, space: 'paper-mill' });

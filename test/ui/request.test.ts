@@ -157,7 +157,9 @@ describe.skipIf(missing !== undefined)('one request', () => {
     const stage = await startPageStage();
     const { page } = await openUi(browser, { home: stage.home });
     await page.goto(`${page.url()}#/request?id=req_nothing`);
-    await expect.poll(() => page.locator('[role=alert]').innerText()).toContain('no such request');
+    await expect
+      .poll(() => page.locator('[role=alert]').innerText())
+      .toContain('no longer has this request');
     expect(await page.locator('[role=alert] button').innerText()).toBe('Try again');
   });
 });

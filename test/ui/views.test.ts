@@ -139,12 +139,12 @@ describe.skipIf(missing !== undefined)('every view', () => {
       const states = [
         ['now', '#/now', 'No request came in the last hour'],
         ['memory', '#/memory', 'Nothing is remembered yet'],
-        ['savings', '#/savings', 'no request told what it cost'],
-        ['requests', '#/requests', 'No request of the log fits'],
-        ['request', '#/request?id=req_nothing', 'no such request'],
+        ['savings', '#/savings', 'no request has a known cost'],
+        ['requests', '#/requests', 'No request in the log matches'],
+        ['request', '#/request?id=req_nothing', 'no longer has this request'],
         // An address that somebody typed.
-        ['requests', '#/requests?first=garbage', 'No request of the log fits'],
-        ['savings', '#/savings?days=100000', 'no request told what it cost'],
+        ['requests', '#/requests?first=garbage', 'No request in the log matches'],
+        ['savings', '#/savings?days=100000', 'no request has a known cost'],
       ] as const;
       for (const [name, hash, text] of states) {
         await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);

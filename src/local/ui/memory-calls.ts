@@ -82,7 +82,7 @@ function deskOf({ desk }: MemoryCallParts): MemoryDesk {
   throw new UiRefusal(
     409,
     'hosted',
-    'A memory service holds these memories, and it has no such operation for a page.',
+    'A memory service holds these memories, and its contract has no such operation.',
   );
 }
 
@@ -147,11 +147,7 @@ async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<Mem
   const space = optionalTextIn(query, 'space', SPACE_CHARS);
   const record = await recordOf(parts, ref, space);
   if (record === undefined) {
-    throw new UiRefusal(
-      404,
-      'forgotten',
-      'This memory was forgotten or edited, or is elsewhere now.',
-    );
+    throw new UiRefusal(404, 'forgotten', 'This memory was forgotten, edited or moved.');
   }
   const { memory } = parts;
   const beside = await memory.list(
@@ -234,16 +230,12 @@ async function edit(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
   const [old] = (await desk.browse({ space, refs: [ref], limit: 1 })).records;
   if (old === undefined) throw GONE;
   const text = captureStored(old.role, memberText(body, 'text', TEXT_CHARS_MAX));
-  if (text === undefined) throw new UiRefusal(400, 'empty', 'This says nothing to remember.');
+  if (text === undefined) throw new UiRefusal(400, 'empty', 'The text is empty.');
   if (old.pin === 'always' && text.text.length > ALWAYS_CHARS_MAX) throw TOO_LONG;
   const state = await desk.edit({ space, ref, text, at: parts.now() });
   if (state === 'gone') throw GONE;
   if (state === 'forgotten') {
-    throw new UiRefusal(
-      409,
-      'buried',
-      'You had these words forgotten here. Say it in other words.',
-    );
+    throw new UiRefusal(409, 'buried', 'This text was forgotten here. Use other words.');
   }
   if (state === 'rejected') throw new UiRefusal(400, 'rejected', 'The memory refused this text.');
   return { ref: referenceOf(text.digest) };
@@ -260,7 +252,7 @@ async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
     // oxlint-disable-next-line no-await-in-loop -- One after the other: each is whole.
     const [state] = await memory.capture([recordOfDesk(record, to)], deadline());
     if (state !== 'stored' && state !== 'duplicate') {
-      throw new UiRefusal(409, 'buried', 'You had this forgotten there: it stays where it is.');
+      throw new UiRefusal(409, 'buried', 'This text was forgotten there, so it stays where it is.');
     }
     // oxlint-disable-next-line no-await-in-loop -- As above.
     await desk.mark([{ ...record, space: to }]);
@@ -329,7 +321,11 @@ async function undo(
 ): Promise<ApiAnswer> {
   const records = forgotten.take(memberText(body, 'undo', 64));
   if (records === undefined) {
-    throw new UiRefusal(409, 'late', 'The minute is over: these memories are forgotten for good.');
+    throw new UiRefusal(
+      409,
+      'late',
+      'The minute for an undo is over: these memories are forgotten permanently.',
+    );
   }
   return { restored: await deskOf(parts).restore(records) };
 }

@@ -35,7 +35,7 @@ async function request(parts: RequestPageParts, { query }: ApiCall): Promise<Req
   const id = textIn(query, 'id', 64);
   const [row] = await parts.requestLog.list({ limit: 2, id });
   if (row === undefined || row.id !== id) {
-    throw new UiRefusal(404, 'not_found', 'The request log has no such request any more.');
+    throw new UiRefusal(404, 'not_found', 'The request log no longer has this request.');
   }
   const [blocks, place] = await Promise.all([blocksOf(parts, row), placeOf(parts, row)]);
   const { read, write, writeHour } = cachePrices(row.dialect, row.cacheMs);
@@ -97,7 +97,7 @@ async function text({ memory }: RequestPageParts, { query }: ApiCall): Promise<T
   const tool = query.get('tool') ?? '';
   const record = await memory.retrieve({ ref }, deadline());
   if (record === undefined) {
-    throw new UiRefusal(404, 'forgotten', 'This text was forgotten, or is not kept any more.');
+    throw new UiRefusal(404, 'forgotten', 'This text was forgotten, or is no longer stored.');
   }
   const said = record.text;
   const facts = { tool, digest: record.digest, text: said, gist: gistOf(said) };

@@ -59,5 +59,5 @@ export function numberIn(
 }
 
 export function invalid(name: string): UiRefusal {
-  return new UiRefusal(400, 'invalid', `The call has no usable “${name}”.`);
+  return new UiRefusal(400, 'invalid', `The call has no valid “${name}”.`);
 }

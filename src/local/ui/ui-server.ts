@@ -131,7 +131,7 @@ async function bodyOf({ incoming, admission }: UiCall): Promise<unknown> {
   try {
     return JSON.parse(bytes?.toString('utf8') ?? '');
   } catch {
-    throw new UiRefusal(400, 'invalid', 'The body is no JSON.');
+    throw new UiRefusal(400, 'invalid', 'The body is not JSON.');
   }
 }
 
@@ -176,6 +176,6 @@ function answerFailure(outgoing: ServerResponse, error: unknown): void {
 function refusalOf(error: unknown): UiRefusal {
   const isMemory = error instanceof Error && error.name === 'MemoryError';
   return isMemory
-    ? new UiRefusal(503, 'memory_away', 'The memory cannot answer now. Look with: svc doctor')
+    ? new UiRefusal(503, 'memory_away', 'The memory cannot answer now. Check with: svc doctor')
     : new UiRefusal(500, 'internal', 'svc failed on this call.');
 }

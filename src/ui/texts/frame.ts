@@ -12,36 +12,36 @@ export const VIEWS = {
 export const FRAME = {
   views: 'Views',
   skip: 'Skip to content',
-  foot: 'This page is served by svc on your machine. It asks no other host for anything.',
+  foot: 'svc serves this page on your machine. The page contacts no other host.',
   proxy: (host: string) => `Proxy on ${host}`,
   version: (version: string) => `version ${version}`,
   closed: 'Closed',
   newLink:
-    'Get a new link in a terminal. Open it, or paste it into this tab to go on where you were.',
-  lost: 'The proxy does not answer. This page tries again every two seconds; what you see is from before.',
+    'Get a new link in a terminal. Open it, or paste it into this tab to return to the same view.',
+  lost: 'The proxy does not answer. This page tries again every two seconds and shows earlier data until then.',
   path: 'Where you are',
 };
 
 export const CLOSED = {
   noLink: {
     title: 'This page needs a link.',
-    text: 'The page keeps its secret in memory only, so that no other page and no file ever holds it. A reload therefore ends it.',
+    text: 'The page keeps its secret only in its own memory, so no file and no other page can hold it. A reload therefore ends the page.',
   },
   usedLink: {
     title: 'This link is not valid any more.',
-    text: 'A link works once, and for a minute.',
+    text: 'A link works once, within a minute.',
   },
   ended: {
     title: 'This page has ended.',
-    text: 'It ends after an hour without use, after 12 hours in any case, and when the proxy is started again. Nothing that svc keeps is lost.',
+    text: 'A page ends after an hour without use, after 12 hours in any case, and when the proxy restarts. No stored data is lost.',
   },
   byHand: {
     title: 'This page is closed.',
-    text: 'Its link and its cookie are good for nothing any more.',
+    text: 'Its link and its cookie do not work any more.',
   },
   away: {
     title: 'The proxy does not answer.',
-    text: 'It may have been stopped. Look with: svc status',
+    text: 'It may have stopped. Check it with: svc status',
   },
 };
 
@@ -60,5 +60,5 @@ export const FAILURES = {
   unreachable: 'The proxy does not answer.',
   internal: 'svc failed on this call.',
   no_session: 'This page has ended.',
-  memory_away: 'The memory cannot answer now. Look with: svc doctor',
+  memory_away: 'The memory cannot answer now. Check it with: svc doctor',
 } as Readonly<Record<string, string>>;

@@ -5,13 +5,13 @@ import { count, whole } from '../format.ts';
 export const HEALTH = {
   fine: (checks: number) => `All ${count(checks, 'check')} are fine.`,
   look: (bad: number, rest: number) =>
-    `${bad === 1 ? 'One thing' : `${whole(bad)} things`} to look at. The other ${count(rest, 'check')} ${rest === 1 ? 'is' : 'are'} fine.`,
+    `${bad === 1 ? 'One check needs' : `${whole(bad)} checks need`} attention. The other ${count(rest, 'check')} ${rest === 1 ? 'is' : 'are'} fine.`,
   looked: (time: string) =>
-    `Looked at ${time}. Looking again costs nothing and sends no model request.`,
-  looking: 'Looking … this takes some seconds.',
+    `Checked at ${time}. Checking again costs nothing and sends no model request.`,
+  looking: 'Checking … this takes a few seconds.',
   checks: 'Checks',
-  again: 'Look again',
-  levels: { ok: 'ok', warning: 'look at it', problem: 'broken' },
+  again: 'Check again',
+  levels: { ok: 'ok', warning: 'warning', problem: 'problem' },
   moreOk: (checks: number) =>
     `Show ${count(checks, 'check')} more that ${checks === 1 ? 'is' : 'are'} ok`,
   store: 'Store',
@@ -25,15 +25,15 @@ export const HEALTH = {
   local: 'none, memory is on this machine',
   outbox: 'Outbox',
   empty: 'empty',
-  waiting: (records: number) => `${count(records, 'record')} on the way`,
+  waiting: (records: number) => `${count(records, 'record')} waiting`,
   svc: 'svc',
   node: 'Node',
   live: 'Live check',
   liveText:
-    'Sends two small requests to each provider and shows what its cache did. Nothing of it is remembered.',
+    'Sends two small requests to each provider and shows what its cache did. svc does not remember them.',
   liveButton: 'Run: costs about 10,000 input tokens',
   page: 'This page',
   pageText:
-    'It closes by itself after an hour without use, and after 12 hours in any case. The cookie is good for this page only, never for a model.',
+    'It closes by itself after an hour without use, and after 12 hours in any case. The cookie opens only this page, never a model.',
   close: 'Close it now',
 };

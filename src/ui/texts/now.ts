@@ -11,16 +11,16 @@ export const NOW = {
         : `${whole(open)} requests are being answered.`,
   live: (ago: number | undefined) =>
     ago === undefined
-      ? 'Live: what happens appears here by itself.'
+      ? 'Live: new events appear here by themselves.'
       : `Live: the last event came ${span(ago)} ago.`,
-  started: (time: string) => `The proxy was started at ${time}. Its log keeps what came before.`,
+  started: (time: string) => `The proxy started at ${time}. The log has earlier requests.`,
   inFlight: 'In flight',
   waits: 'waits for the provider’s first byte',
   reads: 'is read by svc',
   answers: (status: number) => `answers, status ${status}`,
   conversations: 'Conversations',
   scope: (conversations: number, requests: number) =>
-    `Last hour: ${conversations}, with ${count(requests, 'request')}. Cost is against direct.`,
+    `Last hour: ${conversations}, with ${count(requests, 'request')}. Cost is compared with direct.`,
   none: 'No request came in the last hour.',
   start: 'Start a client with: svc run claude',
   heads: [
@@ -49,7 +49,7 @@ export const NOW = {
     time: 'Time',
     whose: 'Project, client and model',
     what: 'What memory did',
-    tokens: 'In → went out',
+    tokens: 'In → sent',
     cache: 'Cache',
     took: 'Took',
   },
@@ -57,15 +57,15 @@ export const NOW = {
   recalled: 'Recalled',
   memories: (number: number) => count(number, 'memory', 'memories'),
   staysOut: (number: number) => `${count(number, 'item')} left out`,
-  unchanged: 'went out as it came',
+  unchanged: 'sent unchanged',
   cost: 'Cost so far',
   costText: (paid: number, direct: number) =>
     `${short(paid)} with svc, about ${short(direct)} direct`,
-  kept: (tokens: number, share: number) => `${short(tokens)} kept (${percent(share)})`,
-  dearer: (tokens: number, share: number) => `${short(tokens)} dearer (${percent(share)})`,
+  kept: (tokens: number, share: number) => `${short(tokens)} saved (${percent(share)})`,
+  dearer: (tokens: number, share: number) => `${short(tokens)} more (${percent(share)})`,
   curve: (requests: number, paid: number, direct: number) =>
     `Cost over ${count(requests, 'request')}: with svc ${short(paid)}, direct about ${short(direct)}`,
-  noPrice: 'The provider told no counts, so no price is known.',
+  noPrice: 'The provider sent no token counts, so the price is unknown.',
   batches: 'Batches',
   batch: (time: string, items: number, tokens: number) =>
     `${time}, ${count(items, 'item')}, ${short(tokens)}`,
@@ -75,10 +75,10 @@ export const NOW = {
   blockTokens: (tokens: number) => `${whole(tokens)} tokens`,
   noBlock: 'No memory was added.',
   verdicts: {
-    goes_on: 'The meter goes on: batches pay here, or were not judged yet.',
-    no_more: 'This conversation costs more than it would direct. Nothing more is left out of it.',
+    goes_on: 'Shortening continues: it saves money here, or has not been judged yet.',
+    no_more: 'This conversation costs more than direct. svc leaves nothing more out of it.',
     send_all:
-      'This conversation costs more with every request than direct. All of it is sent from now on.',
+      'Each request of this conversation costs more than direct. svc sends all of it from now on.',
   } as Readonly<Record<string, string>>,
   badges: {
     no_more: 'Shortened no further',

@@ -18,24 +18,24 @@ export const SAVINGS = {
   more: (when: string, share: number) =>
     `${when} your input cost ${percent(share)} more than direct.`,
   same: (when: string) => `${when} your input cost the same as direct.`,
-  none: (when: string) => `${when} no request told what it cost.`,
-  noneText: 'A price needs the provider’s own counts. Requests that svc only relays have none.',
+  none: (when: string) => `${when} no request has a known cost.`,
+  noneText: 'A price needs the provider’s token counts. Requests that svc only relays have none.',
   lead: (paid: string, direct: string, requests: number) =>
-    `That of ${paid} input tokens at full price instead of about ${direct}, over ${count(requests, 'request')}.`,
+    `It cost as much as ${paid} input tokens at full price, instead of about ${direct}, over ${count(requests, 'request')}.`,
   money: (paid: string, direct: string) =>
     `At the list prices of your models, about ${paid} instead of ${direct}.`,
   unpriced: (requests: number) =>
-    `${count(requests, 'request')} to models without a list price, or by a login, are not in the dollars.`,
+    `${count(requests, 'request')} to models without a list price or with a login are not included in the dollars.`,
   output: 'Output costs the same both ways.',
   byDay: 'By day',
   keyPaid: 'with svc',
-  keyKept: 'kept: direct is the whole bar',
-  keyOver: 'dearer than direct',
+  keyKept: 'saved: the whole bar is direct',
+  keyOver: 'more than direct',
   chart: 'Chart by day, which may be wider than the screen',
   bar: (day: Readonly<Record<'share' | 'date' | 'paid' | 'direct' | 'change', string>>) =>
     `${day.share}, ${day.date}: ${day.paid} with svc, ${day.direct} direct, ${day.change}`,
-  kept: (value: string) => `${value} kept`,
-  dearer: (value: string) => `${value} dearer`,
+  kept: (value: string) => `${value} saved`,
+  dearer: (value: string) => `${value} more`,
   table: 'The same numbers in a table',
   heads: {
     day: 'Day',
@@ -44,13 +44,13 @@ export const SAVINGS = {
     direct: 'Direct',
     difference: 'Difference',
   },
-  together: 'Together',
+  together: 'Total',
   by: { space: 'By project', model: 'By model', client: 'By client' },
   rankedHeads: { name: 'Name', share: 'Share', paid: 'With svc', difference: 'Difference' },
   noName: '(none)',
-  counted: 'What is counted in',
+  counted: 'What the price includes',
   countedHeads: { what: 'Estimates of svc, and the provider’s counts', tokens: 'Tokens' },
-  leftOut: 'Left out of requests, each time it was not sent',
+  leftOut: 'Left out, counted for every request',
   added: 'Memories added',
   cacheRead: 'Read from the provider’s cache',
   cacheWritten: 'Written to the provider’s cache',
@@ -58,7 +58,7 @@ export const SAVINGS = {
   again: (outputs: number, files: number) =>
     `Left-out text that a model read again: ${count(outputs, 'output')}, ${count(files, 'file')}. Price of those requests, direct`,
   used: (prompts: number, usedOnes: number) =>
-    `Of ${count(prompts, 'prompt')} that got memories, the model used those of ${whole(usedOnes)}, as far as svc can see.`,
+    `${count(prompts, 'prompt')} got memories. As far as svc can see, the model used them in ${whole(usedOnes)}.`,
   card: 'A card to share',
   cardSays: 'says what it measures',
   cardSame: 'Even',
@@ -68,7 +68,7 @@ export const SAVINGS = {
       : `${change < 0 ? 'less' : 'more'} for input than without svc`,
   cardScope: (days: number, date: string, requests: number) =>
     `${count(days, 'day')} to ${date}, ${count(requests, 'request')}, by the providers’ own counts.`,
-  cardModel: 'Direct is a model. Rereads and cache writes are counted in.',
+  cardModel: 'Direct is a model. The price includes rereads and cache writes.',
   cardLabel: (share: string, days: number, requests: number) =>
     `${share} for input, ${count(days, 'day')}, ${count(requests, 'request')}`,
   saveSvg: 'Save as SVG',
@@ -76,7 +76,7 @@ export const SAVINGS = {
   how: 'How to read this',
   howText: [
     'A price is in input tokens at full price. What comes from the provider’s cache counts a tenth. What is written to it counts 1.25, or 2 for an hour.',
-    'Direct cannot be seen, so it is a model: the cache works for it as it did here, and no batch made it write the prompt anew.',
+    'svc cannot measure the direct price, so it is a model: it assumes the same cache and no shortening.',
     'Every number opens the requests behind it.',
   ],
 };
