@@ -79,8 +79,8 @@ function openRemote(
   tenant: string | undefined,
 ): ConsoleAccess {
   if (!URL.canParse(url) || (new URL(url).protocol !== 'https:' && !isOwnMachineUrl(url))) {
-    const hint = 'Give it as https://host; plain http is for this machine alone.';
-    throw new CliError('--url is no address to which a token may be sent.', hint, 2);
+    const hint = 'Write it as https://host; plain http is only for this machine.';
+    throw new CliError('svc cannot send a token to the address of --url.', hint, 2);
   }
   if (token === undefined || token === '') throw refusalError('AUTH_MISSING', 'There is no token.');
   const endpoint = { url: new URL(url), token };
@@ -100,13 +100,13 @@ async function callRemote(
     body: body === undefined ? undefined : JSON.stringify(body),
     ifVersion,
   }).catch(() => {
-    const hint = 'Look whether it runs there, and at its certificate: svc service status';
-    throw new CliError('The service at --url gave no answer.', hint);
+    const hint = 'Check whether the service runs there, and its certificate: svc service status';
+    throw new CliError('The service at --url did not answer.', hint);
   });
   const fields = asRecord(answer.text === '' ? {} : parseJson(answer.text));
   if (answer.status >= 200 && answer.status < 300) return fields;
   const { code, message } = asRecord(fields['error']);
   if (typeof code === 'string') throw refusalError(code, textOf(message));
-  const hint = 'Look whether the address is that of a service of svc.';
+  const hint = 'Check whether this is the address of an svc service.';
   throw new CliError(`The address of --url answered ${answer.status}.`, hint);
 }

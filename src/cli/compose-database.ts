@@ -37,7 +37,7 @@ const DATABASE: Server = {
   member: 'database',
   variable: 'SVC_DATABASE_URL',
   kind: 'PostgreSQL',
-  hint: 'Write postgres://user:password@host:5432/name, with commas between several hosts, and ?sslmode=disable for a network of your own.',
+  hint: 'Write postgres://user:password@host:5432/name, with commas between several hosts, and ?sslmode=disable for a private network.',
 };
 const REDIS: Server = {
   member: 'redis',
@@ -114,8 +114,8 @@ export interface ServerMigrations {
 export async function serverMigrations(place: ServicePlace): Promise<ServerMigrations> {
   const server = await serverOf(place);
   if (server === undefined) {
-    const hint = `A service in a file brings its tables up to date by itself. For PostgreSQL set ${DATABASE.variable}, or "database" in service.json.`;
-    throw new CliError('This service is not on a database server.', hint);
+    const hint = `A service in a file updates its tables by itself. For PostgreSQL set ${DATABASE.variable}, or "database" in service.json.`;
+    throw new CliError('This service does not use a database server.', hint);
   }
   const { Connections } = await import('../adapters/postgres-store/connections.ts');
   const { beginEpoch, migrate, readSchema } =

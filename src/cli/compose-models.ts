@@ -114,7 +114,7 @@ function networkOf(text: string): Network {
   const network = parseNetwork(text);
   if (network !== undefined) return network;
   throw new CliError(
-    'egress.allow in service.json has an entry that is no network.',
-    'Write it as an address and its bits: 10.1.0.0/16',
+    'egress.allow in service.json has an entry that is not a network.',
+    'Write it as an address and a prefix length: 10.1.0.0/16',
   );
 }

@@ -26,8 +26,8 @@ export async function moveService(
   const lock = await lockServiceFolder(folder);
   if (lock === undefined) {
     throw new CliError(
-      'A svc service runs on this folder.',
-      'Stop it first: what it writes now stays behind.',
+      'An svc service runs on this folder.',
+      'Stop it first, because the move would miss its new records.',
     );
   }
   try {
@@ -53,9 +53,9 @@ async function moveBetween(
       throw new CliError('A purge is not finished yet.', hint);
     }
     const begun = await target.begin(source.epoch);
-    if (begun === 'resumed') tell('An earlier move goes on.');
+    if (begun === 'resumed') tell('Continuing an earlier move.');
     if (begun !== 'done') await copy(source, target, tell);
-    tell('Everything is copied. Now each record and each receipt is checked on the other side.');
+    tell('Everything is copied. Checking each record and each receipt in the new database.');
     const records = await checkRecords(source, target);
     const { receipts, unsigned } = await checkReceipts(source, target);
     await checkCounts(source, target);
@@ -130,6 +130,6 @@ async function checkCounts(source: MoveSource, target: MoveTarget): Promise<void
 /* oxlint-enable no-await-in-loop */
 
 function notWhole(what: string): CliError {
-  const hint = 'The file is as it was. Move to an empty database, and tell us.';
-  return new CliError(`The other side does not hold ${what} as the file does.`, hint);
+  const hint = 'The file is unchanged. Move to an empty database, and report this.';
+  return new CliError(`The copy of ${what} differs from the file.`, hint);
 }

@@ -24,6 +24,6 @@ export async function joinAsNode({
   await node.leave();
   throw new CliError(
     `Another node of this service counts limits in ${node.otherPlace}, this one in ${limiterPlace}.`,
-    'Set SVC_REDIS_URL to the same address on all nodes, or on none. An address of loopback is another Redis on each machine.',
+    'Set SVC_REDIS_URL to the same address on all nodes, or on none. A loopback address means a different Redis on each machine.',
   );
 }

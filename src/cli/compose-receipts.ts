@@ -34,7 +34,9 @@ export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal>
   try {
     await recoverReceipts(options);
   } catch {
-    needs.report('Receipts of an earlier run wait: svc service receipts recover stores them.');
+    needs.report(
+      'Receipts of an earlier run are waiting. To store them, run: svc service receipts recover',
+    );
   }
   return new ReceiptJournal(options);
 }

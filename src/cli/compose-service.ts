@@ -145,6 +145,6 @@ function limitsOf(settings: ServiceSettings): ServiceLimits {
 async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   const problem = await vault.problem();
   if (problem === undefined) return;
-  const hint = 'Put the key back where "vault" in service.json says it is, and start again.';
+  const hint = 'Restore the key to the place that "vault" in service.json names, and start again.';
   throw new CliError(problem, hint);
 }

@@ -155,5 +155,5 @@ export class Lease {
 }
 
 function tooBusy(): ProxyError {
-  return new ProxyError('TOO_BUSY', 'Too many large requests are under way.');
+  return new ProxyError('TOO_BUSY', 'Too many large requests are in progress.');
 }

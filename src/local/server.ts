@@ -122,7 +122,7 @@ class Listener implements LocalServer {
 
   constructor(options: LocalServerOptions) {
     if (!LOOPBACK.includes(options.settings.host)) {
-      throw new TypeError('svc listens on 127.0.0.1 or ::1 only.');
+      throw new TypeError('svc listens only on 127.0.0.1 or ::1.');
     }
     this.#options = options;
     this.#bodies = new RequestBodies(options.decode, options.settings.bodyBytesMax);
@@ -294,7 +294,7 @@ class Listener implements LocalServer {
   }
 
   #refuseConnect(incoming: IncomingMessage, socket: Duplex): void {
-    const error = new ProxyError('METHOD_NOT_ALLOWED', 'svc opens no tunnels.');
+    const error = new ProxyError('METHOD_NOT_ALLOWED', 'svc does not open tunnels.');
     this.#endRaw(socket, error, requestHead(incoming));
   }
 

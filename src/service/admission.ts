@@ -60,6 +60,6 @@ async function attempt(
 }
 
 export function limiterUnavailable(): ServiceFault {
-  const message = 'Limits cannot be checked now, so the call is blocked.';
+  const message = 'The service cannot check limits now, so it refuses the call.';
   return new ServiceFault('RATE_LIMITER_UNAVAILABLE', message, { afterMs: RETRY_AFTER_MS });
 }

@@ -72,6 +72,6 @@ async function begin(
 }
 
 function conflict(): ServiceFault {
-  const message = 'This Idempotency-Key came with another call before.';
+  const message = 'This Idempotency-Key was used for another call before.';
   return new ServiceFault('IDEMPOTENCY_CONFLICT', message);
 }

@@ -121,11 +121,11 @@ const MESSAGES: Readonly<Partial<Record<FaultCode, string>>> = {
   AUTH_INVALID: 'The key is unknown or mistyped.',
   AUTH_REVOKED: 'The key was revoked.',
   AUTH_EXPIRED: 'The key has expired.',
-  AUTH_STALE: 'The key was rotated, and the time in which the old one worked is over.',
+  AUTH_STALE: 'The key was rotated, and the grace period of the old one has ended.',
 };
 
 function refusal(code: FaultCode, prefix: TokenPrefix = 'svc_live'): ServiceFault {
-  const missing = `No key came with the call. Send Authorization: Bearer ${prefix}_…`;
+  const missing = `The call has no key. Send Authorization: Bearer ${prefix}_…`;
   return new ServiceFault(code, MESSAGES[code] ?? missing);
 }
 

@@ -43,9 +43,9 @@ export interface ServiceState {
 }
 
 /**
- * The state of a space as the store gave it during this call: for an answer at the deadline. A state
- * from before the call may be that of another generation, since other nodes purge too. Nearly every call
- * is answered long before its deadline, so the store is asked when half of the time has passed.
+ * The state of a space as the store reported it during this call, for an answer at the deadline. An
+ * earlier state may have another generation, because other nodes purge too. Nearly every call is
+ * answered long before its deadline, so the store is asked when half of the time has passed.
  */
 export class StateOfCall {
   #last: SpaceState | undefined;
@@ -101,8 +101,8 @@ export function parseBody(body: Buffer | undefined): unknown {
 export function readValue<Value>(value: unknown, shape: Shape<Value>): Value {
   const parsed = parseShape(shape, value);
   if (parsed.problems === undefined) return parsed.value;
-  // Problems name members, never what stands in them.
-  const message = `The call does not fit the contract: ${parsed.problems.join('; ')}.`;
+  // Problems name members, never their values.
+  const message = `The call does not match the contract: ${parsed.problems.join('; ')}.`;
   throw new ServiceFault('INVALID_REQUEST', message.slice(0, MESSAGE_CHARS_MAX));
 }
 

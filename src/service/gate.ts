@@ -53,7 +53,7 @@ export function readHead(given: {
   const path = mark === -1 ? target : target.slice(0, mark);
   // The health checks of balancers speak HTTP/1.0, and name no Host.
   if (headerOf(headers, 'host') === undefined && healthPath(path) === undefined) {
-    throw new ServiceFault('INVALID_REQUEST', 'The call names no Host.', { param: 'host' });
+    throw new ServiceFault('INVALID_REQUEST', 'The call has no Host header.', { param: 'host' });
   }
   return {
     method,

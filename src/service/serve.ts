@@ -259,7 +259,9 @@ export class CallServer {
     if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
     if ('route' in found) return found;
     const { allow } = found;
-    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path has other methods.', { allow });
+    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
+      allow,
+    });
   }
 
   async #receive(
@@ -380,7 +382,7 @@ function faultFor(thrown: unknown): ServiceFault {
     const message =
       thrown.reason === 'timeout'
         ? 'The store did not answer before the deadline.'
-        : 'The store cannot be used.';
+        : 'The store is unavailable.';
     return new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
   }
   return new ServiceFault('INTERNAL', 'The service failed on this call.');

@@ -59,7 +59,7 @@ export class Vault {
   /** Throws ServiceFault VAULT_UNAVAILABLE. */
   async open(sealed: SealedSecret): Promise<Secret> {
     const text = openText(sealed, sealed, await this.#key(sealed.kek));
-    if (text === undefined) throw unavailable('A secret of the vault does not open.');
+    if (text === undefined) throw unavailable('A secret of the vault cannot be decrypted.');
     return new Secret(text);
   }
 
@@ -76,9 +76,7 @@ export class Vault {
     try {
       const master = await this.#key(active.id);
       const text = openText(active.canary, canaryContext(active.id), master);
-      return text === CANARY
-        ? undefined
-        : `The master key ${active.id} is another one than before.`;
+      return text === CANARY ? undefined : `The master key ${active.id} does not fit the vault.`;
     } catch (error) {
       if (error instanceof ServiceFault) return error.message;
       throw error;
@@ -167,7 +165,8 @@ export class Vault {
     const key = await this.#parts.masterKeys.find(id).catch(() => {
       throw unavailable(`The master key ${id} cannot be read.`);
     });
-    if (key === undefined) throw unavailable(`No source is named for the master key ${id}.`);
+    if (key === undefined)
+      throw unavailable(`The settings name no source for the master key ${id}.`);
     return { id, key };
   }
 }

@@ -142,7 +142,7 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
       between.hold();
       return found;
     });
-    await expect(asked).rejects.toThrow('The commit was not answered.');
+    await expect(asked).rejects.toThrow('The database did not confirm the commit.');
     expect(tries).toBe(1);
   }, 60_000);
 

@@ -92,7 +92,7 @@ test('a backup of a running service is whole, private, and never over a file tha
   expect(facts.records).toBeGreaterThanOrEqual(2);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(existsSync(`${file}-wal`)).toBe(false);
-  await expect(backUpService(folder, file)).rejects.toThrow('is there already');
+  await expect(backUpService(folder, file)).rejects.toThrow('exists already');
   await expect(backUpService(tempFolder(), `${file}2`)).rejects.toThrow('There is no service');
 });
 
@@ -258,8 +258,8 @@ test('what is no backup is not restored, and nothing changes', async () => {
   await store.close();
   const file = join(tempFolder(), 'not-a-backup.db');
   writeFileSync(file, 'SQLite format 3\u0000 but not really');
-  await expect(restoreService(folder, file, 0)).rejects.toThrow('no backup');
-  await expect(restoreService(folder, `${file}.missing`, 0)).rejects.toThrow('There is no');
+  await expect(restoreService(folder, file, 0)).rejects.toThrow('not a backup');
+  await expect(restoreService(folder, `${file}.missing`, 0)).rejects.toThrow('does not exist');
   expect(await listed(open(folder, { serves: true }))).toEqual(['kept']);
 });
 

@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
       `file:${file}`,
       '--auto-migrate',
     );
-    expect([init.code, init.stderr]).toEqual([0, expect.stringContaining('A memory service')]);
+    expect([init.code, init.stderr]).toEqual([0, expect.stringContaining('The service is in')]);
     const key = (await run('keys', 'create', '--name', 'test')).stdout.trim();
     const service = await runServiceWith(home, {});
     expect(readFileSync(`/proc/${service.child.pid}/cmdline`, 'utf8')).not.toContain('CANARY');
@@ -95,16 +95,18 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
       )?.found;
     expect(found('Server')).toMatch(new RegExp(`^PostgreSQL \\d+.*127.0.0.1:${port} writes$`));
     expect(found('Switch')).toBe(
-      'no standby is told of: a lost server means a restore, and a new epoch',
+      'the server reports no standby: if it is lost, you need a restore, which begins a new epoch',
     );
     await expect
       .poll(async () => (await run('doctor')).stdout, { timeout: 20_000 })
       .toContain('receipts have tables for 7 days ahead');
-    expect(found('Statements')).toBe('none runs for a second');
+    expect(found('Statements')).toBe('none runs for more than a second');
     expect(found('Limiter')).toBe('limits are counted in PostgreSQL');
     const status = await run('status');
     expect(status.stdout).toContain('1 record');
-    expect(status.stdout).toMatch(new RegExp(`PostgreSQL \\d+.* on 127.0.0.1:${port}, no standby`));
+    expect(status.stdout).toMatch(
+      new RegExp(`PostgreSQL \\d+.* on 127.0.0.1:${port}, the server reports no standby`),
+    );
     expect((await run('backup', 'x.db')).stderr).toContain('pg_dump');
     expect((await run('migrate', '--plan')).stderr).toContain('up to date');
     outputs.push(service.stdout(), service.stderr());
@@ -112,7 +114,7 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
     // The server is away: who looks is told so, within a deadline.
     const away = text.replace(`:${port}/`, `:${await freePort()}/`);
     writeFileSync(file, away, { mode: 0o600 });
-    expect((await run('doctor')).stdout).toContain('No host of the database takes writes.');
+    expect((await run('doctor')).stdout).toContain('No host of the database accepts writes.');
     expect((await run('start')).code).toBe(1);
     writeFileSync(file, 'mysql://u:CANARY@x/y');
     const wrong = await run('status');
@@ -120,7 +122,7 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
       'database.from in service.json is not an address of PostgreSQL.',
     );
     chmodSync(file, 0o644);
-    expect((await run('status')).stderr).toContain('is not a private file of yours');
+    expect((await run('status')).stderr).toContain('is not a private file that you own');
     // In the settings themselves it works too, and stays there.
     const settings = join(home, '.local/share/svc/service/service.json');
     const own = JSON.parse(readFileSync(settings, 'utf8')) as object;
@@ -128,7 +130,9 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
     expect((await run('status')).stdout).toContain('1 record');
     const both = { url: text.trim(), from: 'env:CANARY' };
     writeFileSync(settings, JSON.stringify({ ...own, database: both }));
-    expect((await run('status')).stderr).toContain('database has url or from, and not both');
+    expect((await run('status')).stderr).toContain(
+      'database must have either url or from, not both',
+    );
     expect(outputs.join('\n')).not.toContain('CANARY');
   }, 240_000);
 });

@@ -113,7 +113,7 @@ test('records are listed and deleted, purges listed, and the status told, here a
     '2 receipts, 1 wrong, 0 missing.',
   ]);
   const none = await away('items', 'list', '--search', 'harbour');
-  expect(none.stderr).toContain('No record is there');
+  expect(none.stderr).toContain('No record matches');
   expect((await away('items', 'list', '--limit', '0')).code).toBe(2);
   const status = await away('status');
   expect([status.code, status.stdout]).toEqual([

@@ -51,7 +51,7 @@ test('receipts that a dead process left are recovered, listed, exported and veri
   );
   const recovered = await run('receipts', 'recover', '--json');
   expect(JSON.parse(recovered.stdout)).toEqual({ nodes: 1, receipts: 3, unknown: 1 });
-  expect((await run('receipts', 'recover')).stderr).toContain('No receipts wait.');
+  expect((await run('receipts', 'recover')).stderr).toContain('No receipts are waiting.');
   const listed = await run('receipts', 'list');
   expect(listed.stdout.split('\n').map((line) => line.slice(0, 31))).toEqual([
     ...ids.toReversed(),
@@ -84,7 +84,7 @@ test('receipts that a dead process left are recovered, listed, exported and veri
   writeFileSync(file, lines.join('\n').replace('"http_status":529', '"http_status":200'));
   const altered = await verify();
   expect(altered.code).toBe(1);
-  expect(altered.stdout).toContain(`${ids[2]}  is not what was signed`);
+  expect(altered.stdout).toContain(`${ids[2]}  differs from the signed receipt`);
   const [first = '', ...rest] = lines;
   const receipt = JSON.parse(first) as Record<string, unknown>;
   const { space: _, ...less } = receipt;
@@ -95,7 +95,7 @@ test('receipts that a dead process left are recovered, listed, exported and veri
     const { code, stdout } = await verify();
     expect([code, stdout]).toEqual([
       1,
-      expect.stringContaining(`${ids[0]}  is not what was signed`),
+      expect.stringContaining(`${ids[0]}  differs from the signed receipt`),
     ]);
     // It stands for no number any more.
     expect(stdout).toContain('number 1 missing');

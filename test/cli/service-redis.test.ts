@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)('limits in Redis', () => {
     expect(await limiter()).toContain('Redis does not answer');
     const { status, json } = await callService(again.url, '/v1/svc/whoami', { key });
     expect([status, json.error.code]).toEqual([503, 'RATE_LIMITER_UNAVAILABLE']);
-    expect(again.stderr()).toContain('The limiter is away');
+    expect(again.stderr()).toContain('The limiter does not answer');
     expect(again.stderr()).not.toContain(redis.url);
     expect(await again.end('SIGTERM')).toBe(0);
   }, 120_000);

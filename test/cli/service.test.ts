@@ -272,11 +272,14 @@ test('a token goes to no plain address but this machine, and is never on a comma
   const run = (args: string[], env: Record<string, string> = {}) =>
     runCli(['service', 'keys', ...args], { home, env });
   const plain = await run(['list', '--url', 'http://svc.example.com'], { SVC_ADMIN_TOKEN: 'x' });
-  expect([plain.code, plain.stderr]).toEqual([2, expect.stringContaining('may be sent')]);
+  expect([plain.code, plain.stderr]).toEqual([
+    2,
+    expect.stringContaining('svc cannot send a token'),
+  ]);
   const none = await run(['list', '--url', 'https://localhost:1']);
   expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('SVC_ADMIN_TOKEN')]);
   const away = await run(['list', '--url', 'https://localhost:1'], { SVC_ADMIN_TOKEN: 'CANARY-9' });
-  expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('gave no answer')]);
+  expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('did not answer')]);
   expect(away.stderr).not.toContain('CANARY-9');
   for (const wrong of [
     ['rotate', 'x'],
@@ -309,7 +312,7 @@ test(
     const settings = readFileSync(join(home, FOLDER, 'service.json'), 'utf8');
     expect(JSON.parse(settings).vault.keys).toEqual([{ id: first, from: `file:${path}` }]);
     expect((await run('vault', 'add')).code).toBe(0);
-    expect((await run('vault', 'rotate')).stderr).toContain('1 secret is under');
+    expect((await run('vault', 'rotate')).stderr).toContain('1 secret is encrypted with');
     expect((await run('vault', 'verify')).code).toBe(0);
     expect((await run('vault', 'retire', first)).code).toBe(0);
     const wrong = await run('vault', 'add', '--from', 'env:NOWHERE');
@@ -319,7 +322,7 @@ test(
       (await run('vault', 'status', '--json')).stdout,
     ).keys.filter((key: { state: string }) => key.state === 'active');
     writeFileSync(join(home, '.config/svc', `service-${active}.key`), 'f'.repeat(64));
-    await expect(runService(home)).rejects.toThrow('another one than before');
+    await expect(runService(home)).rejects.toThrow('does not fit the vault');
     expect((await run('vault', 'verify')).code).toBe(1);
     expect((await run('vault', 'status')).code).toBe(1);
     const doctor = await run('doctor', '--json');
@@ -353,7 +356,10 @@ test(
     const good = await verify(receipts);
     expect([good.code, good.stderr]).toEqual([0, expect.stringContaining('1 receipt, 0 wrong')]);
     const bad = await verify(altered);
-    expect([bad.code, bad.stdout]).toEqual([1, expect.stringContaining('not what was signed')]);
+    expect([bad.code, bad.stdout]).toEqual([
+      1,
+      expect.stringContaining('differs from the signed receipt'),
+    ]);
     expect((await verify('/nowhere')).code).toBe(2);
   },
 );

@@ -43,7 +43,7 @@ export const DATABASE = [
   {
     name: 'a commit that is on no standby counts',
     file: SESSION,
-    from: "    if (isWarned) throw new UncertainCommit('The commit is on no standby.');\n",
+    from: "    if (isWarned) throw new UncertainCommit('No standby has the commit.');\n",
     to: '',
     test: FAILOVER,
     only: 'whose wait is ended',

@@ -98,8 +98,8 @@ describe.skipIf(missing !== undefined)('a limiter on Redis', () => {
       )
       .toBe(0);
     expect(lines).toEqual([
-      'The limiter is away: calls with a limit are refused.',
-      'The limiter is back.',
+      'The limiter does not answer, so calls with a limit are refused.',
+      'The limiter answers again.',
     ]);
   });
 });

@@ -105,7 +105,7 @@ export function isolationLaw(open: () => ServiceStore | Promise<ServiceStore>): 
     await other.noteKeyUse('k', 6);
     expect((await own.listKeys())[0]).not.toHaveProperty('usedAt');
     for (const wrong of ['', 'Acme', 'acme:default', 'a*', '../x']) {
-      expect(() => store.of(wrong)).toThrow('no id of a tenant');
+      expect(() => store.of(wrong)).toThrow('not the id of a tenant');
     }
     await store.close();
   });

@@ -130,7 +130,7 @@ test.each([
   ['a foreign space', '{"space":"../etc","max_tokens":1}', '422 INVALID_REQUEST'],
   ['a fraction of a token', '{"space":"a","max_tokens":1.5}', '422 INVALID_REQUEST'],
   [
-    'candidates and no nonce',
+    'candidates without a nonce',
     `{"space":"a","max_tokens":1,"candidates":["${itemOf('x').digest}"]}`,
     '422 INVALID_REQUEST',
   ],

@@ -92,7 +92,9 @@ test('the database is taken away: models go on, receipts and captures wait, and 
   expect(await isReady(running)).toBe(false);
   await expectRefusedAfterAMinute(running);
   expect(await service.end('SIGTERM')).toBe(0);
-  expect(service.stderr()).toContain('Receipts cannot be stored now: they wait in the journal.');
+  expect(service.stderr()).toContain(
+    'The store accepts no receipts now, so they wait in the journal.',
+  );
   expect(service.stderr()).toContain('deleted or replaced');
   for (const name of files) renameSync(join(place.home, name), join(place.folder, name));
   expect(file).toContain(place.folder);

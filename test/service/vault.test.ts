@@ -70,7 +70,7 @@ test('another master key than before is told, shuts the vault, and makes the ser
   await ask('POST signing/rotate', {});
   const right = keys.set(FIRST);
   clock.goOn(1001);
-  expect((await ask('GET vault')).json.problem).toContain('another one than before');
+  expect((await ask('GET vault')).json.problem).toContain('does not fit the vault');
   expect(await codeOf(ask('POST signing/rotate', {}))).toBe('VAULT_UNAVAILABLE');
   expect((await ask('POST vault/verify', {})).json).toMatchObject({
     unreadable: [expect.any(String)],

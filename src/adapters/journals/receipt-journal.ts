@@ -233,12 +233,14 @@ export class ReceiptJournal implements Receipts {
     try {
       const storing = storeBatch(this.#options, batch, this.#options.node).then(() => true);
       // A store that answers late after all has the receipts twice, and keeps them once.
-      if ((await within(STORE_MS, storing)) !== true) throw new Error('The store is silent.');
+      if ((await within(STORE_MS, storing)) !== true) throw new Error('The store does not answer.');
     } catch (error) {
       // Its messages are for people, and hold no text of a record.
       const why = error instanceof MemoryError ? ` ${error.message}` : '';
       if (!this.#hasFailed) {
-        this.#options.report(`Receipts cannot be stored now: they wait in the journal.${why}`);
+        this.#options.report(
+          `The store accepts no receipts now, so they wait in the journal.${why}`,
+        );
       }
       this.#hasFailed = true;
       return false;

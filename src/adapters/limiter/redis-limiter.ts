@@ -46,11 +46,12 @@ export class RedisLimiter implements Limiter {
     });
     let isAway = false;
     this.#redis.on('error', () => {
-      if (!isAway) options.report('The limiter is away: calls with a limit are refused.');
+      if (!isAway)
+        options.report('The limiter does not answer, so calls with a limit are refused.');
       isAway = true;
     });
     this.#redis.on('ready', () => {
-      if (isAway) options.report('The limiter is back.');
+      if (isAway) options.report('The limiter answers again.');
       isAway = false;
     });
   }
@@ -64,7 +65,7 @@ export class RedisLimiter implements Limiter {
     );
     const [place, waitMs] = Array.isArray(answer) ? answer.map(Number) : [];
     if (place === undefined || waitMs === undefined || Number.isNaN(waitMs)) {
-      throw new TypeError('The limiter gave no answer.');
+      throw new TypeError('The limiter did not answer.');
     }
     return place === 0 ? PASSED : { refusedBy: asks[place - 1]?.name, waitMs };
   }

@@ -19,9 +19,9 @@ import { Session } from './session.ts';
 import { Slots } from './slots.ts';
 
 /**
- * Transactions on PostgreSQL, over a pool of a few connections to the host that writes. Every wait has a
- * deadline, on this side and on the server's. Nothing is left behind in a session, so a pooler may stand
- * in between.
+ * Transactions on PostgreSQL, over a pool of a few connections to the host that writes. Every wait
+ * has a deadline, on this side and on the server's. It uses no session state, so a pooler may be in
+ * between.
  */
 
 export interface Transactions {
@@ -32,11 +32,11 @@ export interface Transactions {
    * it.
    */
   look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]>;
-  /** `run` is done again when its commit is uncertain, and must then find its own work. */
+  /** Runs `run` again when its commit is uncertain; `run` must then detect its own earlier work. */
   write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** Its second run would tell another outcome: an uncertain commit fails the call. */
+  /** For work that cannot run twice: an uncertain commit fails the call. */
   writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** Work that nobody's request waits for. */
+  /** Background work: no request waits for it. */
   job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
 }
 
@@ -139,7 +139,7 @@ export class Connections implements Transactions {
     return this.#search.writing();
   }
 
-  /** The server may be another one now, and its tables too: the next call looks. */
+  /** The server and its tables may have changed: the next call checks. */
   async lookAgain(): Promise<void> {
     this.#search.lose(await this.#search.writing());
   }
@@ -151,7 +151,7 @@ export class Connections implements Transactions {
     return this.#closing;
   }
 
-  /** On a server that nobody else has yet. */
+  /** On a server that no other call uses yet. */
   #on(found: FoundServer): Transactions {
     return this.#transactions(async (work) => {
       const until = performance.now() + work.statementMs * STATEMENTS_IN_CALL;
@@ -193,7 +193,7 @@ export class Connections implements Transactions {
       return await Promise.race([done, aborted]);
     } finally {
       if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
-      // The transaction goes on to its end, or to its deadline: nobody waits for it.
+      // The transaction continues to its end or its deadline, but no caller waits for it.
       done.catch(() => undefined);
     }
   }

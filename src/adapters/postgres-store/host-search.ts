@@ -52,7 +52,7 @@ export class HostSearch {
   #search: Promise<FoundServer> | undefined;
   #startedAt = 0;
   #newest: DatabaseOrigin | undefined;
-  #reason = 'No host of the database takes writes.';
+  #reason = 'No host of the database accepts writes.';
   #isClosed = false;
 
   constructor(options: SearchOptions) {
@@ -146,9 +146,9 @@ export class HostSearch {
 }
 
 function reasonOf(probed: readonly Probed[], isEarlier: boolean): string {
-  if (isEarlier) return 'Only an earlier primary of the database answers.';
+  if (isEarlier) return 'Only a former primary of the database answers.';
   if (probed.some(({ error }) => isFull(error))) return NO_CONNECTION_LEFT;
-  return 'No host of the database takes writes.';
+  return 'No host of the database accepts writes.';
 }
 
 /** Probes all hosts at once, so a frozen host costs no time if another one accepts writes. */

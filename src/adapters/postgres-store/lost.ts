@@ -75,7 +75,7 @@ export const NO_CONNECTION_LEFT = 'The database has no connection left.';
 export async function answered<T>(asked: Promise<T>, withinMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LostConnection('The database is silent.')), withinMs);
+    timer = setTimeout(() => reject(new LostConnection('The database does not answer.')), withinMs);
   });
   try {
     return await Promise.race([asked, late]);

@@ -113,7 +113,7 @@ function missingOf(applied: readonly AppliedRow[], known: readonly Migration[]):
       throw new MemoryError('unavailable', 'The database was made by a later version of svc.');
     }
     if (own !== checksum) {
-      const message = `Migration ${number} of the database is another one than this version has.`;
+      const message = `Migration ${number} of the database differs from that of this version.`;
       throw new MemoryError('unavailable', message);
     }
   }

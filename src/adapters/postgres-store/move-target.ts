@@ -109,7 +109,7 @@ function begin(connections: Connections, epoch: string): Promise<'new' | 'resume
     if (from === epoch) return state === 'done' ? 'done' : 'resumed';
     const used = await rows.get<{ used: boolean }>(MOVE.isUsed);
     if (noted !== undefined || used?.used === true) {
-      throw new MemoryError('invalid', 'The database holds another service already.');
+      throw new MemoryError('invalid', 'The database already contains another service.');
     }
     await rows.run(SCHEMA.putMeta, MOVE_NOTE, noteOf(epoch, 'running'));
     return 'new';

@@ -61,6 +61,6 @@ function isNoted(noted: DatabaseOrigin | undefined, origin: DatabaseOrigin): boo
 function tell(verdict: OriginVerdict, report: (line: string) => void): void {
   if (verdict !== 'replaced') return;
   report(
-    'The database is another one than before: a promoted standby or a restored copy. A new epoch began, and clients capture anew what they still hold.',
+    'The database is not the same as before: it is a promoted standby or a restored copy. A new epoch began, and clients capture again what they still hold.',
   );
 }

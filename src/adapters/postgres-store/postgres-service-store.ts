@@ -75,7 +75,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
   return {
     isShared: true,
     of(tenant) {
-      if (!isTenantId(tenant)) throw new TypeError('That is no id of a tenant.');
+      if (!isTenantId(tenant)) throw new TypeError('This is not the id of a tenant.');
       const known = tenants.get(tenant);
       if (known !== undefined) return known;
       const made = postgresTenantStore({ tenant, database, spaceBytesMax });
@@ -121,7 +121,7 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
     throw new MemoryError('unavailable', message);
   }
   if (state.isMoving === true) {
-    const message = 'A move to this database is not finished: run svc service move again.';
+    const message = 'A move to this database is incomplete: run svc service move again.';
     throw new MemoryError('unavailable', message);
   }
   return { connections, keys: new TermKeys(state.secret), pending: new PendingPassages() };

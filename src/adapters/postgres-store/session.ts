@@ -71,14 +71,14 @@ export class Session implements Rows {
       await answered(this.#client.query('COMMIT'), COMMIT_MS);
     } catch (error) {
       if (isGone(error)) {
-        throw new UncertainCommit('The commit was not answered.', { cause: error });
+        throw new UncertainCommit('The database did not confirm the commit.', { cause: error });
       }
       throw error;
     } finally {
       this.#client.off('notice', onNotice);
     }
     // Somebody ended the wait for the standby: only this server has it.
-    if (isWarned) throw new UncertainCommit('The commit is on no standby.');
+    if (isWarned) throw new UncertainCommit('No standby has the commit.');
   }
 
   /** Resolves with what is wrong with the connection after it, else with the error before it. */
@@ -113,7 +113,7 @@ export class Session implements Rows {
   /** Whatever another server said is of no use, not even its error. */
   #checkServer(): void {
     if (!this.#isElsewhere) return;
-    throw new LostConnection('The database is another server than before.');
+    throw new LostConnection('The connection leads to another database server than before.');
   }
 
   /** The first message begins the transaction, too. One goes out when the one before is answered. */
@@ -148,7 +148,9 @@ export class Session implements Rows {
       return await answered(asked, Math.max(0, Math.min(this.#answerMs, left)));
     } catch (error) {
       const isLate = error instanceof LostConnection && left < this.#answerMs;
-      throw isLate ? new Overdue('The call took its whole time.', { cause: error }) : error;
+      throw isLate
+        ? new Overdue('The call did not finish before its deadline.', { cause: error })
+        : error;
     }
   }
 }

@@ -56,7 +56,7 @@ export async function putSecret(rows: Rows, secret: SealedSecret): Promise<void>
 
 async function holdMaster(rows: Rows, kek: string): Promise<void> {
   if ((await rows.get(CONTROL.holdMasterKey, kek)) === undefined) {
-    throw new MemoryError('unavailable', 'The secret is under a master key that is not there.');
+    throw new MemoryError('unavailable', 'The master key of the secret is missing.');
   }
 }
 

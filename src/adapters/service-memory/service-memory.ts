@@ -239,7 +239,7 @@ export class ServiceMemory implements Memory {
     const objects = batch.map(({ item }): NewObject => {
       const object = objectOfItem(item, '');
       if (typeof object !== 'string') return object;
-      throw new MemoryError('invalid', 'A record does not fit the store.');
+      throw new MemoryError('invalid', 'The store cannot hold a record.');
     });
     const now = this.#parts.clock.now();
     const { results } = await this.#store.capture(

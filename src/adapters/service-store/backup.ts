@@ -25,7 +25,7 @@ export async function backUpService(folder: string, target: string): Promise<Bac
   if (!existsSync(source)) throw noService(folder);
   const file = resolve(target);
   if (existsSync(file)) {
-    throw new FileError(`${file} is there already.`, 'Name a file that does not exist yet.');
+    throw new FileError(`${file} exists already.`, 'Name a file that does not exist yet.');
   }
   const driver = await loadDriver();
   const staged = `${file}.${randomBytes(4).toString('hex')}`;
@@ -64,7 +64,7 @@ export async function restoreService(
   if (lock === undefined) {
     throw new FileError(
       'A service runs on this folder.',
-      'Stop it first: a restore replaces its file.',
+      'Stop it first, because a restore replaces its file.',
     );
   }
   const descriptors = new Descriptors();
@@ -187,11 +187,11 @@ function resultOf(row: unknown): unknown {
 }
 
 function broken(): FileError {
-  return new FileError('The backup is broken.', 'Nothing was changed. Take another one.');
+  return new FileError('The backup is damaged.', 'Nothing was changed. Use another backup.');
 }
 
 function noService(folder: string): FileError {
-  return new FileError(`There is no service in ${folder}.`, 'Make one: svc service init');
+  return new FileError(`There is no service in ${folder}.`, 'Create one: svc service init');
 }
 
 function explained(error: unknown, file: string): unknown {
@@ -202,11 +202,11 @@ function explained(error: unknown, file: string): unknown {
   const code = codeOf(error);
   if (code === 'ENOENT') {
     const hint = 'Nothing was changed. Name a file in a folder that exists.';
-    return new FileError(`There is no ${file}, or no folder for it.`, hint, { cause: error });
+    return new FileError(`${file} or its folder does not exist.`, hint, { cause: error });
   }
   const what =
     code === '' || code.startsWith('ERR_SQLITE')
-      ? 'is no backup of a service, or cannot be written'
+      ? 'is not a backup of a service, or cannot be written'
       : `failed with ${code}`;
   return new FileError(`${file} ${what}.`, 'Nothing was changed.', { cause: error });
 }

@@ -25,7 +25,10 @@ export function serviceFolder(environment: Environment, flag: string | undefined
   const own = environment['SVC_SERVICE_HOME'];
   if (own === undefined || own === '') return join(dataFolder(environment), 'service');
   if (isAbsolute(own)) return resolve(own);
-  throw new FileError('SVC_SERVICE_HOME is not an absolute path.', 'Give it one, or unset it.');
+  throw new FileError(
+    'SVC_SERVICE_HOME is not an absolute path.',
+    'Set an absolute path, or unset it.',
+  );
 }
 
 export const SETTINGS_FILE = 'service.json';
@@ -45,8 +48,8 @@ export async function readPepper(folder: string): Promise<Buffer> {
   const pepper = Buffer.from(text.trim(), 'base64url');
   if (pepper.length === PEPPER_BYTES) return pepper;
   throw new FileError(
-    `${join(folder, PEPPER_FILE)} is missing or broken, so no key can be checked.`,
-    'Put it back from where you keep it, or remove it, run svc service init, and make new keys.',
+    `${join(folder, PEPPER_FILE)} is missing or damaged, so the service cannot check keys.`,
+    'Restore your copy of it. Without a copy, remove it, run svc service init, and create new keys.',
   );
 }
 
@@ -61,7 +64,7 @@ export async function readPrivate(folder: string, name: string): Promise<string 
     try {
       const stat = await handle.stat();
       if (!stat.isFile() || !isOwn(stat.uid) || stat.size > FILE_BYTES_MAX) {
-        throw new FileError(`${path} is not a file of yours.`, 'Move it away.');
+        throw new FileError(`${path} is not a regular file that you own.`, 'Move it away.');
       }
       return await handle.readFile('utf8');
     } finally {

@@ -294,7 +294,8 @@ function isOwnFile(database: Database): boolean {
 }
 
 function replaced(): MemoryError {
-  const message = "The service's file was deleted or replaced while it was open: start it again.";
+  const message =
+    "The service's file was deleted or replaced while it was open. Restart the service.";
   return new MemoryError('unavailable', message);
 }
 

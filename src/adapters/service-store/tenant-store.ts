@@ -31,7 +31,7 @@ export interface StoreCalls {
 }
 
 export function tenantStore(tenant: string, { read, write }: StoreCalls): TenantStore {
-  if (!isTenantId(tenant)) throw new TypeError('That is no id of a tenant.');
+  if (!isTenantId(tenant)) throw new TypeError('This is not the id of a tenant.');
   const names = new TenantNames(tenant);
   const calls = { read, write };
   const own = {

@@ -44,6 +44,6 @@ function keyIn(text: string, source: MasterKeySource): Uint8Array {
 }
 
 function secretOf({ id, from }: MasterKeySource): SecretSource {
-  const hint = 'Put it back from where you keep it; without it the secrets of the vault stay shut.';
+  const hint = 'Restore your copy of it. Without it nobody can decrypt the secrets of the vault.';
   return { from, name: `The master key ${id}`, hint };
 }

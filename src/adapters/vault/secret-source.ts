@@ -32,7 +32,7 @@ export async function readSecret(source: SecretSource, environment: Environment)
   if (kind === 'file') return readSecretFile(source, rest);
   if (kind === 'env') return environment[rest] ?? '';
   if (kind === 'command') return outputOf(source, rest);
-  throw unreadable(source, 'its source is neither file:, env: nor command:');
+  throw unreadable(source, 'its source does not begin with file:, env: or command:');
 }
 
 export function unreadable(
@@ -53,7 +53,7 @@ async function readSecretFile(source: SecretSource, path: string): Promise<strin
     const stat = await handle.stat();
     const isSafe = stat.isFile() && isOwn(stat.uid) && isPrivate(stat.mode);
     if (!isSafe || stat.size > BYTES_MAX) {
-      throw unreadable(source, `${path} is not a private file of yours (mode 0600)`);
+      throw unreadable(source, `${path} is not a private file that you own (mode 0600)`);
     }
     return await handle.readFile('utf8');
   } finally {

@@ -44,13 +44,13 @@ export function refusalError(code: string, message: string): CliError {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  AUTH_MISSING: `Put the token of an admin into ${TOKEN_VARIABLE}.`,
-  AUTH_INVALID: `Look at the token in ${TOKEN_VARIABLE}: svc service admins list shows its first part.`,
+  AUTH_MISSING: `Set ${TOKEN_VARIABLE} to the token of an admin.`,
+  AUTH_INVALID: `Check the token in ${TOKEN_VARIABLE}: svc service admins list shows the first part of each token.`,
   AUTH_REVOKED: 'Ask an operator for another token: svc service admins create',
   AUTH_EXPIRED: 'Ask an operator for another token: svc service admins create',
-  SCOPE_DENIED: 'Ask somebody whose role may do this.',
-  NOT_FOUND: 'Look with the list command, or name the tenant with --tenant.',
-  CONFLICT: 'Look with the list command, and choose another name or change the one that is there.',
-  PLAN_LIMIT_REACHED: 'Revoke one that is not used, or ask the operator for another plan.',
-  STORE_UNAVAILABLE: 'Look with: svc service doctor',
+  SCOPE_DENIED: 'Ask an admin whose role allows this.',
+  NOT_FOUND: 'Check with the list command, or name the tenant with --tenant.',
+  CONFLICT: 'Check with the list command. Choose another name, or change the existing entry.',
+  PLAN_LIMIT_REACHED: 'Remove an entry that you do not need, or ask the operator for another plan.',
+  STORE_UNAVAILABLE: 'Check with: svc service doctor',
 };

@@ -121,7 +121,8 @@ export async function showUsage(options: UsageOptions, context: CommandContext):
   ]);
   const shape = { columns: terminal.columns(160), left: by.split(',').map((_, at) => at) };
   for (const line of table(rows, shape)) terminal.out(line);
-  if (page['has_more'] === true) terminal.note('There is more: name fewer days, or use --json.');
+  if (page['has_more'] === true)
+    terminal.note('There are more rows: name fewer days, or use --json.');
 }
 
 export interface SpaceOptions extends ConsoleOptions {
@@ -175,7 +176,7 @@ export async function purgeMemory(options: PurgeOptions, context: CommandContext
   terminal.note(
     yes
       ? `${found} purged. The receipt: ${textOf(receipt['purge_id'])}`
-      : `${found} would be purged, and cannot come back: add --yes.`,
+      : `${found} would be purged. A purge cannot be undone. To purge, add --yes.`,
   );
 }
 
@@ -189,6 +190,6 @@ function scopeOf({ all, session, source, before, digest }: PurgeOptions): object
   ];
   const [scope] = scopes;
   if (scope !== undefined && scopes.length === 1) return scope;
-  const hint = 'One of --all, --session ID, --source ID, --before DAY, --digest DIGEST.';
-  throw new CliError('Say what to purge, in one way.', hint, 2);
+  const hint = 'Give one of --all, --session ID, --source ID, --before DAY, --digest DIGEST.';
+  throw new CliError('Say what to purge with exactly one option.', hint, 2);
 }

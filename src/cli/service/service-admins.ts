@@ -39,7 +39,7 @@ export async function createAdmin(options: AdminOptions, context: CommandContext
   );
   if (options.json === true) terminal.json(made);
   else terminal.out(textOf(made['token']));
-  terminal.note('The token is shown this once. It works for the console alone, never for models.');
+  terminal.note('svc shows the token only once. It opens the console operations, never models.');
 }
 
 export async function listAdmins(options: ConsoleOptions, context: CommandContext): Promise<void> {

@@ -34,7 +34,7 @@ export async function recoverCommand(
   const { receipts, unknown, nodes } = found;
   terminal.note(
     nodes === 0
-      ? 'No receipts wait.'
+      ? 'No receipts are waiting.'
       : `${count(receipts, 'receipt')} stored, ${unknown} of them unknown: their process died.`,
   );
 }
@@ -55,7 +55,7 @@ export async function archiveReceipts(
 ): Promise<void> {
   if (options.url !== undefined) {
     const hint = 'Run it on the machine of the service, without --url.';
-    throw new CliError('An archive is made beside the database.', hint, 2);
+    throw new CliError('An archive needs the database of this machine.', hint, 2);
   }
   const before = firstKeptDay(options.olderThan);
   const tenant = options.tenant ?? DEFAULT_TENANT;
@@ -80,7 +80,7 @@ export async function archiveReceipts(
   });
   if (done === undefined) {
     const hint = 'Try again in a minute.';
-    throw new CliError('Another process takes receipts out of the database now.', hint);
+    throw new CliError('Another process is archiving receipts now.', hint);
   }
   const archived = done.result;
   if (options.json === true) context.terminal.json({ folder, receipts: archived });
@@ -117,7 +117,7 @@ async function writeWhole(path: string, text: string): Promise<void> {
   const there = await readFile(path).catch(() => undefined);
   if (there !== undefined) {
     if (textIn(there) === text) return;
-    throw new CliError(`${path} is there already.`, 'Name another folder for this archive.');
+    throw new CliError(`${path} exists already.`, 'Name another folder for this archive.');
   }
   const file = await open(path, 'wx', 0o600);
   try {

@@ -23,12 +23,13 @@ export async function backUp(
 ): Promise<void> {
   const { terminal, environment } = context;
   const folder = folderOf(options, context);
-  const dump = 'Use its own backup: pg_dump --format=custom --file FILE "$SVC_DATABASE_URL"';
+  const dump =
+    'Use the backup of PostgreSQL: pg_dump --format=custom --file FILE "$SVC_DATABASE_URL"';
   await refuseForServer({ folder, environment }, dump);
   const facts = await serviceBackups.backUp(folder, file);
   if (options.json === true) terminal.json(facts);
   terminal.note(
-    `${facts.file} holds ${facts.records} records (${Math.ceil(facts.bytes / 1024)} KiB), checked. The pepper of the keys is not in it.`,
+    `${facts.file} contains ${facts.records} records (${Math.ceil(facts.bytes / 1024)} KiB) and passed the check. It does not contain the pepper of the keys.`,
   );
 }
 
@@ -40,26 +41,30 @@ export async function restore(
   const { terminal, environment } = context;
   const folder = folderOf(options, context);
   const hint =
-    'Use pg_restore with what pg_dump wrote: a new epoch begins by itself. After a raw snapshot: svc service migrate --new-epoch';
+    'Use pg_restore with the file of pg_dump; a new epoch begins by itself. After a raw copy, run: svc service migrate --new-epoch';
   await refuseForServer({ folder, environment }, hint);
   if (options.yes !== true) {
-    const yes = `Do it: svc service restore ${resolve(file)} --yes`;
-    throw new CliError(`What is in ${folder} is set aside for the backup.`, yes, 2);
+    const yes = `To restore, run: svc service restore ${resolve(file)} --yes`;
+    throw new CliError(
+      `The backup replaces the database in ${folder}, which svc keeps under another name.`,
+      yes,
+      2,
+    );
   }
   await prepareServiceFolder(folder);
   const facts = await serviceBackups.restore(folder, file, Date.now());
   if (options.json === true) terminal.json(facts);
-  const kept = facts.kept === undefined ? '' : ` What was there before is ${facts.kept}.`;
+  const kept = facts.kept === undefined ? '' : ` The previous database is ${facts.kept}.`;
   terminal.note(
-    `${facts.records} records are back, in a new epoch: clients capture anew what they still hold.${kept}`,
+    `${facts.records} records are restored, in a new epoch: clients capture again what they still hold.${kept}`,
   );
   if (facts.carried === undefined) {
     terminal.warn(
-      'What was there cannot be read: keys revoked and records purged since the backup are back too. Revoke and purge them again.',
+      'svc cannot read the previous database, so keys revoked and records purged since the backup are restored too. Revoke and purge them again.',
     );
   } else if (facts.carried.revoked + facts.carried.purged > 0) {
     terminal.note(
-      `Revoked and purged since the backup, and so again: ${facts.carried.revoked} keys and tokens, ${facts.carried.purged} records.`,
+      `Revoked or purged after the backup, and therefore again: ${facts.carried.revoked} keys and tokens, ${facts.carried.purged} records.`,
     );
   }
 }

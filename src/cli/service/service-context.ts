@@ -34,5 +34,5 @@ export async function withServiceStore<Result>(
 /** The error for people: the store's messages are constants. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
-  return new CliError(error.message, 'Look with: svc service doctor');
+  return new CliError(error.message, 'Check with: svc service doctor');
 }

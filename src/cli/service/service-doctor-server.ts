@@ -33,7 +33,7 @@ export async function checkServer(place: ServicePlace): Promise<readonly Check[]
     ];
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error;
-    const fix = 'Start a host of the address, or promote its standby.';
+    const fix = 'Start a host of the address, or promote a standby.';
     return [{ level: 'problem', subject: 'Server', found: error.message, fix }];
   }
 }
@@ -56,12 +56,12 @@ function standbyChecks({ standbys, waitingCommits, isSynchronous }: ServerFacts)
   const behind = streaming.filter(({ lagBytes = 0 }) => lagBytes > LAG_BYTES_MAX);
   const found = streaming.map(standbyText).join('; ');
   if (behind.length === 0) return [{ level: 'ok', subject, found }];
-  const fix = 'A promotion now would lose what it has not got: look at its load and network.';
+  const fix = 'A promotion now would lose the commits that it lacks. Check its load and network.';
   return [{ level: 'warning', subject, found, fix }];
 }
 
 function standbyText({ name, isSynchronous, lagBytes, lagMs }: StandbyFacts): string {
-  const lag = lagBytes === undefined ? 'lag not told' : `${Math.ceil(lagBytes / 1024)} KiB behind`;
+  const lag = lagBytes === undefined ? 'lag unknown' : `${Math.ceil(lagBytes / 1024)} KiB behind`;
   const time = lagMs === undefined ? '' : `, ${lagMs} ms`;
   return `${name === '' ? 'one' : name}, ${isSynchronous ? 'synchronous' : 'asynchronous'}, ${lag}${time}`;
 }
@@ -73,17 +73,18 @@ function switchCheck(
 ): Check {
   const subject = 'Switch';
   if (!standbys.some(({ isStreaming }) => isStreaming)) {
-    const found = 'no standby is told of: a lost server means a restore, and a new epoch';
+    const found =
+      'the server reports no standby: if it is lost, you need a restore, which begins a new epoch';
     return { level: 'ok', subject, found };
   }
   if (trustsFailover && isSynchronous) {
-    const found = 'a promoted standby goes on with the same epoch: nothing changes for clients';
+    const found = 'a promoted standby keeps the epoch, so nothing changes for clients';
     return { level: 'ok', subject, found };
   }
   const why = isSynchronous
     ? 'trustFailover is not set in service.json'
     : 'commits wait for no standby';
-  const found = `a promoted standby begins a new epoch, and clients capture anew: ${why}`;
+  const found = `a promoted standby begins a new epoch, and clients capture again: ${why}`;
   return { level: 'ok', subject, found };
 }
 
@@ -96,8 +97,8 @@ function dayChecks({ lastDay }: ServerFacts): readonly Check[] {
       { level: 'ok', subject, found: `receipts have tables for ${count(ahead, 'day')} ahead` },
     ];
   }
-  const found = 'receipts have no table for the days to come; they go to the table of the rest';
-  const fix = 'A service that runs makes them once an hour: start one.';
+  const found = 'receipts have no tables for the next days and go to the default table';
+  const fix = 'A running service creates them once an hour. Start one.';
   return [{ level: 'warning', subject, found, fix }];
 }
 
@@ -107,9 +108,10 @@ function isoDay(day: string): string {
 
 function statementCheck({ slowStatements, slowestMs }: ServerFacts): Check {
   const subject = 'Statements';
-  if (slowStatements === 0) return { level: 'ok', subject, found: 'none runs for a second' };
+  if (slowStatements === 0)
+    return { level: 'ok', subject, found: 'none runs for more than a second' };
   const found = `${count(slowStatements, 'statement')} run for more than a second, one for ${slowestMs} ms`;
-  const fix = 'Look at pg_stat_activity, and whether autovacuum keeps up.';
+  const fix = 'Check pg_stat_activity, and whether autovacuum keeps up.';
   return { level: 'warning', subject, found, fix };
 }
 
@@ -117,6 +119,6 @@ export async function checkLimiter(place: ServicePlace): Promise<Check> {
   const subject = 'Limiter';
   const { where, isThere } = await lookAtLimiter(place);
   if (isThere) return { level: 'ok', subject, found: `limits are counted in ${where}` };
-  const found = `${where} does not answer: every call with a limit is refused`;
+  const found = `${where} does not answer, so the service refuses every call with a limit`;
   return { level: 'problem', subject, found, fix: 'Start it, or correct its address.' };
 }

@@ -83,7 +83,7 @@ async function checkModes(folder: string, { tls }: ServiceSettings): Promise<rea
   return loose.map(({ path, mode }) => ({
     level: 'problem',
     subject: 'Modes',
-    found: `${path} is open to others, a link or not yours (mode 0${mode.toString(8)})`,
+    found: `${path} is open to others, a link or owned by another user (mode 0${mode.toString(8)})`,
     fix: `chmod ${path === folder ? '700' : '600'} ${shellQuote(path, 'sh')}`,
   }));
 }
@@ -116,7 +116,7 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
       console.call({ method: 'GET', path: 'vault' }),
     );
     if (typeof problem === 'string') {
-      const fix = 'Put the key back where "vault" in service.json says it is.';
+      const fix = 'Restore the key to the place that "vault" in service.json names.';
       return { level: 'problem', subject, found: problem, fix };
     }
     const active = (Array.isArray(keys) ? keys.map(asRecord) : []).find(
@@ -124,7 +124,7 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
     );
     if (active !== undefined) {
       const secrets = count(Number(active['secrets']), 'secret');
-      const found = `${textOf(active['key_id'])} fits, with ${secrets} under it`;
+      const found = `${textOf(active['key_id'])} fits and encrypts ${secrets}`;
       return { level: 'ok', subject, found };
     }
     const fix = 'svc service vault add, then svc service signing rotate';
@@ -141,22 +141,38 @@ function checkReceipts(folder: string, running: object | undefined): Check {
   const subject = 'Receipts';
   const { nodes, bytes } = waitingReceipts(folder);
   if (bytes > JOURNAL_BYTES_MAX) {
-    const found = `${Math.ceil(bytes / 1024 ** 2)} MiB wait in the journal: the store takes none`;
-    const fix = 'Look at what svc service start says about the store and the signing key.';
+    const found = `${Math.ceil(bytes / 1024 ** 2)} MiB wait in the journal, because the store accepts none`;
+    const fix = 'Check the messages of svc service start about the store and the signing key.';
     return { level: 'problem', subject, found, fix };
   }
   if (running === undefined && nodes > 0) {
     const found =
-      nodes === 1 ? 'those of a dead process wait' : `those of ${nodes} dead processes wait`;
-    return { level: 'warning', subject, found, fix: 'svc service receipts recover, or a start' };
+      nodes === 1
+        ? 'receipts of a dead process are waiting'
+        : `receipts of ${nodes} dead processes are waiting`;
+    return {
+      level: 'warning',
+      subject,
+      found,
+      fix: 'svc service receipts recover, or svc service start',
+    };
   }
-  return { level: 'ok', subject, found: running === undefined ? 'none wait' : 'they are stored' };
+  return {
+    level: 'ok',
+    subject,
+    found: running === undefined ? 'none are waiting' : 'all are stored',
+  };
 }
 
 function checkKeys(keys: number): Check {
   if (keys > 0) return { level: 'ok', subject: 'Keys', found: `${keys} not revoked` };
   const fix = 'svc service keys create --name NAME';
-  return { level: 'warning', subject: 'Keys', found: 'there is none: nobody may use it', fix };
+  return {
+    level: 'warning',
+    subject: 'Keys',
+    found: 'there is no key, so nobody can use the service',
+    fix,
+  };
 }
 
 function checkClock(newestAt: number): Check {
@@ -164,7 +180,7 @@ function checkClock(newestAt: number): Check {
   if (newestAt <= Date.now() + CLOCK_SLACK_MS) {
     return { level: 'ok', subject, found: new Date().toISOString() };
   }
-  const found = `what was written last is from ${isoTime(newestAt)}, after now`;
+  const found = `the newest record is from ${isoTime(newestAt)}, which is in the future`;
   return { level: 'problem', subject, found, fix: 'Set the clock of this machine.' };
 }
 
@@ -189,14 +205,14 @@ async function checkPort(folder: string, { host, port }: ServiceSettings): Promi
   if (running !== undefined) {
     const place = `${running.host}:${running.port}`;
     if (running.isReady) return { level: 'ok', subject, found: `it runs on ${place} and is ready` };
-    const fix = 'Look at what svc service start said, and start it again.';
+    const fix = 'Check the messages of svc service start, and start it again.';
     return { level: 'problem', subject, found: `it runs on ${place} and is not ready`, fix };
   }
   if (await isFree(host, port)) {
     return { level: 'ok', subject, found: `${host}:${port} is free; the service is not running` };
   }
-  const fix = `Stop the program that has it, or change port in ${join(folder, SETTINGS_FILE)}`;
-  return { level: 'problem', subject, found: `${host}:${port} cannot be had`, fix };
+  const fix = `Stop the program that uses it, or change port in ${join(folder, SETTINGS_FILE)}`;
+  return { level: 'problem', subject, found: `${host}:${port} is not available`, fix };
 }
 
 function isFree(host: string, port: number): Promise<boolean> {
@@ -212,7 +228,7 @@ async function checkDisk(folder: string): Promise<readonly Check[]> {
   const free = bavail * bsize;
   const found = `${(free / 1024 ** 3).toFixed(1)} GiB free`;
   if (free >= FREE_BYTES_MIN) return [{ level: 'ok', subject: 'Disk', found }];
-  const fix = 'Make room: a full disk means that nothing more is kept.';
+  const fix = 'Free some space: on a full disk the service stores nothing.';
   return [{ level: 'warning', subject: 'Disk', found, fix }];
 }
 

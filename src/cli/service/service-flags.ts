@@ -21,8 +21,8 @@ export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, un
   const { host, port, tlsCert: cert, tlsKey: key, behindProxy, rate, metrics } = flags;
   const { databaseFrom, redisFrom } = flags;
   if ((cert === undefined) !== (key === undefined)) {
-    const hint = 'Give --tls-cert and --tls-key, both as paths of PEM files.';
-    throw new CliError('A certificate and its key belong together.', hint, 2);
+    const hint = 'Give both --tls-cert and --tls-key, as paths of PEM files.';
+    throw new CliError('A certificate needs its key.', hint, 2);
   }
   return {
     ...(host === undefined ? {} : { host }),

@@ -34,8 +34,8 @@ export async function initService(
   const given = serviceFlags(absolute(options));
   const { settings: parsed, problems } = parseServiceSettings({ ...SERVICE_DEFAULTS, ...given });
   if (parsed === undefined) {
-    const hint = 'Plain HTTP stays on loopback: see svc service init --help';
-    throw new CliError([`These settings do not go together: ${problems.join('; ')}.`], hint, 2);
+    const hint = 'Plain HTTP is only for loopback: see svc service init --help';
+    throw new CliError([`These settings do not fit together: ${problems.join('; ')}.`], hint, 2);
   }
   const settings = withMigrations(parsed, options);
   if (settings.tls !== undefined) await loadTls(settings.tls);
@@ -64,11 +64,11 @@ export async function initService(
   if (options.json === true) terminal.json({ folder, settings: whole, operatorToken });
   else terminal.out(operatorToken);
   terminal.note(
-    'Above is the token of the operator, shown this once: it manages the service over HTTP.',
+    'The line above is the operator token, which manages the service over HTTP. svc shows it only once.',
   );
-  terminal.note(`The master key of the vault comes from ${from}: keep a copy elsewhere.`);
+  terminal.note(`The master key of the vault is in ${from}. Keep a copy elsewhere.`);
   terminal.note(
-    `A memory service is in ${folder}. Next: svc service keys create --name NAME, then svc service start`,
+    `The service is in ${folder}. Next: svc service keys create --name NAME, then svc service start`,
   );
 }
 

@@ -30,7 +30,7 @@ export async function listItems(options: ItemsOptions, context: CommandContext):
     terminal.json(items);
     return;
   }
-  if (items.length === 0) terminal.note('No record is there that fits.');
+  if (items.length === 0) terminal.note('No record matches.');
   const rows = items.map((item) => {
     const [origin] = asList(item['provenance']).map(asRecord);
     return [
@@ -43,7 +43,7 @@ export async function listItems(options: ItemsOptions, context: CommandContext):
   for (const line of table(rows, { columns: terminal.columns(160), left: [0, 1, 2, 3] })) {
     terminal.out(line);
   }
-  if (page['has_more'] === true) terminal.note('There is more: --limit takes up to 100.');
+  if (page['has_more'] === true) terminal.note('There are more records: --limit allows up to 100.');
 }
 
 function queryOf(options: ItemsOptions): Readonly<Record<string, string>> {
@@ -74,7 +74,7 @@ export async function deleteItem(
     }),
   );
   if (options.json === true) context.terminal.json(receipt);
-  context.terminal.note(`The record is gone. The receipt: ${textOf(receipt['purge_id'])}`);
+  context.terminal.note(`The record is deleted. The receipt: ${textOf(receipt['purge_id'])}`);
 }
 
 export async function listPurges(

@@ -55,7 +55,7 @@ export async function createKey(options: KeyCreateOptions, context: CommandConte
     const { keyId, scopes, spaces } = shown(made);
     terminal.json({ key, keyId, name, scopes, spaces, expiresAt });
   } else terminal.out(key);
-  terminal.note('The key is shown this once. Put it where only its owner reads it.');
+  terminal.note('svc shows the key only once. Store it where only its owner can read it.');
 }
 
 function tokensOf(text: string | undefined, flag: string): number | null {
@@ -109,8 +109,8 @@ export async function rotateKey(
   else terminal.out(key);
   terminal.note(
     until === undefined
-      ? 'The secret before is refused from now on. The new one is shown this once.'
-      : `The secret before works until ${timeText(until)}. The new one is shown this once.`,
+      ? 'The service refuses the old secret from now on. svc shows the new one only once.'
+      : `The old secret works until ${timeText(until)}. svc shows the new one only once.`,
   );
 }
 
@@ -123,14 +123,14 @@ export async function revokeKey(
   await withConsole(options, context, (console) =>
     console.call({ method: 'DELETE', path: `keys/${keyId}` }),
   );
-  context.terminal.note('The key is revoked: a running service refuses it from now on.');
+  context.terminal.note('The key is revoked. A running service refuses it within 2 seconds.');
 }
 
 /** A whole key does not belong on a command line; the public part names it. */
 export function checkId(id: string, list: string): void {
   if (/^[0-9A-Za-z]{12}$/.test(id)) return;
   const hint = `Give the 12 characters that ${list} shows, never the secret itself.`;
-  throw new CliError('That is no id.', hint, 2);
+  throw new CliError('This is not the id of a key.', hint, 2);
 }
 
 function shown(key: Fields) {
@@ -169,7 +169,7 @@ function scopesOf(text: string): readonly KeyScope[] {
 function spacesOf(given: readonly string[] | undefined): readonly string[] | undefined {
   if (given === undefined || given.length === 0) return undefined;
   if (given.length <= SPACES_MAX && given.every(isSpaceGlob)) return given;
-  const hint = "Name a space, or several with a star: --space 'project/*' --space global";
+  const hint = "Name spaces, or use a star: --space 'project/*' --space global";
   throw new CliError('--space: 1 to 128 of a-z 0-9 . _ / - and *.', hint, 2);
 }
 
@@ -181,7 +181,11 @@ export function expiryOf(text: string | undefined, now: number): number | undefi
   const at = days === undefined ? Date.parse(text) : now + Number(days) * DAY_MS;
   const isDate = days !== undefined || /^\d{4}-\d\d-\d\d/.test(text);
   if (isDate && at > now) return at;
-  throw new CliError('--expires: expected days or a date to come.', 'Try --expires 90d', 2);
+  throw new CliError(
+    '--expires: expected a number of days or a future date.',
+    'Try --expires 90d',
+    2,
+  );
 }
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };

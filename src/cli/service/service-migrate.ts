@@ -25,7 +25,7 @@ export async function migrateService(
       terminal.json({ [isPlan ? 'missing' : 'applied']: numbers, newEpoch: isNew });
     }
     terminal.note(sentenceOf(numbers, isPlan));
-    if (isNew) terminal.note('A new epoch began: clients capture anew what they still hold.');
+    if (isNew) terminal.note('A new epoch began: clients capture again what they still hold.');
   } catch (error) {
     throw storeError(error);
   } finally {
@@ -36,5 +36,5 @@ export async function migrateService(
 function sentenceOf(numbers: readonly number[], isPlan: boolean): string {
   if (numbers.length === 0) return 'The tables are up to date.';
   const list = numbers.join(', ');
-  return isPlan ? `To be applied: migration ${list}.` : `Applied: migration ${list}.`;
+  return isPlan ? `Migrations to apply: ${list}.` : `Applied migrations: ${list}.`;
 }

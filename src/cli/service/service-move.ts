@@ -41,7 +41,7 @@ export async function moveCommand(options: MoveOptions, context: CommandContext)
     terminal.warn(`${count(unsigned, 'receipt')} had no valid signature in the file either.`);
   }
   terminal.note(
-    `${SETTINGS_FILE} names the database now: svc service start. The file stays as it was; remove service.db once you need it no more.`,
+    `${SETTINGS_FILE} names the database now. Next: svc service start. The file is unchanged; delete service.db when you no longer need it.`,
   );
 }
 
@@ -53,5 +53,5 @@ function whereTo(to: string): { readonly url: string } | { readonly from: string
   const server = readServerUrl(to);
   if (server === undefined) throw new CliError('--to is not an address of PostgreSQL.', HINT, 2);
   if (server.password === undefined) return { url: to };
-  throw new CliError('A password on the command line is seen by every user.', HINT, 2);
+  throw new CliError('Every user can see a password on the command line.', HINT, 2);
 }

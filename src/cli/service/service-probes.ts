@@ -32,7 +32,7 @@ export async function listPresets(
     return;
   }
   if (presets.length === 0) {
-    terminal.note('No preset has that in its name. Another one is added with --base-url.');
+    terminal.note('No preset has this text in its name. Add another provider with --base-url.');
     return;
   }
   const rows = presets.map((preset) => [
@@ -60,21 +60,24 @@ export async function fetchModels(
   if (options.json === true) terminal.json(found);
   else for (const model of asList(models)) terminal.out(oneLine(textOf(model), 256));
   if (outcome === 'listed') {
-    if (truncated === true) terminal.note('There are more: a list ends after 5,000.');
+    if (truncated === true) terminal.note('There are more: svc reads at most 5,000.');
     if (typeof dropped === 'number' && dropped > 0) {
       terminal.note(`${count(dropped, 'entry')} without a usable name left out.`);
     }
     return 0;
   }
-  const why = OUTCOMES[textOf(outcome)] ?? 'It gave no list.';
-  throw new CliError(why, `Type the models: svc service providers update ${name} --model NAME`);
+  const why = OUTCOMES[textOf(outcome)] ?? 'The provider sent no list.';
+  throw new CliError(
+    why,
+    `Name the models yourself: svc service providers update ${name} --model NAME`,
+  );
 }
 
 const OUTCOMES: Readonly<Record<string, string>> = {
   unreachable: 'The provider could not be reached.',
   unauthorized: 'The provider refused the credential.',
   not_supported: 'The provider has no list of models.',
-  invalid: 'The provider answered with something else than a list of models.',
+  invalid: 'The answer of the provider is not a list of models.',
 };
 
 /** Exit code 1 where the provider did not answer with success. */

@@ -42,7 +42,7 @@ export async function addProvider(
   const { preset, baseUrl, apiStyle, auth, model } = options;
   if ((preset === undefined) === (baseUrl === undefined)) {
     const hint = 'For example: --preset openai, or --base-url https://models.example.com';
-    throw new CliError('Give --preset or --base-url, one of them.', hint, 2);
+    throw new CliError('Give exactly one of --preset and --base-url.', hint, 2);
   }
   if (!DIALECTS.some((style) => style === apiStyle)) {
     throw new CliError(
@@ -52,11 +52,11 @@ export async function addProvider(
     );
   }
   if (model === undefined || model.length === 0) {
-    throw new CliError('No model is named.', 'Give each one that may be used: --model gpt-5', 2);
+    throw new CliError('No model is named.', 'Name each allowed model: --model gpt-5', 2);
   }
   if (options.keyStdin !== true && auth !== 'none') {
     const hint =
-      'Pipe it in: --key-stdin < key.txt. For a provider that asks for none: --auth none';
+      'Pipe it in: --key-stdin < key.txt. For a provider without a credential: --auth none';
     throw new CliError('No credential is given.', hint, 2);
   }
   const body = {
@@ -79,8 +79,8 @@ export async function addProvider(
 function defaultModelOf({ model = [], defaultModel }: ProviderOptions): string {
   const whole = defaultModel ?? model.find((one) => !one.endsWith('*'));
   if (whole !== undefined) return whole;
-  const hint = 'Name the model of requests that name none: --default-model claude-sonnet-4-5';
-  throw new CliError('Each --model is only the beginning of names.', hint, 2);
+  const hint = 'Name the model for requests that name none: --default-model claude-sonnet-4-5';
+  throw new CliError('Each --model is only a prefix.', hint, 2);
 }
 
 export async function listProviders(
@@ -152,7 +152,7 @@ export async function updateProvider(
   };
   if (Object.keys(changes).length === 0) {
     const hint = 'Give --model, --key-stdin, --disable or another option.';
-    throw new CliError('Nothing is to be changed.', hint, 2);
+    throw new CliError('There is nothing to change.', hint, 2);
   }
   const changed = await withConsole(options, context, async (console) => {
     const found = await findProvider(console, name);
@@ -172,7 +172,7 @@ export async function removeProvider(
     const found = await findProvider(console, name);
     return console.call({ method: 'DELETE', path: pathOf(found) });
   });
-  context.terminal.note('The provider is deleted, and its secrets with it.');
+  context.terminal.note('The provider and its secrets are deleted.');
 }
 
 async function changesOf(options: ProviderOptions, context: CommandContext): Promise<Fields> {
@@ -191,7 +191,7 @@ function pairOf(text: string, separator: ':' | '='): Fields {
   if (at > 0) return { name: text.slice(0, at).trim(), value: text.slice(at + 1).trim() };
   throw new CliError(
     separator === ':' ? '--header: expected NAME: VALUE.' : '--query: expected NAME=VALUE.',
-    "Try --header 'x-team: api', or with $API_KEY where the credential belongs",
+    "Try --header 'x-team: api', with $API_KEY in place of the credential",
     2,
   );
 }
@@ -200,7 +200,7 @@ export async function findProvider(console: ConsoleAccess, name: string): Promis
   const all = await listAll(console, 'providers');
   const found = all.find((one) => one['name'] === name || one['provider_id'] === name);
   if (found !== undefined) return found;
-  throw new CliError('There is no such provider.', 'Look with: svc service providers list');
+  throw new CliError('There is no such provider.', 'See: svc service providers list');
 }
 
 export function pathOf(provider: Fields): string {

@@ -63,8 +63,8 @@ export async function getReceipt(
   context: CommandContext,
 ): Promise<void> {
   if (!/^rcpt_[0-9a-z]{26}$/.test(id)) {
-    const hint = 'It is in the header x-svc-receipt-id of the answer, and in the list.';
-    throw new CliError('That is no id of a receipt.', hint, 2);
+    const hint = 'The id is in the header x-svc-receipt-id of the answer, and in the list.';
+    throw new CliError('This is not the id of a receipt.', hint, 2);
   }
   const receipt = await withConsole(options, context, (console) =>
     console.call({ method: 'GET', path: `requests/${id}` }),
@@ -85,8 +85,8 @@ export async function exportReceipts(
   const write = (name: string, text: string, flag: 'wx' | 'a') =>
     writeFile(join(folder, name), text, { flag, mode: 0o600 });
   await write(FILES.receipts, '', 'wx').catch(() => {
-    const hint = 'Name another folder: an export is never written over.';
-    throw new CliError(`${folder} holds an export already, or cannot be written.`, hint, 2);
+    const hint = 'Name another folder: svc never overwrites an export.';
+    throw new CliError(`${folder} contains an export already, or cannot be written.`, hint, 2);
   });
   const written = await withConsole(options, context, async (console) => {
     const heads = await listAll(console, 'requests/heads');
@@ -157,8 +157,8 @@ export async function verifyReceipts(
 const WORDS = {
   unsigned: 'is not signed',
   unknown_key: 'is signed with a key that is not among these',
-  invalid: 'is not what was signed',
-  twice: 'has a number that another receipt has',
+  invalid: 'differs from the signed receipt',
+  twice: 'has the same number as another receipt',
 } as const;
 
 function findingsOf({ wrong, missing }: AuditResult): readonly string[] {
@@ -205,7 +205,7 @@ const NDJSON = /\.ndjson(?:\.gz)?$/;
 
 function notReceipts(file: string): CliError {
   const hint = 'Give a receipt, a list of them, or NDJSON.';
-  return new CliError(`${file} holds something else than receipts.`, hint, 2);
+  return new CliError(`${file} does not contain receipts.`, hint, 2);
 }
 
 /** A list of the API has 300 kB; a longer file is one object a line. */
@@ -228,7 +228,7 @@ async function keysFor(
   const found = asList(asRecord(parseJson(text))['keys']).map(asRecord);
   if (found.length > 0) return found.map(({ kid, x }) => ({ kid: textOf(kid), x: textOf(x) }));
   const hint = 'Fetch it: curl https://HOST/.well-known/svc/receipt-keys.json > keys.json';
-  throw new CliError(`${file} holds no public keys.`, hint, 2);
+  throw new CliError(`${file} contains no public keys.`, hint, 2);
 }
 
 function filterOf(options: ListOptions): Readonly<Record<string, string>> {
@@ -255,6 +255,6 @@ function numberText(value: unknown): string {
 }
 
 function unreadable(file: string): CliError {
-  const hint = 'Look at its name and its mode; give --keys where the folder holds none.';
+  const hint = 'Check its name and its mode. Give --keys if the folder contains no keys.';
   return new CliError(`${file} cannot be read.`, hint, 2);
 }

@@ -11,7 +11,7 @@ export async function serviceSettings(
 ): Promise<ServiceSettings> {
   const settings = await settingsIn(folder, flags);
   if (settings !== undefined) return settings;
-  throw new CliError(`There is no service in ${folder}.`, 'Make one: svc service init');
+  throw new CliError(`There is no service in ${folder}.`, 'Create one: svc service init');
 }
 
 /** Undefined where there is no service yet. Throws CliError for a file that does not fit. */
@@ -37,5 +37,8 @@ function jsonOf(text: string, folder: string): object {
   } catch {
     // Said below, without a piece of the file.
   }
-  throw new CliError(`${folder}/${SETTINGS_FILE} is not JSON.`, 'Correct it, or make a new one.');
+  throw new CliError(
+    `${folder}/${SETTINGS_FILE} is not JSON.`,
+    'Correct it, or create a new service.',
+  );
 }

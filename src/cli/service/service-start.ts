@@ -125,9 +125,9 @@ async function reload(
     const tls = await tlsOf(settings, terminal);
     if (tls === undefined) return;
     service.renew(tls);
-    terminal.note('The TLS certificate was read again and is in use.');
+    terminal.note('The new TLS certificate is in use.');
   } catch (error) {
-    terminal.warn('The TLS certificate cannot be used; the old one stays.');
+    terminal.warn('The new TLS certificate cannot be used; the old one stays in use.');
     reportError(error, terminal);
   }
 }

@@ -131,7 +131,7 @@ function linesOf(
 
 function serverLine({ version, host, standbys }: ServerFacts): string {
   const streaming = standbys.filter(({ isStreaming }) => isStreaming).length;
-  const behind = streaming === 0 ? 'no standby is told of' : count(streaming, 'standby');
+  const behind = streaming === 0 ? 'the server reports no standby' : count(streaming, 'standby');
   return `PostgreSQL ${version} on ${host}, ${behind}`;
 }
 

@@ -70,11 +70,11 @@ export async function setTenant(
     ...(status === undefined ? {} : { status }),
   };
   if (Object.keys(body).length === 0) {
-    throw new CliError('Nothing is to be changed.', 'Give --name or --plan.', 2);
+    throw new CliError('There is nothing to change.', 'Give --name or --plan.', 2);
   }
   // The path holds the id: only one that is an id may stand there.
   if (!/^[\w-]{1,63}$/.test(tenantId)) {
-    throw new CliError('That is no id of a tenant.', 'Look with: svc service tenants list', 2);
+    throw new CliError('This is not the id of a tenant.', 'See: svc service tenants list', 2);
   }
   const changed = await withConsole(options, context, (console) =>
     console.call({ method: 'PATCH', path: `tenants/${tenantId}`, body }),
@@ -93,7 +93,7 @@ export async function putPlan(
   const { isNew, options } = change;
   const limits = limitsOf(options.limit ?? []);
   if (!/^[\w-]{1,63}$/.test(name)) {
-    throw new CliError('That is no name of a plan.', 'Use a to z, 0 to 9 and -.', 2);
+    throw new CliError('This is not the name of a plan.', 'Use a to z, 0 to 9 and -.', 2);
   }
   const made = await withConsole(options, context, (console) =>
     console.call(
@@ -103,7 +103,7 @@ export async function putPlan(
     ),
   );
   if (options.json === true) context.terminal.json(made);
-  context.terminal.note(`The plan ${name} holds for its tenants from now on.`);
+  context.terminal.note(`The plan ${name} applies to its tenants from now on.`);
 }
 
 export async function listPlans(options: ConsoleOptions, context: CommandContext): Promise<void> {

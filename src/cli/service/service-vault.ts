@@ -23,8 +23,9 @@ export async function addMasterKey(
   context: CommandContext,
 ): Promise<string> {
   if (options.url !== undefined) {
-    const hint = 'Run it on the machine of the service: its settings say where the key is.';
-    throw new CliError('A master key cannot be added from elsewhere.', hint, 2);
+    const hint =
+      'Run it on the machine of the service, because its settings name the source of the key.';
+    throw new CliError('You cannot add a master key from another machine.', hint, 2);
   }
   const { environment, terminal } = context;
   const folder = folderOf(options, context);
@@ -47,7 +48,7 @@ export async function addMasterKey(
   }
   if (options.json === true) terminal.json({ keyId: id, from });
   terminal.note(
-    `The master key ${id} seals from now on. It comes from ${from}: keep a copy elsewhere.`,
+    `The master key ${id} encrypts new secrets from now on. It is in ${from}. Keep a copy elsewhere.`,
   );
   return id;
 }
@@ -87,14 +88,14 @@ export async function walkVault(
     console.call({ method: 'POST', path: `vault/${what}`, body: {} }),
   );
   if (options.json === true) terminal.json(answer);
-  const done = what === 'rotate' ? 'is under the active master key now' : 'was tried';
+  const done = what === 'rotate' ? 'is encrypted with the active master key now' : 'was tried';
   const secrets = Number(answer['secrets']);
   terminal.note(
     `${count(secrets, 'secret')} ${secrets === 1 ? done : done.replace(/^(is|was)/, plural)}.`,
   );
   const { unreadable } = answer;
   const lost = Array.isArray(unreadable) ? unreadable.map(textOf) : [];
-  for (const one of lost) terminal.warn(`${one} does not open.`);
+  for (const one of lost) terminal.warn(`${one} cannot be decrypted.`);
   return lost.length === 0 ? 0 : 1;
 }
 
@@ -108,7 +109,7 @@ export async function retireMasterKey(
   context: CommandContext,
 ): Promise<void> {
   if (!/^mk_[0-9a-z]{8}$/.test(id)) {
-    throw new CliError('That is no id of a master key.', 'Look with: svc service vault status', 2);
+    throw new CliError('This is not the id of a master key.', 'See: svc service vault status', 2);
   }
   await withConsole(options, context, (console) =>
     console.call({ method: 'DELETE', path: `vault/keys/${id}` }),

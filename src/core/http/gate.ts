@@ -56,7 +56,8 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
     relayPaths: policy.relayPaths,
   });
   // A preflight carries no token, and no answer to it may help a web page.
-  if (head.method === 'OPTIONS') refuse('METHOD_NOT_ALLOWED', 'svc answers no OPTIONS request.');
+  if (head.method === 'OPTIONS')
+    refuse('METHOD_NOT_ALLOWED', 'svc does not answer OPTIONS requests.');
   const isOpen = entry?.route.kind === 'local' || isTelemetry(path);
   const login = entry === undefined ? undefined : policy.loginOf?.(entry.route);
   if (!isOpen) checkAccess({ headers, split, route: entry?.route, login }, policy);
@@ -64,7 +65,7 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
     refuse('ROUTE_UNKNOWN', explainUnknownPath(path, `http://127.0.0.1:${policy.port}`));
   }
   if (!entry.methods.includes(head.method)) {
-    refuse('METHOD_NOT_ALLOWED', 'This path does not have this method.');
+    refuse('METHOD_NOT_ALLOWED', 'This path does not support this method.');
   }
   if (entry.route.kind === 'model') checkModes(headers);
   const { body, awaitsContinue } = checkBody(head.method, headers, policy);
@@ -146,7 +147,7 @@ function checkAccess({ headers, split, route, login }: Access, policy: GatePolic
     // The client has the settings for a key, and its provider takes a login: this says so.
     if (inCredentials && login !== undefined) checkLogin(headers, login);
     if (carriesLogin(headers)) {
-      refuse('LOGIN_REFUSED', 'The request carries a login and no local token.');
+      refuse('LOGIN_REFUSED', 'The request has a login and no local token.');
     }
     refuse('LOCAL_TOKEN_INVALID', 'The local token is missing or wrong.');
   }
@@ -163,7 +164,7 @@ function checkAccess({ headers, split, route, login }: Access, policy: GatePolic
   }
   if (login !== undefined) return checkLogin(headers, login);
   if (route !== undefined && carriesLogin(headers)) {
-    refuse('LOGIN_REFUSED', 'svc has a key for this provider, and the request carries a login.');
+    refuse('LOGIN_REFUSED', 'svc has a key for this provider, but the request has a login.');
   }
 }
 

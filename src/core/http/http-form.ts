@@ -73,7 +73,7 @@ export function indexHeaders(raw: RawHeaders): HeaderIndex {
 
 /** HTTP itself: what a strict server refuses from anyone. */
 export function checkForm(head: RequestHead, headers: HeaderIndex): void {
-  if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc speaks HTTP/1.1 only.');
+  if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc supports only HTTP/1.1.');
   const isPath = head.target.startsWith('/') || (head.target === '*' && head.method === 'OPTIONS');
   if (!isPath || /[#\\]/.test(head.target)) {
     refuse('REQUEST_MALFORMED', 'The request target is not a path.');
@@ -85,7 +85,7 @@ export function checkForm(head: RequestHead, headers: HeaderIndex): void {
   for (const name of headers.keys()) {
     if (name.endsWith(' ')) refuse('REQUEST_MALFORMED', 'A header name ends with a space.');
   }
-  if (!headers.has('host')) refuse('REQUEST_MALFORMED', 'The request names no Host.');
+  if (!headers.has('host')) refuse('REQUEST_MALFORMED', 'The request has no Host header.');
   for (const name of ONCE) {
     if ((headers.get(name)?.length ?? 0) > 1) {
       refuse('REQUEST_MALFORMED', `The request repeats the header ${name}.`);
@@ -114,7 +114,7 @@ export function checkBody(method: string, headers: HeaderIndex, policy: BodyPoli
   }
   const [expectation] = headers.get('expect') ?? [];
   if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') {
-    refuse('EXPECTATION_FAILED', 'The Expect header asks for something unknown.');
+    refuse('EXPECTATION_FAILED', 'The Expect header has an unknown value.');
   }
   const awaitsContinue = expectation !== undefined;
   const announced = headers.get('content-length')?.[0];
@@ -126,7 +126,7 @@ export function checkBody(method: string, headers: HeaderIndex, policy: BodyPoli
   }
   if (method !== 'POST') refuse('REQUEST_MALFORMED', 'Only a POST request may have a body.');
   if (!/^application\/json *(?:;|$)/i.test(headers.get('content-type')?.[0] ?? '')) {
-    refuse('CONTENT_TYPE_UNSUPPORTED', 'The body is not declared as JSON.');
+    refuse('CONTENT_TYPE_UNSUPPORTED', 'The Content-Type is not application/json.');
   }
   const wireBytesMax = encoding === 'zstd' ? policy.zstdBytesMax : policy.bodyBytesMax;
   if (length !== undefined && length > wireBytesMax) {

@@ -55,14 +55,14 @@ export function checkLogin(headers: HeaderIndex, login: Login): void {
   const { form, companions, mark, client } = LOGINS[login];
   const [authorization = ''] = headers.get('authorization') ?? [];
   if (!form.test(authorization) || !companions.every((name) => headers.get(name)?.length === 1)) {
-    throw new ProxyError('LOGIN_MISSING', `This provider takes the login of ${client} only.`);
+    throw new ProxyError('LOGIN_MISSING', `This provider accepts only the login of ${client}.`);
   }
   if (KEY_HEADERS.some((name) => headers.has(name))) {
-    throw new ProxyError('LOGIN_AMBIGUOUS', 'The request carries a login and a key.');
+    throw new ProxyError('LOGIN_AMBIGUOUS', 'The request has a login and a key.');
   }
   const [value = ''] = headers.get(mark.header) ?? [];
   if (!mark.begins.some((begin) => value.toLowerCase().startsWith(begin))) {
-    throw new ProxyError('LOGIN_CLIENT_REFUSED', `Only ${client} itself may use its login.`);
+    throw new ProxyError('LOGIN_CLIENT_REFUSED', `Only ${client} may use its login.`);
   }
 }
 

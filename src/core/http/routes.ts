@@ -100,9 +100,9 @@ export function explainUnknownPath(path: string, origin: string): string {
     return `The path has /v1 twice: set the client's base URL to ${base} .`;
   }
   if (isKnown(`/v1${path}`)) {
-    return `The path lacks /v1: set the client's base URL to ${origin}/v1 .`;
+    return `The path has no /v1: set the client's base URL to ${origin}/v1 .`;
   }
-  return 'This path is not in the list of paths that svc serves.';
+  return 'svc does not serve this path.';
 }
 
 function isKnown(path: string): boolean {

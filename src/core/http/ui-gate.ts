@@ -39,7 +39,7 @@ export function admitUi(head: RequestHead, port: number): UiAdmission {
   checkOrigin(head, { headers, host, path });
   const isApi = path.startsWith(UI_API_PATH);
   if (head.method !== 'GET' && !(isApi && head.method === 'POST')) {
-    refuse('METHOD_NOT_ALLOWED', 'This path does not have this method.');
+    refuse('METHOD_NOT_ALLOWED', 'This path does not support this method.');
   }
   if (isApi) checkApi(head, headers);
   return { path, query, headers };
@@ -71,10 +71,13 @@ function checkOrigin(head: RequestHead, { headers, host, path }: Caller): void {
 function checkApi(head: RequestHead, headers: HeaderIndex): void {
   const credentials = ['authorization', 'x-api-key', TOKEN_HEADER];
   if (credentials.some((name) => headers.has(name))) {
-    refuse('LOCAL_TOKEN_INVALID', 'The page takes its own session, and no token.');
+    refuse(
+      'LOCAL_TOKEN_INVALID',
+      'The API of the page accepts only the session of the page, not a token.',
+    );
   }
   if (headers.has('transfer-encoding') || headers.has('content-encoding')) {
-    refuse('TRANSFER_ENCODING_UNSUPPORTED', 'The page sends plain bodies of a known length.');
+    refuse('TRANSFER_ENCODING_UNSUPPORTED', 'A body must be unencoded and have a Content-Length.');
   }
   if (head.method === 'GET') {
     if (Number(headers.get('content-length')?.[0] ?? 0) > 0) {
@@ -82,9 +85,9 @@ function checkApi(head: RequestHead, headers: HeaderIndex): void {
     }
     return;
   }
-  if (!headers.has('origin')) refuse('ORIGIN_REFUSED', 'The request names no origin.');
+  if (!headers.has('origin')) refuse('ORIGIN_REFUSED', 'The request has no Origin header.');
   if (headers.get('content-type')?.[0]?.toLowerCase() !== 'application/json') {
-    refuse('CONTENT_TYPE_UNSUPPORTED', 'The body is not declared as JSON.');
+    refuse('CONTENT_TYPE_UNSUPPORTED', 'The Content-Type is not application/json.');
   }
   if (Number(headers.get('content-length')?.[0] ?? 0) > UI_BODY_BYTES_MAX) {
     refuse('BODY_TOO_LARGE', 'The body is over the limit.');

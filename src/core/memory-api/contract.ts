@@ -128,7 +128,7 @@ export const recallRequest = such(
   ({ candidates = [], nonce }) =>
     new Set(candidates).size === candidates.length &&
     (candidates.length === 0 || nonce !== undefined),
-  'has doubled candidates, or candidates and no nonce',
+  'has duplicate candidates, or candidates without a nonce',
 );
 export type RecallRequest = Infer<typeof recallRequest>;
 
@@ -218,7 +218,7 @@ export const recallAnswer = such(
     },
   ),
   ({ coverage }) => new Set(coverage.map((entry) => entry.digest)).size === coverage.length,
-  'has doubled digests in coverage',
+  'has duplicate digests in coverage',
 );
 export type RecallAnswer = Infer<typeof recallAnswer>;
 

@@ -46,7 +46,7 @@ function confirmed<Request extends { readonly space: string; readonly confirm: s
   return such(
     request,
     ({ space: named, confirm }) => named === confirm,
-    'must repeat its space in confirm',
+    'must repeat the space in confirm',
   );
 }
 export type PurgeRequest = Infer<typeof purgeRequest>;

@@ -43,7 +43,7 @@ export function text({ min = 0, max = Infinity, pattern }: TextLimits = {}): Sha
   return (value, place) => {
     if (typeof value !== 'string') return wrong(place, 'is not text');
     if (value.length < min || value.length > max) return wrong(place, 'has a wrong length');
-    if (pattern !== undefined && !pattern.test(value)) return wrong(place, 'has a wrong form');
+    if (pattern !== undefined && !pattern.test(value)) return wrong(place, 'has a wrong format');
     return value;
   };
 }
@@ -60,14 +60,14 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Sha
   return (value, place) =>
     Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
       ? Number(value)
-      : wrong(place, 'is not a whole number in its range');
+      : wrong(place, 'is not a whole number in the allowed range');
 }
 
 export function fraction(min: number, max: number): Shape<number> {
   return (value, place) =>
     typeof value === 'number' && value >= min && value <= max
       ? value
-      : wrong(place, 'is not a number in its range');
+      : wrong(place, 'is not a number in the allowed range');
 }
 
 export const flag: Shape<boolean> = (value, place) =>
@@ -77,7 +77,7 @@ export function oneOf<const Member extends string | number | boolean>(
   ...allowed: readonly Member[]
 ): Shape<Member> {
   return (value, place) =>
-    allowed.find((member) => member === value) ?? wrong(place, 'is none of the allowed values');
+    allowed.find((member) => member === value) ?? wrong(place, 'is not one of the allowed values');
 }
 
 /** The first shape that fits; its problems are the last one's when none does. */

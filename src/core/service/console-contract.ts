@@ -153,5 +153,5 @@ export const adminCreate = members(
 );
 
 function distinct<Element>(shape: Shape<readonly Element[]>): Shape<readonly Element[]> {
-  return such(shape, (list) => new Set(list).size === list.length, 'has an element twice');
+  return such(shape, (list) => new Set(list).size === list.length, 'has a duplicate element');
 }

@@ -70,23 +70,23 @@ export function readProviderBase(
   text: string,
   { ports, allow }: Egress = NO_EGRESS,
 ): { readonly url: string } | { readonly problem: string } {
-  if (!text.startsWith('https:')) return { problem: 'is no address that begins with https://' };
+  if (!text.startsWith('https:')) return { problem: 'is not an address that begins with https://' };
   const parsed = parseBaseUrl(text, true);
   if (!('url' in parsed)) return { problem: `is not ${parsed.allowed}` };
   const { hostname, port } = new URL(text);
   if (ADDRESS.test(hostname)) {
-    return { problem: 'names an address: a certificate needs a name' };
+    return { problem: 'contains an IP address, but a certificate needs a host name' };
   }
   // Where the operator opened a network, a name in it is judged by its addresses, when it is dialled.
   if (allow.length === 0 && !('url' in parseBaseUrl(text, false))) {
     return {
       problem:
-        'names a host of a private network: the operator opens it with egress.allow in service.json',
+        'names a host in a private network: the operator can allow it with egress.allow in service.json',
     };
   }
   if (!USUAL_PORTS.has(port) && !ports.includes(Number(port))) {
-    const others = 'the operator allows others with egress.ports in service.json';
-    return { problem: `has another port than 443 and 8443: ${others}` };
+    const others = 'the operator can allow others with egress.ports in service.json';
+    return { problem: `has a port other than 443 and 8443: ${others}` };
   }
   return parsed;
 }
@@ -120,7 +120,7 @@ export function customNamesProblem(
   const seen = new Set<string>();
   for (const name of names) {
     if (customNameProblem(member, name, seen) !== undefined) {
-      return `has a name at place ${names.indexOf(name) + 1} that cannot be sent, or twice`;
+      return `has a name at place ${names.indexOf(name) + 1} that is a duplicate or cannot be sent`;
     }
   }
   return undefined;

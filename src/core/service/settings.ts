@@ -14,8 +14,8 @@ import type { Egress } from './providers.ts';
 import { isOwnMachine } from '../settings/own-machine.ts';
 
 /**
- * The service's own settings: service.json in its folder. They hold no secret, with one exception. An
- * address may carry a password: it then stands here, unless `from` says where svc reads the address.
+ * The settings of the service: service.json in its folder. They contain no secrets, with one
+ * exception: an address may contain a password, unless `from` says where svc reads the address.
  */
 
 /** The port beside the proxy's 8765, for a machine that runs both. */
@@ -53,7 +53,7 @@ const addressAt = (pattern: RegExp) => ({
 });
 const hasOneAddress = (value: { readonly url?: string; readonly from?: string }): boolean =>
   value.url === undefined || value.from === undefined;
-const ONE_ADDRESS = 'has url or from, and not both';
+const ONE_ADDRESS = 'must have either url or from, not both';
 
 const serviceSettings = such(
   members(

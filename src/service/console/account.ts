@@ -34,7 +34,7 @@ export async function updateSettings(call: ConsoleCall): Promise<ConsoleReply> {
   const change = readValue(call.body, settingsUpdate);
   const { ifVersion } = call;
   if (ifVersion === undefined) {
-    const message = 'Send If-Match with the version of the settings that you have seen.';
+    const message = 'Send If-Match with the version of the settings that you read.';
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
   }
   await findTenant(call);
@@ -92,7 +92,7 @@ function cursorOf(text: string, groups: readonly UsageGroup[]): readonly string[
     ? values.filter((value): value is string => typeof value === 'string')
     : [];
   if (texts.length === groups.length) return texts;
-  throw new ServiceFault('INVALID_REQUEST', 'after is no cursor of a page.', { param: 'after' });
+  throw new ServiceFault('INVALID_REQUEST', 'after is not a valid cursor.', { param: 'after' });
 }
 
 function dayOf(at: number): string {

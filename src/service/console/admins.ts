@@ -41,7 +41,7 @@ export async function createAdmin(call: ConsoleCall): Promise<ConsoleReply> {
   const asked = readValue(call.body, adminCreate);
   const { role, name } = asked;
   if (!includesRole(call.actor.role, role)) {
-    throw new ServiceFault('SCOPE_DENIED', 'Nobody can give a role that is above their own.');
+    throw new ServiceFault('SCOPE_DENIED', 'You cannot give a role above your own.');
   }
   const { randomBytes, pepper } = call.parts;
   const token = formatServiceKey(randomBytes(PUBLIC_BYTES), randomBytes(SECRET_BYTES), 'svc_admin');

@@ -96,9 +96,9 @@ export function mustBeDone(outcome: ChangeOutcome, what: string): void {
     case 'exists':
       throw new ServiceFault('CONFLICT', `There is a ${what} of this name already.`);
     case 'used':
-      throw new ServiceFault('CONFLICT', `The ${what} is still used.`);
+      throw new ServiceFault('CONFLICT', `The ${what} is still in use.`);
     case 'changed':
-      throw new ServiceFault('CONFLICT', `The ${what} was changed meanwhile: read it again.`);
+      throw new ServiceFault('CONFLICT', `The ${what} has changed since: read it again.`);
     case 'clash':
       throw new ServiceFault('CONFLICT', `Another ${what} has one of its models.`);
     case 'limit':
@@ -117,7 +117,7 @@ export function pageOf(query: URLSearchParams, fallback = PAGE_MAX): Page {
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'limit' });
   }
   if (after !== undefined && !/^[\w-]{1,128}$/.test(after)) {
-    throw new ServiceFault('INVALID_REQUEST', 'after is no id.', { param: 'after' });
+    throw new ServiceFault('INVALID_REQUEST', 'after is not an id.', { param: 'after' });
   }
   return { limit: Number(limit) + 1, after };
 }

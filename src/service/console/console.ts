@@ -121,7 +121,9 @@ export function admitRoute(
   if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
   if (!('route' in found)) {
     const { allow } = found;
-    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path has other methods.', { allow });
+    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
+      allow,
+    });
   }
   const { role } = found.route;
   if (includesRole(actor.role, role)) return found;
@@ -149,7 +151,9 @@ export async function runConsole(
 /** For anyone but an operator, no tenant exists beside their own. */
 function tenantOf(named: string | undefined, { tenant }: ConsoleActor): string {
   if (named !== undefined && !isTenantId(named)) {
-    throw new ServiceFault('INVALID_REQUEST', 'That is no id of a tenant.', { param: 'tenant' });
+    throw new ServiceFault('INVALID_REQUEST', 'This is not the id of a tenant.', {
+      param: 'tenant',
+    });
   }
   if (tenant === undefined) return named ?? DEFAULT_TENANT;
   if (named === undefined || named === tenant) return tenant;

@@ -52,7 +52,7 @@ export async function fetchModels(call: ConsoleCall): Promise<ConsoleReply> {
   readValue(call.body, nothing);
   const provider = await findProvider(call);
   if (provider.kind !== 'custom') {
-    const message = 'Models are fetched from custom providers alone.';
+    const message = 'The service fetches models only from custom providers.';
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'provider_id' });
   }
   takeProbe(call);

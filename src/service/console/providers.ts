@@ -80,7 +80,7 @@ export async function updateProvider(call: ConsoleCall): Promise<ConsoleReply> {
   const before = await findProvider(call);
   const ifVersion = asked.version ?? call.ifVersion;
   if (ifVersion === undefined) {
-    const message = 'Send If-Match with the version of the provider that you have seen.';
+    const message = 'Send If-Match with the version of the provider that you read.';
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
   }
   // The kept members are of this version, so no other one may be replaced.
@@ -203,11 +203,12 @@ async function clashOf(call: ConsoleCall, provider: TenantProvider): Promise<Ser
 /** Throws ServiceFault for members that do not fit each other. */
 function checkWhole({ auth, credential, headers, query, ...models }: TenantProvider): void {
   if (!models.allowedModels.some((entry) => takesModel(entry, models.defaultModel))) {
-    throw wrong('default_model', 'is none of allowed_models');
+    throw wrong('default_model', 'is not one of allowed_models');
   }
   const needsKey = auth !== 'none' || [...headers, ...query].some(({ secretId }) => secretId);
   if (needsKey && credential === undefined) throw wrong('credential', 'is missing');
-  if (!needsKey && credential !== undefined) throw wrong('credential', 'would be sent nowhere');
+  if (!needsKey && credential !== undefined)
+    throw wrong('credential', 'has no header or query value that uses it');
 }
 
 function wrong(param: string, what: string): ServiceFault {

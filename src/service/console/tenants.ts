@@ -51,7 +51,7 @@ export async function updateTenant(call: ConsoleCall): Promise<ConsoleReply> {
   const before = isTenantId(tenantId) ? await store.findTenant(tenantId) : undefined;
   if (before === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such tenant.');
   if (before.status === 'deleted') {
-    throw new ServiceFault('CONFLICT', 'The tenant was deleted; nothing of it changes any more.');
+    throw new ServiceFault('CONFLICT', 'The tenant was deleted, so it cannot change any more.');
   }
   const note = noteOf(call, kindOf(asked), {
     target: { type: 'tenant', id: tenantId },

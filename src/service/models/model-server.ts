@@ -136,7 +136,8 @@ export class ModelServer {
     if (call.kind === 'models') return this.#listModels(stage, call, headers);
     const sender = { gone: goneSignal(outgoing), owner: call.caller.key.tenant };
     const received = await this.#bodies.receive(exchange.incoming, expected, sender);
-    if (received === 'gone') throw new ProxyError('REQUEST_TIMEOUT', 'The client went.');
+    if (received === 'gone')
+      throw new ProxyError('REQUEST_TIMEOUT', 'The client closed the connection.');
     exchange.bytesIn = received.body?.length ?? 0;
     try {
       await this.#handle(stage, call, received.body);
@@ -212,7 +213,7 @@ export class ModelServer {
     const models = listedModels(side, allowedModels);
     const body = modelListBody(models, { id, isAnthropic });
     if (body === undefined) {
-      throw new ProxyError('MODEL_NOT_FOUND', 'There is no such model here.');
+      throw new ProxyError('MODEL_NOT_FOUND', 'There is no such model.');
     }
     const text = JSON.stringify(body);
     const totalMs = this.#parts.clock.monotonic() - startedAt;
@@ -300,13 +301,15 @@ function checkRoute(entry: PathEntry | undefined, { method, target }: RequestHea
   }
   if (entry.methods.includes(method)) return;
   const allow = entry.methods.join(', ');
-  throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path has other methods.', { allow });
+  throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
+    allow,
+  });
 }
 
 function asKnown(thrown: unknown): unknown {
   if (thrown instanceof JournalFullError) return journalFull(thrown);
   if (!(thrown instanceof MemoryError)) return thrown;
-  return new ProxyError('STORE_UNAVAILABLE', 'The store cannot be used now.', { cause: thrown });
+  return new ProxyError('STORE_UNAVAILABLE', 'The store is unavailable now.', { cause: thrown });
 }
 
 function dialectOf({ target, headers }: RequestHead): Dialect | undefined {

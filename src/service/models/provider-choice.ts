@@ -135,9 +135,12 @@ function modelIn(named: NamedModel): string | undefined {
     case 'missing':
       return undefined;
     case 'ambiguous':
-      throw new ProxyError('MODEL_AMBIGUOUS', 'The body names no model, or more than one.');
+      throw new ProxyError(
+        'MODEL_AMBIGUOUS',
+        'The body does not name exactly one model in the member "model".',
+      );
     case 'unreadable':
-      throw new ProxyError('BODY_UNREADABLE', 'The body is no JSON object.');
+      throw new ProxyError('BODY_UNREADABLE', 'The body is not a JSON object.');
   }
 }
 
@@ -150,7 +153,7 @@ function refusal(routed: Refusal): ProxyError {
     case 'no-default':
       return new ProxyError(
         'MODEL_AMBIGUOUS',
-        'The body names no model, and no one is the default.',
+        'The body names no model, and there is no single default model.',
       );
     case 'not-allowed': {
       const { allowed } = routed;

@@ -46,7 +46,10 @@ class Opener {
     } catch (error) {
       if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
     }
-    throw new ProxyError('VAULT_UNAVAILABLE', 'The credential of the provider cannot be opened.');
+    throw new ProxyError(
+      'VAULT_UNAVAILABLE',
+      'The credential of the provider cannot be decrypted.',
+    );
   }
 
   async valuesOf(

@@ -97,7 +97,7 @@ function pageOf(call: Call, space: string | undefined): PageFilter {
   const limit = numberIn(query, 'limit', { min: 1, max: PAGE_MAX, or: LIMIT_FALLBACK });
   const after = query.get('after') ?? '0';
   if (!/^\d{1,12}$/.test(after)) {
-    throw new ServiceFault('INVALID_REQUEST', 'after is no cursor of a page.', { param: 'after' });
+    throw new ServiceFault('INVALID_REQUEST', 'after is not a valid cursor.', { param: 'after' });
   }
   return { spaces: chooseSpaces(call.key, space), limit, offset: Number(after) };
 }

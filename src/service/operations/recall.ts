@@ -38,7 +38,7 @@ export const recall: Operation = async (call) => {
 };
 
 export function staleGeneration({ generation, commitSeq }: SpaceState): ServiceFault {
-  const message = 'The space has moved on to another generation.';
+  const message = 'The space has a newer generation.';
   const details = { current_generation: generation, current_commit_seq: commitSeq };
   return new ServiceFault('STALE_GENERATION', message, { details });
 }

@@ -71,7 +71,7 @@ function linesIn(query: URLSearchParams): { readonly first: number; readonly cou
   if (from !== '' && first >= 1 && last >= first) {
     return { first, count: Math.min(last - first + 1, LINES_MAX) };
   }
-  const message = 'lines is no range of whole numbers such as 1-200.';
+  const message = 'lines is not a range of whole numbers such as 1-200.';
   throw new ServiceFault('INVALID_REQUEST', message, { param: 'lines' });
 }
 

@@ -94,8 +94,8 @@ describe.each(SUBJECTS)('$name', ({ schema, shape, sample }) => {
 test('a problem names its place, and never what stood there', () => {
   const { problems } = parseShape(recallRequest, { space: 'Geheim!', max_tokens: 'Geheim!' });
   expect(problems).toEqual([
-    'space has a wrong form',
-    'max_tokens is not a whole number in its range',
+    'space has a wrong format',
+    'max_tokens is not a whole number in the allowed range',
   ]);
 });
 

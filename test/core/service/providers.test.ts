@@ -58,7 +58,7 @@ test.each([
 test.each([
   ['http://api.example.com', /https:\/\//],
   ['https://user@api.example.com', /without credentials/],
-  ['https://8.8.8.8', /a certificate needs a name/],
+  ['https://8.8.8.8', /a certificate needs a host name/],
   ['https://gateway.internal', /egress\.allow in service\.json/],
   ['https://metadata.google.internal', /reserved/],
   ['https://api.example.com:8000', /egress\.ports in service\.json/],
