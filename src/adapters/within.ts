@@ -1,6 +1,6 @@
 /**
- * The result of the work, or undefined when it takes longer than so many milliseconds; the work goes
- * on. Rejects as the work does. On a busy machine the timer may be late as well: an answer that the
+ * The result of the work, or undefined when it takes longer than so many milliseconds; the work then
+ * continues. Rejects as the work does. On a busy machine the timer may be late as well: an answer that the
  * system has by then is seen first.
  */
 export async function within<Result>(

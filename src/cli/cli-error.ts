@@ -6,7 +6,7 @@ import type { Terminal } from './terminal.ts';
 export type ExitCode = 0 | 1 | 2 | 130;
 
 /**
- * A command that cannot go on. Each line says what happened and why, the hint what to do next. No
+ * A command that cannot continue. Each line says what happened and why, the hint what to do next. No
  * line ever holds a secret, nor anything from the command line that could be one.
  */
 export class CliError extends Error {

@@ -17,7 +17,7 @@ export interface MoveFacts {
   readonly wasDone: boolean;
 }
 
-/** Throws CliError, MemoryError and FileError. A second run goes on where the first one was killed. */
+/** Throws CliError, MemoryError and FileError. A second run continues where the first one was killed. */
 export async function moveService(
   folder: string,
   server: ServerAddress,

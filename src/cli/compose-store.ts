@@ -30,7 +30,7 @@ export interface CliStore {
 export interface StoreOptions {
   /** Names the configuration that says where memories are; absent: on this machine. */
   readonly environment?: Environment;
-  /** Gets news for the person though the command goes on: a broken file was set aside. */
+  /** Gets a message for the person while the command continues: a damaged file was set aside. */
   readonly report: (line: string) => void;
 }
 

@@ -202,10 +202,10 @@ function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): vo
   void store.memory.sweepFiles().catch(() => undefined);
   const [dialect] = runtime.live.upstreams.keys();
   if (dialect !== undefined) void warmUp(dialect).catch(() => {});
-  // Requests go on without a memory, so the person would not notice.
+  // Requests continue without a memory, so the person would not notice.
   store.health().catch(() => {
     terminal.warn(
-      'The memory cannot be used, so requests go on without it. Check with: svc doctor',
+      'The memory cannot be used, so requests continue without it. Check with: svc doctor',
     );
   });
 }
@@ -214,7 +214,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** The page's code is loaded when somebody asks for it first: a start and a request never pay for it. */
+/** The page's code is loaded when it is first requested: a start and a request never pay for it. */
 function lazyUi(parts: UiParts): Closable & { open(): Promise<UiDoor> } {
   let door: Promise<UiDoor> | undefined;
   return {

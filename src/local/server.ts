@@ -278,7 +278,7 @@ class Listener implements LocalServer {
   }
 
   /**
-   * Runs before the token check, for every path. Only this answer makes Codex go on over HTTP at
+   * Runs before the token check, for every path. Only this answer makes Codex continue over HTTP at
    * once (a 401 costs it seven tries), and it reveals nothing. A web page gets its 403 here as
    * elsewhere.
    */
@@ -341,7 +341,7 @@ class Listener implements LocalServer {
     return kind === 'relay' ? relayedEvidence({ issuer, requestId, modes }) : [];
   }
 
-  /** Most likely too many open files: the listener waits and goes on, and says so once a minute. */
+  /** Most likely too many open files: the listener waits and continues, and says so once a minute. */
   #reportAccept(): void {
     const now = this.#options.clock.monotonic();
     if (now - this.#acceptReportedAt < TIMES.acceptReport) return;

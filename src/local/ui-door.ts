@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UiAdmission } from '../core/http/ui-gate.ts';
 
-/** The page as the listener sees it. Its code is loaded when somebody asks for it first. */
+/** The page as the listener sees it. Its code is loaded at the first request for it. */
 export interface UiDoor {
   /** The fragment of a one-time link. */
   newLink(): string;

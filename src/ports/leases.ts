@@ -6,7 +6,7 @@
 export interface LeaseStore {
   /** Undefined: this holder has the lease now. Otherwise the note of the present holder. */
   takeLease(lease: Lease): Promise<string | undefined>;
-  /** False: it has ended, and somebody else may hold it. */
+  /** False: it has ended, and another process may hold it. */
   renewLease(lease: Lease): Promise<boolean>;
   endLease(lease: Pick<Lease, 'name' | 'holder'>): Promise<void>;
   /** The valid leases whose names begin with this prefix, by name. */

@@ -125,5 +125,5 @@ export interface DeskEdit {
   readonly at: number;
 }
 
-/** 'gone': somebody else edited or forgot it. 'forgotten': the new text was forgotten before. */
+/** 'gone': another caller edited or forgot it. 'forgotten': the new text was forgotten before. */
 export type EditState = 'edited' | 'same' | 'gone' | 'forgotten' | 'rejected';

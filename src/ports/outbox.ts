@@ -4,7 +4,7 @@ import type { MemoryRecord, SpeakerRole } from './memory.ts';
 export interface Outbox {
   /**
    * Durable against a kill of the process when it returns (one synchronous write). Returns false
-   * when nothing could be kept (disk full, read-only, over its bound): the request goes on.
+   * when nothing could be kept (disk full, read-only, over its bound): the request continues.
    */
   keep(records: readonly MemoryRecord<SpeakerRole>[]): boolean;
   /** Resolves when everything kept so far is in the memory, or after `withinMs`. */

@@ -309,7 +309,7 @@ export interface PurgeOrder {
   readonly isDryRun: boolean;
   readonly requestedBy: string;
   readonly now: number;
-  /** Goes on record in the same transaction, unless nothing is purged. */
+  /** Is recorded in the same transaction, unless nothing is purged. */
   readonly note?: AuditNote;
 }
 

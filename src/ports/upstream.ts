@@ -20,7 +20,7 @@ export interface Upstream {
 
 export interface UpstreamRequest {
   readonly method: string;
-  /** Path and query as they go on the wire, the upstream's own base path and query not yet added. */
+  /** Path and query as svc sends them, the upstream's own base path and query not yet added. */
   readonly target: string;
   /** Complete but for Host and Content-Length; credential last. */
   readonly headers: RawHeaders;

@@ -104,7 +104,7 @@ export class CaptureKeeper {
       this.noteCut(reading);
       return 0;
     }
-    // The exchange goes on; what the person asked was kept with its first round.
+    // The exchange continues; the question of the person was kept with its first round.
     const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
     const place = goesOn && isLaterRound ? undefined : placeOf(reading);

@@ -93,7 +93,7 @@ function agreeAt(at: number, one: Buffer, other: Buffer): boolean {
   return at < end && one.compare(other, at, end, at, end) === 0;
 }
 
-// A step adds a call and its results, and a client may take the last one back or mark it anew.
+// A step adds a call and its results, and a client may take the last one back or mark it again.
 const UNSETTLED_ITEMS = 4;
 
 /**

@@ -54,7 +54,7 @@ export interface ProxyHandler extends Handler {
   drain(withinMs: number): Promise<void>;
   /** An estimate of the memory that its caches and its background work hold. */
   heldBytes(): number;
-  /** Forgets its caches and its background work, for good. Requests that run in it go on to their end. */
+  /** Drops its caches and its background work permanently. Requests that run in it continue to their end. */
   leave(): void;
 }
 

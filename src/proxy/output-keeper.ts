@@ -69,7 +69,7 @@ export class OutputKeeper {
     return state.storedOutputsIn === this.#generation;
   }
 
-  /** The memory no longer holds it: it is kept anew. */
+  /** The memory no longer holds it: it is stored again. */
   lost(owner: SpaceOwner, digest: string): void {
     this.#stored.delete(textKeyOf(owner, digest));
   }

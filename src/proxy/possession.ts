@@ -10,7 +10,7 @@ import { StandingProofs } from './standing-proofs.ts';
 
 /**
  * Has the memory prove, in this very request, that it holds what is about to be left out. A memory
- * that is slow, down or lying proves nothing; then nothing is left out, and the request goes on.
+ * that is slow, down or lying proves nothing; then nothing is left out, and the request continues.
  *
  * A memory on this machine can say at once that nothing can have gone since an earlier proof: its files
  * are the same, and no process has committed or deleted anything. Then that proof counts in this

@@ -5,7 +5,7 @@ import { OutputList, outputsOf, seenOutputs } from '../core/shortening/output-li
 import { type ItemTools, readItemTools, type ToolOutput } from '../core/shortening/outputs.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
 
-/** Claude Code moves its cache mark within the newest items: these are listed anew in each request. */
+/** Claude Code moves its cache mark within the newest items: these are listed again in each request. */
 const UNSETTLED_ITEMS = 6;
 /** A step may bring a few dozen results at once. */
 const STEP_ITEMS_MAX = 128;

@@ -195,7 +195,7 @@ export class Recaller {
 
   /**
    * Makes the blocks of a conversation's opening findable by its first answer. To be called before the client
-   * has the answer's last byte: its next request may be another conversation that goes on from here.
+   * has the answer's last byte: its next request may be another conversation that continues from here.
    */
   async answered(
     { view, place }: Reading,

@@ -10,7 +10,7 @@ import { relay, type RelayEnd } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
 
 // Codex asks for the model list before it starts and waits 10 seconds for one that hangs;
-// without one both clients go on at once.
+// without one both clients continue at once.
 const LIST_HEADERS_MS = 3_000;
 
 /** Relays a request that memory has no business with: the client's bytes, the provider's bytes. */

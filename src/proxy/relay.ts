@@ -16,7 +16,7 @@ export interface AnswerWatcher {
   isTerminal(chunk: Uint8Array): boolean;
   /**
    * After `data` of what may be the last bytes that matter, before the client can have them. False:
-   * the answer only quotes its own end and goes on, so this is asked again. True: never again.
+   * the answer only quotes its own end and continues, so this is asked again. True: never again.
    */
   beforeLast(): boolean;
 }
@@ -123,7 +123,7 @@ class Relay implements AnswerSink {
       this.#held.push(chunk);
       this.#heldBytes += chunk.length;
       this.#watch(chunk);
-      // A provider that goes on behind its end does not fill this process.
+      // A provider that sends more after its end does not fill this process.
       if (this.#heldBytes > HELD_BYTES_MAX) this.#letGo();
       return !this.#outgoing.writableNeedDrain;
     }

@@ -88,7 +88,7 @@ export class RequestRecord {
   }
 
   /**
-   * Hashes and counts what was forwarded, once. Nobody waits for that, so it is done while the provider
+   * Hashes and counts what was forwarded, once. No caller waits for that, so it is done while the provider
    * thinks, or behind the first byte of one that is swift. Never throws: the request is on its way.
    */
   count(): void {

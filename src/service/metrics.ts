@@ -14,7 +14,7 @@ interface Series {
   count: number;
 }
 
-/** A number that is read when somebody asks. */
+/** A number that is read when the metrics are requested. */
 export interface Gauge {
   readonly name: string;
   readonly help: string;

@@ -37,7 +37,7 @@ export interface JoinedNode {
   leave(): Promise<void>;
 }
 
-/** The lease stands until `leave`, or for half a minute after this process died. */
+/** The lease remains valid until `leave`, or for half a minute after this process died. */
 export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
   const { store, randomBytes, limiterPlace: note } = facts;
   if (!store.isShared) return { otherPlace: undefined, leave: async () => undefined };

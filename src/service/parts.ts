@@ -60,7 +60,7 @@ export interface ModelParts {
   readonly bounds?: ShelfBounds;
 }
 
-/** The dependencies with what stands on them. */
+/** The dependencies with the parts that are built on them. */
 export interface ServingParts extends ServiceParts {
   readonly vault: Vault;
   readonly signer: Signer;
@@ -71,7 +71,7 @@ export interface ServingParts extends ServiceParts {
 export interface ServiceLimits {
   /** Calls of one key a minute; null: not limited. */
   readonly requestsPerMinute: number | null;
-  /** The service stands behind a proxy that ends TLS and names the caller in x-forwarded-for. */
+  /** The service is behind a proxy that ends TLS and names the caller in x-forwarded-for. */
   readonly isBehindProxy: boolean;
   /** The address by which clients reach the service; no stub names one without it. */
   readonly publicUrl?: string | undefined;

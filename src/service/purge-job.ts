@@ -2,9 +2,9 @@ import type { Clock } from '../ports/clock.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 import { underLease } from './leases.ts';
 
-/** Purges that were begun: one process erases what one of them names, and another goes on when that dies. */
+/** Purges that were begun: one process erases the records of a purge, and another continues if it dies. */
 
-/** Half of a lease: the purge of a node that died goes on within a minute. */
+/** Half of a lease: another node continues the purge of a dead node within a minute. */
 const PERIOD_MS = 15_000;
 
 export interface PurgeParts {

@@ -185,7 +185,7 @@ class Listener implements MemoryService {
 
 /**
  * Some clients offer HTTP/2 with every request, and take an answer in HTTP/1.1: it closes the connection,
- * whose parser reads nothing behind such a request. Who cannot go on without another protocol is refused.
+ * whose parser reads nothing behind such a request. A client that needs another protocol is refused.
  */
 function wantsSocket(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const offered = headerOf(incoming.rawHeaders, 'upgrade');
@@ -194,7 +194,7 @@ function wantsSocket(incoming: IncomingMessage, outgoing: ServerResponse): boole
   return /\bwebsocket\b/i.test(offered);
 }
 
-/** Codex then goes on over HTTP at once. */
+/** Codex then continues over HTTP at once. */
 function refuseUpgrade(outgoing: ServerResponse): void {
   outgoing.writeHead(426, { 'content-length': 0 });
   outgoing.end();

@@ -7,7 +7,7 @@ export type VaultNeeds = Pick<
   'store' | 'pepper' | 'randomBytes' | 'clock' | 'masterKeys'
 >;
 
-/** The dependencies with the vault and the signer that stand on them. */
+/** The dependencies with the vault and the signer that are built on them. */
 export function withVault<Parts extends VaultNeeds>(
   parts: Parts,
 ): Parts & Pick<ServingParts, 'vault' | 'signer'> {

@@ -1,4 +1,4 @@
-/** Numbers and times as the page writes them. Every number stands beside its unit. */
+/** Numbers and times as the page writes them. Every number has its unit beside it. */
 
 /** 950, 1.2k, 85k, 1.3M */
 export function short(value: number): string {

@@ -53,7 +53,7 @@ function measureAll(
 /**
  * The same frame with a header that states the measured size: fzstd then writes into one buffer of
  * that size instead of shifting a window after every block. "No sequences" takes one byte in it;
- * two are just as valid, but fzstd goes on to look for sequences and fails.
+ * two are just as valid, but fzstd then looks for sequences and fails.
  */
 function restate(encoded: Uint8Array, frame: ZstdFrame, measure: FrameMeasure): Uint8Array {
   const header = new DataView(new ArrayBuffer(9));

@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 export async function* linesOfFile(path: string): AsyncGenerator<string> {
   const file = createReadStream(path);
   const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
-  // Behind the pipe nobody would handle an error of the file.
+  // Behind the pipe an error of the file would have no handler.
   file.on('error', (error) => input.destroy(error));
   try {
     for await (const line of createInterface({ input, crlfDelay: Infinity })) yield line;

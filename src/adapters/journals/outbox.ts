@@ -30,7 +30,7 @@ const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
 /** Digests of records that the memory holds: a day of work, about 100 bytes each. */
 const SETTLED_MAX = 8192;
-/** A journal that is never quite empty is written anew when most of it was delivered. */
+/** A journal that is never quite empty is rewritten when most of it was delivered. */
 const REPLACE_BYTES_MIN = 4 * 1024 * 1024;
 /** A full disk must not fill what is left with warnings. */
 const WARNING_MS = 60_000;

@@ -56,11 +56,11 @@ const RETRY_MS = 1000;
 const STORE_MS = 30_000;
 /** The end of a process must not wait for a store that is away. */
 const CLOSE_MS = 5_000;
-/** From this size on the file is written anew, once less than half of it is still needed. */
+/** From this size on the file is rewritten, once less than half of it is still needed. */
 const COMPACT_BYTES = 32 << 20;
 
 interface Kept extends JournalledReceipt {
-  /** Its lines, for a file that is written anew. */
+  /** Its lines, for a file that is rewritten. */
   readonly lines: readonly string[];
 }
 

@@ -101,7 +101,7 @@ export class RedisLimiter implements Limiter {
     try {
       return await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...values);
     } catch (error) {
-      // A server that was started anew does not know the script.
+      // A server that was restarted does not know the script.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
       return this.#redis.eval(SCRIPT, keys.length, ...values);
     }

@@ -14,7 +14,7 @@ import { findOrphans, Journal, type JournalOptions } from '../journals/journal.t
 /** Some weeks of work: 7 MB in the journal. */
 const ACKNOWLEDGED_MAX = 50_000;
 const JOURNAL_BYTES_MAX = 32 * 1024 * 1024;
-/** Written anew when it is mostly history. */
+/** Rewritten when it is mostly history. */
 const REPLACE_BYTES_MIN = 2 * 1024 * 1024;
 const BYTES_PER_ENTRY = 160;
 

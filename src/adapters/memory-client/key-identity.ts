@@ -58,7 +58,7 @@ export class KeyIdentity {
     this.#mayShare = false;
   }
 
-  /** Asks now and goes on asking. Resolves when the first answer is there; never rejects. */
+  /** Asks now and keeps asking. Resolves when the first answer is there; never rejects. */
   async watch(): Promise<void> {
     const isHeard = await this.#refresh();
     if (this.#closing.signal.aborted) return;
@@ -102,7 +102,7 @@ export class KeyIdentity {
     if (this.#wasDenied) return;
     this.#wasDenied = true;
     this.#parts.report(
-      'The memory service refuses the service key, so requests go on without memory. Check with: svc doctor',
+      'The memory service refuses the service key, so requests continue without memory. Check with: svc doctor',
     );
   }
 }

@@ -33,7 +33,7 @@ export interface EgressOptions {
  * fewer, a tenant's long answers would hold up the requests of the others.
  */
 const CONNECTIONS_MAX = 4_096;
-/** Providers in use. One that rests for long opens its connections anew. */
+/** Providers in use. One that is idle for long opens new connections. */
 const POOLS_MAX = 2_000;
 
 export class ProviderPools implements ProviderLinks {

@@ -3,7 +3,7 @@ import { getTypeParser } from './host-search.ts';
 
 /**
  * Several statements in one message to the server: they cost one round trip. After an error the server
- * skips those behind it. No statement has a name, so a pooler in transaction mode may stand in between.
+ * skips those behind it. No statement has a name, so a pooler in transaction mode may be in between.
  */
 
 export type Result = QueryResult<QueryResultRow>;

@@ -52,7 +52,7 @@ export async function capture(
   const isStale = ({ generation }: SpaceState): boolean =>
     ifGeneration !== undefined && ifGeneration !== generation;
   const look = () => Promise.all([spaces.state(batch.space), readKnown(rows, place.tenant, batch)]);
-  // Its row is locked first, so nobody changes what the statements behind it read.
+  // Its row is locked first, so no other transaction changes the rows that the statements behind it read.
   const [found, [before, first]] = await Promise.all([spaces.lock(batch.space), look()]);
   if (isStale(before)) return { state: bareState(before), results: undefined };
   const space = found ?? (await spaces.make(batch.space));
@@ -222,7 +222,7 @@ class BatchWriter {
     }
   }
 
-  /** The same words may stand in two records (a note, a longer exchange): the name is the first's. */
+  /** The same words may be in two records (a note, a longer exchange): the name is the first's. */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };
     const isTaken = this.#textDigests.has(textDigest);

@@ -59,7 +59,7 @@ export class HostSearch {
     this.#options = options;
   }
 
-  /** Throws MemoryError when it is not found in time. The search goes on by itself. */
+  /** Throws MemoryError when it is not found in time. The search continues by itself. */
   async writing(): Promise<FoundServer> {
     if (this.#found !== undefined) return this.#found;
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');

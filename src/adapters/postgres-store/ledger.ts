@@ -7,7 +7,7 @@ import type { TenantPlace } from './open-database.ts';
 
 /** The ledger of one tenant: entries that shape what is forwarded. */
 
-/** A conversation that rests for longer begins its provider's cache anew anyhow. */
+/** A conversation that is idle for longer starts with a cold provider cache anyway. */
 const AGE_MAX_MS = 90 * 24 * 3_600_000;
 /** Dropping old rows on every write would cost more than the write. */
 const WRITES_PER_DROP = 256;

@@ -13,8 +13,8 @@ import { keepStatistics, Statistics } from './statistics.ts';
 import { TermKeys } from './term-keys.ts';
 
 /**
- * Takes the data of a service from a file. Everything may come twice: a move that was killed begins
- * anew and skips the records that are there. Until it is over no service starts on the database.
+ * Takes the data of a service from a file. Everything may come twice: a move that was killed starts
+ * again and skips the records that are there. Until it is over no service starts on the database.
  */
 
 export async function openMoveTarget(server: ServerAddress, now: number): Promise<MoveTarget> {
@@ -67,7 +67,7 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
       const found = await connections.job((rows) =>
         rows.all<{ digest: string; bytes: Uint8Array }>(MOVE.records, tenant, space, digests),
       );
-      // The digest is made anew from the bytes that the server holds.
+      // The digest is computed again from the bytes that the server holds.
       const whole = new Set(
         found
           .filter(({ digest, bytes }) => contentDigest(bytes) === digest)

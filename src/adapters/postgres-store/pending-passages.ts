@@ -19,7 +19,7 @@ export class PendingPassages {
   readonly #words = new Map<number, number>();
   #isBusy = false;
 
-  /** A capture has added so many words. Nobody waits for what follows, and an error loses nothing. */
+  /** A capture has added so many words. No call waits for the rest, and an error loses nothing. */
   note(connections: Connections, tenant: string, words: number): void {
     if (words > 0) this.#note(connections, tenant, words).catch(() => undefined);
   }

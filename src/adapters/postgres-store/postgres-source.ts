@@ -93,7 +93,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.readSpaces(names));
   }
 
-  /** Whoever knows the names earlier asks earlier. */
+  /** A caller that knows the names earlier asks earlier. */
   readSpaces(names: readonly string[]): Promise<readonly Space[]> {
     const key = JSON.stringify(names);
     const asked = this.#spaces.get(key) ?? this.#all<Space>(RECALL.spaces, names);

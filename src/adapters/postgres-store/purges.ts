@@ -9,7 +9,7 @@ import { MEMORY } from './statements/memory.ts';
 
 /**
  * Purges of one tenant. One transaction changes the generation and records the order; small ones
- * erase the records, on whichever node comes to it, and go on after a crash. A purged record leaves a
+ * erase the records, on whichever node comes to it, and continue after a crash. A purged record leaves a
  * tombstone. Its bytes leave the disk when PostgreSQL cleans the table up.
  */
 

@@ -52,7 +52,7 @@ export class Session implements Rows {
   }
 
   /**
-   * Ends a transaction that changed nothing. Nobody waits: whoever has the connection next sees whether
+   * Ends a transaction that changed nothing. No caller waits: the next user of the connection sees whether
    * it still answers.
    */
   leave(): void {
@@ -67,7 +67,7 @@ export class Session implements Rows {
     };
     this.#client.on('notice', onNotice);
     try {
-      // A primary whose standbys are gone lets a COMMIT wait for ever, and says nothing.
+      // A primary without its standbys blocks a COMMIT for ever, without an error.
       await answered(this.#client.query('COMMIT'), COMMIT_MS);
     } catch (error) {
       if (isGone(error)) {
@@ -77,7 +77,7 @@ export class Session implements Rows {
     } finally {
       this.#client.off('notice', onNotice);
     }
-    // Somebody ended the wait for the standby: only this server has it.
+    // An operator ended the wait for the standby: only this server has the commit.
     if (isWarned) throw new UncertainCommit('No standby has the commit.');
   }
 

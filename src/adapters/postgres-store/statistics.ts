@@ -10,7 +10,7 @@ import { analyze, STATISTICS } from './statements/statistics.ts';
 const PERIOD_MS = 10_000;
 /** A table of 64 kB is read in no time, whatever the plan. */
 const SMALL_PAGES = 8;
-/** One look takes so many; the next one goes on. */
+/** One pass handles so many; the next one continues. */
 const TABLES_MAX = 64;
 
 /** Tables that grow with use. Those of the console stay small. */
@@ -66,7 +66,7 @@ export async function keepStatistics(connections: Connections): Promise<void> {
     rows.all<{ name: string }>(STATISTICS.outgrown, ...values),
   );
   for (const { name } of outgrown) {
-    // oxlint-disable-next-line no-await-in-loop -- One connection is enough for work that nobody waits for.
+    // oxlint-disable-next-line no-await-in-loop -- One connection is enough for work that no call waits for.
     await connections.job((rows) => rows.run(analyze(name)));
   }
 }

@@ -27,7 +27,7 @@ export interface BackgroundStart {
 /** Tells the process that svc may stop it and start a new one instead. */
 export const DETACHED = 'SVC_DETACHED';
 
-/** Problems only are logged: this holds thousands of them. The next start begins anew. */
+/** Only problems are logged: this holds thousands of them. The next start begins a new log. */
 const LOG_BYTES_MAX = 1024 * 1024;
 
 /** Throws FileError when there can be no log. */

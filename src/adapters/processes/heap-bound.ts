@@ -23,7 +23,7 @@ const LONG_LASTS_MS = 60_000;
 
 /**
  * Milliseconds after the start. V8 refuses code that was compiled under other flags, and `bin/svc.js`
- * saves what was compiled one second after the start: without this every start compiles all of it anew.
+ * saves what was compiled one second after the start: without this every start compiles all of it again.
  */
 const FIRST_MS = 3_000;
 

@@ -72,7 +72,7 @@ export class CodeFiles implements Code {
       const files: ConcernedFile[] = [];
       for (const path of paths) {
         if (isLate() || files.length === FILES_MAX) break;
-        // oxlint-disable-next-line no-await-in-loop -- Nobody waits, and one thread is enough.
+        // oxlint-disable-next-line no-await-in-loop -- No request waits, and one thread is enough.
         const stat = await folders.lstat(path);
         if (typeof stat === 'string' || !stat.isFile()) continue;
         // oxlint-disable-next-line no-await-in-loop
@@ -225,7 +225,7 @@ async function hashRange(
   { start, end }: { readonly start: number; readonly end: number },
 ): Promise<void> {
   for (let at = start; at < end; at += CHUNK_BYTES) {
-    // oxlint-disable-next-line no-await-in-loop -- Small pieces: hashing one holds nobody up.
+    // oxlint-disable-next-line no-await-in-loop -- Small pieces: hashing one delays no other work.
     hash.update(await bytesAt(file, at, Math.min(CHUNK_BYTES, end - at)));
   }
 }

@@ -92,7 +92,7 @@ function withSecretsOf(then: TenantProvider, now: TenantProvider): TenantProvide
   return { ...rest, ...given, headers, query, version, updatedAt };
 }
 
-/** The key that signs now goes on; what the backup's keys signed can still be checked. */
+/** The present signing key remains active; signatures of the backup's keys can still be checked. */
 function carrySigningKeys(from: Database, to: Database): void {
   interface Row {
     readonly kid: string;

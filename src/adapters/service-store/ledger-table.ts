@@ -6,7 +6,7 @@ import type { KeyFilter } from '../store/key-filter.ts';
 
 /** The ledger of every tenant as rows. No row of one tenant is read or changed for another. */
 
-/** A conversation that rests for longer begins its provider's cache anew anyhow. */
+/** A conversation that is idle for longer starts with a cold provider cache anyway. */
 const AGE_MAX_MS = 90 * 24 * 3_600_000;
 /** Pruning on every write would cost more than the write. */
 const WRITES_PER_PRUNE = 256;
@@ -77,7 +77,7 @@ export class ServiceLedgerTable {
   /**
    * Empties every recalled block of a tenant, in the transaction of a purge. A purged text must not be
    * said again, though the provider's cache breaks there once. An entry without a block keeps its
-   * prompt from being recalled for anew.
+   * prompt from being recalled for again.
    */
   forgetBlocks(tenant: string, at: number): void {
     const row = { key: FORGOTTEN_KEY, block: '', form: 'text', dropsEarlier: false, at } as const;

@@ -231,7 +231,7 @@ export class Objects {
     return row?.id ?? 0;
   }
 
-  /** The same words may stand in two records (a note, a longer exchange): the name is the first's. */
+  /** The same words may be in two records (a note, a longer exchange): the name is the first's. */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number, space: number) {
     const isTaken =
       textDigest === undefined ||

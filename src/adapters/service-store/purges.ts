@@ -10,7 +10,7 @@ import { spaceCondition, type Spaces } from './spaces.ts';
 
 /**
  * Purges. One transaction changes the generation and records the order. Small ones erase the
- * records, so that a recall waits for one at most, and go on after a crash. A purged record leaves
+ * records, so that a recall waits for one at most, and continue after a crash. A purged record leaves
  * a tombstone, and no trace of its words: neither in the tables nor in the write-ahead log.
  */
 

@@ -10,7 +10,7 @@ import { SchemaTooNewError } from '../store/schema.ts';
  */
 
 // AUTOINCREMENT: an item's id must not mean another record after a purge.
-// The blob comes last: what stands before it is read without walking through its pages.
+// The blob comes last: the columns before it are read without its pages.
 const VERSION_1 = `
 CREATE TABLE service_keys (
   id TEXT PRIMARY KEY,

@@ -93,7 +93,7 @@ export function tenantStore(tenant: string, { read, write }: StoreCalls): Tenant
   };
 }
 
-/** The purges of all tenants that are to go on. */
+/** The unfinished purges of all tenants. */
 export async function unfinishedPurges(read: Call): ReturnType<ServiceStore['unfinishedPurges']> {
   const found = await read('unfinishedPurges', undefined);
   return found.map(({ space, purgeId }): TenantPurge => {

@@ -34,7 +34,7 @@ export interface StoreInput {
 
 export interface LoopOptions {
   readonly makeStore: (given: StoreInput) => ServedStore;
-  /** A client waits for these before its request goes on; everything else can let them pass. */
+  /** A client waits for these before its request proceeds; everything else can let them pass. */
   readonly urgent: ReadonlySet<string>;
 }
 

@@ -82,7 +82,7 @@ export class Database {
 
   /**
    * Whether the files at the path still are those that are open. After any write to the file itself
-   * SQLite's pages are read anew: it cannot know of a write that was not its own.
+   * SQLite's pages are read again: it cannot know of a write that was not its own.
    */
   look(): FileState {
     const state = this.#file.look();

@@ -32,7 +32,7 @@ export class Descriptors {
     for (const [slot, descriptor] of this.#slots.entries()) {
       const stat = descriptor === FREE ? undefined : statOf(descriptor);
       if (stat !== undefined && isSame(stat, wanted)) return descriptor;
-      // A deleted file keeps its place on the disk as long as somebody has it open.
+      // A deleted file keeps its place on the disk as long as a process has it open.
       if (stat?.nlink === 0n) this.#close(slot);
     }
     const descriptor = openSync(path, 'r');

@@ -166,7 +166,7 @@ function spacesOfProject(
   return [space, ...olderSpaces].flatMap((one) => spaces.find(({ name }) => name === one) ?? []);
 }
 
-/** A conversation that goes on while its project gets another space is kept in both. */
+/** A conversation that continues while its project gets another space is kept in both. */
 function withoutCopies(exchanges: readonly Exchange[]): Exchange[] {
   const seen = new Set<string>();
   return exchanges.filter(({ words }) => {

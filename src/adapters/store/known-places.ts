@@ -13,7 +13,7 @@ import type { Steps } from './steps.ts';
 const PLACES_MAX = 250_000;
 /** A list costs as much as so many numbers more. */
 const LIST_PLACES = 40;
-/** New passages that are worth reading; after more of them each list is read anew. */
+/** New passages that are worth reading; after more of them each list is read again. */
 const NEW_PASSAGES_MAX = 256;
 
 export class KnownPlaces {
@@ -82,7 +82,7 @@ export class SpaceLists {
     }
   }
 
-  /** The passages of the record with this digest; undefined where nobody has asked yet. */
+  /** The passages of the record with this digest; undefined if they were not read yet. */
   held(digest: string): readonly PassageOfRecord[] | undefined {
     return this.#held.get(digest);
   }

@@ -5,7 +5,7 @@ import type { OpenFiles } from './shared-state.ts';
 
 /**
  * The files behind an open connection, and whether they still are the ones at their path. A process
- * can go on reading a deleted file that it has open, so a proof made from it would prove nothing.
+ * can continue to read a deleted file that it has open, so a proof made from it would prove nothing.
  * One look takes three calls of stat, about 8 us in all.
  */
 
@@ -163,7 +163,7 @@ export function removeStaleLogs(path: string): void {
   }
 }
 
-/** A file that is made anew may get the number of the one before it, but not its time. */
+/** A file that is created again may get the number of the one before it, but not its time. */
 function birthOf(path: string): string | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? undefined : `${stat.ino} ${stat.birthtimeNs}`;

@@ -82,7 +82,7 @@ export class SessionSearch {
     });
   }
 
-  /** A session that went on while its project got another space is kept in both: the newer part counts. */
+  /** A session that continued while its project got another space is kept in both: the newer part counts. */
   *#newest(spaces: readonly Space[]): Steps<Session[]> {
     const most = Math.ceil(RECORDS_MAX / Math.max(1, spaces.length));
     const found = yield* together(

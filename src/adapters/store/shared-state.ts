@@ -5,8 +5,8 @@ import { KEY_FILTER_BYTES, KeyFilter } from './key-filter.ts';
 /**
  * Lets the main thread detect, without asking the store's thread, that nothing has changed since
  * the last answer. The store's thread writes the state of its files and a change counter into
- * shared memory. The main thread reads the files itself, and believes the count only where they
- * stand exactly so: 15 us instead of the 400 us of a question.
+ * shared memory. The main thread reads the files itself, and believes the count only if they
+ * are exactly in that state: 15 us instead of the 400 us of a question.
  *
  * The files show every commit of every process: the index of the write-ahead log begins with a
  * count of commits, and without such a log the database's own header has one. So a commit that the
@@ -163,7 +163,7 @@ export class StatePublisher {
     const now = generation();
     const filtered = isFiltered() ? 1 : 0;
     const version = Atomics.load(this.#numbers, VERSION);
-    // It never goes back to a number that it had: also not when another thread goes on.
+    // It never goes back to a number that it had: also not when another thread takes over.
     const next = now === this.#generation ? version : (version % (2 ** 31 - 1)) + 1;
     this.#generation = now;
     this.#write(() => {

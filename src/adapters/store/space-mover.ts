@@ -115,7 +115,7 @@ const MOVE_OUTPUTS = `UPDATE outputs SET space = ? WHERE id IN (SELECT value FRO
 const DROP_COPIES =
   'DELETE FROM outputs WHERE space = ? AND id IN (SELECT value FROM json_each(?))';
 
-/** A conversation that goes on must not bring back what was forgotten. */
+/** A conversation that continues must not bring back forgotten records. */
 const MOVE_TOMBSTONES = `INSERT OR IGNORE INTO tombstones (space, digest, at)
   SELECT ?, t.digest, t.at FROM tombstones t WHERE t.space = ?
   AND NOT EXISTS (SELECT 1 FROM records r WHERE r.space = ? AND r.digest = t.digest)

@@ -43,7 +43,7 @@ export function* together<const All extends readonly Steps<unknown>[]>(
     }
   }
   if (waiting.length > 0) yield Promise.all(waiting);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each stands at the place of its steps.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each result is at the index of its steps.
   return results as {
     -readonly [Place in keyof All]: All[Place] extends Steps<infer T> ? T : never;
   };

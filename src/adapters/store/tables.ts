@@ -79,7 +79,7 @@ export class LedgerTable {
   /**
    * Empties the blocks with quotes that `isForgotten` knows, and returns how many. A forgotten text
    * must not be said again, though the provider's cache breaks there once. An entry without a block
-   * keeps its prompt from being recalled for anew. `tell`: from then on no other process places
+   * keeps its prompt from being recalled for again. `tell`: from then on no other process places
    * what it found, or placed, before.
    */
   forget(isForgotten: (quote: string) => boolean, tell: () => void): number {

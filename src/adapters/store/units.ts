@@ -36,7 +36,7 @@ export interface Found {
 
 /**
  * Passages that are remembered, with their terms: about 2 kB each. The questions of a project find the
- * same ones again and again, and reading them anew is a fifth of a recall.
+ * same ones again and again, and reading them again is a fifth of a recall.
  */
 const PASSAGES_MAX = 4096;
 

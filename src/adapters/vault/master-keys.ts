@@ -15,7 +15,7 @@ export interface MasterKeySource {
 }
 
 export interface MasterKeysOptions {
-  /** Read anew when a key is asked for that is not known yet: it may have been added meanwhile. */
+  /** Read again when an unknown key is asked for: it may have been added meanwhile. */
   readonly sources: () => Promise<readonly MasterKeySource[]>;
   readonly environment: Environment;
 }

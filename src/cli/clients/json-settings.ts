@@ -7,7 +7,7 @@ import type { ClientFileForm, Reverted } from './client-file.ts';
 
 /**
  * A client's settings in JSON: single keys, because JSON has no comments to mark a block with and
- * clients write the file anew whenever they change a setting. The record knows the keys.
+ * clients rewrite the file whenever they change a setting. The record knows the keys.
  */
 
 export type JsonSetting = Omit<JsonChange, 'before'>;
@@ -70,7 +70,7 @@ function apply(
     (now, { path: at, value }) => withValue(now, at, value),
     before,
   );
-  // A key that stands twice would keep its second value: the outcome is read again, not believed.
+  // A key that appears twice would keep its second value: the outcome is read again, not believed.
   if (!isDeepStrictEqual(plain(parseJsonText(after)), plain(wanted))) {
     throw new CliError(
       `${path} has a setting twice, or in a form that svc cannot edit.`,
@@ -80,7 +80,7 @@ function apply(
   return { text: after, change: { json } };
 }
 
-/** The objects that a setting stands in, outermost first. */
+/** The objects that contain a setting, outermost first. */
 function foldersOf({ path }: Pick<JsonChange, 'path'>): readonly (readonly string[])[] {
   return path.slice(1).map((_, index) => path.slice(0, index + 1));
 }

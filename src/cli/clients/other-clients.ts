@@ -8,7 +8,7 @@ import type { OtherClient } from './other-client.ts';
 
 /**
  * The clients beside Claude Code and Codex, one row each: the dialects, the environment, the text for a
- * person to put in, and the file. How a client's requests look stands in `core/request/clients.ts`.
+ * person to put in, and the file. `core/request/clients.ts` says how a client's requests look.
  */
 export const OTHER_CLIENTS: readonly OtherClient[] = [
   opencodeClient,

@@ -9,7 +9,7 @@ import { BUILD } from '../../core/version.ts';
 /**
  * Where the proxy listens now. That is the configured port, unless only a proxy with another one runs:
  * after `svc start --port`, or where proxy.port is 0. Such a one must prove first that it is ours,
- * because a client sends the token and its prompts there. Undefined where nobody knows the port.
+ * because a client sends the token and its prompts there. Undefined if the port is unknown.
  */
 export async function runningAccess(
   access: Access,

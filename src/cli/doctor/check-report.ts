@@ -26,7 +26,7 @@ export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: T
 }
 
 const LEVEL_COLUMNS = 7;
-/** Below the level stands nothing: found and fix are one column. */
+/** Nothing is below the level: found and fix are one column. */
 const INDENT = ' '.repeat(LEVEL_COLUMNS + 2);
 
 function checkLines({ level, subject, found, fix }: Check, terminal: Terminal): readonly string[] {

@@ -77,7 +77,7 @@ function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonl
     (scope) => wanted.includes(scope) && !key.scopes.includes(scope),
   );
   if (missing.length > 0) {
-    const found = `memoryMode is ${memoryMode}, but the key may not ${missing.join(' or ')}: requests go on with less memory`;
+    const found = `memoryMode is ${memoryMode}, but the key may not ${missing.join(' or ')}: requests continue with less memory`;
     const fix = 'Ask for a key with more scopes, or: svc setup --yes --memory-mode MODE';
     checks.push({ level: 'warning', subject: SUBJECT, found, fix });
   }
@@ -120,7 +120,7 @@ async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Prom
       found: 'a record was written, read, proven and forgotten',
     };
   }
-  const fix = 'Ask the operator of the service. Requests go on without it.';
+  const fix = 'Ask the operator of the service. Requests continue without it.';
   return { level: 'problem', subject: SUBJECT, found: wrong, fix };
 }
 
@@ -134,7 +134,7 @@ const FIXES: Readonly<Record<MemoryFailure, string>> = {
 
 function failureCheck(error: unknown, host: string): Check {
   if (!(error instanceof MemoryError)) throw error;
-  const found = `${host}: ${error.message} Requests go on without memory.`;
+  const found = `${host}: ${error.message} Requests continue without memory.`;
   return { level: 'problem', subject: SUBJECT, found, fix: FIXES[error.reason] };
 }
 

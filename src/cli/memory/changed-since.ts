@@ -3,7 +3,7 @@ import { oneLine } from '../terminal.ts';
 import { CodeChecker, type FileCheck } from './code-check.ts';
 
 /**
- * Says to whoever reads a memory which of its files are other ones now. It is a remark beside the
+ * Tells the reader of a memory which of its files have changed since. It is a remark beside the
  * text and never a part of it. A memory whose files svc does not know gets none.
  */
 

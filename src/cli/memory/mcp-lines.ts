@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { parseJson } from '../../core/bytes/json-fields.ts';
 
-/** Where the id of a message stands: clients write it first or last. */
+/** Where the id of a message is: clients write it first or last. */
 const ID_BYTES = 256;
 const FIRST_ID = /^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d{1,15}|"[^"\\]{0,128}")/;
 const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;

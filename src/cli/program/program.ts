@@ -61,7 +61,7 @@ export function emptyProgram(terminal: Terminal): Command {
       )
       .version(VERSION)
       .exitOverride()
-      // On a narrow screen the descriptions stand in a narrow column, not behind the edge.
+      // On a narrow screen the descriptions are in a narrow column, not behind the edge.
       .configureHelp({ minWidthToWrap: 20 })
       // The arguments after `svc run claude` are the client's.
       .enablePositionalOptions()

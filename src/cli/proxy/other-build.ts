@@ -9,7 +9,7 @@ import { count, timeText } from '../listing.ts';
 import { type OwnProxy, stopProxy } from './own-proxies.ts';
 
 /**
- * After an upgrade the proxy in the background goes on with the old code. svc ends it, so that the new
+ * After an upgrade the proxy in the background still runs the old code. svc ends it, so that the new
  * code takes its place, but never in the middle of an answer.
  */
 export interface BuildQuestion {

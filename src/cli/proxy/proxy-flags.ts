@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { PROXY_FLAG_NAMES, type ProxyFlags } from '../../core/settings/config-proxy.ts';
 
-/** The settings of the proxy that may stand on the command line of setup and start. */
+/** The settings of the proxy that setup and start accept on the command line. */
 export type RawFlags = Partial<Record<(typeof PROXY_FLAG_NAMES)[number], string>>;
 
 export function withProxyFlags(command: Command): Command {

@@ -11,7 +11,7 @@ import { findProxies } from '../proxy/own-proxies.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
 import { type Activity, activityLines, activityOf } from './top-view.ts';
 
-/** `svc top`: what the proxy does now, drawn anew every second until q or Ctrl-C. */
+/** `svc top`: what the proxy does now, drawn again every second until q or Ctrl-C. */
 
 export interface TopOptions {
   readonly once?: boolean;

@@ -29,7 +29,7 @@ export async function showSettings(
   printSettings(settings, options, context);
 }
 
-/** From the version that stands now: a change by somebody else in between is not overwritten. */
+/** Changes the current version only, so a change by another admin in between is not overwritten. */
 export async function setSettings(
   options: SettingsOptions,
   context: CommandContext,

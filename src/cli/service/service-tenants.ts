@@ -72,7 +72,7 @@ export async function setTenant(
   if (Object.keys(body).length === 0) {
     throw new CliError('There is nothing to change.', 'Give --name or --plan.', 2);
   }
-  // The path holds the id: only one that is an id may stand there.
+  // The path contains the id, so only a valid id may be put there.
   if (!/^[\w-]{1,63}$/.test(tenantId)) {
     throw new CliError('This is not the id of a tenant.', 'See: svc service tenants list', 2);
   }

@@ -150,7 +150,7 @@ const KEY_BYTES_MAX = 8192;
 /** `flag` is what asked for it. */
 export async function readKey(stdin: CommandContext['stdin'], flag: string): Promise<string> {
   if (stdin === undefined || stdin.isTTY === true) {
-    // Typed in here it would stand on the screen.
+    // Typed in here it would be visible on the screen.
     throw usage(`${flag} reads a key from a pipe or a file, not from the keyboard.`);
   }
   const pieces: Buffer[] = [];

@@ -87,7 +87,7 @@ function settingsFor(
 ): UpstreamSettings | { readonly unset: true } | { readonly wrong: string } {
   const [first] = upstreams;
   if (first === undefined) return { unset: true };
-  // As it would stand in the file, judged alone.
+  // As it would be in the file, judged alone.
   const entry = existingUpstream(putUpstream(draft, first), first.name, first.apiStyle);
   const { upstream, problems } = parseUpstream(entry, context.environment);
   if (upstream !== undefined) return upstream;

@@ -85,7 +85,7 @@ function fittedChoice<Value>(
 ): Choice<Value> {
   const { name, description } = choice;
   const isSaid = description !== undefined && description !== '';
-  // Once it is chosen, it stands behind the question.
+  // Once it is chosen, it is shown behind the question.
   const asked = message.split('\n').at(-1) ?? '';
   const isOver = `${MARK}${asked} ${name}`.length > columnsOf(streams);
   return {

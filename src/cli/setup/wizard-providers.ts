@@ -48,7 +48,7 @@ export function providerChoices(term: string, answers: Answers): readonly Choice
   const keyed = near.map((one) => choiceOf(one, answers));
   const others = rest.map((one) => choiceOf(one, answers));
   if (term.trim() !== '') return [...own, ...keyed, ...others, ...logins, OTHER, BACK];
-  // Two hundred names stand between the well-known ones and the end of the list.
+  // Two hundred names are between the well-known ones and the end of the list.
   const known = others.filter(({ value }) => wellKnown(value) !== undefined);
   const unknown = others.filter((one) => !known.includes(one));
   return [...own, ...keyed, ...logins, ...known, OTHER, BACK, ...unknown];

@@ -22,7 +22,7 @@ import { confirm, input, search, select } from './wizard-prompts.ts';
 /** The wizard's questions about one provider: which, where, what it speaks, and its key. */
 
 /**
- * One upstream for each API style of the provider; none where the person goes on without. Undefined: the
+ * One upstream for each API style of the provider; none if the person continues without. Undefined: the
  * person went back.
  */
 export async function askUpstreams(

@@ -185,7 +185,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
     case 'remove':
       return dropUpstream(answers);
     case 'clients': {
-      // Asked for, so everything is offered anew.
+      // The person asked for it, so everything is offered again.
       const { wiring: _, ...unasked } = answers;
       const wiring = await askClients(unasked);
       if (wiring.offered.length === 0) answers.context.terminal.note(NO_CLIENT);

@@ -41,7 +41,7 @@ export function definitionsIn(text: string): readonly Definition[] {
 }
 
 /**
- * A few of them, spread over the text: those that stand furthest left where they are enough, since a
+ * A few of them, spread over the text: those furthest left if they are enough, since a
  * class says more than its methods.
  */
 export function fewDefinitions(text: string, most: number): readonly Definition[] {
@@ -58,7 +58,7 @@ function isSpread(at: number, count: number, most: number): boolean {
   return Math.floor((at * most) / count) !== Math.floor(((at - 1) * most) / count);
 }
 
-/** The line that defines this name and, with it, where the next one begins that stands as far left. */
+/** The line that defines this name and, with it, where the next one begins that is as far left. */
 export function definitionOf(
   text: string,
   symbol: string,
@@ -81,7 +81,7 @@ function startOf(line: string): { readonly text: string; readonly indent: number
   return { text, indent: rest.length - text.length };
 }
 
-/** They stand before what defines, or before a method's name. */
+/** They precede the defining word, or a method's name. */
 const MODIFIERS: ReadonlySet<string> = new Set(
   (
     'export default declare async abstract public private protected internal static final override ' +

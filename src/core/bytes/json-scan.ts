@@ -105,7 +105,7 @@ export function stringPrefixEnd(bytes: Buffer, open: number, characters: number)
   return at;
 }
 
-/** Whether an odd number of backslashes stands before the quote. The opening quote ends the run. */
+/** Whether an odd number of backslashes precedes the quote. The opening quote ends the run. */
 function isEscaped(bytes: Buffer, quote: number): boolean {
   let at = quote - 1;
   while (bytes[at] === BACKSLASH) at -= 1;

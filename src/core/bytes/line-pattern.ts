@@ -56,7 +56,7 @@ interface Place {
   readonly at: number;
 }
 
-/** The actions of a state: read a character, check an edge, go on in one or two ways, or match. */
+/** The actions of a state: read a character, check an edge, continue in one or two ways, or match. */
 type State =
   | { readonly kind: 'one'; readonly test: Test }
   | { readonly kind: 'edge'; readonly edge: Edge }

@@ -27,8 +27,8 @@ export interface UserText {
 const INJECTED_WHOLE: ReadonlySet<string> = new Set([
   'Tool loaded.', // Claude Code: follows the result of ToolSearch.
   'The following tool was executed by the user', // opencode: a shell command of the person's own.
-  'What did we do so far?', // opencode: stands before the summary of a compaction.
-  '</image>', // Codex: stands behind the part that holds a picture.
+  'What did we do so far?', // opencode: precedes the summary of a compaction.
+  '</image>', // Codex: follows the part that holds a picture.
 ]);
 
 /** Cline and Roo close every text with it that they write by themselves. */

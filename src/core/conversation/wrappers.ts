@@ -293,7 +293,7 @@ export const WRAPPERS: readonly Wrapper[] = [
     client: 'cline',
     starts: '[TASK RESUMPTION]',
     meaning: 'reply',
-    why: 'A task goes on; what the person adds is an element in it.',
+    why: 'A task continues; the words that the person adds are an element in it.',
   },
   {
     client: 'cline',

@@ -15,7 +15,7 @@ export interface Usage {
 export interface Answer {
   /** Visible assistant text, in order; never reasoning, refusals' metadata or tool arguments. */
   readonly text: string;
-  /** The answer asks the client to run tools: the exchange goes on. */
+  /** The answer asks the client to run tools: the exchange continues. */
   readonly callsTools: boolean;
   /** The provider's own end was seen (`message_stop`, `response.completed`, a finish reason). */
   readonly isComplete: boolean;

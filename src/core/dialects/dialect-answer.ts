@@ -71,7 +71,7 @@ export abstract class DialectAnswer implements AnswerParser {
 
   /** Later counts of one answer complete the earlier ones. */
   protected noteUsage(told: Fields): void {
-    // A provider may tell of anything, in each event anew.
+    // A provider may report anything again in each event.
     this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 

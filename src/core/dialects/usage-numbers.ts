@@ -32,7 +32,7 @@ function numbersIn(value: unknown, depth: number, room: Room): unknown {
     .filter(([name]) => NAME.test(name))
     .map(([name, member]) => [name, numbersIn(member, depth - 1, room)] as const)
     .filter(([, member]) => member !== undefined)
-    // In canonical JSON they stand so: a receipt is then written in one go.
+    // Canonical JSON has this order, so a receipt is written without sorting again.
     .toSorted(([one], [other]) => (one < other ? -1 : 1));
   return Object.fromEntries(members);
 }

@@ -3,7 +3,7 @@ import type { TomlChange } from './toml-block.ts';
 
 /** A change that svc made in a client's own file, recorded so that it can be undone. */
 
-/** A key that was set, with what stood there before; no `before` where nothing did. */
+/** A key that was set, with its earlier value; no `before` if there was none. */
 export interface JsonChange {
   readonly path: readonly string[];
   readonly value: unknown;

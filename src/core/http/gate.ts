@@ -34,7 +34,7 @@ export interface GatePolicy extends BodyPolicy {
   readonly relayPaths: readonly string[];
 }
 
-/** A request that may go on. */
+/** A request that may proceed. */
 export interface Admission extends BodyForm {
   readonly route: Route;
   /** The request target without the local token. */
@@ -43,7 +43,7 @@ export interface Admission extends BodyForm {
 
 const ANY_METHOD = 'GET, HEAD, POST';
 
-/** Throws ProxyError with the answer when the request may not go on. */
+/** Throws ProxyError with the answer when the request may not proceed. */
 export function admit(head: RequestHead, policy: GatePolicy): Admission {
   const headers = indexHeaders(head.headers);
   checkForm(head, headers);

@@ -27,7 +27,7 @@ export interface UiAdmission {
   readonly headers: HeaderIndex;
 }
 
-/** Throws ProxyError where the request may not go on. */
+/** Throws ProxyError if the request may not proceed. */
 export function admitUi(head: RequestHead, port: number): UiAdmission {
   const headers = indexHeaders(head.headers);
   checkForm(head, headers);

@@ -6,7 +6,7 @@ import { apiOf } from '../dialects/apis.ts';
  * base URL from the provider's page, and pages differ: with `/v1`, with another version, with none.
  *
  * The rule:
- * - A version as the last segment of the base path (`/v1`, `/api/paas/v4`) stands in for the client's
+ * - A version as the last segment of the base path (`/v1`, `/api/paas/v4`) replaces the client's
  *   own `/v1`, so it is never doubled.
  * - Without one, the client's `/v1` is kept: `https://api.anthropic.com`, `http://gateway/prefix`.
  * - But an OpenAI-style base that has a path is that API's whole root, as in OpenAI's own SDKs, to

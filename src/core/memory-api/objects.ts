@@ -44,7 +44,7 @@ export interface NewObject {
 
 export type Refusal = 'digest_mismatch' | 'invalid_record' | 'too_large';
 
-/** The digest is made anew: what a client says about its own text is not believed. */
+/** The digest is computed again, because a client's claim about its own text is not trusted. */
 export function objectOfItem(item: CaptureItem, session: string): NewObject | Refusal {
   const { record } = item;
   const bytes = recordBytes(record);

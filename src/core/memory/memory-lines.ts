@@ -6,7 +6,7 @@ import { isoTime, isTime } from './times.ts';
 /**
  * Memories as JSON lines: what `svc memory export` writes and `svc memory import` reads, here or on
  * another machine. A line is not trusted: its text is masked like anything captured, and its digest
- * is made anew.
+ * is computed again.
  */
 
 export type ReadLine =

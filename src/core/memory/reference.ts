@@ -5,7 +5,7 @@ import { base32 } from '../bytes/base32.ts';
 /**
  * All digests and references of what is remembered. A text has one digest wherever it is kept, and a
  * reference (`m_…`) that names it in a shell, a stub and a block. The memory API names a record, which
- * may hold several texts, by the digest of its canonical bytes. Both stand in stored rows, in files and
+ * may hold several texts, by the digest of its canonical bytes. Both are in stored rows, in files and
  * in conversations of years ago, so neither may ever be computed in another way.
  */
 

@@ -39,7 +39,7 @@ export class TranscriptReader {
   #entries: Entry[] = [];
   /** The entries before the person went back: each as a conversation of its own, with its start. */
   readonly #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
-  /** How many entries stood there when a line of that id had been read. */
+  /** The number of entries when a line of that id had been read. */
   readonly #entriesAt = new Map<string, number>();
   #session = '';
   #folder: string | undefined;
@@ -140,7 +140,7 @@ export class TranscriptReader {
   #pushCodex(fields: Fields): void {
     const { type, timestamp } = fields;
     const payload = objectFrom(fields['payload']);
-    // Until 2025 an item stood in its line without an envelope, and the session's facts came first.
+    // Until 2025 a line held its item without an envelope, and the session's facts came first.
     if (payload === undefined) {
       if (type === undefined) this.#readMeta(fields);
       else this.#add(readItem('openai_responses', fields), timestamp);

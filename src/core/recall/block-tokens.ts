@@ -186,7 +186,7 @@ function priceOfForeign(piece: string): number {
     const { price, kind } = judge(character);
     sum += price;
     if (kind === '') continue;
-    // Two scripts share no token, and letters of one that stand alone make one each.
+    // Two scripts share no token, and a single letter of a script is one token.
     if (script !== '' && kind !== script) sum += PRICE.change;
     script = kind;
   }

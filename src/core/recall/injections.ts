@@ -83,7 +83,7 @@ function spokenAnswer(text: string): string {
 
 /**
  * The blocks in front of a first answer that just ended, so that a fork finds them before a request brings
- * that answer. A client may go on under another name at once, from a conversation that begins like others.
+ * that answer. A client may continue under another name at once, from a conversation that begins like others.
  * `placements`: the blocks that the request carried. A block that the ledger knows otherwise is left out.
  */
 export function spokenEntries(
@@ -135,7 +135,7 @@ const DERIVED_REUSE_MS = 3_600_000;
 /**
  * A block that quotes a memory service is put back for this long. The service tells no other machine what
  * it purged, so a purged text is in no prompt after a week. No provider caches a prompt for longer than a
- * day, so a conversation loses its prefix only where it goes on for a week without a pause.
+ * day, so a conversation loses its prefix only if it continues for a week without a pause.
  */
 export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
 
@@ -145,7 +145,7 @@ export interface Replay {
   readonly isSettled: boolean;
   /** Every answered item has the entry that counts for it, so a ledger that is late changes nothing. */
   readonly isWhole: boolean;
-  /** To be recorded, so that this conversation and each one that goes on from it find them again. */
+  /** To be recorded, so that this conversation and each one that continues from it find them again. */
   readonly pins: readonly BlockEntry[];
 }
 

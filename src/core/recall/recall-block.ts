@@ -63,7 +63,7 @@ export function writeRecallBlock(
 }
 
 /**
- * Upper token estimates of lines, each computed once: a block is written anew with each passage.
+ * Upper token estimates of lines, each computed once: a block is written again with each passage.
  */
 export class LineSizes {
   readonly #sizes = new Map<string, number>();

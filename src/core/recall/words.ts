@@ -7,7 +7,7 @@
 const WORD = /[\p{L}\p{M}\p{N}_]/u;
 const SEPARATORS = "-./:'’";
 
-/** The kind of each UTF-16 unit; 0 where nobody has asked yet. */
+/** The kind of each UTF-16 unit; 0 if it was not computed yet. */
 const KINDS = new Uint8Array(0x10000);
 const IS_WORD = 1;
 const IS_SEPARATOR = 2;
@@ -40,7 +40,7 @@ function isSeparatorAt(text: string, at: number): boolean {
   return kindOf(text.charCodeAt(at)) === IS_SEPARATOR && wordUnitsAt(text, at + 1) > 0;
 }
 
-/** How many UTF-16 units the word character takes that stands there; 0 where none does. */
+/** How many UTF-16 units the word character at this place takes; 0 if there is none. */
 function wordUnitsAt(text: string, at: number): number {
   if (at >= text.length) return 0;
   const kind = kindOf(text.charCodeAt(at));

@@ -1,7 +1,7 @@
 /**
  * A text without its escapes, so that one set of rules reads JSON in JSON, source literals, query
  * strings and HTML: `{\\\"password\\\": \\\"…\\\"}` reads like `{"password": "…"}`. The view serves
- * for finding only; `toText` says where a place of the view stands in the text.
+ * for finding only; `toText` maps a place of the view to the text.
  *
  * Every run of backslashes counts as one escape, and `%2522` as `%22`: so any depth is undone in one
  * pass, and the work stays linear.
@@ -27,7 +27,7 @@ const BY_NAME: Readonly<Record<string, string>> = {
 export function decodeEscapes(text: string): DecodedView {
   if (!/[\\%&]/.test(text)) return { view: text, toText: (index) => index };
   const parts: string[] = [];
-  // From `viewStarts[n]` on, a place of the view stands at the same distance from `textStarts[n]`.
+  // From `viewStarts[n]` on, a place of the view is at the same distance from `textStarts[n]`.
   const viewStarts = [0];
   const textStarts = [0];
   let viewLength = 0;

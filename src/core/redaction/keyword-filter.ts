@@ -1,5 +1,5 @@
 /**
- * Which of many keywords can stand in a text: one pass over the text instead of one a keyword. It
+ * Which of many keywords a text can contain: one pass over the text instead of one a keyword. It
  * marks every three neighbouring characters in a table; a keyword whose own are not all marked is not
  * in the text. With 250 keywords this takes a thirtieth of the time of looking for each.
  */

@@ -290,7 +290,7 @@ function isNumber(context: string, secret: string): boolean {
 function isVendorValue({ context, secret, next }: Candidate): boolean {
   if (isDescription(context) || isPlaceholder(secret) || isTechnical(secret)) return false;
   if (/^[([{]$/.test(next) || /[/@]/.test(secret) || MEMBER_ACCESS.test(secret)) return false;
-  // A commit and a digest are public, and stand beside names as well.
+  // A commit and a digest are public, and appear beside names as well.
   return (
     looksRandom(secret) && !isIdentifier(secret) && !/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(secret)
   );

@@ -51,7 +51,7 @@ function formsOf(secret: string): readonly string[] {
   return [decoded, ...long, ...long.map(toBase64Url)];
 }
 
-/** The characters of base64 that depend on the secret alone when `offset` bytes stand before it. */
+/** The characters of base64 that depend only on the secret when `offset` bytes precede it. */
 function insideBase64(secret: string, offset: number): string {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
   const whole = bytes.toString('base64').replace(/=+$/, '');

@@ -218,7 +218,7 @@ class RuleReader {
 }
 
 /**
- * Where the run of `rest` that goes on at an index ends. A run is read once, however many refused
+ * Where the run of `rest` that continues at an index ends. A run is read once, however many refused
  * heads lie in it: otherwise `password=password=…` would cost the square of its length.
  */
 function restReader(text: string, rest: RegExp): (from: number) => number {

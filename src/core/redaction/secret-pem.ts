@@ -3,7 +3,7 @@ import { endOfMatch } from './secret-rule.ts';
 /**
  * Finds the end of a private key block: after its END line or, when it was cut off, after the last
  * run of characters that looks like key material. Margins, line numbers, quotes, diff marks and
- * escaped line ends may stand between the runs. Each character is read a bounded number of times.
+ * escaped line ends may be between the runs. Each character is read a bounded number of times.
  */
 
 /** Key lines have 64 or 70 characters; a shorter run may be a word of the text that follows. */

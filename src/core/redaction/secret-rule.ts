@@ -48,7 +48,7 @@ export interface Stretch {
 
 export interface FoundAll {
   readonly secrets: readonly Stretch[];
-  /** The search goes on from here. */
+  /** The search continues from here. */
   readonly end: number;
 }
 

@@ -65,7 +65,7 @@ export function findSeedWords(headEnd: number, text: string): FoundAll {
     if (wordEnd === undefined) break;
     count += 1;
     end = wordEnd;
-    // A whole phrase on one line ends there; one word a line goes on.
+    // A whole phrase on one line ends there; with one word on each line it continues.
     const isWhole = SEED_COUNTS.has(count) && !text.slice(start, wordEnd).includes('\n');
     at = isWhole && text.charAt(wordEnd) === '\n' ? undefined : endOfMatch(SEED_GAP, text, wordEnd);
   }

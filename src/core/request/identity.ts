@@ -108,7 +108,7 @@ export function hasProviderState(view: RequestView): boolean {
 }
 
 /**
- * The request goes on from a history that the provider keeps. Its own list is not the conversation from
+ * The request continues a history that the provider stores. Its own list is not the conversation from
  * the beginning, so its fingerprints say nothing about what was sent before.
  */
 export function hasProviderHistory(view: RequestView): boolean {

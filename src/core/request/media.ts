@@ -16,7 +16,7 @@ export interface Media {
 
 const NONE: readonly Media[] = [];
 
-// A PDF page is 1,500 to 3,000 tokens by Anthropic's guide. How many there are stands compressed in the
+// A PDF page is 1,500 to 3,000 tokens by Anthropic's guide. Their number is compressed in the
 // file, so each document counts as a short one of three pages.
 const DOCUMENT_TOKENS = 6_000;
 // OpenAI bills a token for each 100 ms of sound. How long it lasts is not read: a minute.

@@ -31,7 +31,7 @@ export interface StoredKey {
   readonly rotatedAt?: number;
 }
 
-/** A secret that was replaced. It goes on until its grace is over. */
+/** A secret that was replaced. It remains valid until its grace period ends. */
 export interface RetiredHash {
   readonly hash: string;
   readonly until: number;

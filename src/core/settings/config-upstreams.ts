@@ -305,7 +305,7 @@ function readValues(
   return Object.fromEntries(entries);
 }
 
-/** A name that could stand instead; undefined when this one may be sent. `seen` gets it. */
+/** A name to use instead; undefined when this one may be sent. `seen` gets it. */
 export function customNameProblem(
   member: string,
   name: string,

@@ -9,7 +9,7 @@
  */
 export type HostClass = 'public' | 'own' | 'never';
 
-/** `hostname`: as URL writes it, so 0x7f.1 is 127.0.0.1 already and IPv6 stands in brackets. */
+/** `hostname`: as URL writes it, so 0x7f.1 is 127.0.0.1 already and IPv6 is in brackets. */
 export function classOfHost(hostname: string): HostClass {
   if (hostname.startsWith('[')) return classOfV6(groupsOf(hostname.slice(1, -1)));
   const name = hostname.replace(/\.+$/, '').toLowerCase();

@@ -183,8 +183,8 @@ export function elisionEntries(
  * next request goes another way in front of the batch's own anchors, it shares items with this request
  * alone, and repeats what was left out of them. So each text is noted where the forwarded items show
  * that it is out: an output at its own item, which has the stub, and an exchange at the prompt behind
- * it. Who asks something else there has the exchange among the two newest, which are always kept, and
- * goes on with it. A text in front of `firstUnsent` may have gone whole: it is noted at the first
+ * it. A request that asks something else there has the exchange among the two newest, which are always
+ * kept, and continues with it. A text in front of `firstUnsent` may have gone whole: it is noted at the first
  * anchor behind.
  */
 function entriesAtUnsent(

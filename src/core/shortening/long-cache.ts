@@ -34,8 +34,8 @@ const NOT_YET: LongCache = { isLong: false, bridged: 0, isOver: false };
  * `idleMs`: since the conversation's last request. Returns undefined when nothing changes. The
  * first pause that an hour would have bridged turns the long lifetime on, as the prefix must be
  * written then anyway. Three in four of 64 real sessions with such a pause have another one before
- * a longer one. After a pause of more than an hour everything is written anew: the long lifetime
- * goes on only if it has paid for its last write.
+ * a longer one. After a pause of more than an hour everything is written again: the long lifetime
+ * continues only if it has paid for its last write.
  */
 export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefined {
   if (before.isOver || idleMs <= CACHE_DEFAULT_MS) return undefined;
@@ -70,7 +70,7 @@ export function longCacheEdits(view: RequestView): readonly Edit[] {
       if (lifetimeMs(said['ttl']) < HOUR_MS) return edits;
       continue;
     }
-    // Behind the last member, before the brace and the space that may stand in front of it.
+    // Behind the last member, before the brace and any space in front of it.
     const end = lastMemberEnd(view.bytes, mark.start);
     edits.push({ start: end, end, bytes: Buffer.concat([COMMA, LONG]) });
   }

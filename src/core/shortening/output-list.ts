@@ -1,6 +1,6 @@
 /**
  * Lists the outputs of a conversation, item after item. The list of a conversation's earlier items is
- * read on, not read anew: a request that adds two items to a thousand reads two.
+ * continued, not read again: a request that adds two items to a thousand reads two.
  */
 import type { Item, RequestView } from '../conversation/view.ts';
 import {

@@ -18,7 +18,7 @@ export interface BatchPrice {
   readonly requests: number;
   /** As Fill says. */
   readonly growthLeft: number;
-  /** Estimated tokens that are written anew at the window's edge because of this batch alone. */
+  /** Estimated tokens that are written again at the window's edge because of this batch alone. */
   readonly comingBack: number;
   /**
    * Estimated tokens times the requests that have read them since they could have been left out; 0 for
@@ -45,10 +45,10 @@ const WAITED_SHARE = 0.25;
  * The savings of a batch less its costs. The batch makes the provider write the remaining messages
  * once more instead of reading them; then every later request reads less.
  *
- * A conversation is expected to go on for three quarters of its length so far, and for
+ * A conversation is expected to continue for three quarters of its length so far, and for
  * `requestsAhead` at most. A batch right at the beginning would leave out texts that the model is
  * about to work with. If the conversation is expected to reach the window's edge, everything is
- * written anew there. Later batches also count on a share of the cost of having waited for them.
+ * written again there. Later batches also count on a share of the cost of having waited for them.
  */
 export function batchProfit(batch: BatchPrice): number {
   const { gain, messages, requests, prices, waited } = batch;

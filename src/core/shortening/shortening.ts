@@ -59,7 +59,7 @@ const LATE_ROUNDS = 12;
 
 // From 2,000 to 8,000 the measured cost is the same; below, batches become frequent.
 const BATCH_TOKENS_MIN = 4_096;
-// On a cold cache all is written anew anyway, and a batch costs nothing.
+// On a cold cache everything is written again anyway, so a batch costs nothing.
 const COLD_BATCH_TOKENS_MIN = 1_024;
 
 /**
@@ -107,7 +107,7 @@ export function answeredRounds({
 
 /**
  * The outputs and exchanges that may leave together now. A batch on a warm cache writes the
- * messages anew, so it waits until the memory holds nearly all that is old enough.
+ * messages again, so it waits until the memory holds nearly all that is old enough.
  *
  * Exchanges wait until the cache is cold: in real sessions one answer in five quotes an exchange
  * that was left out. A chat without tools has nothing else to leave out, so its exchanges leave by

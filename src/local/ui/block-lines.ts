@@ -14,7 +14,7 @@ import { deadline } from './ui-routes.ts';
 const LINES_MAX = 80;
 const SEARCHED_MAX = 12;
 const WORDS_CHARS = 200;
-/** How the speaker, the day or the mark stands before a quote. */
+/** How the speaker, the day or the mark is written before a quote. */
 const MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
 
 interface Quote {
@@ -53,7 +53,7 @@ function originOf(record: StoredRecord): MemoryOrigin | undefined {
   return role === 'tool' ? undefined : { ref, at, client, conversation, space, role };
 }
 
-/** A quote and its indented lines are one; an exchange's head stands before its quotes. */
+/** A quote and its indented lines are one; an exchange's head comes before its quotes. */
 function quotesOf(lines: readonly string[]): readonly Quote[] {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
   let ref: string | undefined;

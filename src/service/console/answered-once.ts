@@ -37,7 +37,7 @@ export async function answerOnce(
   const asked = { store: storeOf(call), key, requestHash, holder, signal };
   const done = await answeredOnce(asked, async () => {
     const isSecret = SECRET_ANSWERS.has(call.operation);
-    // Without a vault the new secret could stand in no second answer: then none is made.
+    // Without a vault a second answer could not contain the new secret, so none is created.
     if (isSecret) await sealAnswer(call, name, { status: 204 });
     const reply = await work();
     const text = isSecret ? await sealAnswer(call, name, reply) : JSON.stringify(reply);

@@ -21,7 +21,7 @@ export const createMemoryPurge = asKey((call, service) => {
 export const listMemoryPurges = asKey(listPurges);
 export const getMemoryPurge = asKey(getPurge);
 
-/** Erasing a large space goes on after it, at the next start. */
+/** Erasing a large space continues after this deadline, at the next start. */
 const CALL_MS = 60_000;
 
 function asKey(operation: Operation): (call: ConsoleCall) => Promise<ConsoleReply> {

@@ -47,7 +47,7 @@ export async function listPresets({ parts }: ConsoleCall): Promise<ConsoleReply>
   return { status: 200, body: { object: 'list', data } };
 }
 
-/** For a custom provider alone: the models of a preset stand in the catalog. */
+/** Only for a custom provider: the catalog lists the models of a preset. */
 export async function fetchModels(call: ConsoleCall): Promise<ConsoleReply> {
   readValue(call.body, nothing);
   const provider = await findProvider(call);

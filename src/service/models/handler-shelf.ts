@@ -19,7 +19,7 @@ export interface ShelfBounds {
   readonly handlersMax: number;
 }
 
-/** Beside it stand the bodies of running requests, which have a budget of their own. */
+/** The bodies of running requests have a budget of their own. */
 export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_000 };
 
 /** A quarter: even with three tenants at their share, the others have a quarter. */

@@ -208,7 +208,7 @@ export interface Served {
 
 /**
  * The provider's own count, or an estimate of what it gave before its answer broke off. 'unused' where it
- * gave nothing, or for a request that costs nothing. Undefined: nobody knows, and what was admitted counts.
+ * gave nothing, or for a request that costs nothing. Undefined: unknown, and the admitted number counts.
  */
 function spentOf({ kind, inputTokens }: ModelCall, { head, answer, ...facts }: RequestFacts) {
   if (FREE.has(kind)) return 'unused';

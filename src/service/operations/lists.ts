@@ -19,7 +19,7 @@ import { ServiceFault } from '../fault.ts';
 import { itemOf, receiptOf, sourceOf } from '../wire.ts';
 import { numberIn } from './retrieve.ts';
 
-/** Pages of items, sources and purges. A cursor says how many stand before the page. */
+/** Pages of items, sources and purges. A cursor says how many are before the page. */
 
 const LIMIT_FALLBACK = 20;
 /** Room for the rest of a page besides its elements. */

@@ -18,7 +18,7 @@ import { ServiceFault } from '../fault.ts';
 import { erase } from '../purge-job.ts';
 import { receiptOf } from '../wire.ts';
 
-/** Deletion. The answer comes when nothing is left; after a crash another process goes on. */
+/** Deletion. The answer comes when nothing is left; after a crash another process continues. */
 
 const LOOK_MS = 100;
 

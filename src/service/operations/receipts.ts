@@ -43,7 +43,7 @@ export async function receiptPage(asked: Asked & { readonly signal: AbortSignal 
   // One more than asked for: it says whether there is another page.
   const found = await asked.store.listReceipts(filterOf(query, limit + 1), asked.signal);
   const hasMore = found.length > limit;
-  // A page in front of a receipt was read backwards: the one too many stands first.
+  // A page in front of a receipt was read backwards, so the extra row is first.
   const shown = query.before === undefined ? found.slice(0, limit) : found.slice(-limit);
   const [first, last] = [shown[0], shown.at(-1)];
   return {
@@ -98,7 +98,7 @@ export interface HeadsAsked extends Asked {
   readonly now: number;
 }
 
-/** A head that is not closed is signed as it is now: its node goes on. */
+/** A head that is not closed is signed as it is now, and its node continues. */
 export async function headPage({ store, query, signer, now }: HeadsAsked) {
   const { limit = 100, after } = readValue(queryFields(query), headsQuery);
   const found = await store.listHeads({ limit: limit + 1, after });

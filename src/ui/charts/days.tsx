@@ -1,4 +1,4 @@
-/** Bars by day: the whole bar is direct, its filled part was paid; what was dearer stands on top. */
+/** Bars by day: the whole bar is direct, its filled part was paid; any extra cost is on top. */
 
 export interface DayBar {
   readonly key: string;

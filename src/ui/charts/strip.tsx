@@ -1,4 +1,4 @@
-/** One bar of several parts. Its meaning stands beside it in words. */
+/** One bar of several parts. Words beside it say its meaning. */
 
 export interface Part {
   readonly size: number;

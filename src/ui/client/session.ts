@@ -42,7 +42,7 @@ async function openWith(code: string): Promise<void> {
   try {
     await openSession(code);
   } catch (error) {
-    // A page that is open goes on with the session that it has.
+    // An open page continues with the session that it has.
     if (page.value.name === 'open') return;
     const isRefused = error instanceof ApiError && error.code === 'no_session';
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };

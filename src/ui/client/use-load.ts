@@ -38,7 +38,7 @@ export async function askAhead<T>(name: string, query: Query = {}): Promise<T | 
 }
 
 interface GetOptions {
-  /** Another one asks anew. */
+  /** Another key asks again. */
   readonly version?: number | string;
   readonly withinMs?: number;
 }
@@ -55,7 +55,7 @@ interface Shown {
 }
 
 /**
- * Asks anew when `key` or `version` changes. While it asks for the same key, the old value stays in
+ * Asks again when `key` or `version` changes. While it asks for the same key, the old value stays in
  * sight. An answer that says the same as before draws nothing.
  */
 export function useLoad<T>(

@@ -1,4 +1,4 @@
-/** The head of a table. The name of a column of numbers stands to the right, as its numbers do. */
+/** The head of a table. The name of a column of numbers is aligned right, like its numbers. */
 
 export type Head =
   | string

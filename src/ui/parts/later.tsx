@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 /** Work that need not be done before a view is on the screen. Effects run after the browser has painted. */
 
-/** Draws its children after the view: they stand below what a screen shows. */
+/** Draws its children after the view: they are below the part that a screen shows. */
 export function Later({ children }: { readonly children: ComponentChildren }) {
   const [isDue, setDue] = useState(false);
   useEffect(() => setDue(true), []);

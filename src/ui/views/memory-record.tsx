@@ -39,7 +39,7 @@ function Record(props: RecordProps) {
   const { refOf: ref, space, version } = props;
   const loaded = useGet<MemoryAnswer>('memory', { ref, space }, { version });
   const panel = useRef<HTMLElement>(null);
-  // On a narrow screen it stands above the list.
+  // On a narrow screen it is above the list.
   useEffect(() => panel.current?.scrollIntoView({ block: 'nearest' }), []);
   return (
     <article ref={panel} class="panel record" aria-labelledby="rec">
@@ -201,7 +201,7 @@ function Pins({ answer: { record }, reload }: OpenedProps) {
 
 /**
  * Texts that a person is typing, by the memory. They outlive the end of the session: a proxy that is
- * started again ends it, and the person goes on typing with a new link.
+ * started again ends it, and the person continues to type with a new link.
  */
 const drafts = new Map<string, string>();
 
@@ -209,7 +209,7 @@ onEnd.push((why) => {
   if (why === 'byHand') drafts.clear();
 });
 
-/** The typed text stays when saving fails: somebody else may have edited the same memory. */
+/** The typed text stays when saving fails: another person may have edited the same memory. */
 function EditForm({
   answer: { record },
   reload,

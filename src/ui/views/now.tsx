@@ -200,7 +200,7 @@ function withoutEmpty(titles: Readonly<Record<string, string>>): Record<string, 
   return Object.fromEntries(Object.entries(titles).filter(([, title]) => title !== ''));
 }
 
-/** The time now, renewed every second: only text that shows it is drawn anew. */
+/** The time now, renewed every second: only text that shows it is drawn again. */
 function useTick(): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {

@@ -7,7 +7,7 @@ import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { RequestTable } from './conversation.tsx';
 
-/** The requests behind a number: whoever doubts it opens it. */
+/** The requests behind a number, so that a person can check it. */
 
 const { requests: WORDS } = TEXTS;
 const PAGE = 100;

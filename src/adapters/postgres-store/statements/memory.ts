@@ -13,7 +13,7 @@ const ORIGIN_JOINS = `JOIN spaces s ON s.tenant_id = $1 AND s.id = r.space_id
 const NAMED = `(r.digest = $3 OR r.ref = $4
   OR (r.text_ref >= $5 AND r.text_ref <= $6 AND ($7::text IS NULL OR r.text_digest = $7)))`;
 
-/** The number of the space that $2 names: nobody has to ask for it before. */
+/** The number of the space that $2 names: no earlier query has to read it. */
 const SPACE_NAMED = '(SELECT s.id FROM spaces s WHERE s.tenant_id = $1 AND s.name = $2)';
 
 /** A purge's scope, in $3 to $6. */
@@ -106,7 +106,7 @@ export const MEMORY = {
     FROM unnest($3::bigint[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::text[],
       $10::bigint[], $11::bigint[], $12::text[], $13::text[]) AS n(n, record, message, digest, ref,
       role, session, conversation_id, at, branch, source)`,
-  /** The keys of all passages stand one after the other: a passage has the next n.words of them. */
+  /** The keys of all passages follow one another: a passage has the next n.words of them. */
   addPassages: `INSERT INTO passages (tenant_id, space_id, n, text_n, conversation_id, position,
       start_at, end_at, keys)
     SELECT $1, $2, n.n, n.text_n, n.conversation_id, n.position, n.start_at, n.end_at,

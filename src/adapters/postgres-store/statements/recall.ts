@@ -42,7 +42,7 @@ const RECORD = `r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source_i
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
     AND m.record_id = r.id ORDER BY m.n LIMIT 1) AS mark`;
 
-/** The text `number`, its record and where that came from. The bytes stand in one row of a record. */
+/** The text `number`, its record and where that came from. The bytes are in one row of a record. */
 function said(number: string): { readonly columns: string; readonly from: string } {
   const columns = `e.space_id, t.said_ref, t.said_digest, t.role, t.at, t.said_source, t.message,
     t.record_id, r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source, r.observed_at,

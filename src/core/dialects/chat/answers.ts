@@ -77,7 +77,7 @@ export class ChatAnswer extends DialectAnswer {
   }
 }
 
-/** Some providers send '' instead of null while the answer goes on. */
+/** Some providers send '' instead of null while the answer continues. */
 function isReason(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
