@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { ReceiptJournal, recoverReceipts } from '../../src/adapters/journals/receipt-journal.ts';
 import { verifyObject } from '../../src/core/service/jws.ts';
+import { NOTHING_DECIDED } from '../../src/core/service/receipts.ts';
 import { JournalFullError } from '../../src/ports/receipts.ts';
 import {
   closingOf,
@@ -164,7 +165,8 @@ test('a full journal refuses further receipts and still closes the open ones', a
   expect(() => {
     for (let more = 0; more < 99; more += 1) opened.push(journal.open(openingOf()));
   }).toThrow(JournalFullError);
-  expect(journal.problem()).toBe(undefined);
+  // Not ready, because the next request would be refused: a balancer must not send it here.
+  expect(journal.problem()).toContain('full');
   expect(opened.length).toBeGreaterThan(2);
   for (const receipt of opened) receipt.close(closingOf());
   const lines = filesIn(options.folder).map((name) =>
@@ -177,6 +179,38 @@ test('a full journal refuses further receipts and still closes the open ones', a
   journal.open(openingOf()).close(closingOf());
   await journal.close();
   expect(store.heads[0]?.lastSeq).toBe(opened.length + 1);
+});
+
+test('the journal has a problem exactly while the next receipt would be refused, whatever its texts', () => {
+  // Each character takes six bytes in JSON.
+  const long = '\u0001'.repeat(256);
+  const texts = [{}, { model: long, sessionId: long, space: long }];
+  for (let bytesMax = 8_000; bytesMax < 60_000; bytesMax += 773) {
+    const { journal, store } = open({ bytesMax });
+    store.isAway = true;
+    let wasReady = true;
+    for (let count = 0; wasReady; count += 1) {
+      const isReady = journal.problem() === undefined;
+      const opening = openingOf(texts[count % 2]);
+      if (isReady) journal.open(opening);
+      else expect(() => journal.open(opening)).toThrow(JournalFullError);
+      wasReady = isReady;
+    }
+  }
+});
+
+test('the longest line that opens a receipt takes no more room than is kept for it', () => {
+  const { journal, folder } = open();
+  const long = '\u0001'.repeat(1000);
+  const provider = { id: 'prov_'.padEnd(64, 'a'), kind: 'custom', host: 'h'.repeat(253) } as const;
+  const decided = Object.fromEntries(
+    Object.entries(NOTHING_DECIDED).map(([name, value]) => [name, value === 0 ? 2 ** 53 : value]),
+  );
+  const tenant = 't'.repeat(64);
+  const names = { tenant, keyId: 'k'.repeat(64), model: long, sessionId: long, space: long };
+  journal.open(openingOf({ ...names, provider, decided: { ...NOTHING_DECIDED, ...decided } }));
+  const [file = ''] = filesIn(folder);
+  expect(statSync(join(folder, file)).size).toBeLessThan(6144);
 });
 
 test('a folder that cannot be written refuses receipts until it can', async () => {

@@ -17,8 +17,15 @@ export const RECEIPTS = [
   {
     name: 'a full journal opens further receipts',
     file: JOURNAL,
-    from: '    if (!this.#hasRoom(line.length)) {',
-    to: '    if (!this.#hasRoom(-line.length * 1e6)) {',
+    from: '    if (!this.#hasRoom()) {',
+    to: '    if (this.#open.size > 1e6) {',
+    test: JOURNAL_TEST,
+  },
+  {
+    name: 'a service is ready while its journal has no room for the next receipt',
+    file: JOURNAL,
+    from: "return this.#hasRoom() ? undefined : 'The journal of receipts is full.';",
+    to: "return this.#journal.bytes < this.#bytesMax ? undefined : 'The journal of receipts is full.';",
     test: JOURNAL_TEST,
   },
   {

@@ -23,7 +23,7 @@ import {
 
 describe.each(DIALECTS)('%s', (dialect) => {
   test('a journal of receipts that is full: not ready, 503 before anything is forwarded, and well again', async () => {
-    // Room for two open receipts and the lines that close them.
+    // Room for two open receipts and the lines that close them, not for a third one.
     let isHeld = true;
     const answer = ({ socket }: SeenRequest) =>
       socket.write(`${head('200 OK', 'Content-Type: application/json', 'Content-Length: 2')}{}`);
@@ -31,7 +31,7 @@ describe.each(DIALECTS)('%s', (dialect) => {
       if (!isHeld) answer(request);
     }, providerCertificate());
     const stage = await openModelService({
-      journalBytesMax: 13_000,
+      journalBytesMax: 18_000,
       egress: { ports: [provider.port], allow: ['127.0.0.0/8'] },
     });
     const { send, makeKey, addProvider, service, port } = stage;

@@ -46,6 +46,11 @@ const BYTES_MAX = 512 << 20;
 const KEPT_BYTES_MAX = 128 << 20;
 /** So much stays free for the line that closes each open receipt. */
 const CLOSING_BYTES = 4096;
+/**
+ * The longest line that opens a receipt: its session, space and model have 640 characters, of 6 bytes
+ * each when JSON escapes them, and the rest has about 1,500 bytes.
+ */
+const OPENING_BYTES = 6144;
 /** A receipt can be read 200 ms after the last byte; a batch takes some milliseconds of that. */
 const BATCH_MS = 100;
 const BATCH_ROWS = 200;
@@ -120,7 +125,7 @@ export class ReceiptJournal implements Receipts {
     if (this.#isUnwritable && !this.#isWritable()) {
       return 'The journal of receipts cannot be written.';
     }
-    return this.#hasRoom(0) ? undefined : 'The journal of receipts is full.';
+    return this.#hasRoom() ? undefined : 'The journal of receipts is full.';
   }
 
   /** Receipts that are not stored yet, open ones among them. */
@@ -157,7 +162,7 @@ export class ReceiptJournal implements Receipts {
   #write(opening: ReceiptOpening, closing?: ReceiptClosing): Kept {
     const seq = (this.#seqs.get(opening.tenant) ?? 0) + 1;
     const line = textOf({ opened: opening, seq, ...(closing === undefined ? {} : { closing }) });
-    if (!this.#hasRoom(line.length)) {
+    if (!this.#hasRoom()) {
       throw new JournalFullError('The journal of receipts is full.');
     }
     try {
@@ -172,8 +177,12 @@ export class ReceiptJournal implements Receipts {
     return { opening, seq, lines: [line], ...(closing === undefined ? {} : { closing }) };
   }
 
-  #hasRoom(more: number): boolean {
-    const reserved = (this.#open.size + 1) * CLOSING_BYTES + more;
+  /**
+   * For one more receipt, whatever its texts. A request is refused exactly while the service says that
+   * it is not ready, so a balancer sends none to a node that would refuse it.
+   */
+  #hasRoom(): boolean {
+    const reserved = (this.#open.size + 1) * CLOSING_BYTES + OPENING_BYTES;
     return this.#journal.bytes + reserved <= this.#bytesMax && this.#keptBytes < KEPT_BYTES_MAX;
   }
 
