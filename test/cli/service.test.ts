@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeCertificate } from '../support/certificate.ts';
@@ -210,6 +219,29 @@ test(
     expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringContaining('loopback')]);
     const none = await runCli(['service', 'doctor'], { home: tempFolder() });
     expect([none.code, none.stdout]).toEqual([1, expect.stringContaining('svc service init')]);
+  },
+);
+
+test(
+  'without its pepper a service names a command that works, and old keys stay invalid',
+  { timeout: 60_000 },
+  async () => {
+    const home = await homeWithService();
+    const old = await makeServiceKey(home);
+    const pepper = join(home, FOLDER, 'pepper');
+    rmSync(pepper);
+    const lost = await runCli(['service', 'keys', 'create', '--name', 'test'], { home });
+    expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('is missing')]);
+    expect((await runCli(['service', 'init'], { home })).code).toBe(1);
+    expect(lost.stderr).not.toContain('service init');
+    const command = /void: (.*); then svc service keys create/.exec(lost.stderr)?.[1] ?? '';
+    execFileSync('sh', ['-c', command]);
+    expect(statSync(pepper).mode & 0o777).toBe(0o600);
+    const key = await makeServiceKey(home);
+    const service = await runService(home);
+    const statusOf = async (one: string) =>
+      (await callService(service.url, '/v1/svc/whoami', { key: one })).status;
+    expect([await statusOf(key), await statusOf(old)]).toEqual([200, 401]);
   },
 );
 

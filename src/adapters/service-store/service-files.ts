@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, rm } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
+import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { dataFolder } from '../files/data-folder.ts';
 import { codeOf, FileError } from '../files/file-error.ts';
@@ -47,10 +48,17 @@ export async function readPepper(folder: string): Promise<Buffer> {
   const text = (await readPrivate(folder, PEPPER_FILE)) ?? '';
   const pepper = Buffer.from(text.trim(), 'base64url');
   if (pepper.length === PEPPER_BYTES) return pepper;
+  const path = join(folder, PEPPER_FILE);
   throw new FileError(
-    `${join(folder, PEPPER_FILE)} is missing or damaged, so the service cannot check keys.`,
-    'Restore your copy of it. Without a copy, remove it, run svc service init, and create new keys.',
+    `${path} is missing or damaged, so the service cannot check keys.`,
+    `Restore your copy of it, or copy it from another node. Without a copy all keys and tokens are void: ${newPepperCommand(path)}; then svc service keys create --name NAME`,
   );
+}
+
+/** `svc service init` refuses a folder with a service, and a new pepper must be a decision of a person. */
+function newPepperCommand(path: string): string {
+  const random = `node -p "crypto.randomBytes(${PEPPER_BYTES}).toString('base64url')"`;
+  return `(umask 077; ${random} > ${shellQuote(path, 'sh')})`;
 }
 
 /**
