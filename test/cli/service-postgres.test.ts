@@ -114,7 +114,10 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
     // The server is away: who looks is told so, within a deadline.
     const away = text.replace(`:${port}/`, `:${await freePort()}/`);
     writeFileSync(file, away, { mode: 0o600 });
-    expect((await run('doctor')).stdout).toContain('No host of the database accepts writes.');
+    const seen = (await run('doctor')).stdout;
+    expect(seen.split('No host of the database accepts writes.')).toHaveLength(2);
+    expect(seen).toContain('Start a host of the address');
+    expect(seen).not.toContain('svc service doctor');
     expect((await run('start')).code).toBe(1);
     writeFileSync(file, 'mysql://u:CANARY@x/y');
     const wrong = await run('status');

@@ -31,8 +31,10 @@ export async function withServiceStore<Result>(
   }
 }
 
+export const DOCTOR_HINT = 'Check with: svc service doctor';
+
 /** The error for people: the store's messages are constants. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
-  return new CliError(error.message, 'Check with: svc service doctor');
+  return new CliError(error.message, DOCTOR_HINT);
 }

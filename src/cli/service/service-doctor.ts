@@ -21,7 +21,7 @@ import { serviceBackups } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
 import type { Check } from '../doctor/doctor-checks.ts';
 import { count } from '../listing.ts';
-import { folderOf, type FolderOption, withServiceStore } from './service-context.ts';
+import { DOCTOR_HINT, folderOf, type FolderOption, withServiceStore } from './service-context.ts';
 import { serviceSettings } from './service-settings.ts';
 import { withConsole } from './console-access.ts';
 import { textOf } from './console-fields.ts';
@@ -61,13 +61,16 @@ async function runChecks(folder: string, context: CommandContext): Promise<reado
     return [failed('Settings', error)];
   }
   const place = { folder, environment: context.environment, settings };
+  const server = await checkServer(place);
+  // A server that is away is one fault: the store and the vault on it would only repeat it.
+  const isAway = server.some(({ level, subject }) => subject === 'Server' && level === 'problem');
   return [
     { level: 'ok', subject: 'Settings', found: join(folder, SETTINGS_FILE) },
     ...(await checkModes(folder, settings)),
-    ...(await checkStore(folder, context)),
-    ...(await checkServer(place)),
+    ...(isAway ? [] : await checkStore(folder, context)),
+    ...server,
     await checkLimiter(place),
-    await checkVault(folder, context),
+    ...(isAway ? [] : [await checkVault(folder, context)]),
     checkReceipts(folder, await findService(folder)),
     ...(settings.tls === undefined ? [] : [await checkCertificate(settings.tls)]),
     await checkPort(folder, settings),
@@ -232,9 +235,13 @@ async function checkDisk(folder: string): Promise<readonly Check[]> {
   return [{ level: 'warning', subject: 'Disk', found, fix }];
 }
 
+const STORE_FIX = 'Correct this in the database; the messages of svc service start say more.';
+
 function failed(subject: string, error: unknown): Check {
   if (error instanceof CliError) {
-    return { level: 'problem', subject, found: error.lines.join(' '), fix: error.hint };
+    // Other commands send a person with such a fault to this one.
+    const fix = error.hint === DOCTOR_HINT ? STORE_FIX : error.hint;
+    return { level: 'problem', subject, found: error.lines.join(' '), fix };
   }
   if (error instanceof FileError) {
     return { level: 'problem', subject, found: error.message, fix: error.hint };
