@@ -137,11 +137,13 @@ function hashAddress(pepper: Uint8Array, address: string): string {
 
 /** Either header will do; two that differ are no key. */
 function presentedKey({ authorization, apiKey }: Credentials): string | undefined {
-  const bearer = authorization === undefined ? undefined : bearerOf(authorization);
+  const bearer = bearerOf(authorization);
   if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) return '';
   return bearer ?? apiKey;
 }
 
-function bearerOf(authorization: string): string {
+/** A Basic header is for a gateway in front and never carries a key of svc: it counts as none. */
+function bearerOf(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || /^basic +\S+$/i.test(authorization)) return undefined;
   return /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
 }

@@ -50,6 +50,32 @@ test('either header carries the key', async () => {
   }
 });
 
+// spec: 5.1-api-key
+test('a Basic header for a gateway is no key: x-api-key decides, and two keys are still refused', async () => {
+  const { url, makeKey } = await startMemoryService();
+  const [key, other] = [await makeKey(), await makeKey()];
+  const ask = async (authorization: string, apiKey?: string): Promise<string> => {
+    const headers = { authorization, ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }) };
+    const answer = await callService(url, '/v1/svc/whoami', { headers });
+    return answer.status === 200 ? answer.json.key.key_id : codeOf(answer);
+  };
+  const basic = `Basic ${Buffer.from('gateway:password').toString('base64')}`;
+  expect(await ask(basic, key)).toBe(keyIdOf(key));
+  expect(await ask(basic)).toBe('401 AUTH_MISSING');
+  expect(await ask(basic, `${key}x`)).toBe('401 AUTH_INVALID');
+  // Everything else beside a key is malformed or another key.
+  for (const wrong of [
+    other,
+    `Bearer ${other}`,
+    `ApiKey ${other}`,
+    `${basic} ${other}`,
+    'Bearer',
+  ]) {
+    // oxlint-disable-next-line no-await-in-loop -- The guard counts failures one by one.
+    expect([wrong, await ask(wrong, key)]).toEqual([wrong, '401 AUTH_INVALID']);
+  }
+});
+
 test('a key that another process revokes is refused by the very next call', async () => {
   const { url, makeKey, folder, store } = await startMemoryService();
   const key = await makeKey();
