@@ -7,6 +7,7 @@ import {
   elisionEntries,
   elisionMark,
   type ElisionPlace,
+  mayRepeat,
   wholeEntries,
 } from '../core/shortening/elisions.ts';
 import { groupExchanges } from '../core/conversation/exchanges.ts';
@@ -150,14 +151,16 @@ export class Shortener {
     const { view, place } = reading;
     // Also where nothing may be left out: a store that was replaced gets the outputs again.
     this.#keeper.refresh();
+    const isOverBudget = view.tokens > settings.inputBudget;
     const outcome = obstacleOf({
       modes,
       isOpen: isOpen(reading),
-      isOverBudget: view.tokens > settings.inputBudget,
+      isOverBudget,
       hasProviderState: reading.hasProviderState,
       isElisionEnabled: settings.elisionEnabled,
     });
     if (outcome !== undefined) return { outcome };
+    if (!isOverBudget && !mayRepeat(view)) return { outcome: 'within_budget' };
     const elision = kindOf(modes);
     const isReal = elision === 'real';
     const elisionPlace = { view, owner: place, elision };
@@ -167,6 +170,10 @@ export class Shortener {
     const measures = isLarge ? this.#counts.addresses(reading) : [];
     const asked = [...refusals, ...(mark === undefined ? [] : [mark]), ...measures];
     const found = await this.#dependencies.ledger.find(asked, call.deadline.msLeft);
+    const key = mark === undefined ? '' : keyOf(mark);
+    const wereKnown = reading.state.batches.has(key);
+    const hasBatches = wereKnown || (mark !== undefined && found.has(mark));
+    if (!isOverBudget && !hasBatches) return { outcome: 'within_budget' };
     if (isReal && isRefused(refusals, found, this.#dependencies.clock.now())) {
       return { outcome: 'provider_refused' };
     }
@@ -174,9 +181,6 @@ export class Shortener {
     if (isReal && call.verdict === 'send_all') {
       return { outcome: 'not_worth_it' };
     }
-    const key = mark === undefined ? '' : keyOf(mark);
-    const wereKnown = reading.state.batches.has(key);
-    const hasBatches = wereKnown || (mark !== undefined && found.has(mark));
     // Whether something was left out before is not known: to leave out anything else would break the
     // prefix twice.
     if (!hasBatches && found.missing !== undefined) return { outcome: 'unanswered' };

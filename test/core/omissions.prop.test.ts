@@ -360,13 +360,15 @@ test('a text that only comes back in parts is told from a short one', () => {
   expect(isShort(4_000)).toEqual([false]);
 });
 
-test('exchanges come back at the window’s edge, a compaction sees them, and near the window no more go', () => {
+test('exchanges come back at the window’s edge, a compaction sees them, and near the window or within the budget no more go', () => {
   const { omittable } = factsOf(8);
   const gone = { omittable: omittable.slice(2), omitted: omittable.slice(0, 2) };
   const wantedOf = (other: Partial<ShorteningFacts>) => decide(factsOf(8, { ...gone, ...other }));
   const fill = { ...ROOMY, hasRoom: false };
   expect(wantedOf({})).toMatchObject({ omitted: gone.omitted, omissions: gone.omittable });
   expect(wantedOf({ fill })).toMatchObject({ omitted: gone.omitted, omissions: [] });
+  const within = wantedOf({ inputBudget: factsOf(8).tokens });
+  expect(within).toMatchObject({ omitted: gone.omitted, omissions: [], otherwise: 'within_budget' });
   expect(wantedOf({ fill: { ...fill, isAtEdge: true } })).toMatchObject({
     omitted: [],
     omissions: [],

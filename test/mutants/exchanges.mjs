@@ -83,6 +83,21 @@ export const EXCHANGE_MUTANTS = [
     test: OMISSIONS_CORE,
   },
   {
+    name: 'a batch leaves a request that is within its budget',
+    file: DECIDE,
+    from: "if (facts.tokens <= facts.inputBudget) return { ...found, otherwise: 'within_budget' };",
+    to: '',
+    test: OMISSIONS_CORE,
+  },
+  {
+    name: 'what is out comes back where a request is within its budget again',
+    file: 'src/proxy/shortener.ts',
+    from: 'if (!isOverBudget && !hasBatches)',
+    to: 'if (!isOverBudget)',
+    test: 'test/proxy/edited-chat.test.ts',
+    only: 'anthropic_messages.*goes on',
+  },
+  {
     name: 'the last exchanges go',
     file: OMISSIONS,
     from: 'exchanges.slice(0, -KEPT_EXCHANGES)',

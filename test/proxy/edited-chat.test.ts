@@ -26,7 +26,7 @@ const EDITED = HISTORY.with(2, said('user', 'And on which one does the server fa
 const LAST = said('user', 'Remind me: which port does the server falcon0 listen on?');
 
 async function openEdited(dialect: Dialect) {
-  const stage = await openProxyStage({ folder: tempFolder(), settings: { inputBudget: 300 } });
+  const stage = await openProxyStage({ folder: tempFolder(), settings: { inputBudget: 1_000 } });
   onTestFinished(() => stage.stop());
   const send = async (history: readonly WireItem[], name = 'one') => {
     const id = name === '' ? [] : ['session-id', name];

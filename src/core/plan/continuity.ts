@@ -88,10 +88,17 @@ export interface Obstacles {
   readonly isElisionEnabled: boolean;
 }
 
-/** Undefined when the request may be shortened, or measured. */
+/**
+ * Undefined when the request may be shortened, or measured. Within the budget nothing leaves it for the
+ * first time, which `decide` says: what left before stays out.
+ */
 export function obstacleOf(facts: Obstacles): Outcome | undefined {
   if (!facts.isOpen || facts.modes.compression === 'passthrough') return 'side_call';
-  if (!facts.isOverBudget) return 'within_budget';
+  const obstacle = obstacleInside(facts);
+  return obstacle === undefined || facts.isOverBudget ? obstacle : 'within_budget';
+}
+
+function obstacleInside(facts: Obstacles): Outcome | undefined {
   // Shadow asks no memory. Elsewhere its mode comes before what the request itself does not allow.
   if (facts.modes.compression === 'deterministic' && !facts.modes.reads) return 'memory_off';
   if (facts.hasProviderState) return 'provider_state';

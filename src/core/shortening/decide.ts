@@ -107,6 +107,7 @@ export function decide(facts: ShorteningFacts): Removal {
   }
   const found = { ...NOTHING, repeated, omitted };
   if (!fill.hasRoom || isCompaction) return { ...found, otherwise };
+  if (facts.tokens <= facts.inputBudget) return { ...found, otherwise: 'within_budget' };
   if (facts.isOver) return { ...found, otherwise: 'not_worth_it' };
   const old = findCandidates(facts);
   const ready = readyOf(facts, old);

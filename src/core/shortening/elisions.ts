@@ -9,7 +9,7 @@ import type {
   SpaceOwner,
 } from '../ledger/entries.ts';
 import type { FoundEntries } from '../ledger/found-entries.ts';
-import type { Omission } from './omissions.ts';
+import { KEPT_EXCHANGES, type Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
 import { NEWEST_FORM, STUB_FORMS, type StubForm } from './stubs.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
@@ -51,6 +51,12 @@ export function elisionMark({ view, owner, elision }: ElisionPlace) {
   const { tenant, space } = owner;
   const { fingerprint } = first;
   return { kind: 'batch-mark', elision, tenant, space, fingerprint } as const;
+}
+
+/** Something may have left this request before: it has a tool output, or more exchanges than are kept. */
+export function mayRepeat({ items }: RequestView): boolean {
+  if ((items.at(-1)?.soFar.exchange.number ?? 0) >= KEPT_EXCHANGES) return true;
+  return items.some(({ toolResultIds }) => toolResultIds.length > 0);
 }
 
 /** The addresses at which batches of this conversation may be known, from the item at `first` on. */
