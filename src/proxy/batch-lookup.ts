@@ -4,6 +4,7 @@ import {
   elisionAddresses,
   type ElisionPlace,
   isSameBatches,
+  newestAnchor,
 } from '../core/shortening/elisions.ts';
 import type { FoundEntries, LedgerMiss } from '../core/ledger/found-entries.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -28,6 +29,11 @@ export interface FoundBatches {
   /** The very list of the last request where there is no new one. */
   readonly batches: readonly LeftOut[];
   readonly isSame: boolean;
+  /**
+   * A batch was made at the newest item, so this request was sent before. It leaves out the same again,
+   * and no more: the ledger keeps the first batch of an item, so the next request would not know.
+   */
+  readonly isSentAgain: boolean;
   readonly missing: LedgerMiss | undefined;
 }
 
@@ -66,7 +72,8 @@ export class BatchLookup {
     const lookup = { place, before, first };
     const { batches, places, isSame } = batchesOf(lookup, found);
     const known = { ...this.#lookedUp(lookup), recorded, batches, places };
-    return { batches, isSame, missing: found.missing, known };
+    const isSentAgain = places.length > 0 && places.at(-1) === newestAnchor(place.view);
+    return { batches, isSame, isSentAgain, missing: found.missing, known };
   }
 
   /** Where nothing has changed since, the items before it were looked up by an earlier request. */
@@ -98,7 +105,7 @@ export class BatchLookup {
 function batchesOf(
   { place, before, first }: Lookup,
   found: FoundEntries,
-): Omit<FoundBatches, 'missing'> & Pick<KnownBatches, 'places'> {
+): Pick<FoundBatches, 'batches' | 'isSame'> & Pick<KnownBatches, 'places'> {
   const { batches: known = NO_BATCHES, places: knownPlaces = [] } = before ?? {};
   // They are in the order of their items: the later ones are of what was rewritten.
   const count = knownPlaces.filter((at) => at < first).length;

@@ -229,15 +229,17 @@ export class Shortener {
     const before = state.batches.get(place.key);
     const asking = this.#batches.find(place, before, call.deadline.msLeft);
     const guess = before === undefined ? undefined : this.#want(call, before.batches, fill);
-    const { batches, isSame, missing, known } = await asking;
+    const { batches, isSame, isSentAgain, missing, known } = await asking;
     if (missing !== undefined) {
       // This conversation's last request knew all of its batches, except those made since.
       if (guess !== undefined && batches.length <= (before?.batches.length ?? 0)) return guess;
       if (batches.length === 0) return { outcome: 'unanswered' };
-      // The known batches stay out. A new batch must wait until all are known.
-      return this.#want({ ...call, verdict: 'no_more' }, batches, fill);
+    } else {
+      state.batches.set(place.key, known);
     }
-    state.batches.set(place.key, known);
+    // The known batches stay out. A new batch must wait until all are known, and for a new item.
+    const mustWait = missing !== undefined || isSentAgain;
+    if (mustWait) return this.#want({ ...call, verdict: 'no_more' }, batches, fill);
     return guess !== undefined && isSame ? guess : this.#want(call, batches, fill);
   }
 

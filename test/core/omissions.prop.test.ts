@@ -368,7 +368,11 @@ test('exchanges come back at the window’s edge, a compaction sees them, and ne
   expect(wantedOf({})).toMatchObject({ omitted: gone.omitted, omissions: gone.omittable });
   expect(wantedOf({ fill })).toMatchObject({ omitted: gone.omitted, omissions: [] });
   const within = wantedOf({ inputBudget: factsOf(8).tokens });
-  expect(within).toMatchObject({ omitted: gone.omitted, omissions: [], otherwise: 'within_budget' });
+  expect(within).toMatchObject({
+    omitted: gone.omitted,
+    omissions: [],
+    otherwise: 'within_budget',
+  });
   expect(wantedOf({ fill: { ...fill, isAtEdge: true } })).toMatchObject({
     omitted: [],
     omissions: [],

@@ -56,6 +56,14 @@ export const STATE = [
     only: 'another prompt',
   },
   {
+    name: 'a request that is sent again leaves out more, which no entry of the ledger says',
+    file: 'src/proxy/shortener.ts',
+    from: 'missing !== undefined || isSentAgain;',
+    to: 'missing !== undefined;',
+    test: 'test/proxy/sent-again.test.ts',
+    only: 'anthropic_messages',
+  },
+  {
     name: 'an answered item without an entry is not pinned',
     file: INJECTIONS,
     from: 'if (entry === undefined && isUnanswered) continue;',
@@ -176,8 +184,8 @@ export const STATE = [
   {
     name: 'a batch is made while the ledger is late',
     file: 'src/proxy/shortener.ts',
-    from: "this.#want({ ...call, verdict: 'no_more' }, batches, fill)",
-    to: 'this.#want(call, batches, fill)',
+    from: 'missing !== undefined || isSentAgain;',
+    to: 'isSentAgain;',
     test: LATE,
     only: 'no new one',
   },

@@ -303,6 +303,11 @@ function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }
 
+/** The index of the newest item at which a batch can be made; undefined where there is none. */
+export function newestAnchor(view: RequestView): number | undefined {
+  return anchorsOf(view, { count: 1 })[0]?.at;
+}
+
 interface AnchorRange {
   readonly first?: number;
   readonly count?: number;
