@@ -14,6 +14,21 @@ const withoutHttp2: NonNullable<Options['esbuildPlugins']>[number] = {
   },
 };
 
+// An object literal that begins with a spread copies the shape of what it spreads, which has no room: V8 of Node 20
+// then takes 0.7 us for each further member, and 0.02 us behind the spread of an empty list. That was a tenth of the CPU
+// of a request. esbuild removes every other spread of nothing.
+const FIRST_SPREAD = /\{(?<blank>\s*)\.{3}(?=[\w$(])/g;
+const withRoomForMembers: NonNullable<Options['esbuildPlugins']>[number] = {
+  name: 'with-room-for-members',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
+      if (path.includes('node_modules')) return undefined;
+      const contents = readFileSync(path, 'utf8').replaceAll(FIRST_SPREAD, '{$<blank>...[], ...');
+      return { contents, loader: 'ts' };
+    });
+  },
+};
+
 /** The same in every bundle, and for the same sources and packages. */
 function buildDigest(): string {
   const hash = createHash('sha256');
@@ -36,7 +51,7 @@ const common: Options = {
   // Everything but the native addon, which finds its binaries next to its own package.
   noExternal: [/^(?!@photostructure\/sqlite|node:)/],
   external: ['@photostructure/sqlite', 'node:sqlite'],
-  esbuildPlugins: [withoutHttp2],
+  esbuildPlugins: [withoutHttp2, withRoomForMembers],
   esbuildOptions(options) {
     options.alias = {
       undici: join(import.meta.dirname, 'src/adapters/network/undici-pool.cjs'),
@@ -122,7 +137,7 @@ export default defineConfig([
       // require() instead: what is run from a code cache has no loader of ES modules behind it.
       options.supported = { ...options.supported, 'dynamic-import': false };
     },
-    esbuildPlugins: [withoutHttp2, withoutConf, withoutLater, withoutUi],
+    esbuildPlugins: [withoutHttp2, withRoomForMembers, withoutConf, withoutLater, withoutUi],
     clean: true,
   },
   // The page. Its files' names hold a hash of their content, so that a browser may keep them for ever.
