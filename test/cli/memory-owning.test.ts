@@ -89,7 +89,7 @@ test('lines that are no memories are named, and the others are imported', async 
   const input = '{"text":"The port is 6432."}\nCANARY\n{"text":"We deploy on Tuesdays."}\n';
   const result = await svc(['import', '--space', 'global'], input);
   expect(result.code).toBe(1);
-  expect(result.stderr).toContain('line 2: it is no JSON object');
+  expect(result.stderr).toContain('line 2: it is not a JSON object');
   expect(result.stderr).not.toContain('CANARY');
   expect((await svc(['list', '--space', 'global', '--json'])).json()).toHaveLength(2);
 });

@@ -119,7 +119,7 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     await edit(other, 'The margin of the berth plan is 9 m.');
     await expect
       .poll(() => other.locator('.happened').innerText())
-      .toContain('Somebody edited or forgot this memory meanwhile');
+      .toContain('This memory was edited or forgotten meanwhile');
     expect(await other.locator('#edit').inputValue()).toBe('The margin of the berth plan is 9 m.');
     const { stdout } = await runCli(['memory', 'list', '--json'], { home: stage.home });
     expect(stdout).toContain('1.5 m since Monday');

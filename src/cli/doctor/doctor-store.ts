@@ -38,7 +38,7 @@ export async function checkStore(
     const isNewer = error.message.includes('later version');
     const fix = isNewer
       ? 'npm install -g svc-local-proxy@latest'
-      : `Look at the file: ls -ld "${dataFolder(environment)}"/*, and at the disk: df -h`;
+      : `Check the file with: ls -ld "${dataFolder(environment)}"/*, and the disk with: df -h`;
     return [{ level: 'problem', subject, found: error.message, fix }];
   }
 }

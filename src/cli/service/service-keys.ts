@@ -73,7 +73,7 @@ export async function listKeys(options: ConsoleOptions, context: CommandContext)
     return;
   }
   if (keys.length === 0) {
-    terminal.note('There is no key yet. Make one: svc service keys create --name NAME');
+    terminal.note('There is no key yet. Create one: svc service keys create --name NAME');
     return;
   }
   const rows = keys.map((key) => [

@@ -28,12 +28,12 @@ export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: s
 export function readLine(line: string, given: { space?: string; now: number }): ReadLine {
   if (line.trim() === '') return { kind: 'nothing' };
   const fields = fieldsOf(line);
-  if (fields === undefined) return wrong('it is no JSON object');
+  if (fields === undefined) return wrong('it is not a JSON object');
   const { text, role = 'user', at = given.now, exchange = 0, branch } = fields;
   if (typeof text !== 'string') return wrong('text is missing');
   if (role !== 'user' && role !== 'assistant') return wrong('role must be user or assistant');
   const time = typeof at === 'string' ? Date.parse(at) : at;
-  if (!isTime(time)) return wrong('at is no time');
+  if (!isTime(time)) return wrong('at is not a time');
   if (!isExchange(exchange)) return wrong('exchange must be a whole number');
   const space = given.space ?? nameIn(fields['space']);
   if (space === undefined) return wrong('space is missing: it can be given by --space');

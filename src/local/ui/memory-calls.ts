@@ -220,7 +220,7 @@ const TOO_LONG = new UiRefusal(
 const GONE = new UiRefusal(
   409,
   'gone',
-  'Somebody edited or forgot this memory meanwhile. Nothing was changed.',
+  'This memory was edited or forgotten meanwhile. Nothing was changed.',
 );
 
 async function edit(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
