@@ -31,6 +31,13 @@ export function pinDriver() {
     execFileSync('taskset', ['-a', '-cp', DRIVER_CORE, String(process.pid)], { stdio: 'ignore' });
 }
 
+/** What is measured in this process and in those that it starts from now on has all cores. */
+export function unpinDriver() {
+  if (!isPinned) return;
+  const cores = `0-${os.cpus().length - 1}`;
+  execFileSync('taskset', ['-a', '-cp', cores, String(process.pid)], { stdio: 'ignore' });
+}
+
 /**
  * As root, on a machine that others use: the run and what it starts go first. Where sessions are
  * scheduled as groups, only the group's own priority counts against other sessions.

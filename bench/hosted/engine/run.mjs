@@ -1,5 +1,6 @@
 /** PostgreSQL beside SQLite in one run: `npm run bench:hosted -- --engine postgres`. */
 import os from 'node:os';
+import { unpinDriver } from '../../lib/processes.mjs';
 import { buildProduct } from '../../lib/product.mjs';
 import { measureServices } from './services.mjs';
 
@@ -53,6 +54,8 @@ export async function measureEngine({ isQuick, own, bin }) {
     const sizes = { ...(isQuick ? QUICK : SIZES), ...own };
     const began = { load: os.loadavg(), at: new Date().toISOString() };
     const services = await measureServices({ isQuick, bin, startServers: engine.startServers });
+    // The stores alone: this process, a worker, and the server with its own workers.
+    unpinDriver();
     const results = { ...(await engine.measureEngines(sizes)), services };
     const bars = Object.entries(BARS).map(([what, [valueOf, bar]]) => {
       const value = Math.round(valueOf(results) * 100) / 100;

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { startPostgres } from '../../../test/support/postgres.ts';
 import { startRedis } from '../../../test/support/redis.ts';
-import { serverCpuMs } from './server-cpu.ts';
+import { serverCpuMs, threadsCpuMs } from './server-cpu.ts';
 
 /** As a person's server has them. */
 export const SETTINGS = [
@@ -20,7 +20,7 @@ export async function startServers() {
     database: await postgres.newDatabase(),
     redis: redis.url,
     postgresCpuMs: () => serverCpuMs(postgres.pid),
-    redisCpuMs: () => serverCpuMs(redis.pid),
+    redisCpuMs: () => threadsCpuMs(redis.pid),
     stop: async () => {
       await postgres.stop();
       await redis.stop();

@@ -15,6 +15,8 @@ const ROUNDS = 5;
 const QUICK_ROUNDS = 2;
 /** Receipts and captures are stored a moment after the answer. */
 const STORED_MS = 3000;
+/** Redis wakes up ten times a second, whatever is asked. */
+const IDLE_MS = 5000;
 
 /** Time to first byte at 100 kB, and CPU of a request of 36 kB by process. */
 export async function measureServices({ isQuick, bin, startServers }) {
@@ -79,7 +81,11 @@ async function cpuByProcess(bench, { service, servers }) {
     redis: servers.redisCpuMs(),
   });
   await sleep(STORED_MS);
+  const idleBefore = servers.redisCpuMs();
+  await sleep(IDLE_MS);
+  const idle = (servers.redisCpuMs() - idleBefore) / IDLE_MS;
   const before = used();
+  const began = performance.now();
   const measured = new Bench({
     provider: bench.provider,
     targets: [others[0], service],
@@ -91,10 +97,12 @@ async function cpuByProcess(bench, { service, servers }) {
   await sleep(STORED_MS);
   const after = used();
   const requests = bench.rounds * bench.choose(25, 100);
-  return Object.fromEntries(
-    Object.entries(after).map(([name, ms]) => [
-      name,
-      Math.round(((ms - before[name]) / requests) * 100) / 100,
-    ]),
-  );
+  const each = (ms) => Math.round((ms / requests) * 1000) / 1000;
+  return {
+    ...Object.fromEntries(
+      Object.entries(after).map(([name, ms]) => [name, each(ms - before[name])]),
+    ),
+    // Part of Redis's time, which it takes without any request.
+    redisIdle: each(idle * (performance.now() - began)),
+  };
 }
