@@ -28,8 +28,9 @@ export interface Sizes {
   readonly captures: number;
 }
 
-/** A record of 2 kB: some four passages. */
+/** A record of 2 kB, and its passages. */
 const WORDS = 350;
+const PASSAGES = 6;
 const BATCH = 16;
 const QUESTION_WORDS = 10;
 const GROWTH_QUESTIONS = 100;
@@ -84,24 +85,40 @@ export async function measureGrowth({ sizes, tenants }: GrowthSizes): Promise<ob
     seed(1);
     let [passages, batches] = [0, 0];
     for (const size of sizes) {
+      // So that each tenant has some of a thousand passages.
+      const records = Math.min(BATCH, Math.ceil(size / tenants / PASSAGES));
       for (; passages < size; batches += 1) {
-        passages += await captureIn(targets, tenantAt(batches), SPACE);
+        passages += await captureIn(targets, { tenant: tenantAt(batches), space: SPACE, records });
       }
       await server.run(database.database, 'ANALYZE');
-      const questions = range(GROWTH_QUESTIONS).map((at) => ({ at, text: newQuestion() }));
-      for (const target of targets) {
-        const ask = ({ at, text }: { readonly at: number; readonly text: string }) =>
-          recall(target.store, text, tenantAt(at));
-        await measure(target, questions.slice(0, WARM_QUESTIONS), ask);
-        const measured = await measure(target, questions, ask);
-        rows.push({ passages: size, tenants, engine: target.name, ...measured });
-      }
-      process.stderr.write(`${JSON.stringify(rows.slice(-2))} load ${loadavg()[0]}\n`);
+      const found = await recallsOf(targets, tenantAt);
+      rows.push(...found.map((row) => ({ passages: size, tenants, ...row })));
+      process.stderr.write(`${JSON.stringify(rows.slice(-4))} load ${loadavg()[0]}\n`);
     }
     return rows;
   } finally {
     await stores.close();
   }
+}
+
+/** The same questions twice: their words are new, and then known. */
+async function recallsOf(
+  targets: readonly Target[],
+  tenantAt: (at: number) => string,
+): Promise<object[]> {
+  const rows: object[] = [];
+  const asked = range(GROWTH_QUESTIONS).map((at) => ({ at, text: newQuestion() }));
+  const first = range(WARM_QUESTIONS).map((at) => ({ at, text: newQuestion() }));
+  for (const target of targets) {
+    const ask = ({ at, text }: { readonly at: number; readonly text: string }) =>
+      recall(target.store, text, tenantAt(at));
+    await measure(target, first, ask);
+    const recallNew = await measure(target, asked, ask);
+    const recallAgain = await measure(target, asked, ask);
+    rows.push({ engine: target.name, words: 'new', ...recallNew });
+    rows.push({ engine: target.name, words: 'known', ...recallAgain });
+  }
+  return rows;
 }
 
 interface GrowthSizes {
@@ -188,7 +205,8 @@ async function fill(targets: readonly Target[], sizes: Sizes): Promise<void> {
   for (let at = 0; passages < sizes.table; at += 1) {
     const isOwn = passages < sizes.space;
     const space = isOwn ? SPACE : `project/other-${at % 7}`;
-    passages += await captureIn(targets, at % 5 === 4 && !isOwn ? 'acme' : 'default', space);
+    const tenant = at % 5 === 4 && !isOwn ? 'acme' : 'default';
+    passages += await captureIn(targets, { tenant, space, records: BATCH });
     if (at % 200 === 0) process.stderr.write(`${passages} of ${sizes.table} passages\n`);
   }
 }
@@ -196,10 +214,13 @@ async function fill(targets: readonly Target[], sizes: Sizes): Promise<void> {
 /** The same in each store. Gives how many passages it has. */
 async function captureIn(
   targets: readonly Target[],
-  tenant: string,
-  space: string,
+  {
+    tenant,
+    space,
+    records,
+  }: { readonly tenant: string; readonly space: string; readonly records: number },
 ): Promise<number> {
-  const objects = range(BATCH).map(() => objectOf(newItem(WORDS)));
+  const objects = range(records).map(() => objectOf(newItem(WORDS)));
   const batch = { space, ifGeneration: undefined, objects, now: 1 };
   await Promise.all(targets.map(({ store }) => captureNew(store.of(tenant), batch)));
   const texts = objects.flatMap((object) => object.texts);
