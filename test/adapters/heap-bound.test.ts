@@ -54,6 +54,31 @@ test('long requests get room for their bodies, until none has come for a minute'
   expect(flags.slice(3)).toEqual(['--heap-growing-percent=300']);
 });
 
+test('many requests a second get some room, until there were not so many for a minute', () => {
+  vi.useFakeTimers();
+  const flags: string[] = [];
+  const bound = new HeapBound((flag) => flags.push(flag), new IdleCollector(() => undefined));
+  const noteMany = (count: number, originalInputTokens = 2_000): void => {
+    for (let at = 0; at < count; at += 1) bound.note({ originalInputTokens });
+  };
+  vi.advanceTimersByTime(3_000);
+  noteMany(199);
+  vi.advanceTimersByTime(1_000);
+  noteMany(199);
+  expect(flags).toEqual(['--heap-growing-percent=50']);
+  noteMany(1);
+  expect(flags.slice(1)).toEqual(['--heap-growing-percent=150']);
+  bound.note({ originalInputTokens: 250_000 });
+  expect(flags.slice(2)).toEqual(['--heap-growing-percent=300']);
+  vi.advanceTimersByTime(30_000);
+  noteMany(200);
+  vi.advanceTimersByTime(30_001);
+  expect(flags.slice(3)).toEqual(['--heap-growing-percent=150']);
+  vi.advanceTimersByTime(30_000);
+  noteMany(100);
+  expect(flags.slice(4)).toEqual(['--heap-growing-percent=50']);
+});
+
 test('no flag changes until the compiled code is saved, whatever requests come', () => {
   vi.useFakeTimers();
   const flags: string[] = [];
