@@ -9,6 +9,14 @@ const TROUBLE = 'test/adapters/postgres-trouble.test.ts';
 
 export const DATABASE = [
   {
+    name: 'a look into PostgreSQL checks neither its server nor its time',
+    file: SESSION,
+    from: 'if (begin === undefined) return [asked];',
+    to: 'if (begin === undefined) return [];',
+    test: 'test/adapters/postgres-connections.test.ts',
+    only: 'one statement alone',
+  },
+  {
     name: 'a promoted standby goes on with the generation that clients know',
     file: ORIGIN,
     from: "    if (verdict === 'replaced') await newEpochIn(rows);\n",
