@@ -1,15 +1,17 @@
 /**
  * `npm run fuzz:conversations`: random histories against the built program, for as many requests as are
- * asked for. `--seed` chooses the first history; a failure prints the command that repeats it.
+ * asked for. `--seed` chooses the first history. A failure writes the steps of its history to a file, one
+ * a line, and prints the command that plays them again: `--steps FILE`.
  */
 import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '20000' },
     seed: { type: 'string', default: '1' },
-    path: { type: 'string' },
+    steps: { type: 'string' },
     'shrink-seconds': { type: 'string', default: '300' },
   },
 });
@@ -22,7 +24,7 @@ const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'unit', '--re
     FUZZ_REQUESTS: values.requests,
     FUZZ_SEED: values.seed,
     FUZZ_SHRINK_MS: String(Number(values['shrink-seconds']) * 1_000),
-    ...(values.path !== undefined && { FUZZ_PATH: values.path }),
+    ...(values.steps !== undefined && { FUZZ_STEPS: resolve(values.steps) }),
   },
 });
 process.exitCode = status ?? 1;

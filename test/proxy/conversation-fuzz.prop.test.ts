@@ -1,3 +1,6 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Step, history } from '../support/conversation-fuzz/steps.ts';
@@ -13,22 +16,21 @@ import { type Counts, World } from '../support/conversation-fuzz/world.ts';
 
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 200);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_122);
-const PATH = process.env['FUZZ_PATH'];
+/** The steps of one history, a line of JSON each: they alone are played. */
+const STEPS = process.env['FUZZ_STEPS'];
 /** A failing history is made shorter for so long. */
 const SHRINK_MS = Number(process.env['FUZZ_SHRINK_MS'] ?? 30_000);
 
+const NAME =
+  STEPS === undefined
+    ? `${REQUESTS} requests of random histories keep every law (seed ${SEED})`
+    : `the history in ${STEPS} keeps every law`;
+
 test(
-  `${REQUESTS} requests of random histories keep every law (seed ${SEED})`,
+  NAME,
   async () => {
-    const counts = {
-      requests: 0,
-      compared: 0,
-      blocks: 0,
-      stubs: 0,
-      exchanges: 0,
-      batches: 0,
-      stops: 0,
-    };
+    const counts = newCounts();
+    if (STEPS !== undefined) return play(readSteps(STEPS), counts);
     for (let run = 0; counts.requests < REQUESTS; run += 1) {
       await playOne(SEED + run, counts);
       process.stdout.write(`seed ${SEED + run}: ${JSON.stringify(counts)}\n`);
@@ -42,31 +44,44 @@ test(
   600_000 + REQUESTS * 2_000,
 );
 
+/** Lines that are no steps are passed over, so a whole log of a failure can be given. */
+function readSteps(file: string): readonly Step[] {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const steps = lines.flatMap((line): Step[] => {
+    const [json] = /^\{"kind".*\}/.exec(line) ?? [];
+    return json === undefined ? [] : [JSON.parse(json)];
+  });
+  expect(steps).not.toEqual([]);
+  return steps;
+}
+
+function newCounts(): Counts {
+  return { requests: 0, compared: 0, blocks: 0, stubs: 0, exchanges: 0, batches: 0, stops: 0 };
+}
+
 async function playOne(seed: number, counts: Counts): Promise<void> {
   let shrinksUntil = Infinity;
-  let isMended = false;
   const property = fc.asyncProperty(history(), async (steps) => {
-    // When the time is over, every shorter history counts as passed, which ends the shrinking. So it
-    // does when the history to repeat has passed: behind it stand all that are nearly the same.
-    if (isMended || performance.now() > shrinksUntil) return;
+    // When the time is over, every shorter history counts as passed, which ends the shrinking.
+    if (performance.now() > shrinksUntil) return;
     try {
       await play(steps, counts);
-      isMended = PATH !== undefined && shrinksUntil === Infinity;
     } catch (error) {
       shrinksUntil = Math.min(shrinksUntil, performance.now() + SHRINK_MS);
       throw error;
     }
   });
-  const replay = PATH === undefined ? {} : { path: PATH };
-  const result = await fc.check(property, { seed, numRuns: 1, ...replay });
+  const result = await fc.check(property, { seed, numRuns: 1 });
   if (!result.failed || result.counterexample === null) return;
   const [steps] = result.counterexample;
-  const path = result.counterexamplePath ?? '0';
+  const lines = steps.map((step) => JSON.stringify(step)).join('\n');
+  const file = join(tmpdir(), `svc-fuzz-${seed}-${process.pid}.jsonl`);
+  writeFileSync(file, `${lines}\n`);
   throw new Error(
     `${String(result.errorInstance)}
-To repeat it: npm run fuzz:conversations -- --requests 1 --seed ${seed} --path ${path}
+To repeat it: npm run fuzz:conversations -- --steps ${file}
 The shortest history that was found has ${steps.length} steps:
-${steps.map((step) => JSON.stringify(step)).join('\n')}`,
+${lines}`,
   );
 }
 
