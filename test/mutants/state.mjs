@@ -5,6 +5,8 @@ const LATE = 'test/proxy/late-ledger.test.ts';
 const LEDGER = 'test/adapters/ledger.test.ts';
 const EDITED = 'test/proxy/edited-history.test.ts';
 const BATCHES = 'test/proxy/batch-lookup.test.ts';
+const PREFIX = 'test/support/conversation-fuzz/prefix.ts';
+const PRICED = 'test/proxy/priced-prefix.test.ts';
 const ELISIONS = 'src/core/shortening/elisions.ts';
 const INJECTIONS = 'src/core/recall/injections.ts';
 
@@ -212,5 +214,21 @@ export const STATE = [
     to: '    } catch (error) {\n      throw error;\n',
     test: IDENTITY,
     only: 'throws',
+  },
+  {
+    name: 'the judge of random histories looks for an exchange that no cache shows',
+    file: PREFIX,
+    from: 'at < cached;',
+    to: 'at < most;',
+    test: PRICED,
+    only: 'in a gap, nothing',
+  },
+  {
+    name: 'the judge of random histories overlooks an exchange that came back',
+    file: PREFIX,
+    from: 'at < cached;',
+    to: 'at < 0;',
+    test: PRICED,
+    only: 'comes back',
   },
 ];

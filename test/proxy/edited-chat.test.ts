@@ -26,7 +26,9 @@ const EDITED = HISTORY.with(2, said('user', 'And on which one does the server fa
 const LAST = said('user', 'Remind me: which port does the server falcon0 listen on?');
 
 async function openEdited(dialect: Dialect) {
-  const stage = await openProxyStage({ folder: tempFolder(), settings: { inputBudget: 1_000 } });
+  // A block that does not fit beside an earlier one would drop it.
+  const settings = { inputBudget: 1_000, recalledTokensMax: 8_192 };
+  const stage = await openProxyStage({ folder: tempFolder(), settings });
   onTestFinished(() => stage.stop());
   const send = async (history: readonly WireItem[], name = 'one') => {
     const id = name === '' ? [] : ['session-id', name];
@@ -86,5 +88,19 @@ test.each(DIALECTS)(
     const prompt = EDITED.slice(0, 9);
     expect((await send(prompt)).whole).toEqual([1, 3]);
     expect((await send([...EDITED, LAST])).items).toEqual(edited.items);
+  },
+);
+
+test.each(DIALECTS)(
+  'law 6, %s: whoever edits a prompt that was left out keeps the prefix in front of that gap from then on',
+  async (dialect) => {
+    const { edited, send } = await openEdited(dialect);
+    const again = [...EDITED.with(8, said('user', 'Port of falcon4, please?')), LAST];
+    const before = await send(again);
+    // The exchange in front of the edit shows in the edited prompt alone, which no cache has.
+    expect(before.whole).toEqual([1, 3, 4, 5, 6]);
+    expect(before.items.slice(0, 2)).toEqual(edited.items.slice(0, 2));
+    const after = await send([...again, said('assistant', 'On 6404.'), said('user', 'Thank you.')]);
+    expect(after.items.slice(0, before.items.length)).toEqual(before.items);
   },
 );

@@ -44,11 +44,21 @@ function shared(one: Judged, other: Judged): number {
  */
 const BATCH_CHARS_MIN = 3_000;
 
+/**
+ * How many of the shared items the provider may have in its cache. That an item left shows only in the
+ * next one that stayed. Where the client has changed that one, the cached prefix ends in front of the gap:
+ * the provider reads everything behind it anew, whether the gap stays or not.
+ */
+function cachedItems({ judged }: Sent, most: number): number {
+  return judged.fates.slice(0, most).findLastIndex(({ kind }) => kind === 'kept') + 1;
+}
+
 /** How many items were compared, or what broke. */
 function compare(before: Sent, now: Sent, most: number): Compared | string {
   const changes: string[] = [];
   let [left, notes, returned] = [0, 0, 0];
-  for (let at = 0; at < most; at += 1) {
+  const cached = cachedItems(before, most);
+  for (let at = 0; at < cached; at += 1) {
     const [was, is] = [before.judged.fates[at], now.judged.fates[at]];
     if (was === undefined || is === undefined) continue;
     if (before.isUndecided && at === before.judged.client.length - 1) continue;
