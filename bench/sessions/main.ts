@@ -70,10 +70,10 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
       });
       print(row([name, cacheName, ...figures(replays)]));
       if (leaves !== 'at-edge') continue;
-      // The rule's numbers were chosen on the first half.
+      // A rule that holds must hold on both.
       const halves = [0, 1].map((half) => replays.filter((_, at) => at % 2 === half));
       for (const [at, half] of halves.entries()) {
-        print(row([`  ${at === 0 ? 'chosen on' : 'checked on'}`, cacheName, ...figures(half)]));
+        print(row([`  ${at === 0 ? 'one half' : 'other half'}`, cacheName, ...figures(half)]));
       }
     }
   }

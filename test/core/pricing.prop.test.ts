@@ -10,11 +10,34 @@ const batches = fc.record({
   requests: fc.integer({ min: 1, max: 300 }),
   growthLeft: fc.oneof(fc.constant(Infinity), fc.double({ min: 0, max: 20, noNaN: true })),
   comingBack: fc.constant(0),
+  isFirst: fc.boolean(),
 });
 
 function profit(batch: Omit<BatchPrice, 'prices' | 'waited'>, waited = 0): number {
   return batchProfit({ ...batch, waited, prices });
 }
+
+test('a first batch counts on having waited, and less than a later one', () => {
+  fc.assert(
+    fc.property(batches, fc.integer({ min: 1, max: 1e7 }), (batch, waited) => {
+      const first = { ...batch, isFirst: true };
+      expect(profit(first, waited)).toBeGreaterThan(profit(first));
+      expect(profit(first, waited)).toBeLessThan(profit({ ...batch, isFirst: false }, waited));
+    }),
+  );
+});
+
+test('a batch counts on a third of the requests so far, and on no more than its provider says', () => {
+  fc.assert(
+    fc.property(batches, (batch) => {
+      const roomy = { ...batch, growthLeft: 1e9 };
+      const costs = profit({ ...roomy, requests: 0 });
+      const saved = profit(roomy) - costs;
+      const counted = saved / (prices.read * batch.gain);
+      expect(counted).toBeCloseTo(Math.min(batch.requests / 3, prices.requestsAhead), 6);
+    }),
+  );
+});
 
 test('the longer a batch has waited, the more it pays', () => {
   fc.assert(

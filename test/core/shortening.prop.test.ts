@@ -217,6 +217,25 @@ test('after a first batch the next one goes the sooner, the longer its outputs h
   expect(batchAfter(60)).toBe(8);
 });
 
+test('a first batch that its conversation is too short for goes once its outputs have waited', () => {
+  const batchAfter = (later: number): number => {
+    const sizes = [
+      ...Array.from({ length: 8 }, () => 1_600),
+      ...Array.from({ length: later }, () => 1),
+      ...Array.from({ length: 4 }, () => 4_000),
+    ];
+    const list = sizes.map((size, at): Round => {
+      return { id: `c${at}`, tool: 'Bash', args: {}, output: longOutput(`${at}`, size) };
+    });
+    const view = viewOfRounds('anthropic_messages', list);
+    return decide(factsOf(view, { isCacheCold: false })).batch.length;
+  };
+  expect(batchAfter(0)).toBe(0);
+  // From 30 requests on no more are expected: by them alone it would never pay.
+  expect(batchAfter(30)).toBe(0);
+  expect(batchAfter(60)).toBe(8);
+});
+
 test('above four fifths of the window nothing more is left out, and what is out stays out', () => {
   const view = sessionOf(40, 500);
   const fill = { ...ROOMY, hasRoom: false };

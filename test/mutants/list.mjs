@@ -196,9 +196,23 @@ export const MUTANTS = [
   {
     name: 'no price is asked',
     file: SHORTENING,
-    from: 'comingBack, waited, prices }) > 0',
-    to: 'comingBack, waited, prices }) > -Infinity',
+    from: 'batchProfit(price) > 0',
+    to: 'batchProfit(price) > -Infinity',
     test: CORE,
+  },
+  {
+    name: 'a first batch has waited for nothing',
+    file: SHORTENING,
+    from: 'const waited = waitedTokens(facts, batch);',
+    to: 'const waited = isFirst ? 0 : waitedTokens(facts, batch);',
+    test: CORE,
+  },
+  {
+    name: 'a conversation lasts as long again from its first requests on',
+    file: 'src/core/shortening/pricing.ts',
+    from: 'const LASTS_ON = 1 / 3;',
+    to: 'const LASTS_ON = 1;',
+    test: 'test/core/pricing.prop.test.ts',
   },
   {
     name: 'nothing ever comes back',

@@ -40,7 +40,7 @@ const rounds = (count: number): Round[] =>
     output: longOutput(`r${at}`, 900),
   }));
 
-/** After four rounds, none of them refused. */
+/** After four requests, none of them refused. */
 async function openStage({ isShared = false } = {}) {
   const shared = new SharedLedger();
   shared.isShared = isShared;
@@ -55,7 +55,7 @@ async function openStage({ isShared = false } = {}) {
     return stage.rows.at(-1)?.continuityState;
   };
   // oxlint-disable-next-line no-await-in-loop -- A client waits for each answer.
-  for (let count = 10; count < 14; count += 1) await state(count);
+  for (let count = 18; count < 22; count += 1) await state(count);
   return { shared, stage, state };
 }
 
@@ -63,16 +63,16 @@ test('the ledger is asked for refusals once a prompt and minute, and what anothe
   const { shared, stage, state } = await openStage();
   const { asked } = shared;
   expect(asked).toBeGreaterThan(0);
-  expect(await state(14)).toBe('elided_tool_output');
+  expect(await state(22)).toBe('elided_tool_output');
   expect(shared.asked).toBe(asked);
   shared.isRefused = true;
   stage.setClockAhead(61_000);
-  expect(await state(15)).toBe('bypassed_provider_refused');
+  expect(await state(23)).toBe('bypassed_provider_refused');
 });
 
 test('on several nodes the ledger is asked for refusals at every request', async () => {
   const { shared, state } = await openStage({ isShared: true });
-  expect(await state(14)).toBe('elided_tool_output');
+  expect(await state(22)).toBe('elided_tool_output');
   shared.isRefused = true;
-  expect(await state(15)).toBe('bypassed_provider_refused');
+  expect(await state(23)).toBe('bypassed_provider_refused');
 });

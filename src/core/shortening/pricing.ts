@@ -20,42 +20,43 @@ export interface BatchPrice {
   readonly growthLeft: number;
   /** Estimated tokens that are written again at the window's edge because of this batch alone. */
   readonly comingBack: number;
-  /**
-   * Estimated tokens times the requests that have read them since they could have been left out; 0 for
-   * a conversation's first batch.
-   */
+  /** Estimated tokens times the requests that have read them since they could have been left out. */
   readonly waited: number;
+  /** Nothing was left out of this conversation before. */
+  readonly isFirst: boolean;
   readonly prices: CachePrices;
 }
 
-// The rounds in which a conversation gets going say nothing of how long it will last.
-const REQUESTS_TO_START = 4;
-// At any request of 96 real sessions, three in four last as long again as they have lasted, or for
-// `requestsAhead` more. From 0.65 to 0.9 the measured cost is the same.
-const LASTS_ON = 0.75;
+// A conversation lasts the longer, the longer it has lasted. At nine in ten requests of 96 real sessions
+// so many more follow; short ones, which agents run by themselves, end after 8 to 25. With a quarter
+// fewer of these become dearer than direct, and with more than a third more sessions of any kind.
+const LASTS_ON = 1 / 3;
 // Real conversations grow in leaps. One whose edge is further than this share of its expected
 // length ends, or is compacted, before it gets there.
 const EDGE_IS_NEAR = 0.5;
 // The share of the cost of waiting that counts for a batch, as in renting and buying: having waited
-// shows that the conversation lasts. From a quarter to a half, 96 real sessions cost the same;
-// above that, more of the left-out text is needed again.
-const WAITED_SHARE = 0.25;
+// shows that the conversation lasts. Without it a batch that the horizon holds back never leaves, however
+// long the conversation is. The first batch counts on less, since nothing has been saved yet: with a
+// half, more sessions end before it has paid, and the price falls by 0.3 points at most.
+const WAITED_SHARE_FIRST = 0.25;
+const WAITED_SHARE_LATER = 0.5;
 
 /**
  * The savings of a batch less its costs. The batch makes the provider write the remaining messages
  * once more instead of reading them; then every later request reads less.
  *
- * A conversation is expected to continue for three quarters of its length so far, and for
- * `requestsAhead` at most. A batch right at the beginning would leave out texts that the model is
- * about to work with. If the conversation is expected to reach the window's edge, everything is
- * written again there. Later batches also count on a share of the cost of having waited for them.
+ * A conversation is expected to continue for a third of its length so far, and for `requestsAhead`
+ * at most. A batch right at the beginning would leave out texts that the model is about to work with.
+ * If the conversation is expected to reach the window's edge, everything is written again there. A
+ * batch also counts on a share of the cost of having waited for it.
  */
 export function batchProfit(batch: BatchPrice): number {
-  const { gain, messages, requests, prices, waited } = batch;
-  const lastsOn = Math.min(LASTS_ON * (requests - REQUESTS_TO_START), prices.requestsAhead);
+  const { gain, messages, requests, prices, isFirst } = batch;
+  const lastsOn = Math.min(LASTS_ON * requests, prices.requestsAhead);
   const untilEdge = requests * batch.growthLeft;
   const requestsSaved = Math.max(0, Math.min(lastsOn, untilEdge));
-  const saved = prices.read * (requestsSaved * gain + WAITED_SHARE * waited);
+  const waitedShare = isFirst ? WAITED_SHARE_FIRST : WAITED_SHARE_LATER;
+  const saved = prices.read * (requestsSaved * gain + waitedShare * batch.waited);
   const rewritten =
     Math.max(0, messages - gain) + (untilEdge < EDGE_IS_NEAR * lastsOn ? batch.comingBack : 0);
   return saved - (prices.write - prices.read) * rewritten;

@@ -212,8 +212,9 @@ export function isBatch(facts: ShorteningFacts, { batch, omissions }: Batch): bo
   const { growthLeft } = fill;
   const isFirst = facts.repeated.size + facts.omitted.length === 0;
   const comingBack = isFirst ? whole : 0;
-  const waited = isFirst ? 0 : waitedTokens(facts, batch);
-  return batchProfit({ gain, messages, requests, growthLeft, comingBack, waited, prices }) > 0;
+  const waited = waitedTokens(facts, batch);
+  const price = { gain, messages, requests, growthLeft, comingBack, waited, isFirst, prices };
+  return batchProfit(price) > 0;
 }
 
 /** Tokens times rounds for which these outputs could have been left out, and were sent. */
