@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseSync, Visitor } from 'oxc-parser';
 import { defineConfig, type Options } from 'tsup';
 
 // svc speaks HTTP/1.1 to providers, whatever they offer. Loading Node's own HTTP/2 for undici takes
@@ -17,17 +18,30 @@ const withoutHttp2: NonNullable<Options['esbuildPlugins']>[number] = {
 // An object literal that begins with a spread copies the shape of what it spreads, which has no room: V8 of Node 20
 // then takes 0.7 us for each further member, and 0.02 us behind the spread of an empty list. That was a tenth of the CPU
 // of a request. esbuild removes every other spread of nothing.
-const FIRST_SPREAD = /\{(?<blank>\s*)\.{3}(?=[\w$(])/g;
 const withRoomForMembers: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'with-room-for-members',
   setup(build) {
     build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
       if (path.includes('node_modules')) return undefined;
-      const contents = readFileSync(path, 'utf8').replaceAll(FIRST_SPREAD, '{$<blank>...[], ...');
-      return { contents, loader: 'ts' };
+      const source = readFileSync(path, 'utf8');
+      return { contents: withRoom(source, path), loader: 'ts' };
     });
   },
 };
+
+function withRoom(source: string, path: string): string {
+  const found: number[] = [];
+  const visitor = new Visitor({
+    ObjectExpression({ properties: [first, second] }) {
+      if (first?.type === 'SpreadElement' && second !== undefined) found.push(first.start);
+    },
+  });
+  visitor.visit(parseSync(path, source).program);
+  // From the end, so that the places in front stay right.
+  return found
+    .toSorted((one, other) => other - one)
+    .reduce((text, at) => `${text.slice(0, at)}...[], ${text.slice(at)}`, source);
+}
 
 /** The same in every bundle, and for the same sources and packages. */
 function buildDigest(): string {
