@@ -38,9 +38,17 @@ export const STATE = [
   {
     name: 'an output becomes a stub because an earlier request had its text further down',
     file: ELISIONS,
-    from: 'before: index + 1, ',
-    to: 'before: items.length, ',
+    from: 'Math.min(index + 1, before)',
+    to: 'before',
     test: BATCHES,
+  },
+  {
+    name: 'an output with the words of one that left becomes a stub where new items follow it',
+    file: ELISIONS,
+    from: 'Math.min(index + 1, before)',
+    to: 'index + 1',
+    test: BATCHES,
+    only: 'the same words',
   },
   {
     name: 'an output in front of the new items becomes a stub where it was sent whole',

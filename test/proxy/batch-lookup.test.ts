@@ -208,10 +208,12 @@ test('law 6: in front of a batch that began its conversation, each output stays 
   };
   expect(await outIn(placeAfter(5))).toEqual([]);
   expect(await outIn(placeAfter(6))).toEqual(['call_4']);
-  // The sixth call says something else here, and then what the fifth one said: that was never left out.
+  // Here the sixth or the seventh call says what the fifth one said: that was never left out.
   const said = (text: string) => ({ id: `call_${text}`, output: longOutput(text, 300) });
-  const elsewhere = placeWith([...roundsOf(5), ...['new', 'r4', 'newest'].map(said)]);
-  expect(await outIn(elsewhere)).toEqual(['call_4']);
+  const elsewhere = (...texts: readonly string[]) =>
+    outIn(placeWith([...roundsOf(5), ...texts.map(said)]));
+  expect(await elsewhere('r4', 'newest')).toEqual(['call_4']);
+  expect(await elsewhere('new', 'r4', 'newest')).toEqual(['call_4']);
   expect(await outIn(placeAfter(9))).toEqual(['call_4', 'call_5']);
 });
 
@@ -221,6 +223,22 @@ test('law 6: where an earlier request sent the outputs, they stay out behind its
   await record(placeAfter(12), 4, 13);
   expect((await look(placeAfter(6))).batches).toBe(0);
   expect((await look(placeAfter(7))).batches).toBe(1);
+});
+
+test('law 6: an output with the same words as the last of a batch stays whole, however many items are new', async () => {
+  const { lookup, record } = open();
+  const again = (at: number) => ({ id: `again_${at}`, output: longOutput('r5', 300) });
+  const said = [...roundsOf(6), again(0), again(1)];
+  // The prompt and all these rounds were sent before: 17 items. The calls 4 and 5 leave now.
+  const more = [0, 1, 2].map((at) => ({ id: `new_${at}`, output: longOutput(`new${at}`, 300) }));
+  await record(placeWith([...said, ...more]), 4, 17);
+  for (const count of [1, 2, 3]) {
+    const next = placeWith([...said, ...more.slice(0, count)]);
+    // oxlint-disable-next-line no-await-in-loop -- One request comes behind the other.
+    const { batches } = await lookup.find(next, undefined, 1000);
+    const out = [...repeatedOutputs(outputsIn(next), batches).keys()];
+    expect(out.map(({ callId }) => callId)).toEqual(['call_4', 'call_5']);
+  }
 });
 
 test('on several nodes all items are looked up at every request', async () => {

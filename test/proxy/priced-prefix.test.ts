@@ -16,7 +16,11 @@ function exchange(at: number): readonly WireItem[] {
 const EXCHANGES = [0, 1, 2, 3, 4, 5].map(exchange);
 
 /** A request with these exchanges, of which those at `left` were not forwarded. */
-function sent(exchanges: readonly (readonly WireItem[])[], left: readonly number[] = []): Sent {
+function sent(
+  exchanges: readonly (readonly WireItem[])[],
+  left: readonly number[] = [],
+  last: { readonly prompt: WireItem; readonly block: string } = { prompt: LAST, block: '' },
+): Sent {
   const kept = exchanges.map((items, at) => {
     const [prompt, answer] = items;
     if (prompt === undefined || answer === undefined || left.includes(at)) return [];
@@ -26,9 +30,15 @@ function sent(exchanges: readonly (readonly WireItem[])[], left: readonly number
       answer,
     ];
   });
-  const bytes = (items: readonly WireItem[]) =>
-    Buffer.from(JSON.stringify(requestWith(DIALECT, [...items, LAST])));
-  const judged = judgeBody(DIALECT, bytes(exchanges.flat()), bytes(kept.flat()));
+  const { prompt: newest, block } = last;
+  const told = { ...newest, content: `${String(newest['content'])}${block}` };
+  const bytes = (...items: readonly WireItem[]) =>
+    Buffer.from(JSON.stringify(requestWith(DIALECT, items)));
+  const judged = judgeBody(
+    DIALECT,
+    bytes(...exchanges.flat(), newest),
+    bytes(...kept.flat(), told),
+  );
   return { judged, isUndecided: false, isBatchTold: left.length > 0 };
 }
 
@@ -64,4 +74,18 @@ test('law 6: what came back in a gap must stay from then on, unless a batch take
   expect(expectPricedPrefix([BEFORE, now], sent(edited(1), [0, 1]))).toMatchObject({
     isBatch: true,
   });
+});
+
+const BLOCK = '\n\n<svc-memory id="a">Told.</svc-memory>';
+
+test('law 6: a prompt of the history that is asked again may get a block, and keeps the one that it has', () => {
+  const prompt = said('user', 'Prompt 3');
+  const again = sent(EXCHANGES.slice(0, 3), [0, 1], { prompt, block: BLOCK });
+  // It said in the history what left in front of it, and one of those exchanges is kept again.
+  expect(expectPricedPrefix([BEFORE], again)).toMatchObject({ isBatch: false });
+  const whole = sent(EXCHANGES.slice(0, 3), [], { prompt, block: BLOCK });
+  expect(expectPricedPrefix([sent(EXCHANGES)], whole)).toMatchObject({ isBatch: false });
+  const other = sent(EXCHANGES.slice(0, 3), [], { prompt, block: BLOCK.replace('Told', 'Else') });
+  expect(() => expectPricedPrefix([whole], other)).toThrow('prefix break');
+  expect(() => expectPricedPrefix([BEFORE], whole)).toThrow('prefix break');
 });

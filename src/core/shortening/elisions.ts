@@ -180,7 +180,7 @@ export function elisionEntries(
   return [
     ...(mark === undefined ? [] : [{ ...mark, at }]),
     ...entriesAtEnd({ before, stubForm: NEWEST_FORM, marks }, place, at),
-    ...entriesAtUnsent({ batch, omissions }, place, moment),
+    ...entriesAtUnsent({ batch, omissions, before }, place, moment),
   ];
 }
 
@@ -194,7 +194,7 @@ export function elisionEntries(
  * anchor behind.
  */
 function entriesAtUnsent(
-  { batch, omissions }: Batch,
+  { batch, omissions, before }: Batch & { readonly before: number },
   { view, owner: { tenant, space }, elision }: ElisionPlace,
   { at, firstUnsent }: BatchMoment,
 ): readonly LedgerEntry[] {
@@ -220,7 +220,9 @@ function entriesAtUnsent(
   return [...marks].flatMap(([index, noted]): LedgerEntry[] => {
     const { fingerprint } = items[index] ?? {};
     if (fingerprint === undefined || ends.has(index)) return [];
-    const leftOut = { before: index + 1, stubForm: NEWEST_FORM, marks: noted };
+    // New items may follow the last output of the batch, and one of them may have its words.
+    const end = Math.min(index + 1, before);
+    const leftOut = { before: end, stubForm: NEWEST_FORM, marks: noted };
     return [{ kind: 'shared-batch', elision, tenant, space, fingerprint, leftOut, at }];
   });
 }

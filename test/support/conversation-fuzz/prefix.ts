@@ -63,11 +63,17 @@ function compare(before: Sent, now: Sent, most: number): Compared | string {
     if (was === undefined || is === undefined) continue;
     if (before.isUndecided && at === before.judged.client.length - 1) continue;
     const [one, other] = [saidBy(was), saidBy(is)];
-    if (one === other) continue;
+    // A prompt that was a part of the history is asked again: it had no block, and may get one now.
+    const isAskedAgain =
+      at === now.judged.client.length - 1 && at < before.judged.client.length - 1;
+    if (one === other || (isAskedAgain && !one.includes('<svc-memory '))) continue;
     if (leftBy(is) > leftBy(was)) left += one.length - (is.kind === 'left' ? 0 : other.length);
-    // After a step back it may be one of the two newest exchanges, which are always kept.
-    else if (was.kind === 'left' && at >= now.judged.newest) returned += 1;
-    else if (withoutNotes(one) === withoutNotes(other)) notes += 1;
+    else if (was.kind === 'left' && at >= now.judged.newest) {
+      // After a step back it is one of the two newest exchanges, which are always kept. Behind it the
+      // provider reads everything anew.
+      returned += 1;
+      break;
+    } else if (withoutNotes(one) === withoutNotes(other)) notes += 1;
     else changes.push(`item ${at} was ${around(one, other)} and is ${around(other, one)}`);
   }
   if (changes.length > 0) return changes.join('\n');
