@@ -232,6 +232,14 @@ export const STATE = [
     only: 'in a gap, nothing',
   },
   {
+    name: 'the judge of random histories forgets what a batch takes behind an edit',
+    file: PREFIX,
+    from: 'const all = left + leftBehind(now.judged, most);',
+    to: 'const all = left;',
+    test: PRICED,
+    only: 'one batch',
+  },
+  {
     name: 'the judge of random histories overlooks an exchange that came back',
     file: PREFIX,
     from: 'at < cached;',

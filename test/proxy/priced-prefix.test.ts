@@ -51,6 +51,23 @@ function edited(at: number) {
 
 const BEFORE = sent(EXCHANGES, [0, 1, 2]);
 
+test('law 6: what leaves in front of an edit and behind it is one batch, and too little of both is none', () => {
+  const short = (at: number) => [
+    said('user', `Prompt ${at}`),
+    said('assistant', `Answer ${at}: ${'word '.repeat(400)}`),
+  ];
+  const exchanges = [0, 1, 2, 3, 4, 5].map(short);
+  const before = sent(exchanges);
+  const prompt = said('user', 'Another prompt');
+  const changed = exchanges.with(2, [prompt, ...short(2).slice(1)]);
+  for (const now of [sent(exchanges, [0]), sent(changed, [0])]) {
+    expect(() => expectPricedPrefix([before], now)).toThrow('which no batch pays for');
+  }
+  for (const now of [sent(exchanges, [0, 1]), sent(changed, [0, 3])]) {
+    expect(expectPricedPrefix([before], now)).toMatchObject({ isBatch: true });
+  }
+});
+
 test('law 6: an exchange that comes back in front of an item that the provider has breaks the prefix', () => {
   for (const left of [[], [0], [0, 1], [1, 2], [0, 2]]) {
     expect(() => expectPricedPrefix([BEFORE], sent(EXCHANGES, left))).toThrow('prefix break');

@@ -79,8 +79,20 @@ function compare(before: Sent, now: Sent, most: number): Compared | string {
   if (changes.length > 0) return changes.join('\n');
   if (notes > 0 && left + returned === 0) return 'a note moved although nothing left';
   if (left > 0 && !now.isBatchTold) return 'a batch left and was not told';
-  if (left > 0 && left < BATCH_CHARS_MIN) return `${left} characters left, which no batch pays for`;
+  const all = left + leftBehind(now.judged, most);
+  if (left > 0 && all < BATCH_CHARS_MIN) return `${all} characters left, which no batch pays for`;
   return { compared: most, isBatch: left > 0 };
+}
+
+/**
+ * The characters that left behind the shared items. Where a client edits its history, a batch takes texts in
+ * front of the edit and behind it, and all of them pay for it.
+ */
+function leftBehind({ client, fates }: Judged, most: number): number {
+  return fates.slice(most).reduce((sum, fate, at) => {
+    if (fate.kind === 'left') return sum + (client[most + at]?.length ?? 0);
+    return fate.stubs.reduce((rest, { text, stub }) => rest + text.length - stub.length, sum);
+  }, 0);
 }
 
 function saidBy(fate: Fate): string {
