@@ -1,17 +1,16 @@
 /** A page of a long list of receipts: the first one, and one far behind. */
-import { createRequire } from 'node:module';
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { Connection, encodeRequest } from '../../lib/connection.mjs';
 import { median, percentile } from '../../lib/statistics.mjs';
+import { idAt } from '../receipt-ids.mjs';
 
 const PAGE = 20;
 const FAR_PAGE = 10_000;
 const CALLS = 400;
 const QUICK_CALLS = 100;
 const WARM_CALLS = 20;
-/** Receipts of the past, a millisecond after each other; their ids count up. */
-const TIME_HEX = 12;
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
-const FIRST_MS = Date.UTC(2025, 0, 1);
+const FILLER = fileURLToPath(new URL('../fill-receipts.mjs', import.meta.url));
 
 export const list = {
   title: 'Ms for a page of 20 of a long list of receipts',
@@ -20,7 +19,7 @@ export const list = {
     const count = Number(options.receipts);
     service.forget();
     await bench.stop(service);
-    await addReceipts(service.database, count);
+    addReceipts(service.database, count);
     if (!(await bench.start(service))) throw new Error('the service did not start again');
     const farPage = Math.min(FAR_PAGE, Math.floor(count / PAGE / 2));
     const after = idAt(count - (farPage - 1) * PAGE);
@@ -89,41 +88,13 @@ async function callOne(connection, { service, key, path }) {
   return { ms: endedAt - sentAt, page: JSON.parse(Buffer.concat(parts).toString()) };
 }
 
-/** Copies of a receipt of this run. The service does not run meanwhile. */
-async function addReceipts(file, count) {
-  const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite');
-  const database = new DatabaseSync(file);
-  try {
-    const row = database.prepare("SELECT * FROM receipts WHERE tenant = 'default' LIMIT 1").get();
-    if (row === undefined) throw new Error('there is no receipt to copy');
-    database.exec('BEGIN');
-    const names = Object.keys(row);
-    const places = names.map(() => '?').join(', ');
-    const insert = database.prepare(
-      `INSERT INTO receipts (${names.join(', ')}) VALUES (${places})`,
-    );
-    for (let at = 1; at <= count; at += 1) {
-      const id = idAt(at);
-      const body = row.body.replaceAll(row.id, id);
-      insert.run(...names.map((name) => ({ ...row, id, body })[name]));
-    }
-    database.exec('COMMIT');
-    database.exec('ANALYZE');
-  } finally {
-    database.close();
-  }
-}
-
-/** A receipt's id: Crockford's base32 of a UUIDv7. */
-function idAt(number) {
-  const time = (FIRST_MS + number).toString(16).padStart(TIME_HEX, '0');
-  let left = BigInt(
-    `0x${time}7${number.toString(16).padStart(3, '0').slice(-3)}8${'0'.repeat(15)}`,
-  );
-  let text = '';
-  for (let at = 0; at < 26; at += 1) {
-    text = ALPHABET[Number(left & 31n)] + text;
-    left >>= 5n;
-  }
-  return `rcpt_${text}`;
+/**
+ * In a process of its own: a connection of the driver closes, and writes the log of 4 GB into the file, only
+ * when its statements are collected. The service would start meanwhile and find its file locked.
+ */
+function addReceipts(file, count) {
+  const { status } = spawnSync(process.execPath, [FILLER, file, String(count)], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  if (status !== 0) throw new Error('the receipts were not added');
 }
