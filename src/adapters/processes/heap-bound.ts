@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { IdleCollector } from './idle-collector.ts';
+import { Spell } from './spell.ts';
 
 /**
  * V8 lets the heap of a busy process grow to four times of what is alive before it collects, and keeps
@@ -41,8 +42,8 @@ const FIRST_MS = 3_000;
 export class HeapBound {
   readonly #setFlag: (flag: string) => void;
   readonly #idle: IdleCollector;
-  readonly #long = new Spell(() => this.#setGrowth());
-  readonly #many = new Spell(() => this.#setGrowth());
+  readonly #long = new Spell(LASTS_MS, () => this.#setGrowth());
+  readonly #many = new Spell(LASTS_MS, () => this.#setGrowth());
   #secondFrom = -Infinity;
   #inSecond = 0;
   #isBounding = false;
@@ -62,8 +63,8 @@ export class HeapBound {
   /** To be called with each request that is over. */
   note({ originalInputTokens }: { readonly originalInputTokens: number }): void {
     this.#idle.note();
-    if (this.#countInSecond() >= MANY) this.#many.goOn();
-    if (originalInputTokens >= LONG_TOKENS) this.#long.goOn();
+    if (this.#countInSecond() >= MANY) this.#many.note();
+    if (originalInputTokens >= LONG_TOKENS) this.#long.note();
   }
 
   #countInSecond(): number {
@@ -80,31 +81,5 @@ export class HeapBound {
     if (!this.#isBounding) return;
     const short = this.#many.isOn ? MANY_GROWTH_PERCENT : GROWTH_PERCENT;
     this.#setFlag(`--heap-growing-percent=${this.#long.isOn ? LONG_GROWTH_PERCENT : short}`);
-  }
-}
-
-/** The time in which requests of a kind come, and a minute more. */
-class Spell {
-  readonly #changed: () => void;
-  #untilOver: NodeJS.Timeout | undefined;
-
-  constructor(changed: () => void) {
-    this.#changed = changed;
-  }
-
-  get isOn(): boolean {
-    return this.#untilOver !== undefined;
-  }
-
-  goOn(): void {
-    if (this.#untilOver !== undefined) {
-      this.#untilOver.refresh();
-      return;
-    }
-    this.#untilOver = setTimeout(() => {
-      this.#untilOver = undefined;
-      this.#changed();
-    }, LASTS_MS).unref();
-    this.#changed();
   }
 }

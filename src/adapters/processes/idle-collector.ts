@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { Spell } from './spell.ts';
 
 /**
  * Milliseconds after the last work. V8 keeps the space of a busy hour while nothing is asked of it:
@@ -12,23 +13,17 @@ const MOVES_ALL = 'compact-on-every-full-gc';
 
 /** Collects the garbage of its thread once nothing was asked of it for a while. */
 export class IdleCollector {
-  readonly #collect: () => void;
-  #untilIdle: NodeJS.Timeout | undefined;
+  readonly #busy: Spell;
 
   constructor(collect: () => void = collectGarbage) {
-    this.#collect = collect;
+    this.#busy = new Spell(IDLE_MS, (isBusy) => {
+      if (!isBusy) collect();
+    });
   }
 
   /** To be called with each piece of work that is over. */
   note(): void {
-    if (this.#untilIdle !== undefined) {
-      this.#untilIdle.refresh();
-      return;
-    }
-    this.#untilIdle = setTimeout(() => {
-      this.#untilIdle = undefined;
-      this.#collect();
-    }, IDLE_MS).unref();
+    this.#busy.note();
   }
 }
 

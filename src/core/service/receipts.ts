@@ -347,9 +347,11 @@ const MODELS = new Recent<string, string>(64);
 
 function modelOrNull(text: string | undefined): string | null {
   if (text === undefined) return null;
-  const known = MODELS.get(text) ?? nameOrNull(text);
-  if (known === text) MODELS.set(text, known);
-  return known;
+  const known = MODELS.get(text);
+  if (known !== undefined) return known;
+  const name = nameOrNull(text);
+  if (name === text) MODELS.set(text, name);
+  return name;
 }
 
 /** Half a surrogate pair has no canonical form. */

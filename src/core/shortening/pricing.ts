@@ -27,9 +27,9 @@ export interface BatchPrice {
   readonly prices: CachePrices;
 }
 
-// A conversation lasts the longer, the longer it has lasted. At nine in ten requests of 96 real sessions
-// so many more follow; short ones, which agents run by themselves, end after 8 to 25. With a quarter
-// fewer of these become dearer than direct, and with more than a third more sessions of any kind.
+// A conversation lasts the longer, the longer it has lasted: at nine in ten requests of 96 real sessions at
+// least so many more follow. Short ones, which agents run by themselves, end after 8 to 25. With a quarter,
+// fewer of those become dearer than direct. With more than a third, more sessions of any kind do.
 const LASTS_ON = 1 / 3;
 // Real conversations grow in leaps. One whose edge is further than this share of its expected
 // length ends, or is compacted, before it gets there.
