@@ -27,7 +27,7 @@ export async function moveService(
   if (lock === undefined) {
     throw new CliError(
       'An svc service runs on this folder.',
-      'Stop it first, because the move would miss its new records.',
+      'Stop it first, because the move would miss its new records: svc service stop',
     );
   }
   try {

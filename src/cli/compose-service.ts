@@ -8,7 +8,7 @@ import type { Vault } from '../service/vault.ts';
 import { withVault } from '../service/with-vault.ts';
 import { CliError } from './cli-error.ts';
 import { RECALL_MS } from '../core/service/served-settings.ts';
-import { egressOf, publicUrlOf, type ServiceSettings } from '../core/service/settings.ts';
+import { DRAIN_MS, egressOf, publicUrlOf, type ServiceSettings } from '../core/service/settings.ts';
 import { VERSION } from '../core/version.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts';
@@ -47,9 +47,6 @@ export interface RunningService {
   renew(tls: TlsMaterial): void;
   stop(): Promise<void>;
 }
-
-/** Agents wait for a capture of seconds at most. */
-const DRAIN_MS = 10_000;
 
 /** Throws MemoryError for a store that cannot be used, and the server's own error (EADDRINUSE). */
 export async function startService(options: StartServiceOptions): Promise<RunningService> {

@@ -13,21 +13,20 @@ import { expect, test } from 'vitest';
 import { makeCertificate } from '../support/certificate.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { callService, itemOf, keyIdOf } from '../support/memory-service.ts';
-import { initService, makeServiceKey, runService } from '../support/service-process.ts';
+import {
+  initService,
+  makeServiceKey,
+  runService,
+  tempHomeWithService,
+} from '../support/service-process.ts';
 
 const FOLDER = '.local/share/svc/service';
-
-async function homeWithService(...flags: string[]): Promise<string> {
-  const home = tempFolder();
-  await initService(home, ...flags);
-  return home;
-}
 
 test(
   'from nothing to a key that works, and to a revoked one that does not',
   { timeout: 60_000 },
   async () => {
-    const home = await homeWithService();
+    const home = await tempHomeWithService();
     const key = await makeServiceKey(home);
     const service = await runService(home);
     const ask = () => callService(service.url, '/v1/svc/whoami', { key });
@@ -48,10 +47,39 @@ test(
 );
 
 test(
+  'the service of a folder is stopped by a command, and no other process is',
+  { timeout: 60_000 },
+  async () => {
+    const home = await tempHomeWithService();
+    const stop = () => runCli(['service', 'stop'], { home });
+    const idle = await stop();
+    expect([idle.code, idle.stderr]).toEqual([0, expect.stringContaining('No service runs on')]);
+    // A killed service leaves its hint behind, and its number may be another process by now.
+    const hint = { pid: process.pid, host: '127.0.0.1', port: 1, startedAt: Date.now() };
+    const file = join(home, FOLDER, 'running.json');
+    writeFileSync(file, JSON.stringify(hint), { mode: 0o600 });
+    expect((await stop()).code).toBe(0);
+    const service = await runService(home);
+    const whole = readFileSync(file, 'utf8');
+    writeFileSync(file, JSON.stringify(hint));
+    const unknown = await stop();
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      expect.stringContaining('no service answers there yet'),
+    ]);
+    writeFileSync(file, whole);
+    const stopped = await stop();
+    expect([stopped.code, stopped.stderr]).toEqual([0, expect.stringContaining('Stopped')]);
+    expect(await service.end('SIGTERM')).toBe(0);
+    expect(existsSync(file)).toBe(false);
+  },
+);
+
+test(
   'R29: a key is shown once, and is in no file, list, log or error',
   { timeout: 60_000 },
   async () => {
-    const home = await homeWithService();
+    const home = await tempHomeWithService();
     const key = await makeServiceKey(
       home,
       '--scopes',
@@ -98,7 +126,7 @@ test(
   'a start says what the service holds, which limit there is, and what is missing',
   { timeout: 60_000 },
   async () => {
-    const home = await homeWithService('--rate', '600');
+    const home = await tempHomeWithService('--rate', '600');
     const empty = await runService(home);
     await expect.poll(() => empty.stderr()).toContain('Next: svc service keys create');
     expect(empty.stderr()).toMatch(
@@ -117,7 +145,7 @@ test(
   'a second service on the same folder is refused, and the first goes on',
   { timeout: 60_000 },
   async () => {
-    const home = await homeWithService();
+    const home = await tempHomeWithService();
     const key = await makeServiceKey(home);
     const service = await runService(home);
     await expect(runService(home)).rejects.toThrow('Another svc service runs on this folder.');
@@ -137,7 +165,14 @@ test(
       writeFileSync(key, one.key, { mode: 0o600 });
     };
     put(first);
-    const home = await homeWithService('--host', '0.0.0.0', '--tls-cert', cert, '--tls-key', key);
+    const home = await tempHomeWithService(
+      '--host',
+      '0.0.0.0',
+      '--tls-cert',
+      cert,
+      '--tls-key',
+      key,
+    );
     const service = await runService(home);
     const url = `https://127.0.0.1:${service.port}`;
     expect((await callService(url, '/livez', { ca: first.cert })).status).toBe(200);
@@ -184,7 +219,7 @@ test(
   'a backup and a restore, by command, bring the records and the keys back',
   { timeout: 60_000 },
   async () => {
-    const home = await homeWithService();
+    const home = await tempHomeWithService();
     const key = await makeServiceKey(home);
     const body = { space: 'a', if_generation: 'new', items: [itemOf('kept')] };
     let service = await runService(home);
@@ -208,7 +243,7 @@ test(
   'doctor finds nothing wrong with a new service, and names what is broken in another',
   { timeout: 60_000 },
   async () => {
-    const home = await homeWithService();
+    const home = await tempHomeWithService();
     expect((await runCli(['service', 'doctor'], { home })).code).toBe(0);
     const folder = join(home, FOLDER);
     chmodSync(join(folder, 'pepper'), 0o640);
@@ -226,7 +261,7 @@ test(
   'without its pepper a service names a command that works, and old keys stay invalid',
   { timeout: 60_000 },
   async () => {
-    const home = await homeWithService();
+    const home = await tempHomeWithService();
     const old = await makeServiceKey(home);
     const pepper = join(home, FOLDER, 'pepper');
     rmSync(pepper);
@@ -250,7 +285,7 @@ test.each([
   [['--expires', 'yesterday'], '--expires'],
   [['--space', 'A b'], '--space'],
 ])('a key with %j is not made', { timeout: 60_000 }, async (flags, told) => {
-  const home = await homeWithService();
+  const home = await tempHomeWithService();
   const { code, stdout, stderr } = await runCli(['service', 'keys', 'create', ...flags], { home });
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toContain(told);
@@ -260,7 +295,7 @@ test(
   'tenants, plans, admins and keys are managed from the folder and over HTTP alike',
   { timeout: 120_000 },
   async () => {
-    const home = await homeWithService();
+    const home = await tempHomeWithService();
     const run = async (args: readonly string[], env: Record<string, string> = {}) => {
       const { code, stdout, stderr } = await runCli(['service', ...args], { home, env });
       return { code, stdout: stdout.trim(), stderr };
@@ -300,7 +335,7 @@ test(
 );
 
 test('a token goes to no plain address but this machine, and is never on a command line', async () => {
-  const home = await homeWithService();
+  const home = await tempHomeWithService();
   const run = (args: string[], env: Record<string, string> = {}) =>
     runCli(['service', 'keys', ...args], { home, env });
   const plain = await run(['list', '--url', 'http://svc.example.com'], { SVC_ADMIN_TOKEN: 'x' });
@@ -330,68 +365,3 @@ test('init makes the token of an operator, which manages the service over HTTP',
   const session = await callService(service.url, '/v1/svc/console/session', { key: operatorToken });
   expect(session.json).toMatchObject({ actor: { role: 'operator', tenant_id: null } });
 });
-
-test(
-  'the vault of a new service opens, is rotated to another master key, and a wrong one stops a start',
-  { timeout: 120_000 },
-  async () => {
-    const home = await homeWithService();
-    const run = (...args: string[]) => runCli(['service', ...args], { home });
-    const status = await run('vault', 'status', '--json');
-    const [{ key_id: first }] = JSON.parse(status.stdout).keys;
-    const path = join(home, '.config/svc', `service-${first}.key`);
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-    const settings = readFileSync(join(home, FOLDER, 'service.json'), 'utf8');
-    expect(JSON.parse(settings).vault.keys).toEqual([{ id: first, from: `file:${path}` }]);
-    expect((await run('vault', 'add')).code).toBe(0);
-    expect((await run('vault', 'rotate')).stderr).toContain('1 secret is encrypted with');
-    expect((await run('vault', 'verify')).code).toBe(0);
-    expect((await run('vault', 'retire', first)).code).toBe(0);
-    const wrong = await run('vault', 'add', '--from', 'env:NOWHERE');
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('cannot be read')]);
-    expect(JSON.parse((await run('vault', 'status', '--json')).stdout).keys).toHaveLength(2);
-    const [{ key_id: active }] = JSON.parse(
-      (await run('vault', 'status', '--json')).stdout,
-    ).keys.filter((key: { state: string }) => key.state === 'active');
-    writeFileSync(join(home, '.config/svc', `service-${active}.key`), 'f'.repeat(64));
-    await expect(runService(home)).rejects.toThrow('does not fit the vault');
-    expect((await run('vault', 'verify')).code).toBe(1);
-    expect((await run('vault', 'status')).code).toBe(1);
-    const doctor = await run('doctor', '--json');
-    expect(JSON.parse(doctor.stdout).checks).toContainEqual(
-      expect.objectContaining({ subject: 'Vault', level: 'problem' }),
-    );
-    expect((await runCli(['uninstall', '--yes'], { home })).code).toBe(0);
-    expect([existsSync(path), existsSync(join(home, FOLDER))]).toEqual([true, true]);
-  },
-);
-
-test(
-  'a receipt of a purge is verified from files, and an altered one is found',
-  { timeout: 120_000 },
-  async () => {
-    const home = await homeWithService();
-    const key = await makeServiceKey(home, '--scopes', 'read,write,receipt:read');
-    const service = await runService(home);
-    const order = { space: 'a', scope: { all: true }, confirm: 'a' };
-    await callService(service.url, '/v1/svc/memory/purges', { key, body: order });
-    const list = await callService(service.url, '/v1/svc/memory/purges', { key });
-    const keys = await callService(service.url, '/.well-known/svc/receipt-keys.json');
-    const [receipts, altered, known] = ['r.json', 'a.json', 'k.json'].map((name) =>
-      join(home, name),
-    );
-    writeFileSync(receipts ?? '', list.text);
-    writeFileSync(altered ?? '', list.text.replace('"space":"a"', '"space":"b"'));
-    writeFileSync(known ?? '', keys.text);
-    const verify = (file = '') =>
-      runCli(['service', 'receipts', 'verify', file, '--keys', known ?? ''], { home });
-    const good = await verify(receipts);
-    expect([good.code, good.stderr]).toEqual([0, expect.stringContaining('1 receipt, 0 wrong')]);
-    const bad = await verify(altered);
-    expect([bad.code, bad.stdout]).toEqual([
-      1,
-      expect.stringContaining('differs from the signed receipt'),
-    ]);
-    expect((await verify('/nowhere')).code).toBe(2);
-  },
-);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
-import { BIN, runCli } from './cli.ts';
+import { BIN, runCli, tempFolder } from './cli.ts';
 
 /** `svc service` as processes of their own, as a person runs it. */
 
@@ -20,6 +20,13 @@ export interface ServiceProcess {
 export async function initService(home: string, ...flags: string[]): Promise<void> {
   const { code, stderr } = await runCli(['service', 'init', '--port', '0', ...flags], { home });
   if (code !== 0) throw new Error(stderr);
+}
+
+/** The path of a new home with a service in it. */
+export async function tempHomeWithService(...flags: string[]): Promise<string> {
+  const home = tempFolder();
+  await initService(home, ...flags);
+  return home;
 }
 
 export async function makeServiceKey(home: string, ...flags: string[]): Promise<string> {

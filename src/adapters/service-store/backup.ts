@@ -64,7 +64,7 @@ export async function restoreService(
   if (lock === undefined) {
     throw new FileError(
       'A service runs on this folder.',
-      'Stop it first, because a restore replaces its file.',
+      'Stop it first, because a restore replaces its file: svc service stop',
     );
   }
   const descriptors = new Descriptors();

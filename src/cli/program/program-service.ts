@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { Finish } from './program.ts';
+import type { FolderOption } from '../service/service-context.ts';
 import type { BackupOptions, RestoreOptions } from '../service/service-backup.ts';
 import type { ServiceDoctorOptions } from '../service/service-doctor.ts';
 import type { ServiceMigrateOptions } from '../service/service-migrate.ts';
@@ -103,6 +104,21 @@ Examples:
     .action(async (options: ServiceStatusOptions) => {
       const { serviceStatus } = await import('../service/service-status.ts');
       finish(await serviceStatus(options, context));
+    });
+  withFolder(service.command('stop'))
+    .description('Stop the service of this folder once its open calls have finished')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc service stop
+
+The command waits until the process has ended. Stop a service of systemd with systemctl, because
+systemd may start it again.`,
+    )
+    .action(async (options: FolderOption) => {
+      const { stopService } = await import('../service/service-stop.ts');
+      finish(await stopService(options, context));
     });
   withFolder(service.command('doctor'))
     .description('Check settings, modes, database, keys, certificate, clock, port and disk')

@@ -116,6 +116,9 @@ const serviceSettings = such(
 );
 export type ServiceSettings = Infer<typeof serviceSettings>;
 
+/** `drainMs` where the settings have none: agents wait for a capture of seconds at most. */
+export const DRAIN_MS = 10_000;
+
 export const SERVICE_DEFAULTS = { version: 1, host: '127.0.0.1', port: SERVICE_PORT } as const;
 
 /** Undefined with problems for people, which name members and repeat no value. */
