@@ -1,18 +1,10 @@
-import { createHash } from 'node:crypto';
 import { finish, type Steps } from '../core/bytes/steps.ts';
-import {
-  conversationKey,
-  hasProviderHistory,
-  hasProviderState,
-  identify,
-  projectOf,
-} from '../core/request/identity.ts';
-import { clientFacts } from '../core/request/clients.ts';
+import { statedFactsOf } from '../core/request/stated-facts.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { Unread } from '../core/plan/plan.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
-import { spaceOf } from '../core/request/space.ts';
+import { SPACE_HEADER } from '../core/request/space.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import type { Project, Projects } from '../ports/projects.ts';
 import type { Workplace } from '../ports/code.ts';
@@ -59,11 +51,6 @@ function workplaceOf(
   return folder === undefined || root === undefined ? undefined : { folder, root };
 }
 
-const LONG_WINDOW = /\bcontext-1m\b/;
-
-// Clients choose their conversation ids; ours are stored and compared, so they are bounded.
-const CONVERSATION_CHARS_MAX = 128;
-
 /** readSteps() at once; undefined for a body that was not read. */
 export function readRequest(
   conversations: Conversations,
@@ -87,31 +74,22 @@ export function* readSteps(
   const view = yield* conversations.viewSteps(body, route.dialect);
   if (view === undefined) return 'unparseable';
   if (view === 'too_large') return view;
-  const identity = identify(route.dialect, headers, view);
-  const { client } = identity;
-  const project = projectOf(headers, view, client);
-  const stated = { folder: project.folder, client, statesFolder: clientFacts(client).statesFolder };
-  const folder = placeFolder(headers, project.folder);
+  const stated = statedFactsOf(headers, view);
+  const { folder, conversation, isStated } = stated;
   const known = folder === undefined ? undefined : projects?.known(folder);
-  const { key, isStated } = conversationKey(identity, view);
-  const place = {
-    tenant,
-    space: known?.space ?? spaceOf(headers, stated),
-    conversation: bounded(key),
-    isStated,
-  };
+  const place = { tenant, space: known?.space ?? stated.space, conversation, isStated };
   return {
     view,
-    identity,
+    identity: stated.identity,
     place,
     olderSpaces: known?.olderSpaces ?? [],
     unknownFolder: known === undefined ? folder : undefined,
     state: conversations.states.of(place),
-    branch: known?.branch ?? project.branch,
+    branch: known?.branch ?? stated.branch,
     workplace: workplaceOf(folder, known),
-    hasProviderState: hasProviderState(view),
-    hasProviderHistory: hasProviderHistory(view),
-    asksForLongWindow: LONG_WINDOW.test(headerOf(headers, 'anthropic-beta') ?? ''),
+    hasProviderState: stated.hasProviderState,
+    hasProviderHistory: stated.hasProviderHistory,
+    asksForLongWindow: stated.asksForLongWindow,
   };
 }
 
@@ -144,7 +122,7 @@ export function placeReading(
   request: Pick<ClientRequest, 'headers'>,
   { conversations, placeIn }: { conversations: Conversations; placeIn: PlaceIn },
 ): Reading {
-  const isNamed = headerOf(request.headers, 'x-svc-memory-space') !== undefined;
+  const isNamed = headerOf(request.headers, SPACE_HEADER) !== undefined;
   const space = placeIn(reading.place.space, isNamed);
   if (space === reading.place.space) return reading;
   const place = { ...reading.place, space };
@@ -152,17 +130,3 @@ export function placeReading(
 }
 
 type PlaceIn = NonNullable<ProxyDependencies['placeIn']>;
-
-/** The folder that decides the space; undefined where a header does, or nothing. */
-function placeFolder(
-  headers: ClientRequest['headers'],
-  folder: string | undefined,
-): string | undefined {
-  const isStated = headerOf(headers, 'x-svc-memory-space') !== undefined;
-  return isStated || folder === '' ? undefined : folder;
-}
-
-function bounded(key: string): string {
-  if (key.length <= CONVERSATION_CHARS_MAX) return key;
-  return createHash('sha256').update(key).digest('base64url');
-}

@@ -10,6 +10,7 @@ import {
 } from '../bytes/json-fields.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
+import { headerOf } from '../http/header-rules.ts';
 import type { RawHeaders } from '../http/headers.ts';
 import { clientFacts, clientOfAgent, isPiPrompt } from './clients.ts';
 import { projectInPrompt, type StatedProject } from '../conversation/stated-project.ts';
@@ -21,7 +22,28 @@ import type { RequestIdentity, RequestKind, RequestView, Shell } from '../conver
  * leak: `kind` is only ever used to do less, and a project only to look in one space.
  */
 
-type Names = ReadonlyMap<string, string>;
+type Names = ReadonlyMap<(typeof IDENTITY_HEADERS)[number], string>;
+
+/** In the order in which a client's more exact id comes first. */
+const SESSION_HEADERS = [
+  'thread-id',
+  'session-id',
+  'session_id',
+  'conversation_id',
+  'x-session-id',
+] as const;
+
+/** The headers that identity and project are read of. No function here sees another one. */
+export const IDENTITY_HEADERS = [
+  'user-agent',
+  'originator',
+  'x-claude-code-agent-id',
+  'x-claude-code-request-class',
+  'x-claude-code-session-id',
+  'x-codex-turn-metadata',
+  'x-openai-subagent',
+  ...SESSION_HEADERS,
+] as const;
 
 /** A longer id is no id. The longest seen is Claude Code's metadata.user_id with 170 characters. */
 const SESSION_CHARS_MAX = 256;
@@ -231,15 +253,6 @@ const OUTPUT_LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens
 
 type Session = Pick<RequestIdentity, 'session' | 'sessionFrom'>;
 
-/** In the order in which a client's more exact id comes first. */
-const SESSION_HEADERS = [
-  'thread-id',
-  'session-id',
-  'session_id',
-  'conversation_id',
-  'x-session-id',
-] as const;
-
 function sessionOf(dialect: Dialect, names: Names, body: Fields): Session {
   const claude = bounded(names.get('x-claude-code-session-id'));
   if (claude !== '') return { session: claude, sessionFrom: 'header' };
@@ -316,10 +329,10 @@ const namesOf = new WeakMap<RawHeaders, Names>();
 function firstValues(headers: RawHeaders): Names {
   const known = namesOf.get(headers);
   if (known !== undefined) return known;
-  const names = new Map<string, string>();
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = (headers[index] ?? '').toLowerCase();
-    if (!names.has(name)) names.set(name, headers[index + 1] ?? '');
+  const names = new Map<(typeof IDENTITY_HEADERS)[number], string>();
+  for (const name of IDENTITY_HEADERS) {
+    const value = headerOf(headers, name);
+    if (value !== undefined) names.set(name, value);
   }
   namesOf.set(headers, names);
   return names;

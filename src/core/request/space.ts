@@ -12,6 +12,8 @@ export const PROBE_SPACE = 'svc-doctor';
 /** Where a request without a project belongs. */
 export const DEFAULT_SPACE = 'default';
 
+export const SPACE_HEADER = 'x-svc-memory-space';
+
 // The pattern of the memory service's contract, so that a space means the same in both stores.
 const SPACE = /^[a-z0-9][a-z0-9._/-]{0,127}$/;
 
@@ -44,9 +46,9 @@ export function spaceOf(
   headers: RawHeaders,
   { folder, client, statesFolder }: StatedPlace,
 ): string {
-  const stated = headerOf(headers, 'x-svc-memory-space');
+  const stated = headerOf(headers, SPACE_HEADER);
   if (stated !== undefined) {
-    if (isSpace(stated) && headerCount(headers, 'x-svc-memory-space') === 1) return stated;
+    if (isSpace(stated) && headerCount(headers, SPACE_HEADER) === 1) return stated;
     throw new ProxyError(
       'MODE_INVALID',
       'The header x-svc-memory-space must be given once: 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.',
