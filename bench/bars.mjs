@@ -3,6 +3,7 @@
  * the same rounds. Recall and money have benches of their own.
  */
 
+import { HOSTED_MEMORY } from './lib/targets.mjs';
 import { BASE } from './suites/commands.mjs';
 
 /** Allowed against the bare relay. Large requests pay for reading the history. */
@@ -22,9 +23,11 @@ const STALLED_RATIO_MAX = 1.1;
 const ABORT_MS_MAX = 100;
 /** One late frame at 50 events a second is 20 ms; a fourth of it cannot be seen. */
 const STALL_MS_MAX = 5;
+/** With a thousand streams, against the bare relay. */
+const CROWD_RATIO_MAX = 2;
 
 export const PRODUCT = 'svc';
-const REFERENCES = new Set([PRODUCT, 'direct', 'bare']);
+const REFERENCES = new Set([PRODUCT, HOSTED_MEMORY, 'direct', 'bare']);
 
 /** Every bar that this run can judge: { what, product, bare, ratio, bar, isMet }. */
 export function judge(suites) {
@@ -33,6 +36,7 @@ export function judge(suites) {
     ...judgeAsk(suites.ask),
     ...judgeGrow(suites.grow),
     ...judgeStreams(suites),
+    ...judgeCrowd(suites.crowd),
     ...judgeMemory(suites.memory),
     ...judgeStartup(suites.startup),
     ...judgeCommands(suites.commands),
@@ -116,6 +120,19 @@ function judgeStreams({ sse, pace, stall }) {
     );
   }
   return bars;
+}
+
+function judgeCrowd(results) {
+  if (results === undefined) return [];
+  const p99 = (name) => results[name].p99;
+  return [
+    limitBar('streams cut, of a thousand', { results, key: 'cut', max: 0 }),
+    ratioBar('event delay p99 with a thousand streams, ms', {
+      product: p99(PRODUCT),
+      bare: p99('bare'),
+      ratioMax: CROWD_RATIO_MAX,
+    }),
+  ];
 }
 
 function judgeMemory(results) {

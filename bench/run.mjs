@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { judge } from './bars.mjs';
 import { Bench } from './lib/bench.mjs';
+import { HostedMemory } from './lib/hosted-memory.mjs';
 import { findPeers } from './lib/peers.mjs';
 import { findFreePort, pinDriver, raisePriority } from './lib/processes.mjs';
 import { ProviderProcess } from './lib/provider-process.mjs';
@@ -11,6 +12,7 @@ import { measureAll, report } from './lib/results.mjs';
 import { bareTarget, directTarget, svcTarget } from './lib/targets.mjs';
 import { abort } from './suites/abort.mjs';
 import { commands } from './suites/commands.mjs';
+import { crowd } from './suites/crowd.mjs';
 import { curve } from './suites/curve.mjs';
 import { fidelity } from './suites/fidelity.mjs';
 import { grow } from './suites/grow.mjs';
@@ -28,6 +30,7 @@ const SUITES = {
   curve,
   sse,
   pace,
+  crowd,
   memory,
   startup,
   commands,
@@ -41,6 +44,7 @@ const USAGE = `npm run bench -- [options]
   --quick         about a fifth of the work
   --rounds N      5 unless told
   --peers FOLDER  beside the peers installed there, see README.md
+  --hosted-memory beside the product with a memory service, over TLS on loopback
   --bin FILE      start this program in place of bin/svc.js
   --first         as root: before everything else that the machine does
   --json FILE     all results
@@ -53,6 +57,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
     peers: { type: 'string' },
+    'hosted-memory': { type: 'boolean', default: false },
     bin: { type: 'string', default: join(import.meta.dirname, '..', 'bin', 'svc.js') },
     first: { type: 'boolean', default: false },
     json: { type: 'string' },
@@ -76,8 +81,11 @@ async function run() {
   const folder = join(import.meta.dirname, '..', '.bench', `run-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   const provider = new ProviderProcess(await findFreePort());
-  const bench = await prepare(provider, folder);
-  process.once('SIGINT', () => void cleanUp(bench).then(() => process.exit(130)));
+  const hosted = options['hosted-memory']
+    ? new HostedMemory({ folder, bin: options.bin })
+    : undefined;
+  const bench = await prepare(provider, folder, hosted);
+  process.once('SIGINT', () => void cleanUp(bench, hosted).then(() => process.exit(130)));
   try {
     await provider.start(folder);
     for (const target of bench.started()) await begin(bench, target);
@@ -85,7 +93,7 @@ async function run() {
     const suites = await measureAll(Object.fromEntries(chosen), bench);
     const results = { rounds: bench.rounds, suites };
     const code = report(judge(suites), { names: ['svc', 'bare'], results, options });
-    await cleanUp(bench);
+    await cleanUp(bench, hosted);
     // Logs and stores stay only where something went wrong.
     rmSync(folder, { recursive: true, force: true });
     return code;
@@ -93,17 +101,21 @@ async function run() {
     process.stderr.write(`${error.stack}\n`);
     return 1;
   } finally {
-    await cleanUp(bench);
+    await cleanUp(bench, hosted);
   }
 }
 
-async function prepare(provider, folder) {
+async function prepare(provider, folder, hosted) {
   const place = async () => ({ port: await findFreePort(), providerUrl: provider.url, folder });
   const targets = [
     directTarget(provider.address),
     await bareTarget(await place()),
     svcTarget({ ...(await place()), bin: options.bin }),
   ];
+  if (hosted !== undefined) {
+    const service = await hosted.start();
+    targets.push(svcTarget({ ...(await place()), bin: options.bin, hosted: service }));
+  }
   const peers = options.peers === undefined ? [] : findPeers(options.peers);
   for (const makePeer of peers) targets.push(makePeer(await place()));
   const isQuick = options.quick;
@@ -128,7 +140,8 @@ async function begin(bench, target) {
   await bench.drop(target);
 }
 
-async function cleanUp(bench) {
+async function cleanUp(bench, hosted) {
   for (const target of bench.started()) await bench.stop(target);
+  await hosted?.stop();
   await bench.provider.stop();
 }

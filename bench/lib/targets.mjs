@@ -53,9 +53,14 @@ export async function bareTarget({ port, providerUrl, folder }) {
   };
 }
 
-/** The built program with a home of its own: its defaults, so memory is on and its store is embedded. */
-export function svcTarget({ port, providerUrl, folder, bin }) {
-  const home = join(folder, 'svc-home');
+export const HOSTED_MEMORY = 'svc-hosted-memory';
+
+/**
+ * The built program with a home of its own: its defaults, so memory is on and its store is embedded.
+ * `hosted`: { memory, certificate } of a service in its place.
+ */
+export function svcTarget({ port, providerUrl, folder, bin, hosted }) {
+  const home = join(folder, hosted === undefined ? 'svc-home' : 'svc-hosted-home');
   const upstream = (apiStyle) => ({
     name: apiStyle,
     apiStyle,
@@ -69,7 +74,7 @@ export function svcTarget({ port, providerUrl, folder, bin }) {
   const config = {
     version: 1,
     proxy: { host: '127.0.0.1', port },
-    memory: { kind: 'embedded' },
+    memory: hosted?.memory ?? { kind: 'embedded' },
     upstreams: ['anthropic_messages', 'openai_chat_completions', 'openai_responses'].map((it) =>
       upstream(it),
     ),
@@ -78,7 +83,7 @@ export function svcTarget({ port, providerUrl, folder, bin }) {
   mkdirSync(join(home, 'config'), { recursive: true, mode: 0o700 });
   writeFileSync(join(home, 'config', 'config.json'), JSON.stringify(config), { mode: 0o600 });
   return {
-    name: 'svc',
+    name: hosted === undefined ? 'svc' : HOSTED_MEMORY,
     host: '127.0.0.1',
     port,
     dialects: EVERY_DIALECT,
@@ -90,6 +95,7 @@ export function svcTarget({ port, providerUrl, folder, bin }) {
       SVC_CONFIG_HOME: join(home, 'config'),
       SVC_DATA_HOME: join(home, 'data'),
       XDG_CACHE_HOME: join(home, 'cache'),
+      ...(hosted !== undefined && { NODE_EXTRA_CA_CERTS: hosted.certificate }),
     },
   };
 }
