@@ -76,16 +76,29 @@ function changed(source, { file, from, to }) {
 }
 
 /** A store of its own for one measurement, gone afterwards. */
-export async function withStore({ store }, work) {
+export async function withStore(modules, work) {
+  const { folder, remove } = makeStoreFolder();
+  try {
+    return await withStoreIn(folder, modules, work);
+  } finally {
+    remove();
+  }
+}
+
+/** A folder for stores that are opened one after the other. */
+export function makeStoreFolder() {
   const parent = join(root, '.bench');
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(join(parent, 'store-'));
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+export async function withStoreIn(folder, { store }, work) {
   const report = (line) => process.stderr.write(`# ${line}\n`);
   const opened = store.openEmbeddedStore({ folder, report });
   try {
     return await work(opened, folder);
   } finally {
     await opened.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }

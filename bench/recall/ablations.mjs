@@ -5,70 +5,71 @@
  */
 import { drawTable } from '../lib/statistics.mjs';
 import { buildProduct } from '../lib/product.mjs';
+import { measureChats, prepareChats } from './chats.mjs';
 import { measureCoding } from './coding.mjs';
-import { readDialogues } from './dialogues.mjs';
 import { CHANGES, NEVER_LATE, plain } from './changes.mjs';
-import { measureEvidence } from './evidence.mjs';
-import { readConversations } from './locomo.mjs';
 
 /** `only`: changes whose name holds it. `half`: of LoCoMo; numbers are fitted on dev alone. */
-export async function measureAblations(entries, { only = '', kind: asked, half, data, labels }) {
+export async function measureAblations(entries, { only = '', kind: asked, ...options }) {
   const chosen = CHANGES.filter(
     ({ name, kind }) => name.includes(only) && kind === (asked ?? kind),
   );
-  const kinds = new Set(chosen.map(({ kind }) => kind));
-  const scores = [];
-  for (const kind of kinds) {
+  const all = [];
+  for (const kind of new Set(chosen.map((one) => one.kind))) {
     const list = [{ kind, name: 'as it is' }, ...chosen.filter((one) => one.kind === kind)];
-    for (const change of list) {
-      // oxlint-disable-next-line no-await-in-loop -- One after the other: each takes the whole machine.
-      const figures = await measureOne(entries, change, { half, data, labels });
-      process.stdout.write(`${change.name}: ${JSON.stringify(figures)}\n`);
-      scores.push({ ...change, figures });
+    const bench = await BENCHES[kind](entries, options);
+    const scores = [];
+    try {
+      for (const change of list) {
+        const figures = await measureOne(entries, change, bench);
+        process.stdout.write(`${change.name}: ${JSON.stringify(figures)}\n`);
+        scores.push({ ...change, figures });
+      }
+    } finally {
+      bench.remove();
     }
-    report(
-      kind,
-      scores.filter((one) => one.kind === kind),
-    );
+    report(kind, scores, bench.sourceOf);
+    all.push(...scores);
   }
-  return scores;
+  return all;
 }
 
-async function measureOne(entries, { kind, settings = {}, ...change }, options) {
+/**
+ * By kind of sets. `measure` gives the figures of a build by set, the `score` among them by which values are
+ * chosen; sets with the same `sourceOf` ask the same questions and are left out together.
+ */
+const BENCHES = {
+  async chats(entries, options) {
+    const { sets, remove } = await prepareChats(entries, options);
+    return {
+      measure: (modules, settings) => measureChats(modules, sets, settings),
+      sourceOf: (wanted) => sets.find(({ name }) => name === wanted).source,
+      remove,
+    };
+  },
+  coding: (_, { labels }) => ({
+    measure: (modules, settings) => coding(modules, settings, labels),
+    sourceOf: (set) => set,
+    remove() {},
+  }),
+};
+
+async function measureOne(entries, { settings = {}, ...change }, { measure }) {
   const { modules, remove } = await buildProduct(entries, [
     NEVER_LATE,
     ...(change.file === undefined ? [] : [change]),
   ]);
   try {
-    return kind === 'chats'
-      ? await chats(modules, options)
-      : await coding(modules, settings, options);
+    return await measure(modules, settings);
   } finally {
     remove();
   }
 }
 
-/** By set: the share of the evidence in a block, by which values are chosen, and the order in it. */
-async function chats(modules, { half, data }) {
-  const figures = {};
-  const sets = {
-    LoCoMo: readConversations({ half, areRolesTold: false, file: data }),
-    'LoCoMo, roles told': readConversations({ half, areRolesTold: true, file: data }),
-    dialogues: readDialogues(),
-  };
-  for (const [name, set] of Object.entries(sets)) {
-    if (set === undefined) continue;
-    // oxlint-disable-next-line no-await-in-loop -- As above.
-    const { product } = await measureEvidence(modules, set, true);
-    figures[name] = { score: 100 * product.share, MRR: 100 * product.reciprocal };
-  }
-  return figures;
-}
-
 const SHARES = ['needless', 'byLines', 'byEither', 'useful', 'fact'];
 
 /** By repository; values are chosen by the share of needs that are met, less that of needless lines. */
-async function coding(modules, settings, { labels }) {
+async function coding(modules, settings, labels) {
   const found = await measureCoding(modules, { labels, settings, isQuiet: true });
   if (found === undefined) return {};
   return Object.fromEntries(
@@ -80,7 +81,7 @@ async function coding(modules, settings, { labels }) {
   );
 }
 
-function report(kind, scores) {
+function report(kind, scores, sourceOf) {
   const sets = Object.keys(scores[0].figures);
   const columns = sets.flatMap((set) =>
     Object.keys(scores[0].figures[set]).map((what) => [set, what]),
@@ -93,25 +94,29 @@ function report(kind, scores) {
       scores.map((one) => [one.name, ...cells(one)]),
     )}\n`,
   );
-  if (sets.length > 1) reportLeftOut(scores, sets);
+  const sources = [...new Set(sets.map(sourceOf))];
+  if (sources.length > 1) reportLeftOut(scores, sources, sourceOf);
 }
 
-/** For each number and set: the value that the other sets choose, and what it costs the set. */
-function reportLeftOut([now, ...others], sets) {
+/** For each number and source: the value that the others choose, and what it costs the sets of this one. */
+function reportLeftOut([now, ...others], sources, sourceOf) {
+  const setsOf = (test) => Object.keys(now.figures).filter((set) => test(sourceOf(set)));
   const rows = [...new Set(others.flatMap(({ number }) => number ?? []))].map((number) => {
     const values = [now, ...others.filter((one) => one.number === number)];
     return [
       plain(number),
-      ...sets.map((left) => {
-        const sum = ({ figures }) =>
-          sets.filter((set) => set !== left).reduce((total, set) => total + figures[set].score, 0);
+      ...sources.map((left) => {
+        const choosing = setsOf((source) => source !== left);
+        const sum = ({ figures }) => choosing.reduce((total, set) => total + figures[set].score, 0);
         const best = values.toSorted((a, b) => sum(b) - sum(a))[0];
-        const loss = best.figures[left].score - now.figures[left].score;
-        return best === now ? 'the same' : `${best.name}, ${loss.toFixed(1)}`;
+        const losses = setsOf((source) => source === left).map((set) =>
+          (best.figures[set].score - now.figures[set].score).toFixed(1),
+        );
+        return best === now ? 'the same' : [best.name, ...losses].join(', ');
       }),
     ];
   });
   process.stdout.write(
-    `\nEach set left out in turn: the value that the others choose, and what it changes here\n\n${drawTable(['number', ...sets], rows)}\n`,
+    `\nEach source left out in turn: the value that the others choose, and what it changes here\n\n${drawTable(['number', ...sources], rows)}\n`,
   );
 }

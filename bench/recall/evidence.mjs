@@ -10,31 +10,56 @@ const RANKED_TOKENS_MAX = 8192;
 
 const never = new AbortController().signal;
 
-/** Rows: the product, and plain BM25 in the same block unless `isAlone`. */
-export async function measureEvidence(modules, conversations, isAlone = false) {
-  const product = new Score();
-  const plain = new Score();
-  const { writeRecallBlock } = modules.block;
+/** The product, and plain BM25 in the same block. */
+export async function measureEvidence(modules, conversations) {
+  const product = await withStore(modules, async ({ memory }) => {
+    await capture(memory, conversations);
+    return evidenceFrom(modules, conversations, memory);
+  });
+  return { product, plain: await evidenceOfPlain(modules, conversations) };
+}
+
+export async function capture(memory, conversations) {
+  for (const { records } of conversations) await memory.capture(records, never);
+}
+
+/** `memory` holds the conversations. */
+export function evidenceFrom(modules, conversations, memory) {
+  return score(modules, conversations, async (conversation, question) => {
+    const ask = async (tokensMax) =>
+      (await memory.recall(recallQuestion(conversation, question, tokensMax), never)).passages;
+    return { best: await ask(BLOCK_TOKENS_MAX), ranked: await ask(RANKED_TOKENS_MAX) };
+  });
+}
+
+function evidenceOfPlain(modules, conversations) {
   const passagesOf = (record) =>
     modules.passages
       .cutPassages(record.text)
       .map(({ start, end }) => ({ ...record, text: record.text.slice(start, end) }));
-  await withStore(modules, async ({ memory }) => {
-    for (const conversation of conversations) {
-      await memory.capture(conversation.records, never);
-      const search = indexLines(conversation.records.flatMap(passagesOf), modules.terms.termsOf);
-      for (const question of conversation.questions) {
-        const ask = async (tokensMax) =>
-          (await memory.recall(recallQuestion(conversation, question, tokensMax), never)).passages;
-        const block = blockOf(await ask(BLOCK_TOKENS_MAX), writeRecallBlock);
-        product.add(conversation, question, { block, ranked: await ask(RANKED_TOKENS_MAX) });
-        if (isAlone) continue;
-        const ranked = search(question.text);
-        plain.add(conversation, question, { block: blockOf(ranked, writeRecallBlock), ranked });
-      }
-    }
+  const searches = new Map(
+    conversations.map((conversation) => [
+      conversation,
+      indexLines(conversation.records.flatMap(passagesOf), modules.terms.termsOf),
+    ]),
+  );
+  return score(modules, conversations, (conversation, { text }) => {
+    const ranked = searches.get(conversation)(text);
+    return { best: ranked, ranked };
   });
-  return { product: product.result(), plain: isAlone ? undefined : plain.result() };
+}
+
+/** `find` gives the passages for the block, and more of them for the ranks, best first. */
+async function score({ block: { writeRecallBlock } }, conversations, find) {
+  const sum = new Score();
+  for (const conversation of conversations) {
+    for (const question of conversation.questions) {
+      // oxlint-disable-next-line no-await-in-loop -- One store answers one question after the other.
+      const { best, ranked } = await find(conversation, question);
+      sum.add(conversation, question, { block: blockOf(best, writeRecallBlock), ranked });
+    }
+  }
+  return sum.result();
 }
 
 export function recallQuestion({ space, records }, { text }, tokensMax) {

@@ -39,6 +39,8 @@ const dataFile = options.data ?? DATA_FILE;
 const MODULES = {
   store: 'src/adapters/store/embedded-store.ts',
   'store-worker': 'src/adapters/store/worker.ts',
+  inside: 'src/adapters/store/store.ts',
+  descriptors: 'src/adapters/store/descriptors.ts',
   block: 'src/core/recall/recall-block.ts',
   passages: 'src/core/recall/passages.ts',
   standing: 'src/core/recall/standing.ts',
