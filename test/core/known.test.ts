@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Known } from '../../src/core/bytes/known.ts';
 
@@ -22,3 +23,59 @@ test('a piece of a long text is found by its letters', () => {
   known.set(text.slice(4, 28), 1);
   expect(known.get('walrus and the carpenter')).toBe(1);
 });
+
+test('a piece is found in its text as it is found by itself', () => {
+  const known = new Known<number>(8);
+  known.set('walrus', 1);
+  const text = 'the walrus and the carpenter';
+  expect(known.getIn(text, 4, 10)).toBe(1);
+  expect(known.getIn(text, 4, 9)).toBeUndefined();
+  expect(known.getIn(text, 0, text.length)).toBeUndefined();
+});
+
+test('it holds all of so many texts, whatever they are, with the newest value of each', () => {
+  const texts = fc.array(fc.string({ unit: 'binary', maxLength: 40 }), { maxLength: 600 });
+  fc.assert(
+    fc.property(texts, (keys) => {
+      const known = new Known<number>(keys.length + 1);
+      const values = new Map<string, number>();
+      const wrong = new Set<string>();
+      for (const [at, key] of keys.entries()) {
+        if (known.get(key) !== values.get(key)) wrong.add(key);
+        known.set(key, at);
+        values.set(key, at);
+      }
+      for (const [key, value] of values) {
+        if (known.getIn(`a${key}b`, 1, key.length + 1) !== value) wrong.add(key);
+      }
+      expect([...wrong]).toEqual([]);
+    }),
+  );
+});
+
+test('texts that were chosen to have the same hash are forgotten, so none takes long to find', () => {
+  const texts = textsOfOneHash(400);
+  const known = new Known<string>(1000);
+  const lost = texts.filter((text) => {
+    known.set(text, text);
+    return known.get(text) !== text;
+  });
+  expect(lost).toEqual([]);
+  const held = texts.filter((text) => known.get(text) === text);
+  expect(held.length).toBeLessThan(200);
+});
+
+/** Three UTF-16 units each: the last one makes up for the two before it. */
+function textsOfOneHash(count: number): string[] {
+  const found: string[] = [];
+  const mix = (hash: number, unit: number): number => Math.imul(hash ^ unit, 0x5bd1e995);
+  const aim = mix(mix(3, 0), 0);
+  for (let first = 0; found.length < count; first += 1) {
+    const begun = mix(3, first);
+    for (let second = 0; second < 0x10000; second += 1) {
+      const third = (mix(begun, second) ^ aim) >>> 0;
+      if (third < 0x10000) found.push(String.fromCharCode(first, second, third));
+    }
+  }
+  return found.slice(0, count);
+}

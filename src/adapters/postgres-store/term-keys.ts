@@ -10,7 +10,7 @@ import { timeTerms } from '../../core/recall/dates.ts';
  */
 
 /** Up to twice as many are known, about 100 bytes each. A language has some 30,000 words that are said. */
-const TOKENS_MAX = 20_000;
+const TOKENS_MAX = 32_768;
 const TENANTS_MAX = 64;
 /**
  * The binary form of an array: how many dimensions, whether an element is null, the type of the

@@ -53,19 +53,20 @@ export function passageTokens(
   return ascii / 3.6 + (span.end - span.start - ascii);
 }
 
-function* piecesOf(text: string): Generator<Passage> {
-  PIECE.lastIndex = 0;
+function piecesOf(text: string): Passage[] {
+  const pieces: Passage[] = [];
   let start = 0;
   while (start < text.length) {
     PIECE.lastIndex = start;
     const length = PIECE.exec(text)?.[0].length ?? 0;
     const end = length === 0 ? text.length : start + length;
-    yield* shortened(text, { start, end });
+    addShortened(text, { start, end }, pieces);
     start = end;
   }
+  return pieces;
 }
 
-function* shortened(text: string, piece: Passage): Generator<Passage> {
+function addShortened(text: string, piece: Passage, pieces: Passage[]): void {
   let { start } = piece;
   let tokens = 0;
   let blank = -1;
@@ -75,11 +76,11 @@ function* shortened(text: string, piece: Passage): Generator<Passage> {
     if (code === 32 || code === 9) blank = i + 1;
     if (tokens <= PASSAGE_TOKENS_MAX) continue;
     const end = blank > start ? blank : withoutHalfPair(text, i);
-    yield { start, end };
+    pieces.push({ start, end });
     start = end;
     tokens = passageTokens(text, { start, end: i + 1 });
   }
-  if (start < piece.end) yield { start, end: piece.end };
+  if (start < piece.end) pieces.push({ start, end: piece.end });
 }
 
 // Never between the two halves of a surrogate pair.

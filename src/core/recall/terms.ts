@@ -1,7 +1,7 @@
 import { copied, Known } from '../bytes/known.ts';
 import { stem } from './stemming.ts';
 import { WORD_FORMS } from './word-forms.ts';
-import { wordsIn } from './words.ts';
+import { wordEnd, wordsIn, wordStart } from './words.ts';
 
 /**
  * Turns text into terms: the same way for stored texts and for questions, or nothing would ever
@@ -37,32 +37,34 @@ export interface Terms {
 export function readTerms(text: string): Terms {
   const words: string[] = [];
   const wholes: string[] = [];
-  for (const word of wordsIn(text)) {
-    const terms = termsOfWord(word);
-    for (const term of terms.words) words.push(term);
-    for (const whole of terms.wholes) wholes.push(whole);
+  let end = 0;
+  for (;;) {
+    const start = wordStart(text, end);
+    if (start === text.length) return { words, wholes };
+    end = wordEnd(text, start);
+    const known = knownWords.getIn(text, start, end) ?? makeTerms(text.slice(start, end));
+    if (typeof known === 'string') {
+      words.push(known);
+      continue;
+    }
+    for (const term of known.words) words.push(term);
+    for (const whole of known.wholes) wholes.push(whole);
   }
-  return { words, wholes };
 }
 
-/** A word takes 200 bytes. Texts of one project say the same words again and again. */
-const KNOWN_WORDS = 4_096;
-const knownWords = new Known<Terms>(KNOWN_WORDS);
+/** As many as a language has that are said; 110 bytes each. Up to twice as many are known. */
+const KNOWN_WORDS = 32_768;
+/** Most words have one term, which is then held without a list around it. */
+const knownWords = new Known<Terms | string>(KNOWN_WORDS);
 
-function termsOfWord(word: string): Terms {
-  const known = knownWords.get(word);
-  if (known !== undefined) return known;
-  if (word.length > IDENTIFIER_CHARS_MAX) return makeTerms(word);
-  const terms = makeTerms(copied(word));
-  knownWords.set(word, terms);
-  return terms;
-}
-
-function makeTerms(word: string): Terms {
+function makeTerms(word: string): Terms | string {
   const words: string[] = [];
   const wholes: string[] = [];
   addWord(word, words, wholes);
-  return { words, wholes };
+  const [first = ''] = words;
+  const terms = words.length === 1 && wholes.length === 0 ? copied(first) : { words, wholes };
+  if (word.length <= IDENTIFIER_CHARS_MAX) knownWords.set(word, terms);
+  return terms;
 }
 
 /** The terms that are indexed: the words, then the whole forms. */

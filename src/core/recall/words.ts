@@ -17,27 +17,38 @@ const IS_OTHER = 4;
 /** In the order of the text, with repeats. */
 export function wordsIn(text: string): string[] {
   const words: string[] = [];
-  let start = -1;
-  let at = 0;
-  while (at < text.length) {
-    const units = wordUnitsAt(text, at);
-    if (units > 0) {
-      if (start === -1) start = at;
-      at += units;
-      continue;
-    }
-    if (start !== -1 && !isSeparatorAt(text, at)) {
-      words.push(text.slice(start, at));
-      start = -1;
-    }
-    at += 1;
+  let end = 0;
+  for (;;) {
+    const start = wordStart(text, end);
+    if (start === text.length) return words;
+    end = wordEnd(text, start);
+    words.push(text.slice(start, end));
   }
-  if (start !== -1) words.push(text.slice(start));
-  return words;
+}
+
+/** Where the first word behind this place begins; the text's length where there is none. */
+export function wordStart(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && wordUnitsAt(text, at) === 0) at += 1;
+  return at;
+}
+
+export function wordEnd(text: string, start: number): number {
+  let at = start;
+  for (;;) {
+    const units = wordUnitsAt(text, at);
+    if (units > 0) at += units;
+    else if (isSeparatorAt(text, at)) at += 1;
+    else return at;
+  }
 }
 
 function isSeparatorAt(text: string, at: number): boolean {
-  return kindOf(text.charCodeAt(at)) === IS_SEPARATOR && wordUnitsAt(text, at + 1) > 0;
+  return (
+    at < text.length &&
+    kindOf(text.charCodeAt(at)) === IS_SEPARATOR &&
+    wordUnitsAt(text, at + 1) > 0
+  );
 }
 
 /** How many UTF-16 units the word character at this place takes; 0 if there is none. */
