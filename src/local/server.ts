@@ -2,11 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ProxyError } from '../core/errors.ts';
+import { ConnectionGate } from '../core/http/connection-gate.ts';
 import {
   type Admission,
-  admit,
   allowedMethods,
   checkUpgrade,
+  type GatePolicy,
   isAnthropic,
   pathOf,
   routeKind,
@@ -62,9 +63,12 @@ export interface LocalServer {
 
 export interface LocalServerOptions {
   readonly settings: ProxySettings;
-  /** sha256 of each token that is valid now; asked at every request, so a new token counts at once. */
+  /**
+   * sha256 of each token that is valid now; asked at every request, so a new token counts at once. Other
+   * tokens are another list: what an old list let in is checked again.
+   */
   readonly tokenDigests: () => readonly Buffer[];
-  /** sha256 of each path token that is valid now. */
+  /** sha256 of each path token that is valid now, likewise. */
   readonly pathTokenDigests?: () => readonly Buffer[];
   /** The login that the upstream of a route takes; undefined where svc has a key for it. */
   readonly loginOf?: (route: Route) => Login | undefined;
@@ -109,6 +113,7 @@ const BOUNDS: ListenerBounds = {
   connectionsMax: 2_048,
 };
 
+const NO_TOKENS: readonly Buffer[] = [];
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 class Listener implements LocalServer {
@@ -116,6 +121,8 @@ class Listener implements LocalServer {
   readonly #connections = new Connections();
   readonly #server: Server;
   readonly #bodies: RequestBodies;
+  readonly #gates = new WeakMap<Socket, ConnectionGate>();
+  #policy: GatePolicy | undefined;
   #port = 0;
   #stopped: Promise<void> | undefined;
   #acceptReportedAt = -Infinity;
@@ -177,7 +184,7 @@ class Listener implements LocalServer {
       const door = this.#options.ui?.();
       if (door !== undefined) return this.#answerUi(call, door);
     }
-    const admission = this.#admit(head);
+    const admission = this.#admit(incoming.socket, head);
     if (admission.awaitsContinue && admission.body !== undefined) outgoing.writeContinue();
     const { route } = admission;
     if (route.kind === 'local') {
@@ -203,7 +210,7 @@ class Listener implements LocalServer {
           route,
           method: head.method,
           target: admission.target,
-          headers: head.headers,
+          headers: admission.headers,
           body: received.body,
           encoded: received.encoded,
           startedAt: call.startedAt,
@@ -241,19 +248,33 @@ class Listener implements LocalServer {
     return makeProof(digest, challenge, { pid: process.pid, port: this.#port });
   }
 
-  #admit(head: RequestHead): Admission {
+  #admit(socket: Socket, head: RequestHead): Admission {
     this.#checkServing();
-    const { settings, loginOf, tokenDigests, pathTokenDigests } = this.#options;
+    let gate = this.#gates.get(socket);
+    if (gate === undefined) this.#gates.set(socket, (gate = new ConnectionGate()));
+    return gate.admit(head, this.#policyNow());
+  }
+
+  /** The same object as long as the tokens are the same. */
+  #policyNow(): GatePolicy {
+    const { settings, loginOf } = this.#options;
+    const tokenDigests = this.#options.tokenDigests();
+    const pathTokenDigests = this.#options.pathTokenDigests?.() ?? NO_TOKENS;
+    const known = this.#policy;
+    const isKnown =
+      known?.tokenDigests === tokenDigests && known.pathTokenDigests === pathTokenDigests;
+    if (isKnown) return known;
     const { relayPaths, bodyBytesMax, zstdBytesMax } = settings;
-    return admit(head, {
+    this.#policy = {
       port: this.#port,
-      tokenDigests: tokenDigests(),
-      pathTokenDigests: pathTokenDigests?.() ?? [],
+      tokenDigests,
+      pathTokenDigests,
       ...(loginOf === undefined ? {} : { loginOf }),
       relayPaths,
       bodyBytesMax,
       zstdBytesMax,
-    });
+    };
+    return this.#policy;
   }
 
   #fail({ incoming, outgoing, head, id }: Call, thrown: unknown): void {

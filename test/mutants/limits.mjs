@@ -222,4 +222,25 @@ export const LIMITS = [
     to: "if (place === 'public' && url.port === '1') return",
     test: 'test/core/host-class.test.ts',
   },
+  {
+    name: 'a connection keeps its admission when tokens change',
+    file: 'src/core/http/connection-gate.ts',
+    from: 'if (policy !== knownPolicy || ',
+    to: 'if (',
+    test: 'test/core/connection-gate.prop.test.ts',
+  },
+  {
+    name: 'a head with another value is admitted as the last one was',
+    file: 'src/core/http/connection-gate.ts',
+    from: 'if (one.headers[at] !== other.headers[at] && at !== lengthAt)',
+    to: 'if (one.headers[at] !== other.headers[at] && at % 2 === 0)',
+    test: 'test/core/connection-gate.prop.test.ts',
+  },
+  {
+    name: 'a listener keeps its policy when tokens change',
+    file: 'src/local/server.ts',
+    from: 'known?.tokenDigests === tokenDigests && known.pathTokenDigests',
+    to: 'known !== undefined && known.pathTokenDigests',
+    test: 'test/local/connection-gate.test.ts',
+  },
 ];

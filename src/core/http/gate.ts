@@ -1,4 +1,5 @@
 import { type ErrorCode, ProxyError } from '../errors.ts';
+import { withoutHeader } from './header-rules.ts';
 import type { RawHeaders } from './headers.ts';
 import {
   type BodyForm,
@@ -39,6 +40,8 @@ export interface Admission extends BodyForm {
   readonly route: Route;
   /** The request target without the local token. */
   readonly target: string;
+  /** As they came, without Content-Length: the body states its own length. */
+  readonly headers: RawHeaders;
 }
 
 const ANY_METHOD = 'GET, HEAD, POST';
@@ -72,6 +75,7 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   return {
     route: entry.route,
     target: split.target,
+    headers: withoutHeader(head.headers, 'content-length'),
     body: body === undefined ? undefined : { ...body, keepsEncoded: login !== undefined },
     awaitsContinue,
   };

@@ -300,7 +300,8 @@ export function withoutRetry(answered: readonly string[]): string[] {
   return [...withoutHeader(answered, 'x-should-retry'), 'x-should-retry', 'false'];
 }
 
-function withoutHeader(headers: readonly string[], name: string): string[] {
+/** The other headers. `name` is in lower case. */
+export function withoutHeader(headers: RawHeaders, name: string): string[] {
   const kept: string[] = [];
   for (let at = 0; at + 1 < headers.length; at += 2) {
     if (!isNamed(headers[at], name)) kept.push(headers[at] ?? '', headers[at + 1] ?? '');
