@@ -16,12 +16,6 @@ export function readBody(
 ): Promise<Buffer | undefined> {
   const bytes = length === undefined ? new GrowingBytes() : new ExpectedBytes(length);
   return new Promise((resolve, reject) => {
-    const settle = (act: () => void): void => {
-      incoming.off('data', onData);
-      incoming.off('end', onEnd);
-      incoming.off('close', onClose);
-      act();
-    };
     const onData = (chunk: Buffer<ArrayBuffer>): void => {
       try {
         bytes.add(chunk);
@@ -31,23 +25,28 @@ export function readBody(
         onBytes?.(bytes.length);
       } catch (error) {
         incoming.pause();
-        settle(() => reject(error));
+        incoming.off('data', onData);
+        incoming.off('end', onEnd);
+        reject(error);
       }
     };
-    const onEnd = (): void => settle(() => resolve(bytes.take()));
-    const onClose = (): void => settle(() => resolve(undefined));
+    const onEnd = (): void => resolve(bytes.take());
     incoming.on('data', onData);
     incoming.on('end', onEnd);
-    incoming.on('close', onClose);
+    // Also after the end, where it changes nothing.
+    incoming.on('close', () => resolve(undefined));
     // A connection that breaks says so here and then closes.
-    incoming.on('error', () => undefined);
+    incoming.on('error', ignore);
   });
 }
+
+function ignore(): void {}
 
 interface Bytes {
   readonly length: number;
   /** Takes the chunk over: its memory may be freed. */
   add(chunk: Buffer<ArrayBuffer>): void;
+  /** Once: the bytes are the caller's then. */
   take(): Buffer;
 }
 
@@ -74,7 +73,9 @@ class ExpectedBytes implements Bytes {
   }
 
   take(): Buffer {
-    return (this.#whole ?? Buffer.alloc(0)).subarray(0, this.length);
+    const whole = this.#whole ?? Buffer.alloc(0);
+    this.#whole = undefined;
+    return this.length === whole.length ? whole : whole.subarray(0, this.length);
   }
 }
 
@@ -89,7 +90,7 @@ class GrowingBytes implements Bytes {
 
   take(): Buffer {
     const whole = Buffer.concat(this.#chunks, this.length);
-    for (const chunk of this.#chunks) freeChunk(chunk);
+    for (const chunk of this.#chunks.splice(0)) freeChunk(chunk);
     return whole;
   }
 }

@@ -1,4 +1,5 @@
 import { ProxyError } from '../core/errors.ts';
+import type { Cancellation } from '../ports/cancellation.ts';
 
 /**
  * Bounds the bytes of all bodies that a process holds at once. A body that does not fit waits in a
@@ -16,6 +17,14 @@ export class ByteBudget {
   /** How many bodies each owner holds. */
   readonly #held = new Map<string, number>();
   readonly #reserve: number;
+  readonly #account: Account = {
+    takeMore: (bytes, owner) => {
+      if (!this.#fits(bytes, owner, 1)) throw tooBusy();
+      this.#free -= bytes;
+    },
+    giveBack: (bytes) => this.#giveBack(bytes),
+    end: (owner) => this.#count(owner, -1),
+  };
   #free: number;
 
   constructor({ bytesMax, waitMs, waitingMax }: BudgetLimits) {
@@ -30,13 +39,19 @@ export class ByteBudget {
    * client hangs up first. Small requests overtake large ones that wait. `owner`: undefined for a budget
    * that is not shared.
    */
-  take(bytes: number, signal: AbortSignal, owner?: string): Promise<Lease> {
+  take(bytes: number, signal: Cancellation, owner?: string): Promise<Lease> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      if (this.#fits(bytes, owner, 0)) resolve(this.#lease(bytes, owner));
+      const lease = this.takeNow(bytes, owner);
+      if (lease !== undefined) resolve(lease);
       else if (this.#waiting.length >= this.#waitingMax) throw tooBusy();
       else this.#wait({ bytes, signal, owner, resolve, reject });
     });
+  }
+
+  /** Undefined where there is no room now. */
+  takeNow(bytes: number, owner: string | undefined): Lease | undefined {
+    return this.#fits(bytes, owner, 0) ? this.#lease(bytes, owner) : undefined;
   }
 
   /** `alone`: the number of its owner's bodies with which this one is the only one. */
@@ -48,14 +63,7 @@ export class ByteBudget {
   #lease(bytes: number, owner: string | undefined): Lease {
     this.#free -= bytes;
     this.#count(owner, 1);
-    return new Lease(bytes, {
-      takeMore: (more) => {
-        if (!this.#fits(more, owner, 1)) throw tooBusy();
-        this.#free -= more;
-      },
-      giveBack: (less) => this.#giveBack(less),
-      end: () => this.#count(owner, -1),
-    });
+    return new Lease(bytes, owner, this.#account);
   }
 
   #count(owner: string | undefined, more: 1 | -1): void {
@@ -117,38 +125,40 @@ interface Waiting {
 interface Asked {
   readonly bytes: number;
   readonly owner: string | undefined;
-  readonly signal: AbortSignal;
+  readonly signal: Cancellation;
   readonly resolve: (lease: Lease) => void;
   readonly reject: (reason: unknown) => void;
 }
 
 interface Account {
-  readonly takeMore: (bytes: number) => void;
+  readonly takeMore: (bytes: number, owner: string | undefined) => void;
   readonly giveBack: (bytes: number) => void;
-  readonly end: () => void;
+  readonly end: (owner: string | undefined) => void;
 }
 
 /** Bytes that one body holds of the budget, until it is released. */
 export class Lease {
+  readonly #owner: string | undefined;
   readonly #account: Account;
   #bytes: number;
   #isReleased = false;
 
-  constructor(bytes: number, account: Account) {
+  constructor(bytes: number, owner: string | undefined, account: Account) {
     this.#bytes = bytes;
+    this.#owner = owner;
     this.#account = account;
   }
 
   /** Holds exactly so many bytes from now on. Throws ProxyError TOO_BUSY, and holds what it held. */
   resize(bytes: number): void {
     const more = bytes - this.#bytes;
-    if (more > 0) this.#account.takeMore(more);
+    if (more > 0) this.#account.takeMore(more, this.#owner);
     this.#bytes = bytes;
     if (more < 0) this.#account.giveBack(-more);
   }
 
   release(): void {
-    if (!this.#isReleased) this.#account.end();
+    if (!this.#isReleased) this.#account.end(this.#owner);
     this.#isReleased = true;
     this.resize(0);
   }

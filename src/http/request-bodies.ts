@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { decodedBound } from '../core/encoding/decoded-bound.ts';
 import type { Encoding, ExpectedBody } from '../core/http/http-form.ts';
+import type { Cancellation } from '../ports/cancellation.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import { readBody } from './body.ts';
 import { ByteBudget, type Lease } from './byte-budget.ts';
@@ -57,11 +58,19 @@ export class RequestBodies {
     expected: ExpectedBody,
     { gone, owner }: BodySender,
   ): Promise<ReceivedBody | 'gone'> {
-    const lease = await this.#bodies.take(expected.length ?? 0, gone, owner);
-    return releaseUnless(lease, async () => {
+    const bytes = expected.length ?? 0;
+    gone.throwIfAborted();
+    const lease =
+      this.#bodies.takeNow(bytes, owner) ?? (await this.#bodies.take(bytes, gone, owner));
+    try {
       const body = await readInto(lease, incoming, expected);
-      return body === undefined ? 'gone' : { body, release: () => lease.release() };
-    });
+      if (body !== undefined) return { body, release: () => lease.release() };
+    } catch (error) {
+      lease.release();
+      throw error;
+    }
+    lease.release();
+    return 'gone';
   }
 
   async #receiveEncoded(
@@ -76,19 +85,18 @@ export class RequestBodies {
       const { encoding } = expected;
       const bound = decodedBound(encoded, encoding, this.#bytesMax);
       const lease = await this.#bodies.take(bound, gone, owner);
-      return await releaseUnless(lease, async () => {
-        const limits = {
-          decodedBytesMax: this.#bytesMax,
-          deadlineMs: DECODE_MS,
-          signal: gone,
-        };
+      try {
+        const limits = { decodedBytesMax: this.#bytesMax, deadlineMs: DECODE_MS, signal: gone };
         const body = await this.#decode(encoded, encoding, limits);
         const both = body.length + encoded.length;
         const keeps = expected.keepsEncoded === true && both <= bound;
         lease.resize(keeps ? both : Math.min(bound, body.length));
         const asSent = keeps ? { encoded: { bytes: encoded, encoding } } : {};
         return { body, ...asSent, release: () => lease.release() };
-      });
+      } catch (error) {
+        lease.release();
+        throw error;
+      }
     } finally {
       wire.release();
     }
@@ -97,7 +105,7 @@ export class RequestBodies {
 
 export interface BodySender {
   /** Aborts when the client hangs up. */
-  readonly gone: AbortSignal;
+  readonly gone: Cancellation;
   /** Whose body it is, where a process serves several who do not know each other. */
   readonly owner?: string;
 }
@@ -140,18 +148,4 @@ function readInto(
 ): Promise<Buffer | undefined> {
   const isAnnounced = expected.length !== undefined;
   return readBody(incoming, expected, isAnnounced ? undefined : (bytes) => lease.resize(bytes));
-}
-
-async function releaseUnless(
-  lease: Lease,
-  receive: () => Promise<ReceivedBody | 'gone'>,
-): Promise<ReceivedBody | 'gone'> {
-  try {
-    const received = await receive();
-    if (received === 'gone') lease.release();
-    return received;
-  } catch (error) {
-    lease.release();
-    throw error;
-  }
 }

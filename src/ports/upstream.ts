@@ -1,4 +1,5 @@
 import type { RawHeaders } from '../core/http/headers.ts';
+import type { Cancellation } from './cancellation.ts';
 
 /**
  * The provider, seen from the proxy: one request out, one answer back, bytes untouched.
@@ -11,7 +12,7 @@ export interface Upstream {
    * Never sends twice, never follows a redirect. An abort of `signal` closes the connection at once
    * and rejects with the signal's reason; once `deliver` was called, only `abort` counts.
    */
-  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
+  send(request: UpstreamRequest, signal: Cancellation): Promise<UpstreamAnswer>;
   /** Opens a connection ahead of need; failures are ignored. */
   warm(): void;
   /** Lets running answers finish, then closes all connections. */

@@ -11,6 +11,7 @@ import {
 } from '../core/http/header-rules.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
 import type { Route } from '../core/http/routes.ts';
+import type { Cancellation } from '../ports/cancellation.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
@@ -77,7 +78,7 @@ export interface ForwardCall {
   readonly request: ClientRequest;
   /** The changed body; undefined when the client's own bytes are sent. */
   readonly changed: readonly Uint8Array[] | undefined;
-  readonly signal: AbortSignal;
+  readonly signal: Cancellation;
   /** False once this conversation was refused in both forms: then a refusal is passed on. */
   readonly isTriedAgain: boolean;
   /** The provider refused the changed request, and the client's own bytes were sent instead. */

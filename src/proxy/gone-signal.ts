@@ -1,22 +1,63 @@
 import type { ServerResponse } from 'node:http';
+import type { Cancellation } from '../ports/cancellation.ts';
 
 // One object for all: an abort without a reason makes a DOMException with its stack, 20 us each.
 const GONE = new Error('The client has gone.');
 
-/** The body's reader and the handler ask for the same one: to make one takes 20 us. */
-const SIGNALS = new WeakMap<ServerResponse, AbortSignal>();
+/** The body's reader and the handler ask for the same one. */
+const SIGNALS = new WeakMap<ServerResponse, GoneSignal>();
 
 /** Aborts when the client hangs up before its answer is whole. */
-export function goneSignal(outgoing: ServerResponse): AbortSignal {
+export function goneSignal(outgoing: ServerResponse): GoneSignal {
   const known = SIGNALS.get(outgoing);
   if (known !== undefined) return known;
-  const gone = new AbortController();
-  SIGNALS.set(outgoing, gone.signal);
-  if (outgoing.destroyed) gone.abort(GONE);
-  else {
+  const signal = new GoneSignal(outgoing);
+  SIGNALS.set(outgoing, signal);
+  return signal;
+}
+
+export class GoneSignal implements Cancellation {
+  readonly reason = GONE;
+  #aborted: boolean;
+  /** Few: the wait for the body, then the provider. */
+  #listeners: readonly (() => void)[] = [];
+
+  constructor(outgoing: ServerResponse) {
+    this.#aborted = outgoing.destroyed;
+    if (this.#aborted) return;
     outgoing.once('close', () => {
-      if (!outgoing.writableFinished) gone.abort(GONE);
+      if (!outgoing.writableFinished) this.#abort();
     });
   }
-  return gone.signal;
+
+  get aborted(): boolean {
+    return this.#aborted;
+  }
+
+  throwIfAborted(): void {
+    if (this.#aborted) throw GONE;
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners = [...this.#listeners, listener];
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners = this.#listeners.filter((one) => one !== listener);
+  }
+
+  /** For those who join it with other signals. */
+  toAbortSignal(): AbortSignal {
+    const controller = new AbortController();
+    if (this.#aborted) controller.abort(GONE);
+    else this.addEventListener('abort', () => controller.abort(GONE));
+    return controller.signal;
+  }
+
+  #abort(): void {
+    this.#aborted = true;
+    const listeners = this.#listeners;
+    this.#listeners = [];
+    for (const listener of listeners) listener();
+  }
 }

@@ -21,7 +21,7 @@ import { placeReading, type Reading, readSteps, settleProject } from './read-req
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { isTriedAgain } from './refusal-watch.ts';
 import { Deadline } from './deadline.ts';
-import { goneSignal } from './gone-signal.ts';
+import { type GoneSignal, goneSignal } from './gone-signal.ts';
 import { BusyCounter } from './background-queue.ts';
 import { BackgroundWork } from './background-work.ts';
 import { ProvenanceKeeper } from './provenance-keeper.ts';
@@ -338,7 +338,7 @@ interface RequestContext {
   readonly outgoing: ServerResponse;
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
-  readonly gone: AbortSignal;
+  readonly gone: GoneSignal;
   /** To be released when the request is on its way, or will not be. */
   readonly held: ReturnType<BusyCounter['hold']>;
 }

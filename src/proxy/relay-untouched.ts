@@ -4,6 +4,7 @@ import { modesToTell } from '../core/http/modes.ts';
 import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
+import type { GoneSignal } from './gone-signal.ts';
 import { forwardUntouched, headersForClient } from './forward.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { relay, type RelayEnd } from './relay.ts';
@@ -32,7 +33,7 @@ export async function relayUntouched(
     forwardUntouched({
       configured,
       request,
-      signal: late === undefined ? gone : AbortSignal.any([gone, late]),
+      signal: late === undefined ? gone : AbortSignal.any([gone.toAbortSignal(), late]),
     }),
   );
   record.forwarded(undefined);
@@ -58,7 +59,7 @@ interface RelayedScene {
   readonly outgoing: ServerResponse;
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
-  readonly gone: AbortSignal;
+  readonly gone: GoneSignal;
 }
 
 async function withinDeadline(

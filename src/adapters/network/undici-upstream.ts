@@ -7,6 +7,7 @@ import {
   parseUpstreamBase,
   type UpstreamBase,
 } from '../../core/http/upstream-target.ts';
+import type { Cancellation } from '../../ports/cancellation.ts';
 import type {
   AnswerSink,
   Upstream,
@@ -120,7 +121,7 @@ class UndiciUpstream implements Upstream {
     this.#way = way;
   }
 
-  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
+  send(request: UpstreamRequest, signal: Cancellation): Promise<UpstreamAnswer> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const { base, isRefused, pool } = this.#way;
@@ -172,7 +173,7 @@ interface Settle {
 /** One request under way and, once its head is in, its answer. */
 class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   readonly #settle: Settle;
-  readonly #signal: AbortSignal;
+  readonly #signal: Cancellation;
   readonly #onSignal = (): void => this.#stop();
 
   #status = 0;
@@ -183,7 +184,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   #waitingBytes = 0;
   #state: 'open' | 'ended' | 'cut' | 'aborted' = 'open';
 
-  constructor(signal: AbortSignal, settle: Settle) {
+  constructor(signal: Cancellation, settle: Settle) {
     this.#settle = settle;
     this.#signal = signal;
     signal.addEventListener('abort', this.#onSignal, { once: true });
@@ -279,6 +280,7 @@ function textOf(raw: Dispatcher.DispatchController['rawHeaders']): readonly stri
 
 /** Small neighbours become one piece, so that a body with a few edits leaves in one or two writes. */
 function mergePieces(pieces: readonly Uint8Array[]): Uint8Array[] {
+  if (pieces.length <= 1) return [...pieces];
   const merged: Uint8Array[] = [];
   let run: Uint8Array[] = [];
   let runBytes = 0;

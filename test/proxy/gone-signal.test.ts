@@ -1,0 +1,49 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { goneSignal } from '../../src/proxy/gone-signal.ts';
+
+interface Stub extends EventEmitter {
+  destroyed: boolean;
+  writableFinished: boolean;
+}
+
+function answer(destroyed = false): { readonly stub: Stub; readonly outgoing: ServerResponse } {
+  const stub: Stub = Object.assign(new EventEmitter(), { destroyed, writableFinished: false });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the signal reads no more of it
+  return { stub, outgoing: stub as unknown as ServerResponse };
+}
+
+test('a client that hangs up aborts once, for those who still listen', () => {
+  const { stub, outgoing } = answer();
+  const gone = goneSignal(outgoing);
+  expect(goneSignal(outgoing)).toBe(gone);
+  const calls: string[] = [];
+  const left = (): void => void calls.push('left');
+  gone.addEventListener('abort', left);
+  gone.addEventListener('abort', () => calls.push('stayed'));
+  gone.removeEventListener('abort', left);
+  const signal = gone.toAbortSignal();
+  expect([gone.aborted, signal.aborted]).toEqual([false, false]);
+  gone.throwIfAborted();
+
+  stub.emit('close');
+  stub.emit('close');
+  expect(calls).toEqual(['stayed']);
+  expect([gone.aborted, signal.aborted]).toEqual([true, true]);
+  expect(signal.reason).toBe(gone.reason);
+  expect(() => gone.throwIfAborted()).toThrow('The client has gone.');
+});
+
+test('an answer that is whole aborts nothing', () => {
+  const { stub, outgoing } = answer();
+  const gone = goneSignal(outgoing);
+  stub.writableFinished = true;
+  stub.emit('close');
+  expect(gone.aborted).toBe(false);
+});
+
+test('a client that went before is gone from the start', () => {
+  const gone = goneSignal(answer(true).outgoing);
+  expect([gone.aborted, gone.toAbortSignal().aborted]).toEqual([true, true]);
+});
