@@ -9,12 +9,13 @@ import {
   withoutPlace,
   withoutRetry,
 } from '../core/http/header-rules.ts';
+import type { RawHeaders } from '../core/http/headers.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { Cancellation } from '../ports/cancellation.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { ProxySettings } from '../core/settings/settings.ts';
+import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { ChooseUpstream, ConfiguredUpstream } from './dependencies.ts';
 
 /** The settings of a proxy that has one upstream a dialect. */
@@ -90,9 +91,15 @@ export interface ForwardCall {
  * rate), svc sends the client's own bytes once, before the client has seen anything. An answer must
  * never fail because of svc's additions.
  */
-export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
-  if (call.changed === undefined) return forwardUntouched(call);
-  const answer = await send(call, call.changed);
+export function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
+  return call.changed === undefined ? forwardUntouched(call) : forwardChanged(call, call.changed);
+}
+
+async function forwardChanged(
+  call: ForwardCall,
+  changed: readonly Uint8Array[],
+): Promise<UpstreamAnswer> {
+  const answer = await send(call, changed);
   if (!call.isTriedAgain || !isRefusal(answer)) return answer;
   answer.abort();
   const again = await forwardUntouched(call);
@@ -101,7 +108,7 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
 }
 
 /** Sends the client's own bytes. */
-export async function forwardUntouched(
+export function forwardUntouched(
   call: Pick<ForwardCall, 'configured' | 'request' | 'signal'>,
 ): Promise<UpstreamAnswer> {
   const { body, encoded } = call.request;
@@ -110,15 +117,34 @@ export async function forwardUntouched(
   return send(call, body === undefined ? [] : [body]);
 }
 
-async function send(
+function send(
   { configured, request, signal }: Pick<ForwardCall, 'configured' | 'request' | 'signal'>,
   body: readonly Uint8Array[],
   encoding: Encoding = 'identity',
 ): Promise<UpstreamAnswer> {
   const { method, target } = request;
-  const headers = forwardHeaders(request.headers, configured.settings);
-  if (encoding !== 'identity') headers.push('content-encoding', encoding);
+  const plain = forwardedHeaders(request.headers, configured.settings);
+  const headers = encoding === 'identity' ? plain : [...plain, 'content-encoding', encoding];
   return configured.upstream.send({ method, target, headers, body }, signal);
+}
+
+interface Forwarded {
+  readonly settings: UpstreamSettings;
+  readonly headers: RawHeaders;
+}
+
+/**
+ * The forwarded headers by the client's: a list that no one changes, and the same one as long as a connection
+ * sends the same headers.
+ */
+const FORWARDED = new WeakMap<RawHeaders, Forwarded>();
+
+function forwardedHeaders(client: RawHeaders, settings: UpstreamSettings): RawHeaders {
+  const known = FORWARDED.get(client);
+  if (known?.settings === settings) return known.headers;
+  const headers = forwardHeaders(client, settings);
+  FORWARDED.set(client, { settings, headers });
+  return headers;
 }
 
 const UNAUTHORIZED = 401;

@@ -243,4 +243,11 @@ export const LIMITS = [
     to: 'known !== undefined && known.pathTokenDigests',
     test: 'test/local/connection-gate.test.ts',
   },
+  {
+    name: 'headers that come again carry the key of other settings',
+    file: 'src/proxy/forward.ts',
+    from: 'if (known?.settings === settings)',
+    to: 'if (known !== undefined)',
+    test: 'test/proxy/forwarded-headers.test.ts',
+  },
 ];
