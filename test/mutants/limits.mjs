@@ -97,14 +97,14 @@ export const LIMITS = [
   {
     name: 'a body takes room that is not there',
     file: 'src/http/byte-budget.ts',
-    from: 'if (this.#fits(bytes, owner, 0)) resolve(',
-    to: 'if (bytes >= 0) resolve(',
+    from: 'return this.#fits(bytes, owner, 0) ?',
+    to: 'return bytes >= 0 ?',
     test: BUDGET,
   },
   {
     name: 'a body that grows takes room that is not there',
     file: 'src/http/byte-budget.ts',
-    from: 'if (!this.#fits(more, owner, 1)) throw tooBusy();',
+    from: 'if (!this.#fits(bytes, owner, 1)) throw tooBusy();',
     to: '',
     test: BUDGET,
   },
