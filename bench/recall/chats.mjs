@@ -8,7 +8,7 @@ import { cpSync } from 'node:fs';
 import { buildProduct, makeStoreFolder, withStoreIn } from '../lib/product.mjs';
 import { readDialogues } from './dialogues.mjs';
 import { capture, evidenceFrom } from './evidence.mjs';
-import { readConversations } from './locomo.mjs';
+import { DATA_FILE, readConversations } from './locomo.mjs';
 import { silenceOf } from './silence.mjs';
 
 /** `source`: sets of one source have the same questions, so they are left out together. */
@@ -26,6 +26,7 @@ export async function prepareChats(entries, { half, data }) {
     },
     { name: 'dialogues', source: 'dialogues', conversations: readDialogues() },
   ].filter(({ conversations }) => conversations !== undefined);
+  if (sets.length === 1) process.stdout.write(`LoCoMo: SKIPPED, ${DATA_FILE} is not there.\n`);
   const { modules, remove } = await buildProduct(entries);
   const folders = [];
   try {

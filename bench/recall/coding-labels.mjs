@@ -1,7 +1,7 @@
 /** Labelled data of the coding suite, and where the lines of a block come from. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { InputError, readJson } from '../lib/input.mjs';
 
 const SHARED = join(import.meta.dirname, '..', '..', '..', 'shared');
 const DATA = join(SHARED, 'data', 'coding-dev.json.gz');
@@ -10,12 +10,21 @@ const FACTS = join(SHARED, 'bench', 'coding-recall', 'facts-dev.json');
 
 /** Undefined with the reason when the data are not there. */
 export function readCoding({ data = DATA, labels, facts }) {
-  const isOwn = data === DATA;
+  const isOwn = resolve(data) === DATA;
   const labelFiles = labels ?? (isOwn ? [LABELS] : []);
   const factFile = facts ?? (isOwn ? FACTS : undefined);
   const missing = [data, ...labelFiles].find((file) => !existsSync(file));
   if (missing !== undefined) return { missing };
   const set = readJson(data);
+  if (!Array.isArray(set?.prompts) || !Array.isArray(set.exchanges)) {
+    throw new InputError(`${data} has no lists "prompts" and "exchanges".`);
+  }
+  const broken = set.exchanges.findIndex((one) => !isExchange(one));
+  if (broken !== -1) {
+    throw new InputError(
+      `${data}: exchange ${broken} lacks one of ${Object.keys(FIELDS).join(', ')}.`,
+    );
+  }
   return {
     set,
     labels: readLabels(set, labelFiles),
@@ -23,23 +32,33 @@ export function readCoding({ data = DATA, labels, facts }) {
   };
 }
 
-function readJson(file) {
-  const bytes = readFileSync(file);
-  return JSON.parse(file.endsWith('.gz') ? gunzipSync(bytes) : bytes);
+const FIELDS = {
+  id: 'string',
+  repo: 'string',
+  session: 'string',
+  at: 'number',
+  end: 'number',
+  human: 'string',
+  items: 'object',
+};
+
+function isExchange(one) {
+  return Object.entries(FIELDS).every(([field, type]) => typeof one?.[field] === type);
 }
 
-/** Several files are joined. Throws on an id that the data do not know: a typing error would be a silent miss. */
+/** Several files are joined. An id that the data do not know is an error: it would be a silent miss. */
 function readLabels({ prompts }, files) {
   const pools = new Map(prompts.map(({ id, pool }) => [id, new Set(pool)]));
   const found = new Map();
   for (const file of files) {
     for (const [id, label] of Object.entries(readJson(file))) {
       const pool = pools.get(id);
-      if (pool === undefined) throw new Error(`${file}: ${id} is no prompt of the data`);
+      if (pool === undefined) throw new InputError(`${file}: ${id} is no prompt of the data.`);
       const { need, relevant = [], helpful = [] } = label;
-      if (need !== 'yes' && need !== 'no') throw new Error(`${file}: ${id}: need is yes or no`);
+      if (need !== 'yes' && need !== 'no')
+        throw new InputError(`${file}: ${id}: need is yes or no.`);
       const stray = [...relevant, ...helpful].find((one) => !pool.has(one));
-      if (stray !== undefined) throw new Error(`${file}: ${id}: ${stray} is not in its pool`);
+      if (stray !== undefined) throw new InputError(`${file}: ${id}: ${stray} is not in its pool.`);
       found.set(id, { need, relevant: new Set(relevant), helpful: new Set(helpful) });
     }
   }
@@ -49,10 +68,11 @@ function readLabels({ prompts }, files) {
 /** By prompt: the patterns that must all stand in a block that says what was needed. */
 function readFacts(file) {
   return new Map(
-    Object.entries(readJson(file)).map(([id, { all }]) => [
-      id,
-      all.map(({ source, flags }) => new RegExp(source, flags)),
-    ]),
+    Object.entries(readJson(file)).map(([id, { all }]) => {
+      if (!Array.isArray(all))
+        throw new InputError(`${file}: ${id} has no list "all" of patterns.`);
+      return [id, all.map(({ source, flags }) => new RegExp(source, flags))];
+    }),
   );
 }
 

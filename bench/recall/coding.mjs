@@ -68,7 +68,8 @@ function judged(block, sources, { label, facts }) {
     isShown: lines.length > 0,
     hasRelevant: holds(label.relevant),
     isUseful: holds(label.relevant) || holds(label.helpful),
-    hasFact: facts !== undefined && facts.every((pattern) => pattern.test(block)),
+    /** Undefined where nobody wrote down the needed text. */
+    hasFact: facts?.every((pattern) => pattern.test(block)),
     tokens: block === '' ? 0 : tokensOf(block),
   };
 }
@@ -147,7 +148,10 @@ function figuresOf(rows, who) {
     byLines: share(yes, (row) => row[who].hasRelevant),
     byEither: share(yes, (row) => row[who].hasRelevant || isListed(row)),
     useful: share(shown, (row) => row[who].isUseful),
-    fact: share(yes, (row) => row[who].hasFact),
+    fact: share(
+      yes.filter((row) => row[who].hasFact !== undefined),
+      (row) => row[who].hasFact,
+    ),
     tokens: sum / Math.max(1, rows.length),
     shownTokens: sum / Math.max(1, tokens.filter((one) => one > 0).length),
     mostTokens: Math.max(0, ...tokens),

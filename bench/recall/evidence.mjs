@@ -7,6 +7,8 @@ import { withStore } from '../lib/product.mjs';
 const BLOCK_TOKENS_MAX = 512;
 /** Enough for the first ten sessions to be among what is answered. */
 const RANKED_TOKENS_MAX = 8192;
+/** More of them than a block holds. */
+const WRITTEN_MAX = 40;
 
 const never = new AbortController().signal;
 
@@ -50,13 +52,13 @@ function evidenceOfPlain(modules, conversations) {
 }
 
 /** `find` gives the passages for the block, and more of them for the ranks, best first. */
-async function score({ block: { writeRecallBlock } }, conversations, find) {
+async function score({ block }, conversations, find) {
   const sum = new Score();
   for (const conversation of conversations) {
     for (const question of conversation.questions) {
       // oxlint-disable-next-line no-await-in-loop -- One store answers one question after the other.
       const { best, ranked } = await find(conversation, question);
-      sum.add(conversation, question, { block: blockOf(best, writeRecallBlock), ranked });
+      sum.add(conversation, question, { block: blockOf(best, block), ranked });
     }
   }
   return sum.result();
@@ -73,18 +75,11 @@ export function recallQuestion({ space, records }, { text }, tokensMax) {
   };
 }
 
-/** What the model would see, and which passages stand in it. */
-function blockOf(passages, writeRecallBlock) {
-  const kept = [];
-  let block = { text: '', tokens: 0 };
-  // As the block is written: the next best that still fits.
-  for (const passage of passages.slice(0, 40)) {
-    const next = writeRecallBlock([...kept, passage], BLOCK_TOKENS_MAX);
-    if (next.text === block.text) continue;
-    kept.push(passage);
-    block = next;
-  }
-  return { kept, text: block.text };
+/** What the model would see, and which of these passages stand in it. */
+function blockOf(passages, { lineOf, writeRecallBlock }) {
+  const best = passages.slice(0, WRITTEN_MAX);
+  const { text } = writeRecallBlock(best, BLOCK_TOKENS_MAX);
+  return { kept: best.filter((passage) => text.includes(`\n${lineOf(passage)}\n`)), text };
 }
 
 class Score {

@@ -5,26 +5,80 @@
  * the questions ask by name.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { InputError, readJson } from '../lib/input.mjs';
 
-const FILE = join(import.meta.dirname, '..', '..', '..', 'shared', 'data', 'locomo.json.gz');
+export const DATA_FILE = join(
+  import.meta.dirname,
+  '..',
+  '..',
+  '..',
+  'shared',
+  'data',
+  'locomo.json.gz',
+);
 
 /**
  * Undefined when the file is not there. `half`: dev are the even conversations, test the odd ones.
  * `areRolesTold`: false makes every line the user's, which is how a role is left out of the ranking.
  */
-export function readConversations({ half, areRolesTold, file = FILE }) {
+export function readConversations({ half, areRolesTold, file = DATA_FILE }) {
   if (!existsSync(file)) return undefined;
-  const all = JSON.parse(gunzipSync(readFileSync(file)).toString('utf8'));
-  const isWanted = (index) => half === 'all' || (index % 2 === 0) === (half === 'dev');
-  return all
-    .filter((_, index) => isWanted(index))
-    .map((conversation) => readConversation(conversation, areRolesTold));
+  const found = readJson(file);
+  const all = Array.isArray(found)
+    ? found.map((one) => (isPublished(one) ? converted(one) : one))
+    : [];
+  if (all.length === 0 || !all.every(isConversation)) {
+    throw new InputError(
+      `${file} is no list of conversations in LoCoMo's form; see bench/README.md.`,
+    );
+  }
+  const wanted = all.filter((_, at) => half === 'all' || (at % 2 === 0) === (half === 'dev'));
+  const read = wanted.map((conversation) => readConversation(conversation, areRolesTold));
+  if (!read.some(({ questions }) => questions.length > 0)) {
+    throw new InputError(
+      `${file} has no question with evidence in its ${half} half; try --half all.`,
+    );
+  }
+  return read;
 }
 
-export const DATA_FILE = FILE;
+function isConversation(one) {
+  return Array.isArray(one?.turns) && Array.isArray(one.qa);
+}
+
+/** The authors' own file: sessions by their number, and questions with whole names. */
+function isPublished(one) {
+  return typeof one?.conversation === 'object' && Array.isArray(one.qa);
+}
+
+function converted({ sample_id: id, conversation, qa }) {
+  const numbers = Object.keys(conversation).flatMap(
+    (key) => /^session_(\d+)$/.exec(key)?.[1] ?? [],
+  );
+  return {
+    id,
+    a: conversation.speaker_a,
+    turns: numbers.flatMap((number) =>
+      conversation[`session_${number}`].map(({ speaker, dia_id: line, text }) => {
+        const date = isoMinute(conversation[`session_${number}_date_time`]);
+        return { id: line, sess: Number(number), date, speaker, text };
+      }),
+    ),
+    qa: qa.map(({ question, category, evidence }) => ({
+      q: question,
+      cat: category,
+      ev: evidence,
+    })),
+  };
+}
+
+/** "1:56 pm on 8 May, 2023" */
+function isoMinute(said) {
+  const [time, day] = said.split(' on ');
+  return new Date(`${day} ${time} UTC`).toISOString().slice(0, 16);
+}
 
 function readConversation(conversation, areRolesTold) {
   const lines = new Map();

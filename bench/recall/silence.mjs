@@ -13,41 +13,46 @@ const FOREIGN_MAX = 30;
 
 const never = new AbortController().signal;
 
-/** As `silenceOf`, with a store of their own. */
+/** As `silenceOf`, in a store of their own, and `own`: the share of their own questions that get an answer. */
 export function measureSilence(modules, conversations) {
   return withStore(modules, async ({ memory }) => {
     await capture(memory, conversations);
-    return silenceOf(modules, conversations, memory);
+    const own = shareAnswered(await ask(memory, conversations, ownQuestions));
+    return { ...(await silenceOf(modules, conversations, memory)), own };
   });
 }
 
 /**
- * Shares, from 0 to 1, of questions that get an answer: of others, of coding prompts, of its own;
- * `standing`: standing instructions that come with a prompt. `memory` holds the conversations.
+ * Shares, from 0 to 1, of questions that get an answer: of others and of coding prompts. `standing`:
+ * standing instructions that come with a prompt. `memory` holds the conversations.
  */
-export async function silenceOf(modules, conversations, memory) {
-  const counts = { foreign: [0, 0, 0], prompts: [0, 0, 0], own: [0, 0, 0] };
+export async function silenceOf({ standing }, conversations, memory) {
+  // What the person wants always holds for every order; its sentence is a passage's part.
+  const isStanding = ({ text }) => standing.standingIn(text)[0] === text;
+  const withoutStanding = (answers) =>
+    answers.map((passages) => passages.filter((passage) => !isStanding(passage)));
+  const foreign = await ask(memory, conversations, (one) => foreignQuestions(conversations, one));
+  const prompts = await ask(memory, conversations, () => PROMPTS);
+  return {
+    foreign: shareAnswered(withoutStanding(foreign)),
+    prompts: shareAnswered(withoutStanding(prompts)),
+    standing: prompts.flat().filter(isStanding).length / prompts.length,
+  };
+}
+
+async function ask(memory, conversations, textsFor) {
+  const answers = [];
   for (const conversation of conversations) {
-    const ask = async (kind, text) => {
+    for (const text of textsFor(conversation)) {
       const asked = recallQuestion(conversation, { text }, 512);
-      const { passages } = await memory.recall(asked, never);
-      // What the person wants always holds for every order; its sentence is a passage's part.
-      const isStanding = ({ text: one }) => modules.standing.standingIn(one)[0] === one;
-      const found = kind === 'own' ? passages : passages.filter((one) => !isStanding(one));
-      counts[kind][0] += found.length > 0 ? 1 : 0;
-      counts[kind][2] += passages.length - found.length;
-      counts[kind][1] += 1;
-    };
-    for (const text of foreignQuestions(conversations, conversation)) await ask('foreign', text);
-    for (const text of PROMPTS) await ask('prompts', text);
-    for (const text of ownQuestions(conversation)) await ask('own', text);
+      answers.push((await memory.recall(asked, never)).passages);
+    }
   }
-  const shares = Object.entries(counts).map(([kind, [answered, asked]]) => [
-    kind,
-    answered / asked,
-  ]);
-  const [, asked, standing] = counts.prompts;
-  return { ...Object.fromEntries(shares), standing: standing / asked };
+  return answers;
+}
+
+function shareAnswered(answers) {
+  return answers.filter((passages) => passages.length > 0).length / answers.length;
 }
 
 function foreignQuestions(conversations, conversation) {

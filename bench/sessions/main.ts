@@ -2,18 +2,29 @@
  * `npm run bench:sessions`: what shortening would have cost on real agent sessions, beside doing
  * nothing. See README.md. Without the sessions it says so and ends well.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findCandidates, savedTokens } from '../../src/core/shortening/shortening.ts';
 import { type Cost, type Needs, priceSession } from './cost.ts';
 import { type Leaving, productRule, type Rule, SessionPlanner } from './planner.ts';
-import { loadSessions, type Session, type SessionKind } from './sessions.ts';
+import { loadSessions, NotASessionError, type Session, type SessionKind } from './sessions.ts';
+
+const USAGE = `npm run bench:sessions -- [options]
+  --data FOLDER   sessions in FOLDER/claude-code and FOLDER/codex, either may be missing; see bench/README.md
+  --policy NAME   this policy alone
+`;
 
 const { values } = parseArgs({
   options: {
-    data: { type: 'string', default: '../shared/data/sessions-dev' },
+    data: { type: 'string' },
     policy: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 });
+
+const KINDS = ['claude-code', 'codex'] as const;
+const OWN_FOLDER = '../shared/data/sessions-dev';
 
 const COLUMNS = ['price', 'fetched', 'in parts', 'breaks', 'needs', '>101 %', 'worst'];
 
@@ -41,11 +52,38 @@ const POLICIES = ALL_POLICIES.filter(({ name }) => name === (values.policy ?? na
 const WORSE_MAX = 1.01;
 const LIFE_MS = 300_000;
 
-for (const kind of ['claude-code', 'codex'] as const) {
-  const sessions = loadSessions(values.data, kind);
-  if (sessions === undefined)
-    print(`SKIPPED: no ${kind} sessions in ${values.data} (--data FOLDER)`);
-  else report(kind, sessions);
+process.exitCode = run();
+
+/** The exit code: 2 for wrong usage. */
+function run(): number {
+  if (values.help) {
+    print(USAGE);
+    return 0;
+  }
+  if (POLICIES.length === 0) {
+    return refuse(`Known policies: ${ALL_POLICIES.map(({ name }) => name).join('; ')}.`);
+  }
+  const folder = values.data ?? OWN_FOLDER;
+  if (values.data !== undefined && !KINDS.some((kind) => existsSync(join(folder, kind)))) {
+    return refuse(`${folder} has neither a folder "claude-code" nor "codex".`);
+  }
+  try {
+    for (const kind of KINDS) {
+      const sessions = loadSessions(folder, kind);
+      if (sessions === undefined)
+        print(`SKIPPED: no ${kind} sessions in ${folder} (--data FOLDER)`);
+      else report(kind, sessions);
+    }
+  } catch (error) {
+    if (error instanceof NotASessionError) return refuse(error.message);
+    throw error;
+  }
+  return 0;
+}
+
+function refuse(message: string): number {
+  process.stderr.write(`${message}\n`);
+  return 2;
 }
 
 function report(kind: SessionKind, sessions: readonly Session[]): void {

@@ -46,17 +46,25 @@ export interface Session {
 // The provider's tokens for one of o200k's, measured on the growth of these sessions' own usage.
 const TOKEN_RATIO: Readonly<Record<SessionKind, number>> = { 'claude-code': 1.265, codex: 1.114 };
 
-/** Undefined when the folder is not there. */
+/** Undefined when there are none. */
 export function loadSessions(folder: string, kind: SessionKind): readonly Session[] | undefined {
   const path = join(folder, kind);
-  if (!existsSync(path)) return undefined;
-  return readdirSync(path)
-    .toSorted()
-    .map((name) => {
-      const needs = join(folder, `needs-${kind}`, name);
-      return readSession(kind, unzip(join(path, name)), existsSync(needs) ? unzip(needs) : []);
-    });
+  const names = existsSync(path)
+    ? readdirSync(path).filter((name) => name.endsWith('.json.gz'))
+    : [];
+  if (names.length === 0) return undefined;
+  return names.toSorted().map((name) => {
+    const file = join(path, name);
+    const needs = join(folder, `needs-${kind}`, name);
+    try {
+      return readSession(kind, unzip(file), existsSync(needs) ? unzip(needs) : []);
+    } catch (cause) {
+      throw new NotASessionError(`${file} or its needs are no gzipped session.`, { cause });
+    }
+  });
 }
+
+export class NotASessionError extends Error {}
 
 function readSession(kind: SessionKind, value: unknown, needs: unknown): Session {
   const { id, model, items, calls } = value as Pick<Session, 'id' | 'model' | 'items' | 'calls'>;
