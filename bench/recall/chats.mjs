@@ -51,7 +51,8 @@ export async function measureChats(modules, sets, { asAgent = false }) {
   for (const { name, conversations, folder } of sets) {
     figures[name] = await withStoreHere(modules, folder, async (store) => {
       const memory = asAgent ? asAnAgent(store, conversations) : store;
-      const { share, reciprocal } = await evidenceFrom(modules, conversations, memory);
+      const asked = { memory, countsTokens: false };
+      const { share, reciprocal } = await evidenceFrom(modules, conversations, asked);
       const { foreign, prompts } = await silenceOf(modules, conversations, memory);
       return {
         score: 100 * (share - foreign),

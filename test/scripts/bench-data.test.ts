@@ -125,14 +125,24 @@ test('bench:recall judges other coding sessions by their labels and facts', () =
     '--facts',
     fileOf('facts.json', FACTS),
   ];
-  const asked = ['--suite', 'coding', '--data', data, ...judged, '--json', json];
-  const { stdout, status } = benchRecall(...asked);
+  const reading = join(tempFolder(), 'read.txt');
+  const written = ['--json', json, '--read', reading];
+  const { stdout, status } = benchRecall(
+    '--suite',
+    'coding',
+    '--data',
+    data,
+    ...judged,
+    ...written,
+  );
   expect(status).toBe(0);
   expect(stdout).toContain('Coding sessions "ferries": 3 prompts asked, 3 labelled, 2 in need');
   const { coding } = JSON.parse(readFileSync(json, 'utf8')) as {
     coding: { svc: Record<string, number> };
   };
   expect(coding.svc).toMatchObject({ needless: 0, byLines: 0.5, useful: 1, fact: 1 });
+  const parts = readFileSync(reading, 'utf8').matchAll(/^== (\w+ [\w-]+)/gm);
+  expect([...parts].map(([, part]) => part)).toEqual(expect.arrayContaining(['BLOCK f-2']));
 });
 
 test('bench:recall finds the evidence of other chats', () => {
