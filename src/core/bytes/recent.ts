@@ -5,6 +5,8 @@ export class Recent<Key, Value> {
   #sum = 0;
   /** In the order of last use. */
   readonly #values = new Map<Key, Value>();
+  /** The key in the last place; undefined where that is unknown. */
+  #newest: Key | undefined;
 
   /** `max`: entries, or the sum of their sizes where `sizeOf` is given. */
   constructor(max: number, sizeOf: (value: Value) => number = () => 1) {
@@ -18,16 +20,19 @@ export class Recent<Key, Value> {
 
   get(key: Key): Value | undefined {
     const value = this.#values.get(key);
-    if (value === undefined) return undefined;
-    // The last place is the one of the newest use.
+    // The last place is the one of the newest use. A move makes the map grow and shrink, so none is in vain.
+    if (value === undefined || key === this.#newest) return value;
     this.#values.delete(key);
     this.#values.set(key, value);
+    this.#newest = key;
     return value;
   }
 
   set(key: Key, value: Value): void {
-    this.delete(key);
+    if (key === this.#newest) this.#subtract(key);
+    else this.delete(key);
     this.#values.set(key, value);
+    this.#newest = key;
     this.#sum += this.#sizeOf(value);
     if (this.#sum <= this.#max) return;
     for (const oldest of this.#values.keys()) {
@@ -46,13 +51,19 @@ export class Recent<Key, Value> {
   }
 
   delete(key: Key): void {
+    this.#subtract(key);
+    this.#values.delete(key);
+    if (key === this.#newest) this.#newest = undefined;
+  }
+
+  #subtract(key: Key): void {
     const value = this.#values.get(key);
     if (value !== undefined) this.#sum -= this.#sizeOf(value);
-    this.#values.delete(key);
   }
 
   clear(): void {
     this.#sum = 0;
     this.#values.clear();
+    this.#newest = undefined;
   }
 }

@@ -47,6 +47,8 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
   readonly #tenants = new Map<string, TenantPlaces<Handler>>();
   /** Tenants that hold more than their part: three at most. */
   readonly #large = new Set<TenantPlaces<Handler>>();
+  /** The place that was used last; undefined where it has gone. */
+  #newest: Place<Handler> | undefined;
   #bytes = 0;
 
   constructor(bounds: ShelfBounds) {
@@ -113,6 +115,8 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
   }
 
   #use(place: Place<Handler>): void {
+    if (place === this.#newest) return;
+    this.#newest = place;
     const { name, tenant } = place;
     for (const places of [this.#places, tenant.places]) {
       places.delete(name);
@@ -131,6 +135,7 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
 
   #leave(place: Place<Handler>): void {
     const { name, handler, tenant } = place;
+    if (place === this.#newest) this.#newest = undefined;
     this.#places.delete(name);
     tenant.places.delete(name);
     this.#resize(place, 0);
