@@ -58,7 +58,8 @@ export class FailureGuard {
   passed(hash: string): void {
     this.#known.delete(hash);
     this.#known.add(hash);
+    if (this.#known.size <= KNOWN_MAX) return;
     const [first] = this.#known;
-    if (this.#known.size > KNOWN_MAX && first !== undefined) this.#known.delete(first);
+    if (first !== undefined) this.#known.delete(first);
   }
 }
