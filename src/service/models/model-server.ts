@@ -38,6 +38,7 @@ import type { Authenticator, Credentials } from '../authenticator.ts';
 import { Confirmed } from '../confirmed.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
+import { stockedBytes } from '../random-stock.ts';
 import { journalFull, KeyHandlers, rejectQuietly } from './key-handlers.ts';
 import { answerModelError } from './model-answers.ts';
 import { type ModelCall, receiptKind } from './model-call.ts';
@@ -84,11 +85,13 @@ export class ModelServer {
   readonly #choice: ProviderChoice;
   readonly #handlers: KeyHandlers;
   readonly #bodies: RequestBodies;
+  readonly #idBytes: (count: number) => Uint8Array;
   readonly #shutdown = { isCutting: false };
 
   constructor(parts: ServingParts, authenticator: Authenticator) {
     this.#parts = parts;
     this.#authenticator = authenticator;
+    this.#idBytes = stockedBytes(parts.randomBytes);
     this.#callers = new Confirmed({ ...parts, concerns: concernsCaller });
     this.#accounts = new Confirmed({
       ...parts,
@@ -173,13 +176,13 @@ export class ModelServer {
   /** The caller by the key, then the route: a caller without a key learns nothing about paths. */
   async #admit(stage: Stage, headers: HeaderIndex): Promise<ModelCall> {
     const { exchange, head } = stage;
-    const { clock, randomBytes } = this.#parts;
+    const { clock } = this.#parts;
     const began = clock.monotonic();
     const caller = await this.#authenticator.admit(exchange.credentials, (id) =>
       this.#callers.ask(id, () => this.#parts.store.findCaller(id, AbortSignal.timeout(KEY_MS))),
     );
     const at = clock.now();
-    exchange.requestId = newReceiptId(at, randomBytes);
+    exchange.requestId = newReceiptId(at, this.#idBytes);
     exchange.keyId = caller.key.keyId;
     const path = pathOf(head.target);
     const entry = findPath({ path, isAnthropic: headers.has('anthropic-version'), relayPaths: [] });
