@@ -63,7 +63,7 @@ function optionsOf({ folder, store, signer, report }: ReceiptNeeds) {
     report,
     node: `node_${randomBytes(12).toString('hex')}`,
     version: VERSION,
-    sign: <Value extends object>(values: readonly Value[]) => signer.signAll(values),
+    sign: (canonical: readonly string[]) => signer.signTexts(canonical),
     now: () => systemClock.now(),
   };
 }

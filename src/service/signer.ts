@@ -2,8 +2,8 @@ import {
   type ObjectSignature,
   objectSigner,
   publicJwk,
+  type ObjectSigner,
   type PublicJwk,
-  type SignObject,
 } from '../core/service/jws.ts';
 import { SERVICE_TENANT } from '../core/service/tenants.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -27,7 +27,7 @@ export class Signer {
   readonly #vault: Vault;
   readonly #clock: Clock;
   #keys: Keys | undefined;
-  #opened: { readonly kid: string; readonly sign: Promise<SignObject> } | undefined;
+  #opened: { readonly kid: string; readonly signer: Promise<ObjectSigner> } | undefined;
 
   constructor({ store, vault, clock }: { store: ServiceStore; vault: Vault; clock: Clock }) {
     this.#store = store;
@@ -47,10 +47,20 @@ export class Signer {
   async signAll<Value extends object>(
     values: readonly Value[],
   ): Promise<readonly (Value & { readonly signature?: ObjectSignature })[]> {
+    const signer = await this.#active();
+    return signer === undefined ? values : values.map((value) => signer.sign(value));
+  }
+
+  /** Canonical JSON of objects becomes the JSON of the signed objects. Else like `signAll`. */
+  async signTexts(canonical: readonly string[]): Promise<readonly string[]> {
+    const signer = await this.#active();
+    return signer === undefined ? canonical : canonical.map((text) => signer.signText(text));
+  }
+
+  /** Undefined while the service has no signing key. */
+  async #active(): Promise<ObjectSigner | undefined> {
     const active = (await this.#rows()).find(({ retiredAt }) => retiredAt === undefined);
-    if (active === undefined) return values;
-    const sign = await this.#open(active.kid);
-    return values.map((value) => sign(value));
+    return active === undefined ? undefined : this.#open(active.kid);
   }
 
   /** The keys that signatures are checked with, current and retired. */
@@ -83,15 +93,15 @@ export class Signer {
     return this.#keys.rows;
   }
 
-  #open(kid: string): Promise<SignObject> {
-    if (this.#opened?.kid === kid) return this.#opened.sign;
-    const sign = this.#read(kid);
-    this.#opened = { kid, sign };
-    sign.catch(() => (this.#opened = undefined));
-    return sign;
+  #open(kid: string): Promise<ObjectSigner> {
+    if (this.#opened?.kid === kid) return this.#opened.signer;
+    const signer = this.#read(kid);
+    this.#opened = { kid, signer };
+    signer.catch(() => (this.#opened = undefined));
+    return signer;
   }
 
-  async #read(kid: string): Promise<SignObject> {
+  async #read(kid: string): Promise<ObjectSigner> {
     const sealed = await this.#store.of(SERVICE_TENANT).findSecret(kid);
     if (sealed === undefined) {
       throw new ServiceFault('VAULT_UNAVAILABLE', 'The signing key is not in the vault.');

@@ -52,8 +52,8 @@ export const RECEIPTS = [
   {
     name: 'receipts are stored without a signature',
     file: JOURNAL,
-    from: 'signed.push(...(await sign(receipts.slice(at, at + SIGNED_AT_ONCE))));',
-    to: 'signed.push(...receipts.slice(at, at + SIGNED_AT_ONCE));',
+    from: 'await sign(receipts.map(receiptText));',
+    to: 'receipts.map(receiptText);',
     test: JOURNAL_TEST,
   },
   {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { receiptRow } from '../../src/core/service/receipt-rows.ts';
-import { receiptOf, RECEIPT_STATUSES } from '../../src/core/service/receipts.ts';
+import { RECEIPT_STATUSES, receiptOf, receiptText } from '../../src/core/service/receipts.ts';
 import type { ReceiptFilter, ReceiptRow } from '../../src/ports/receipt-store.ts';
 import type { ServiceStore, TenantStore } from '../../src/ports/service-store.ts';
 import { closingOf, openingOf, RECEIVED_AT, rowOfReceipt } from '../support/receipt-facts.ts';
@@ -38,7 +38,8 @@ export function receiptSuite(open: () => ServiceStore | Promise<ServiceStore>): 
       const rows = Array.from({ length: 300 }, (_, at) => {
         const [opening, closing] = [openingOf({ tenant: 'acme' }), closingOf({ usage })];
         const issuer = { version: '0.1.2', node: 'node_a', seq: at + 1 };
-        return receiptRow({ opening, closing, signed: receiptOf(opening, closing, issuer) });
+        const receipt = receiptOf(opening, closing, issuer);
+        return receiptRow({ opening, closing, receipt, body: receiptText(receipt) });
       });
       const other = rowOfReceipt({ tenant: 'globex' });
       await whole.storeReceipts([...rows, other]);

@@ -113,7 +113,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     node: `node_${randomBytes(12).toString('hex')}`,
     version: '0.1.2',
     store,
-    sign: (values) => signer.signAll(values),
+    sign: (canonical) => signer.signTexts(canonical),
     now: () => clock.now(),
     report: (line) => reports.push({ code: line }),
     ...(options.journalBytesMax === undefined ? {} : { bytesMax: options.journalBytesMax }),

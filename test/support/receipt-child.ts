@@ -16,14 +16,13 @@ const TENANTS = ['default', 'acme'];
 
 const store = openServiceStore({ folder, serves: true, creates: true, report: () => undefined });
 await store.health();
-const sign = objectSigner({ kid, privateKey });
+const signer = objectSigner({ kid, privateKey });
 const options = {
   folder,
   node: `node_${randomBytes(6).toString('hex')}`,
   version: '0.1.2',
   store,
-  sign: async <Value extends object>(values: readonly Value[]) =>
-    values.map((value) => sign(value)),
+  sign: async (canonical: readonly string[]) => canonical.map((text) => signer.signText(text)),
   now: Date.now,
   report: () => undefined,
 };

@@ -117,8 +117,8 @@ export function testSigner() {
   const { privateKey } = generateKeyPairSync('ed25519');
   const text = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
   const jwk = publicJwk(publicPartOf(text));
-  const signOne = objectSigner({ kid: jwk.kid, privateKey: text });
-  const sign = async <Value extends object>(values: readonly Value[]): Promise<readonly Value[]> =>
-    values.map((value) => signOne(value));
-  return { sign, jwk };
+  const signer = objectSigner({ kid: jwk.kid, privateKey: text });
+  const sign = async (canonical: readonly string[]): Promise<readonly string[]> =>
+    canonical.map((text) => signer.signText(text));
+  return { sign, signer, jwk };
 }

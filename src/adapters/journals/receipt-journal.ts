@@ -1,15 +1,16 @@
+import { canonicalJson } from '../../core/memory-api/canonical.ts';
 import { isoTime } from '../../core/memory/times.ts';
 import {
   boundedClosing,
   boundedOpening,
   headOf,
   NODE_LOST,
-  type Receipt,
   type ReceiptClosing,
   receiptOf,
   type ReceiptOpening,
+  receiptText,
 } from '../../core/service/receipts.ts';
-import { receiptRow } from '../../core/service/receipt-rows.ts';
+import { type ReceiptRow, receiptRow } from '../../core/service/receipt-rows.ts';
 import type { ClosedHead, ReceiptStore } from '../../ports/receipt-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
@@ -38,8 +39,10 @@ export interface ReceiptJournalOptions {
   readonly bytesMax?: number;
 }
 
-/** Signs all of them with one key, or rejects. */
-export type Sign = <Value extends object>(values: readonly Value[]) => Promise<readonly Value[]>;
+/**
+ * Signs canonical JSON of objects, all with one key, or rejects. It gives the JSON of the signed objects.
+ */
+export type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 
 const BYTES_MAX = 512 << 20;
 /** Receipts that wait are in memory too: some 100,000 of them. */
@@ -349,18 +352,20 @@ async function storeBatch(
   node: string,
 ): Promise<void> {
   const closed = batch.map((one) => ({ ...one, closing: one.closing ?? NODE_LOST }));
-  const receipts = closed.map(({ opening, closing, seq }) =>
-    receiptOf(opening, closing, { version, node, seq }),
-  );
-  const signed: Receipt[] = [];
-  for (let at = 0; at < receipts.length; at += SIGNED_AT_ONCE) {
-    if (at > 0) await new Promise((resolve) => setImmediate(resolve));
-    signed.push(...(await sign(receipts.slice(at, at + SIGNED_AT_ONCE))));
+  const rows: ReceiptRow[] = [];
+  for (let from = 0; from < closed.length; from += SIGNED_AT_ONCE) {
+    if (from > 0) await new Promise((resolve) => setImmediate(resolve));
+    const some = closed.slice(from, from + SIGNED_AT_ONCE);
+    const receipts = some.map(({ opening, closing, seq }) =>
+      receiptOf(opening, closing, { version, node, seq }),
+    );
+    const bodies = await sign(receipts.map(receiptText));
+    for (const [at, body] of bodies.entries()) {
+      const [one, receipt] = [some[at], receipts[at]];
+      if (one !== undefined && receipt !== undefined)
+        rows.push(receiptRow({ ...one, receipt, body }));
+    }
   }
-  const rows = closed.flatMap((one, at) => {
-    const receipt = signed[at];
-    return receipt === undefined ? [] : [receiptRow({ ...one, signed: receipt })];
-  });
   await store.storeReceipts(rows);
 }
 
@@ -376,10 +381,11 @@ async function storeHeads(storing: Storing, heads: readonly Head[]): Promise<boo
 
 async function closeHeads({ store, sign, now }: Storing, heads: readonly Head[]): Promise<void> {
   const at = isoTime(now());
-  const signed = await sign(heads.map((head) => headOf(head, { at, isClosed: true })));
+  const texts = heads.map((head) => canonicalJson(headOf(head, { at, isClosed: true })) ?? '');
+  const bodies = await sign(texts);
   await store.closeHeads(
     heads.map(({ tenant, node, lastSeq }, place) => {
-      return { tenant, node, lastSeq, body: JSON.stringify(signed[place]) };
+      return { tenant, node, lastSeq, body: bodies[place] ?? '' };
     }),
   );
 }

@@ -43,8 +43,12 @@ export function publicPartOf(privateKey: string): string {
 
 export type Signed<Value> = Value & { readonly signature: ObjectSignature };
 
-/** Gives objects their signatures. Throws TypeError for what has no canonical form. */
-export type SignObject = <Value extends object>(value: Value) => Signed<Value>;
+export interface ObjectSigner {
+  /** Gives an object its signature. Throws TypeError for what has no canonical form. */
+  sign<Value extends object>(value: Value): Signed<Value>;
+  /** The same from the canonical JSON of an object with members to the JSON of the signed object. */
+  signText(canonical: string): string;
+}
 
 /** Reads the private key once: that takes about as long as a signature. */
 export function objectSigner({
@@ -53,16 +57,26 @@ export function objectSigner({
 }: {
   readonly kid: string;
   readonly privateKey: string;
-}): SignObject {
+}): ObjectSigner {
   const header = headerOf(kid);
   const key = createPrivateKey({
     key: Buffer.from(privateKey, 'base64'),
     format: 'der',
     type: 'pkcs8',
   });
-  return (value) => {
-    const signature = sign(null, signedBytes(header, value), key).toString('base64url');
-    return { ...value, signature: { alg: 'Ed25519', kid, jws: `${header}..${signature}` } };
+  const jwsOf = (canonical: string): string => {
+    return `${header}..${sign(null, signedBytes(header, canonical), key).toString('base64url')}`;
+  };
+  return {
+    sign: (value) => {
+      const canonical = canonicalJson(value);
+      if (canonical === undefined) throw new TypeError('The object has no canonical form.');
+      return { ...value, signature: { alg: 'Ed25519', kid, jws: jwsOf(canonical) } };
+    },
+    signText: (canonical) => {
+      const signature = `{"alg":"Ed25519","kid":"${kid}","jws":"${jwsOf(canonical)}"}`;
+      return `${canonical.slice(0, -1)},"signature":${signature}}`;
+    },
   };
 }
 
@@ -81,11 +95,12 @@ export function verifyObject(
   if (key === undefined) return 'unknown_key';
   const header = headerOf(kid);
   const [, told] = /^([A-Za-z0-9_-]+)\.\.[A-Za-z0-9_-]{86}$/.exec(jws) ?? [];
-  if (told !== header || canonicalJson(rest) === undefined) return 'invalid';
+  const canonical = canonicalJson(rest);
+  if (told !== header || canonical === undefined) return 'invalid';
   const bytes = Buffer.from(jws.slice(header.length + 2), 'base64url');
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: key.x };
   const publicKey = createPublicKey({ key: jwk, format: 'jwk' });
-  return verify(null, signedBytes(header, rest), publicKey, bytes) ? 'valid' : 'invalid';
+  return verify(null, signedBytes(header, canonical), publicKey, bytes) ? 'valid' : 'invalid';
 }
 
 /**
@@ -95,8 +110,6 @@ function headerOf(kid: string): string {
   return Buffer.from(`{"alg":"Ed25519","kid":"${kid}"}`, 'utf8').toString('base64url');
 }
 
-function signedBytes(header: string, value: object): Buffer {
-  const payload = canonicalJson(value);
-  if (payload === undefined) throw new TypeError('The object has no canonical form.');
-  return Buffer.from(`${header}.${Buffer.from(payload, 'utf8').toString('base64url')}`, 'utf8');
+function signedBytes(header: string, payload: string): Buffer {
+  return Buffer.from(`${header}.${Buffer.from(payload, 'utf8').toString('base64url')}`, 'latin1');
 }

@@ -36,22 +36,23 @@ export interface UsageCounts {
 export interface ClosedReceipt {
   readonly opening: ReceiptOpening;
   readonly closing: ReceiptClosing;
-  /** Signed, where the service has a signing key. */
-  readonly signed: Receipt;
+  readonly receipt: Receipt;
+  /** The receipt as JSON: signed, where the service has a signing key. */
+  readonly body: string;
 }
 
-export function receiptRow({ opening, closing, signed }: ClosedReceipt): ReceiptRow {
-  const model = signed['model_requested'];
+export function receiptRow({ opening, closing, receipt, body }: ClosedReceipt): ReceiptRow {
+  const model = receipt['model_requested'];
   return {
     tenant: opening.tenant,
     receiptId: opening.receiptId,
-    node: signed.issuer.node,
-    seq: signed.issuer.seq,
+    node: receipt.issuer.node,
+    seq: receipt.issuer.seq,
     keyId: opening.keyId,
     providerId: opening.provider?.id ?? '',
     model: typeof model === 'string' ? model : '',
     status: closing.status,
-    body: JSON.stringify(signed),
+    body,
     counts: countsOf(opening, closing),
   };
 }

@@ -273,6 +273,14 @@ export function receiptOf(
   };
 }
 
+/**
+ * The canonical JSON of a receipt: its members are in that order, and none of its texts has half a
+ * surrogate pair.
+ */
+export function receiptText(receipt: Receipt): string {
+  return JSON.stringify(receipt);
+}
+
 export interface Receipt {
   readonly object: 'svc.receipt';
   readonly receipt_id: string;
