@@ -154,8 +154,8 @@ function refusal(code: FaultCode, prefix: TokenPrefix = 'svc_live'): ServiceFaul
 
 /** Shows in the audit that two calls came from one sender, and never from where. */
 function hashAddress(pepper: Uint8Array, address: string): string {
-  const hash = createHmac('sha256', pepper).update(`address|${addressBlock(address)}`);
-  return hash.digest('base64url').slice(0, 16);
+  const keyed = createHmac('sha256', pepper).update(`address|${addressBlock(address)}`);
+  return keyed.digest('base64url').slice(0, 16);
 }
 
 /** Either header will do; two that differ are no key. */

@@ -51,9 +51,9 @@ export const RECEIPTS = [
   },
   {
     name: 'receipts are stored without a signature',
-    file: JOURNAL,
-    from: 'await sign(receipts.map(receiptText));',
-    to: 'receipts.map(receiptText);',
+    file: 'src/adapters/journals/receipt-batches.ts',
+    from: 'await sign(closed.map(({ receipt }) => receiptText(receipt)));',
+    to: 'closed.map(({ receipt }) => receiptText(receipt));',
     test: JOURNAL_TEST,
   },
   {

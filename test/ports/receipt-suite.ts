@@ -39,7 +39,7 @@ export function receiptSuite(open: () => ServiceStore | Promise<ServiceStore>): 
         const [opening, closing] = [openingOf({ tenant: 'acme' }), closingOf({ usage })];
         const issuer = { version: '0.1.2', node: 'node_a', seq: at + 1 };
         const receipt = receiptOf(opening, closing, issuer);
-        return receiptRow({ opening, closing, receipt, body: receiptText(receipt) });
+        return receiptRow({ opening, closing, receipt }, receiptText(receipt));
       });
       const other = rowOfReceipt({ tenant: 'globex' });
       await whole.storeReceipts([...rows, other]);

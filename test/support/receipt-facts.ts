@@ -119,6 +119,6 @@ export function testSigner() {
   const jwk = publicJwk(publicPartOf(text));
   const signer = objectSigner({ kid: jwk.kid, privateKey: text });
   const sign = async (canonical: readonly string[]): Promise<readonly string[]> =>
-    canonical.map((text) => signer.signText(text));
+    canonical.map((one) => signer.signText(one));
   return { sign, signer, jwk };
 }

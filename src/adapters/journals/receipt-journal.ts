@@ -1,21 +1,14 @@
-import { canonicalJson } from '../../core/memory-api/canonical.ts';
-import { isoTime } from '../../core/memory/times.ts';
 import {
   boundedClosing,
   boundedOpening,
-  headOf,
-  NODE_LOST,
   type ReceiptClosing,
-  receiptOf,
   type ReceiptOpening,
-  receiptText,
 } from '../../core/service/receipts.ts';
-import { type ReceiptRow, receiptRow } from '../../core/service/receipt-rows.ts';
-import type { ClosedHead, ReceiptStore } from '../../ports/receipt-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
 import { within } from '../within.ts';
 import { Journal, journalBytes, journalNames, takeJournals } from './journal.ts';
+import { closeHeads, storeBatch, storeHeads, type Storing } from './receipt-batches.ts';
 import { type JournalledReceipt, type ReceiptLine, readReceiptLines } from './receipt-lines.ts';
 
 /**
@@ -25,24 +18,14 @@ import { type JournalledReceipt, type ReceiptLine, readReceiptLines } from './re
  * it is empty.
  */
 
-export interface ReceiptJournalOptions {
+export interface ReceiptJournalOptions extends Storing {
   readonly folder: string;
   /** `node_` and 24 hex digits: this process. */
   readonly node: string;
-  readonly version: string;
-  readonly store: ReceiptStore;
-  readonly sign: Sign;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
   report(line: string): void;
   /** Bytes of the file. */
   readonly bytesMax?: number;
 }
-
-/**
- * Signs canonical JSON of objects, all with one key, or rejects. It gives the JSON of the signed objects.
- */
-export type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 
 const BYTES_MAX = 512 << 20;
 /** Receipts that wait are in memory too: some 100,000 of them. */
@@ -57,8 +40,6 @@ const OPENING_BYTES = 6144;
 /** A receipt can be read 200 ms after the last byte; a batch takes some milliseconds of that. */
 const BATCH_MS = 100;
 const BATCH_ROWS = 200;
-/** A signature takes 0.1 ms of the thread that relays answers: requests pass in between. */
-const SIGNED_AT_ONCE = 25;
 const RETRY_MS = 1000;
 /** A batch takes some milliseconds: a store that needs longer is away. */
 const STORE_MS = 30_000;
@@ -342,52 +323,6 @@ async function recoverNode(
   }
   for (const file of files) file.remove();
   return { receipts: found.length, unknown };
-}
-
-type Storing = Pick<ReceiptJournalOptions, 'version' | 'store' | 'sign' | 'now'>;
-
-async function storeBatch(
-  { version, store, sign }: Storing,
-  batch: readonly JournalledReceipt[],
-  node: string,
-): Promise<void> {
-  const closed = batch.map((one) => ({ ...one, closing: one.closing ?? NODE_LOST }));
-  const rows: ReceiptRow[] = [];
-  for (let from = 0; from < closed.length; from += SIGNED_AT_ONCE) {
-    if (from > 0) await new Promise((resolve) => setImmediate(resolve));
-    const some = closed.slice(from, from + SIGNED_AT_ONCE);
-    const receipts = some.map(({ opening, closing, seq }) =>
-      receiptOf(opening, closing, { version, node, seq }),
-    );
-    const bodies = await sign(receipts.map(receiptText));
-    for (const [at, body] of bodies.entries()) {
-      const [one, receipt] = [some[at], receipts[at]];
-      if (one !== undefined && receipt !== undefined)
-        rows.push(receiptRow({ ...one, receipt, body }));
-    }
-  }
-  await store.storeReceipts(rows);
-}
-
-type Head = Omit<ClosedHead, 'body'>;
-
-/** False when they could not be stored. */
-async function storeHeads(storing: Storing, heads: readonly Head[]): Promise<boolean> {
-  return closeHeads(storing, heads).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function closeHeads({ store, sign, now }: Storing, heads: readonly Head[]): Promise<void> {
-  const at = isoTime(now());
-  const texts = heads.map((head) => canonicalJson(headOf(head, { at, isClosed: true })) ?? '');
-  const bodies = await sign(texts);
-  await store.closeHeads(
-    heads.map(({ tenant, node, lastSeq }, place) => {
-      return { tenant, node, lastSeq, body: bodies[place] ?? '' };
-    }),
-  );
 }
 
 const NAME_START = 'receipts_';

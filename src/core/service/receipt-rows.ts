@@ -37,11 +37,10 @@ export interface ClosedReceipt {
   readonly opening: ReceiptOpening;
   readonly closing: ReceiptClosing;
   readonly receipt: Receipt;
-  /** The receipt as JSON: signed, where the service has a signing key. */
-  readonly body: string;
 }
 
-export function receiptRow({ opening, closing, receipt, body }: ClosedReceipt): ReceiptRow {
+/** `body`: the receipt as JSON, signed where the service has a signing key. */
+export function receiptRow({ opening, closing, receipt }: ClosedReceipt, body: string): ReceiptRow {
   const model = receipt['model_requested'];
   return {
     tenant: opening.tenant,
