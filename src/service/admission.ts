@@ -27,16 +27,12 @@ export async function takeLimits(limiter: Limiter, asks: readonly LimitAsk[]): P
   throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, { afterMs: waitMs, param: refusedBy });
 }
 
-/** An error gets one more try at once, a silence none: the deadline has passed by then. */
-function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
-  return askWithin(limiter, LIMITER_MS, (signal) =>
-    attempt(limiter, asks, signal).catch((error: unknown) => {
-      if (signal.aborted) throw error;
-      return attempt(limiter, asks, signal);
-    }),
-  ).catch(() => {
+async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
+  try {
+    return await askWithin(limiter, LIMITER_MS, (signal) => askTwice(limiter, asks, signal));
+  } catch {
     throw limiterUnavailable();
-  });
+  }
 }
 
 /** Timers and signals are for a limiter that may be silent. */
@@ -50,13 +46,18 @@ export function askWithin<Answer>(
 
 const UNENDING = new AbortController().signal;
 
-/** A limiter that throws before it returns a promise has failed like any other. */
-async function attempt(
+/** An error gets one more try at once, a silence none: the deadline has passed by then. */
+async function askTwice(
   limiter: Limiter,
   asks: readonly LimitAsk[],
   signal: AbortSignal,
 ): Promise<LimitAnswer> {
-  return limiter.take(asks, signal);
+  try {
+    return await limiter.take(asks, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return limiter.take(asks, signal);
+  }
 }
 
 export function limiterUnavailable(): ServiceFault {

@@ -5,7 +5,8 @@ import {
   LEASE_MS,
   type LeaseAsk,
   type LimitAsk,
-  limitsOfModelCall,
+  limitsOfModelCalls,
+  type ModelLimits,
   type SpentTokens,
   type TokenBudget,
 } from '../core/service/limits.ts';
@@ -45,6 +46,13 @@ const STORE_MS = 1000;
 /** The end of a call does not wait, and a limiter that does not answer must not hold memory. */
 const SETTLE_MS = 5000;
 
+type KnownBudget = Omit<BudgetAsk, 'cost'>;
+
+/** With the tokens that were spent before this process counted. */
+interface CallerLimits extends Omit<ModelLimits, 'budgets'> {
+  readonly budgets: readonly KnownBudget[];
+}
+
 interface Needs {
   readonly limiter: Limiter;
   readonly store: ServiceStore;
@@ -56,6 +64,8 @@ interface Needs {
 export class ModelAdmission {
   readonly #parts: Needs;
   readonly #known = new Recent<string, Promise<number>>(KNOWN_MAX);
+  /** A caller whose plan or key has changed is another object. */
+  readonly #limits = new WeakMap<Caller, CallerLimits>();
   /** The places of the calls that run, by tenant. */
   readonly #leases = new Map<string, Set<LeaseAsk>>();
   #heartbeat: NodeJS.Timeout | undefined;
@@ -66,26 +76,19 @@ export class ModelAdmission {
 
   /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
   async admit({ caller, callId, inputTokens }: AskingCall): Promise<AdmittedCall> {
-    const { limiter, clock, settings } = this.#parts;
-    const { rates, budgets } = limitsOfModelCall({
-      key: caller.key,
-      limits: caller.tenant.limits,
-      requestsPerMinute: settings.requestsPerMinute,
-      inputTokens,
-      leaseId: callId,
-      now: clock.now(),
-    });
-    const known = await Promise.all(
-      budgets.map((budget) => this.#withKnown(caller.key.tenant, budget)),
-    );
-    const asks = [...rates, ...known];
-    await takeLimits(limiter, asks);
-    const leases = asks.filter((ask) => ask.kind === 'lease');
-    this.#hold(leases);
+    const limits = await this.#limitsOf(caller);
+    const asks: LimitAsk[] = [...limits.calls];
+    if (limits.tokens !== undefined) asks.push({ ...limits.tokens, cost: inputTokens });
+    const { places } = limits;
+    const lease = places === undefined ? undefined : { ...places, leaseId: callId };
+    if (lease !== undefined) asks.push(lease);
+    for (const known of limits.budgets) asks.push({ ...known, cost: inputTokens });
+    await takeLimits(this.#parts.limiter, asks);
+    if (lease !== undefined) this.#hold(lease);
     let isSettled = false;
     return {
       settle: (spent) => {
-        if (!isSettled) this.#settle(asks, leases, spent);
+        if (!isSettled) this.#settle(asks, lease, spent);
         isSettled = true;
       },
     };
@@ -93,10 +96,11 @@ export class ModelAdmission {
 
   #settle(
     asks: readonly LimitAsk[],
-    leases: readonly LeaseAsk[],
+    lease: LeaseAsk | undefined,
     spent: SpentTokens | 'unused' | undefined,
   ): void {
-    this.#letGo(leases);
+    if (lease !== undefined) this.#letGo(lease);
+    const leases = lease === undefined ? [] : [lease];
     const changes = spent === undefined ? [] : changesOf(asks, spent);
     const count = leases.length + changes.length;
     this.#tell((signal) => this.#parts.limiter.settle({ leases, changes }, signal), count);
@@ -112,20 +116,16 @@ export class ModelAdmission {
     askWithin(limiter, SETTLE_MS, call).catch(() => undefined);
   }
 
-  #hold(leases: readonly LeaseAsk[]): void {
-    for (const lease of leases) {
-      const running = this.#leases.get(lease.tenant) ?? new Set();
-      this.#leases.set(lease.tenant, running.add(lease));
-    }
-    if (leases.length > 0) this.#beatSoon();
+  #hold(lease: LeaseAsk): void {
+    const running = this.#leases.get(lease.tenant) ?? new Set();
+    this.#leases.set(lease.tenant, running.add(lease));
+    this.#beatSoon();
   }
 
-  #letGo(leases: readonly LeaseAsk[]): void {
-    for (const lease of leases) {
-      const running = this.#leases.get(lease.tenant);
-      running?.delete(lease);
-      if (running?.size === 0) this.#leases.delete(lease.tenant);
-    }
+  #letGo(lease: LeaseAsk): void {
+    const running = this.#leases.get(lease.tenant);
+    running?.delete(lease);
+    if (running?.size === 0) this.#leases.delete(lease.tenant);
   }
 
   #beatSoon(): void {
@@ -141,7 +141,22 @@ export class ModelAdmission {
     }, HEARTBEAT_MS).unref();
   }
 
-  async #withKnown(tenant: string, budget: TokenBudget): Promise<BudgetAsk> {
+  /** Of a caller until the end of a day, because the budgets are those of the calendar. */
+  async #limitsOf(caller: Caller): Promise<CallerLimits> {
+    const { clock, settings } = this.#parts;
+    const now = clock.now();
+    const before = this.#limits.get(caller);
+    if (before !== undefined && now >= before.from && now < before.until) return before;
+    const { key, tenant } = caller;
+    const { requestsPerMinute } = settings;
+    const limits = limitsOfModelCalls({ key, limits: tenant.limits, requestsPerMinute, now });
+    const asking = limits.budgets.map((budget) => this.#withKnown(key.tenant, budget));
+    const found = { ...limits, budgets: await Promise.all(asking) };
+    this.#limits.set(caller, found);
+    return found;
+  }
+
+  async #withKnown(tenant: string, budget: TokenBudget): Promise<KnownBudget> {
     const { from, to, keyId, ...ask } = budget;
     const asked = { from, to, ...(keyId === undefined ? {} : { keyId }) };
     const before = this.#known.get(ask.bucket);
@@ -169,9 +184,12 @@ export class ModelAdmission {
 
 function changesOf(asks: readonly LimitAsk[], spent: SpentTokens | 'unused'): CostChange[] {
   const tokens = spent === 'unused' ? NO_TOKENS : spent;
-  return asks
-    .map((ask) => ({ ask, more: costDifference(ask, tokens) }))
-    .filter(({ more }) => more !== 0);
+  const changes: CostChange[] = [];
+  for (const ask of asks) {
+    const more = costDifference(ask, tokens);
+    if (more !== 0) changes.push({ ask, more });
+  }
+  return changes;
 }
 
 const NO_TOKENS: SpentTokens = { input: 0, output: 0 };

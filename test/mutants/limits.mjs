@@ -83,8 +83,8 @@ export const LIMITS = [
   {
     name: 'the budget of a key is that of its tenant',
     file: 'src/core/service/limits.ts',
-    from: 'keyId === undefined ? `tenant:${call.key.tenant}` : `key:${keyId}`',
-    to: "keyId === '' ? keyId : `tenant:${call.key.tenant}`",
+    from: 'keyId === undefined ? `tenant:${tenant}` : `key:${keyId}`',
+    to: "keyId === '' ? keyId : `tenant:${tenant}`",
     test: ADMISSION,
   },
   {

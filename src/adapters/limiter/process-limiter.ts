@@ -17,13 +17,6 @@ const BUCKETS_MAX = 100_000;
 /** The end of a running call is unknown, so this is a guess. */
 const LEASE_WAIT_MS = 1000;
 
-/** The answer of a limit to a call, and the booking for the case that all of them let it pass. */
-interface Judged {
-  readonly ask: LimitAsk;
-  readonly waitMs: number;
-  book(): void;
-}
-
 export class ProcessLimiter implements Limiter {
   readonly isOwn = true;
   readonly #clock: Clock;
@@ -40,13 +33,17 @@ export class ProcessLimiter implements Limiter {
   }
 
   async take(asks: readonly LimitAsk[]): Promise<LimitAnswer> {
-    const judged = asks.map((ask) => this.#judge(ask));
-    const [worst] = judged.toSorted((one, other) => other.waitMs - one.waitMs);
-    if (worst !== undefined && worst.waitMs > 0) {
-      return { refusedBy: worst.ask.name, waitMs: worst.waitMs };
+    const now = this.#clock.monotonic();
+    let refusedBy: string | undefined;
+    let waitMs = 0;
+    for (const ask of asks) {
+      const wait = this.#waitMs(ask, now);
+      if (wait <= waitMs) continue;
+      waitMs = wait;
+      refusedBy = ask.name;
     }
-    for (const one of judged) one.book();
-    return { refusedBy: undefined, waitMs: 0 };
+    if (refusedBy === undefined) for (const ask of asks) this.#book(ask, now);
+    return { refusedBy, waitMs };
   }
 
   async renew(leases: readonly LeaseAsk[]): Promise<void> {
@@ -74,30 +71,37 @@ export class ProcessLimiter implements Limiter {
     }
   }
 
-  #judge(ask: LimitAsk): Judged {
+  /** 0: this limit lets the call pass. */
+  #waitMs(ask: LimitAsk, now: number): number {
     switch (ask.kind) {
       case 'rate': {
         const { rate, bucket, cost } = ask;
-        const now = this.#clock.monotonic();
-        const { dueAt, waitMs } = takeCost(rate, { dueAt: this.#due.get(bucket), now, cost });
-        return { ask, waitMs, book: () => this.#due.set(bucket, dueAt) };
+        return takeCost(rate, { dueAt: this.#due.get(bucket), now, cost }).waitMs;
       }
       case 'budget': {
         const spent = this.#spentOf(ask);
         const isOver = spent >= ask.max || spent + ask.cost > ask.max;
-        const waitMs = isOver ? Math.max(1, ask.until - this.#clock.now()) : 0;
-        return { ask, waitMs, book: () => this.#spent.set(ask.bucket, spent + ask.cost) };
+        return isOver ? Math.max(1, ask.until - this.#clock.now()) : 0;
       }
+      case 'lease':
+        return this.#standing(ask.bucket, now).size < ask.max ? 0 : LEASE_WAIT_MS;
+    }
+  }
+
+  #book(ask: LimitAsk, now: number): void {
+    switch (ask.kind) {
+      case 'rate': {
+        const { rate, bucket, cost } = ask;
+        this.#due.set(bucket, takeCost(rate, { dueAt: this.#due.get(bucket), now, cost }).dueAt);
+        return;
+      }
+      case 'budget':
+        this.#spent.set(ask.bucket, this.#spentOf(ask) + ask.cost);
+        return;
       case 'lease': {
-        const { bucket, leaseId, ttlMs, max } = ask;
-        const now = this.#clock.monotonic();
-        const standing = this.#standing(bucket, now);
-        const waitMs = standing.size < max ? 0 : LEASE_WAIT_MS;
-        const book = (): void => {
-          standing.delete(leaseId);
-          this.#leases.set(bucket, standing.set(leaseId, now + ttlMs));
-        };
-        return { ask, waitMs, book };
+        const standing = this.#standing(ask.bucket, now);
+        standing.delete(ask.leaseId);
+        this.#leases.set(ask.bucket, standing.set(ask.leaseId, now + ask.ttlMs));
       }
     }
   }

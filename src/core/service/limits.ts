@@ -1,4 +1,3 @@
-import { Recent } from '../bytes/recent.ts';
 import type { StoredKey } from './keys.ts';
 import type { PlanLimits } from './plans.ts';
 import type { Rate } from './rates.ts';
@@ -70,15 +69,11 @@ export function limitsOfCall(call: LimitedCall): readonly LimitAsk[] {
   ];
 }
 
-export interface ModelCall {
+export interface ModelCaller {
   readonly key: Pick<StoredKey, 'tenant' | 'keyId' | 'tokensPerDay' | 'tokensPerMonth'>;
   readonly limits: PlanLimits;
   /** A limit for each key, by the service's settings; null: none. */
   readonly requestsPerMinute: number | null;
-  /** The estimate of the tokens that are sent to the provider. */
-  readonly inputTokens: number;
-  /** Names this call among those that run. */
-  readonly leaseId: string;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -86,13 +81,22 @@ export interface ModelCall {
 /** A place that is not renewed for so long belongs to a process that is gone. */
 export const LEASE_MS = 30_000;
 
+/** The limits of all model calls of one caller, in a form that is the same for each of them. */
 export interface ModelLimits {
-  readonly rates: readonly LimitAsk[];
+  /** They count calls. */
+  readonly calls: readonly RateAsk[];
+  /** It counts the tokens that are sent to the provider, which `cost` of a call tells. */
+  readonly tokens: Omit<RateAsk, 'cost'> | undefined;
+  /** For a call with a `leaseId`, which names it among those that run. */
+  readonly places: Omit<LeaseAsk, 'leaseId'> | undefined;
   readonly budgets: readonly TokenBudget[];
+  /** The periods of the budgets: from the first, before the second. Milliseconds since 1970. */
+  readonly from: number;
+  readonly until: number;
 }
 
-/** A budget of tokens, before it is known how much of it is spent. */
-export interface TokenBudget extends Omit<BudgetAsk, 'known'> {
+/** A budget of tokens, without a call. */
+export interface TokenBudget extends Omit<BudgetAsk, 'known' | 'cost'> {
   /** The days that it counts, UTC. */
   readonly from: string;
   readonly to: string;
@@ -100,13 +104,14 @@ export interface TokenBudget extends Omit<BudgetAsk, 'known'> {
   readonly keyId: string | undefined;
 }
 
-export function limitsOfModelCall(call: ModelCall): ModelLimits {
-  const { key, limits, requestsPerMinute, inputTokens, leaseId } = call;
+export function limitsOfModelCalls(caller: ModelCaller): ModelLimits {
+  const { key, limits, requestsPerMinute, now } = caller;
   const { tenant, keyId } = key;
   const tokens = limits.input_tokens_per_minute;
   const places = limits.concurrent_requests;
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
   return {
-    rates: [
+    calls: [
       ...callRate(
         { name: 'key_calls_per_minute', tenant, bucket: `key:${keyId}` },
         { perMinute: requestsPerMinute },
@@ -115,38 +120,36 @@ export function limitsOfModelCall(call: ModelCall): ModelLimits {
         { name: 'requests_per_minute', tenant, bucket: `requests:${tenant}` },
         { perMinute: limits.requests_per_minute, burst: limits.requests_burst },
       ),
-      ...(tokens === null
-        ? []
-        : [
-            {
-              kind: 'rate',
-              name: 'input_tokens_per_minute',
-              tenant,
-              bucket: `input:${tenant}`,
-              rate: { perMinute: tokens, burst: tokens },
-              cost: inputTokens,
-            } as const,
-          ]),
-      ...(places === null
-        ? []
-        : [
-            {
-              kind: 'lease',
-              name: 'concurrent_requests',
-              tenant,
-              bucket: `running:${tenant}`,
-              max: places,
-              leaseId,
-              ttlMs: LEASE_MS,
-            } as const,
-          ]),
     ],
+    tokens:
+      tokens === null
+        ? undefined
+        : {
+            kind: 'rate',
+            name: 'input_tokens_per_minute',
+            tenant,
+            bucket: `input:${tenant}`,
+            rate: { perMinute: tokens, burst: tokens },
+          },
+    places:
+      places === null
+        ? undefined
+        : {
+            kind: 'lease',
+            name: 'concurrent_requests',
+            tenant,
+            bucket: `running:${tenant}`,
+            max: places,
+            ttlMs: LEASE_MS,
+          },
     budgets: [
-      ...budget(call, { name: 'tokens_per_day', max: limits.tokens_per_day }),
-      ...budget(call, { name: 'tokens_per_month', max: limits.tokens_per_month }),
-      ...budget(call, { name: 'key_tokens_per_day', max: key.tokensPerDay, keyId }),
-      ...budget(call, { name: 'key_tokens_per_month', max: key.tokensPerMonth, keyId }),
+      ...budget(caller, { name: 'tokens_per_day', max: limits.tokens_per_day }),
+      ...budget(caller, { name: 'tokens_per_month', max: limits.tokens_per_month }),
+      ...budget(caller, { name: 'key_tokens_per_day', max: key.tokensPerDay, keyId }),
+      ...budget(caller, { name: 'key_tokens_per_month', max: key.tokensPerMonth, keyId }),
     ],
+    from: today,
+    until: today + DAY_MS,
   };
 }
 
@@ -157,13 +160,13 @@ interface NamedBudget {
 }
 
 /** By the calendar, UTC. */
-function budget(call: ModelCall, { name, max, keyId }: NamedBudget): readonly TokenBudget[] {
+function budget(caller: ModelCaller, { name, max, keyId }: NamedBudget): readonly TokenBudget[] {
   if (max === null || max === undefined) return [];
-  const period = name.endsWith('_month') ? monthOf(call.now) : dayOf(call.now);
-  const owner = keyId === undefined ? `tenant:${call.key.tenant}` : `key:${keyId}`;
+  const { tenant } = caller.key;
+  const period = name.endsWith('_month') ? monthOf(caller.now) : dayOf(caller.now);
+  const owner = keyId === undefined ? `tenant:${tenant}` : `key:${keyId}`;
   const bucket = `tokens:${owner}:${name}:${period.from}`;
-  const { tenant } = call.key;
-  return [{ kind: 'budget', name, tenant, bucket, max, cost: call.inputTokens, keyId, ...period }];
+  return [{ kind: 'budget', name, tenant, bucket, max, keyId, ...period }];
 }
 
 /** Clocks of nodes differ by minutes, and an answer may end on the day after. */
@@ -198,13 +201,8 @@ function monthOf(now: number): Period {
   return { from: dateOf(from), to: dateOf(until - DAY_MS), until };
 }
 
-/** Every call asks for the same few days. */
-const DATES = new Recent<number, string>(64);
-
 function dateOf(at: number): string {
-  const known = DATES.get(at) ?? new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
-  DATES.set(at, known);
-  return known;
+  return new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }
 
 interface CallRate {
@@ -212,7 +210,7 @@ interface CallRate {
   readonly burst?: number | null;
 }
 
-function callRate(limit: Limit, rate: CallRate): readonly LimitAsk[] {
+function callRate(limit: Limit, rate: CallRate): readonly RateAsk[] {
   const { perMinute } = rate;
   if (perMinute === null) return [];
   const burst = rate.burst ?? Math.max(1, Math.ceil(perMinute / BURST_SHARE));
