@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash, hash, type Hash } from 'node:crypto';
 import type { AnswerWatcher } from './relay.ts';
 
 /** Hashes of the bodies of one request, in hex. A receipt tells them; the texts are nowhere. */
@@ -62,17 +62,20 @@ export interface KnownHashes {
 }
 
 function hashOf(body: Uint8Array | undefined): string | undefined {
-  return body === undefined ? undefined : sha256([body]);
+  return body === undefined ? undefined : hash('sha256', body, 'hex');
 }
 
 function sha256(pieces: readonly Uint8Array[]): string {
-  const hash = createHash('sha256');
-  for (const piece of pieces) hash.update(piece);
-  return hash.digest('hex');
+  const sum = createHash('sha256');
+  for (const piece of pieces) sum.update(piece);
+  return sum.digest('hex');
 }
 
+const NO_BYTES = Buffer.alloc(0);
+
 class HashingWatch implements AnswerWatcher {
-  /** Made behind the first byte. */
+  /** The first chunk, while it is the only one: one call hashes it in half of the time. */
+  #only: Uint8Array | undefined;
   #hash: Hash | undefined;
   #inner: AnswerWatcher | undefined;
 
@@ -82,12 +85,16 @@ class HashingWatch implements AnswerWatcher {
 
   /** The hash of everything that was seen. To be called once. */
   digest(): string {
-    return (this.#hash ?? createHash('sha256')).digest('hex');
+    return this.#hash?.digest('hex') ?? hash('sha256', this.#only ?? NO_BYTES, 'hex');
   }
 
   data(chunk: Uint8Array): void {
-    this.#hash ??= createHash('sha256');
-    this.#hash.update(chunk);
+    if (this.#hash !== undefined) this.#hash.update(chunk);
+    else if (this.#only === undefined) this.#only = chunk;
+    else {
+      this.#hash = createHash('sha256').update(this.#only).update(chunk);
+      this.#only = undefined;
+    }
     this.#ask((inner) => inner.data(chunk), undefined);
   }
 

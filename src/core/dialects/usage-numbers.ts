@@ -27,12 +27,19 @@ function numbersIn(value: unknown, depth: number, room: Room): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || depth === 0) {
     return undefined;
   }
-  const members = Object.entries(value)
-    .slice(0, MEMBERS_MAX)
-    .filter(([name]) => NAME.test(name))
-    .map(([name, member]) => [name, numbersIn(member, depth - 1, room)] as const)
-    .filter(([, member]) => member !== undefined)
-    // Canonical JSON has this order, so a receipt is written without sorting again.
-    .toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(members);
+  const names = Object.keys(value);
+  const members: [string, unknown][] = [];
+  let isSame = names.length <= MEMBERS_MAX && Object.getPrototypeOf(value) === Object.prototype;
+  let last = '';
+  for (const name of isSame ? names : names.slice(0, MEMBERS_MAX)) {
+    const given: unknown = Reflect.get(value, name);
+    const member = NAME.test(name) ? numbersIn(given, depth - 1, room) : undefined;
+    isSame &&= member !== undefined && member === given && name > last;
+    last = name;
+    if (member !== undefined) members.push([name, member]);
+  }
+  // A usage is read again where it is stored, and then it has this form already.
+  if (isSame) return value;
+  // Canonical JSON has this order, so a receipt is written without sorting again.
+  return Object.fromEntries(members.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
