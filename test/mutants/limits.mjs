@@ -88,6 +88,13 @@ export const LIMITS = [
     test: ADMISSION,
   },
   {
+    name: 'the budgets of a day are those of the day before',
+    file: 'src/service/model-admission.ts',
+    from: 'now >= before.from && now < before.until',
+    to: 'now >= before.from',
+    test: ADMISSION,
+  },
+  {
     name: 'a proxy of another build is ended in the middle of an answer',
     file: 'src/cli/proxy/other-build.ts',
     from: 'if (open > 0) {',

@@ -37,9 +37,12 @@ test('a change that the provider refused was not what it took', () => {
 test('of a request that went nowhere nothing is told, and of an answer all that came', () => {
   const hashes = new BodyHashes(BODY);
   expect(hashes.known()).toEqual({ request: undefined, forwarded: undefined, response: undefined });
-  const watch = hashes.watching(undefined);
-  for (const chunk of ['an ', 'answer']) watch.data(Buffer.from(chunk));
-  expect(hashes.known().response).toBe(hexOf('an answer'));
+  for (const chunks of [['an answer'], ['an ', 'answer'], ['an', ' ', 'answer']]) {
+    const told = new BodyHashes(BODY);
+    const watch = told.watching(undefined);
+    for (const chunk of chunks) watch.data(Buffer.from(chunk));
+    expect(told.known().response).toBe(hexOf('an answer'));
+  }
   const empty = new BodyHashes(undefined);
   empty.watching(undefined);
   expect(empty.known().response).toBe(hexOf(''));
