@@ -33,7 +33,7 @@ export type FindCaller = (keyId: string) => Promise<Caller | undefined>;
 
 interface ParsedKey {
   readonly publicId: string;
-  /** Of the whole key, with the pepper. */
+  /** The HMAC of the whole key. */
   readonly hash: string;
 }
 

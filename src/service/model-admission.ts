@@ -141,7 +141,7 @@ export class ModelAdmission {
     }, HEARTBEAT_MS).unref();
   }
 
-  /** Of a caller until the end of a day, because the budgets are those of the calendar. */
+  /** They are kept until the end of a day, because the budgets are those of the calendar. */
   async #limitsOf(caller: Caller): Promise<CallerLimits> {
     const { clock, settings } = this.#parts;
     const now = clock.now();

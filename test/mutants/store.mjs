@@ -72,7 +72,7 @@ export const STORE = [
   {
     name: 'a journal that was deleted is written on',
     file: 'src/adapters/journals/journal.ts',
-    from: 'old !== undefined && this.#identity === identityAt(this.#path)',
+    from: 'old !== undefined && isAt(this.#path, this.#identity)',
     to: 'old !== undefined',
     test: REPLACED,
   },

@@ -170,8 +170,8 @@ export const TENANTS = [
   {
     name: 'a limiter that fails lets the call pass',
     file: 'src/service/admission.ts',
-    from: '  ).catch(() => {\n    throw limiterUnavailable();\n  });',
-    to: '  ).catch(() => ({ refusedBy: undefined, waitMs: 0 }));',
+    from: '    throw limiterUnavailable();\n',
+    to: '    return { refusedBy: undefined, waitMs: 0 };\n',
     test: 'test/service/limits.test.ts',
   },
   {
@@ -235,8 +235,8 @@ export const TENANTS = [
   {
     name: 'a limiter that fails lets a model request pass',
     file: 'src/service/model-admission.ts',
-    from: '    await takeLimits(limiter, asks);\n',
-    to: '    await takeLimits(limiter, asks).catch(() => undefined);\n',
+    from: '    await takeLimits(this.#parts.limiter, asks);\n',
+    to: '    await takeLimits(this.#parts.limiter, asks).catch(() => undefined);\n',
     test: 'test/service/model-faults.test.ts',
     only: 'a limiter that rejects',
   },
