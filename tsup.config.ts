@@ -75,6 +75,17 @@ const common: Options = {
   },
 };
 
+// One letter beyond Latin-1 makes V8 hold the whole file in two bytes a letter. esbuild escapes such letters in strings,
+// so they are left in patterns and comments alone, where an escape means the same.
+const inAscii: NonNullable<Options['plugins']>[number] = {
+  name: 'in-ascii',
+  renderChunk(code) {
+    const escaped = (unit: string): string =>
+      String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    return { code: code.replaceAll(/[^\0-\x7f]/g, escaped) };
+  },
+};
+
 // conf comes with a compiler of JSON schemas, a quarter of all code of svc, and is needed once: to
 // write the first configuration.
 const withoutConf: NonNullable<Options['esbuildPlugins']>[number] = {
@@ -152,6 +163,7 @@ export default defineConfig([
       options.supported = { ...options.supported, 'dynamic-import': false };
     },
     esbuildPlugins: [withoutHttp2, withRoomForMembers, withoutConf, withoutLater, withoutUi],
+    plugins: [inAscii],
     clean: true,
   },
   // The page. Its files' names hold a hash of their content, so that a browser may keep them for ever.
