@@ -10,9 +10,12 @@ const { createRequire, wrap } = require('node:module');
 const { dirname } = require('node:path');
 const { Script } = require('node:vm');
 
+/** More code than that beside the cached code is worth a new cache. */
+const WORTH_SHARE = 0.05;
+
 /**
- * `exports`: of the CommonJS file, which must not use import(). `save()`: writes what was compiled so far, if it did not come from
- * the cache. It takes some 20 ms and never throws.
+ * `exports`: of the CommonJS file, which must not use import(). `save()`: writes what was compiled so far, if none of it
+ * came from the cache. `saveMore()`: also where the cache has clearly less of it. Both take some 20 ms and never throw.
  */
 exports.requireCached = function requireCached(file) {
   const cache = `${file}.cache`;
@@ -27,10 +30,17 @@ exports.requireCached = function requireCached(file) {
   const module = { exports: {} };
   const run = script.runInThisContext();
   run.call(module.exports, module.exports, createRequire(file), module, file, dirname(file));
-  const save = () => {
-    if (!isCached) write(cache, source, script);
+  let cachedBytes = isCached ? cachedData.length : 0;
+  const saveMore = () => {
+    const code = script.createCachedData();
+    if (code.length <= cachedBytes * (1 + WORTH_SHARE)) return;
+    write(cache, source, code);
+    cachedBytes = code.length;
   };
-  return { exports: module.exports, isCached, save };
+  const save = () => {
+    if (cachedBytes === 0) saveMore();
+  };
+  return { exports: module.exports, isCached, save, saveMore };
 };
 
 const DIGEST_BYTES = 32;
@@ -51,11 +61,10 @@ function read(cache, source) {
 }
 
 /** Whole or not at all: two processes may do so at once, and each may be killed. */
-function write(cache, source, script) {
+function write(cache, source, code) {
   const draft = `${cache}.${process.pid}`;
   try {
-    const data = script.createCachedData();
-    const whole = Buffer.concat([digestOf(source, data), data]);
+    const whole = Buffer.concat([digestOf(source, code), code]);
     writeFileSync(draft, whole, { mode: 0o600, flag: 'wx' });
     renameSync(draft, cache);
   } catch {

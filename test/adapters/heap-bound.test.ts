@@ -119,3 +119,19 @@ test('the collection frees what nobody holds', async () => {
 function garbage(): WeakRef<object> {
   return new WeakRef({ text: 'x'.repeat(1_000) });
 }
+
+test('the end of a process leaves V8 with its own flags', () => {
+  vi.useFakeTimers();
+  const flags: string[] = [];
+  const make = () => new HeapBound((flag) => flags.push(flag), new IdleCollector(() => undefined));
+  const early = make();
+  early.close();
+  vi.advanceTimersByTime(3_000);
+  expect(flags).toEqual([]);
+  const bound = make();
+  vi.advanceTimersByTime(3_000);
+  bound.note({ originalInputTokens: 250_000 });
+  bound.close();
+  vi.advanceTimersByTime(120_000);
+  expect(flags.at(-1)).toBe('--heap-growing-percent=0');
+});

@@ -1,26 +1,32 @@
+import { once } from 'node:events';
 import {
   chmodSync,
+  cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { runCli } from '../support/cli.ts';
-import { validConfig } from '../support/config.ts';
-import { freePort } from '../support/free-port.ts';
+import { LOCAL_TOKEN, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
+import { startServerProcess } from '../support/proxy-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 interface Cached {
   readonly exports: { answer(): number; other(): unknown; readonly name: string };
   readonly isCached: boolean;
   save(): void;
+  saveMore(): void;
 }
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Plain JavaScript, as the program's entry is.
@@ -116,18 +122,88 @@ function writeFileSyncQuietly(path: string): void {
   }
 }
 
-test('a second start of the proxy takes its code from the cache of the first', async () => {
-  const cache = join(import.meta.dirname, '../../dist/quick/start.cjs.cache');
-  const start = async (): Promise<void> => {
-    const home = homeWith({ ...validConfig(), proxy: { port: await freePort() } });
-    const at = { home, env: { SVC_DATA_HOME: join(home, 'data') } };
-    onTestFinished(async () => void (await runCli(['stop'], at)));
-    expect((await runCli(['start', '--detach'], at)).code).toBe(0);
-    // It is saved after a second, by a process that may have much else to do.
-    await sleep(3_000);
-  };
+test('code that was compiled later is saved once it is clearly more than the cache has', () => {
+  const late = Array.from(
+    { length: 40 },
+    (_, at) => `  () => { let sum = ${at}; return sum + 1; },\n`,
+  );
+  const file = moduleFile(`const late = [\n${late.join('')}];
+exports.answer = () => late.reduce((sum, one) => sum + one(), 0);\n`);
+  const first = requireCached(file);
+  first.save();
+  const early = statSync(`${file}.cache`);
+  first.saveMore();
+  expect(statSync(`${file}.cache`).ino).toBe(early.ino);
+  first.exports.answer();
+  first.save();
+  expect(statSync(`${file}.cache`).ino).toBe(early.ino);
+  first.saveMore();
+  const more = statSync(`${file}.cache`);
+  expect(more.size).toBeGreaterThan(early.size);
+  const second = requireCached(file);
+  expect(second.isCached).toBe(true);
+  second.exports.answer();
+  second.saveMore();
+  expect(statSync(`${file}.cache`).ino).toBe(more.ino);
+});
+
+/** The built program in a folder of its own: other tests start the one of the repository meanwhile. */
+function ownProgram(): { readonly program: string; readonly cache: string } {
+  const root = join(import.meta.dirname, '../..');
+  const folder = tempFolder();
+  for (const part of ['bin', 'dist/quick']) {
+    cpSync(join(root, part), join(folder, part), {
+      recursive: true,
+      filter: (path) => !path.includes('.cache'),
+    });
+  }
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const cache = join(folder, 'dist/quick/start.cjs.cache');
+  return { program: join(folder, 'bin/svc.js'), cache };
+}
+
+async function answeringProvider(): Promise<string> {
+  const provider = createServer((request, answer) => {
+    request.resume();
+    answer.setHeader('content-type', 'application/json');
+    answer.end('{"id":"msg_1","type":"message","content":[{"type":"text","text":"Four."}]}');
+  });
+  onTestFinished(() => void provider.close());
+  await once(provider.listen(0, '127.0.0.1'), 'listening');
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It listens on a port.
+  return `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+}
+
+async function ask(url: string): Promise<void> {
+  const answer = await fetch(`${url}/v1/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${LOCAL_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Two and two?' }] }),
+  });
+  expect(answer.status).toBe(200);
+  await answer.text();
+}
+
+test('a start takes its code from the cache of an earlier one, with that of its requests', async () => {
+  const { program, cache } = ownProgram();
+  const [anthropic] = validConfig()['upstreams'] as object[];
+  const upstream = { ...anthropic, baseUrl: await answeringProvider(), allowPrivate: true };
+  const home = homeWith({ ...validConfig(), upstreams: [upstream] });
+  const env = { HOME: home, SVC_DATA_HOME: join(home, 'data') };
+  const start = () => startServerProcess(['start', '--port', '0', '--json'], env, program);
+
+  const first = await start();
+  await expect.poll(() => existsSync(cache), { timeout: 20_000 }).toBe(true);
+  const early = statSync(cache);
+  await ask(first.url);
+  // By then it has set flags of V8 under which no code may be saved.
+  await sleep(4_000);
+  await first.kill('SIGTERM');
+  const whole = statSync(cache);
+  expect(whole.size).toBeGreaterThan(early.size);
+
   await start();
-  const saved = statSync(cache).ino;
-  await start();
-  expect(statSync(cache).ino).toBe(saved);
+  // It is saved after a second, by a process that may have much else to do.
+  await sleep(3_000);
+  expect(statSync(cache).ino).toBe(whole.ino);
 }, 60_000);

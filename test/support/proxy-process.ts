@@ -25,8 +25,9 @@ export function startProxyProcess(
 export async function startServerProcess(
   words: readonly string[],
   env: Readonly<Record<string, string>>,
+  program = BIN,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [BIN, ...words], {
+  const child = spawn(process.execPath, [program, ...words], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

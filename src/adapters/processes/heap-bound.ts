@@ -16,6 +16,9 @@ const GROWTH_PERCENT = 50;
  */
 const LONG_GROWTH_PERCENT = 300;
 
+/** V8's own choice. */
+const UNBOUND_PERCENT = 0;
+
 /** About 400 kB of body. */
 const LONG_TOKENS = 100_000;
 
@@ -33,8 +36,9 @@ const SECOND_MS = 1_000;
 const LASTS_MS = 60_000;
 
 /**
- * Milliseconds after the start. V8 refuses code that was compiled under other flags, and `bin/svc.js`
- * saves what was compiled one second after the start: without this every start compiles all of it again.
+ * Milliseconds after the start. V8 refuses code that was saved under other flags, and `bin/svc.js` saves
+ * what was compiled one second after the start, and again at its end. Without this, and without `close`,
+ * every start compiles all of it again.
  */
 const FIRST_MS = 3_000;
 
@@ -47,6 +51,7 @@ export class HeapBound {
   #secondFrom = -Infinity;
   #inSecond = 0;
   #isBounding = false;
+  readonly #first: NodeJS.Timeout;
 
   constructor(
     setFlag: (flag: string) => void = setFlagsFromString,
@@ -54,10 +59,17 @@ export class HeapBound {
   ) {
     this.#setFlag = setFlag;
     this.#idle = idle;
-    setTimeout(() => {
+    this.#first = setTimeout(() => {
       this.#isBounding = true;
       this.#setGrowth();
     }, FIRST_MS).unref();
+  }
+
+  /** Leaves V8 with the flags that it had. */
+  close(): void {
+    clearTimeout(this.#first);
+    if (this.#isBounding) this.#setFlag(`--heap-growing-percent=${UNBOUND_PERCENT}`);
+    this.#isBounding = false;
   }
 
   /** To be called with each request that is over. */

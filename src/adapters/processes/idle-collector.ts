@@ -34,6 +34,7 @@ export class IdleCollector {
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('gc');
+  setFlagsFromString('--no-expose-gc');
   if (typeof collect !== 'function') return;
   setFlagsFromString(`--${MOVES_ALL}`);
   for (const _ of [1, 2]) collect();

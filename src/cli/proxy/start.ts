@@ -97,6 +97,7 @@ export async function start(
     throw error;
   } finally {
     watch.close();
+    heaps.close();
     await removeRunFile(folder, process.pid);
   }
 }
