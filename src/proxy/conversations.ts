@@ -62,13 +62,16 @@ export class Conversations {
 
   #keep(view: RequestView, nearest: RequestView | undefined): void {
     if (view.bytes.length > BYTES_MAX) return;
-    const isReplaced = nearest !== undefined && continues(view, nearest);
-    const others = isReplaced ? this.#views.filter((other) => other !== nearest) : this.#views;
-    let bytes = 0;
-    this.#views = [view, ...others].slice(0, VIEWS_MAX).filter((kept) => {
-      bytes += kept.bytes.length;
-      return bytes <= BYTES_MAX;
-    });
+    const replaced = nearest !== undefined && continues(view, nearest) ? nearest : undefined;
+    const views = [view];
+    let bytes = view.bytes.length;
+    for (const other of this.#views) {
+      if (other === replaced) continue;
+      bytes += other.bytes.length;
+      if (views.length === VIEWS_MAX || bytes > BYTES_MAX) break;
+      views.push(other);
+    }
+    this.#views = views;
   }
 }
 

@@ -92,10 +92,12 @@ test.each([...IDENTITY_HEADERS, 'x-svc-memory-space', 'anthropic-beta'])(
   'another %s has what is remembered read again',
   (header) => {
     const first = viewOf(ASKED);
-    const before = statedFactsOf([header, 'claude-cli/1'], first);
     const again = viewOf(ASKED, first);
-    expect(statedFactsOf([header, 'claude-cli/1'], again)).toBe(before);
-    expect(statedFactsOf([header, 'codex_exec/context-1m'], again)).not.toBe(before);
+    for (const written of [header, header.toUpperCase()]) {
+      const before = statedFactsOf([written, 'claude-cli/1'], first);
+      expect(statedFactsOf([written, 'claude-cli/1'], again)).toBe(before);
+      expect(statedFactsOf([written, 'codex_exec/context-1m'], again)).not.toBe(before);
+    }
   },
 );
 

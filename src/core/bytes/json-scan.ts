@@ -182,9 +182,17 @@ function readHead(bytes: Buffer, start: number): MemberHead | undefined {
 export function keyIs(bytes: Buffer, key: Span, name: string): boolean {
   const length = key.end - key.start - 2;
   if (length < name.length) return false;
-  if (length === name.length) return bytes.toString('latin1', key.start + 1, key.end - 1) === name;
-  if (!bytes.subarray(key.start, key.end).includes(BACKSLASH)) return false;
-  return parseJson(bytes, key)?.value === name;
+  if (length > name.length) return hasEscape(bytes, key) && parseJson(bytes, key)?.value === name;
+  for (let at = 0; at < length; at += 1) {
+    if (bytes[key.start + 1 + at] !== name.charCodeAt(at)) return false;
+  }
+  return true;
+}
+
+// A key is short: to call the native indexOf for it would cost more.
+function hasEscape(bytes: Buffer, { start, end }: Span): boolean {
+  for (let at = start; at < end; at += 1) if (bytes[at] === BACKSLASH) return true;
+  return false;
 }
 
 /** The value of a span, in a box because null and undefined are different answers. */

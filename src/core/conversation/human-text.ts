@@ -23,6 +23,8 @@ export interface UserText {
   readonly clientOrder?: ClientOrder;
 }
 
+const NOTHING_SAID: UserText = { humanText: '', isInterruption: false };
+
 /** Blocks that say only this, whole. */
 const INJECTED_WHOLE: ReadonlySet<string> = new Set([
   'Tool loaded.', // Claude Code: follows the result of ToolSearch.
@@ -43,6 +45,7 @@ const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversa
  * text next to a tool result belongs to the client, unless a frame says otherwise.
  */
 export function readUserText(texts: readonly string[], isReply: boolean): UserText {
+  if (texts.length === 0) return NOTHING_SAID;
   const state: Reading = { typed: [], isOpen: !isReply, isInterruption: false, next: undefined };
   let isSummary = false;
   for (const text of texts) {

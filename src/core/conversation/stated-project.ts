@@ -56,9 +56,12 @@ export function projectInPrompt(texts: readonly string[]): StatedProject {
 
 const SIMPLE = /^CWD: ((?:\/|[A-Za-z]:[\\/]|\\\\)[^\n]{0,4095})\nDate: \d{4}-\d{2}-\d{2}(?:\n|$)/;
 
+const NOTHING_STATED: StatedProject = {};
+
 /** `texts`: a user message's. Only wrappers that describe the environment are read. */
 export function projectInUser(texts: readonly string[]): StatedProject {
   const wrappers = texts.filter((text) => text.trimStart().startsWith('<') && isWrapper(text));
+  if (wrappers.length === 0) return NOTHING_STATED;
   const environment = wrappers.find((text) => writerOf(text) !== undefined);
   const status = wrappers.filter(isGitStatus);
   const own = environment === undefined ? [] : [environment];

@@ -27,7 +27,7 @@ import {
   valueEnd,
 } from '../bytes/json-scan.ts';
 import { addItem } from '../conversation/so-far.ts';
-import { estimateSteps } from '../bytes/tokens.ts';
+import { estimateSteps, estimateTokens } from '../bytes/tokens.ts';
 import { finish, Pace, STEP_BYTES, type Steps } from '../bytes/steps.ts';
 import { parseSteps } from '../bytes/json-parts.ts';
 import type { Span } from '../bytes/span.ts';
@@ -116,17 +116,21 @@ interface Known {
   /** Has the same bytes up to and including the first one of its list, or of its string. */
   readonly previous: RequestView;
   /** Its items that the new body has at the same place too. */
-  readonly items: readonly Item[];
+  readonly items: Item[];
 }
 
 function compareWith({ previous, shared }: Earlier, bytes: Buffer): Known | undefined {
   if (shared <= previous.list.start) return undefined;
   // An item that ends with the last shared byte ends there in both, unless it is a scalar: 12 is
   // not 123.
-  const last = previous.items.findLastIndex(({ start, end }) => {
-    return end < shared || (end === shared && !isScalar(bytes, start));
-  });
-  return { previous, items: previous.items.slice(0, last + 1) };
+  let count = previous.items.length;
+  while (count > 0 && !isShared(previous.items[count - 1], bytes, shared)) count -= 1;
+  return { previous, items: previous.items.slice(0, count) };
+}
+
+function isShared(item: Item | undefined, bytes: Buffer, shared: number): boolean {
+  if (item === undefined || item.end > shared) return false;
+  return item.end < shared || !isScalar(bytes, item.start);
 }
 
 interface ListRead {
@@ -138,16 +142,15 @@ interface ListStart {
   readonly dialect: Dialect;
   /** Where the list's value begins, or -1. */
   readonly start: number;
-  /** The items that are known already: the first ones. */
-  readonly items: readonly Item[];
+  /** The items that are known already: the first ones. The others are added. */
+  readonly items: Item[];
 }
 
 function* readList(
   bytes: Buffer,
-  { dialect, start, items }: ListStart,
+  { dialect, start, items: all }: ListStart,
 ): Steps<ListRead | 'too_large' | undefined> {
   if (!opensList(bytes, start)) return undefined;
-  const all = [...items];
   const pace = new Pace();
   let last = all.at(-1);
   let at = last === undefined ? firstElement(bytes, start) : nextElement(bytes, last.end);
@@ -192,7 +195,8 @@ function* readOne(
   const media = mediaIn(place.dialect, parsed.value);
   const cacheMs = markedMs(parsed.value);
   if (isLong) yield;
-  const tokens = yield* itemTokens(bytes, span, media);
+  const isText = media.length === 0 && !isLong;
+  const tokens = isText ? estimateTokens(bytes, start, end) : yield* itemTokens(bytes, span, media);
   return makeItem(traits, {
     span,
     // A dialect whose list may be one string has messages in several forms.
@@ -299,13 +303,18 @@ function* readShell(
   bytes: Buffer,
   { dialect, list, previous }: ShellPlace,
 ): Steps<Shell | undefined> {
-  const after = bytes.subarray(list.end);
-  if (previous?.bytes.subarray(previous.list.end).equals(after)) return previous.shell;
+  if (previous !== undefined && endsAlike(previous, bytes, list.end)) return previous.shell;
   if (!endsWithout(bytes, list.end, dialectOf(dialect).listKey)) return undefined;
-  const emptied = Buffer.concat([bytes.subarray(0, list.start), EMPTY_LIST, after]);
+  const [before, after] = [bytes.subarray(0, list.start), bytes.subarray(list.end)];
+  const emptied = Buffer.concat([before, EMPTY_LIST, after]);
   const value = yield* parseSteps(emptied);
   if (value === undefined) return undefined;
-  const before = yield* estimateSteps(bytes, 0, list.start);
-  const tokens = before + (yield* estimateSteps(bytes, list.end, bytes.length));
-  return { value, tokens };
+  const tokens = yield* estimateSteps(bytes, 0, list.start);
+  return { value, tokens: tokens + (yield* estimateSteps(bytes, list.end, bytes.length)) };
+}
+
+/** Whether the body has the same bytes behind its list, which ends at `end`. */
+function endsAlike({ bytes: before, list }: RequestView, bytes: Buffer, end: number): boolean {
+  const isAsLong = before.length - list.end === bytes.length - end;
+  return isAsLong && before.compare(bytes, end, bytes.length, list.end, before.length) === 0;
 }

@@ -32,17 +32,26 @@ export function readMessagesItem(value: unknown): ItemTraits {
 }
 
 function readUser(content: unknown): ItemTraits {
-  const blocks = asList(content);
-  const toolResultIds = resultIds(blocks);
-  const texts = textBlocks(content);
+  const texts: string[] = typeof content === 'string' ? [content] : [];
+  const toolResultIds: string[] = [];
+  const framed: string[] = [];
+  for (const value of asList(content)) {
+    const block = asRecord(value);
+    const type = asText(block['type']);
+    const { text } = block;
+    if (type === 'text' && typeof text === 'string') texts.push(text);
+    if (!isResult(type)) continue;
+    toolResultIds.push(asText(block['tool_use_id']));
+    const typed = type === 'tool_result' ? typedInResult(block) : '';
+    if (typed !== '') framed.push(typed);
+  }
   const said = readUserText(texts, toolResultIds.length > 0);
-  const framed = toolResultIds.length === 0 ? '' : typedInResults(blocks);
   return {
     ...NO_TRAITS,
     role: 'user',
     ...said,
-    ...(framed !== '' && {
-      humanText: [framed, said.humanText].filter((text) => text !== '').join('\n'),
+    ...(framed.length > 0 && {
+      humanText: [...framed, said.humanText].filter((text) => text !== '').join('\n'),
       isUnverified: true,
     }),
     toolResultIds,
@@ -51,13 +60,8 @@ function readUser(content: unknown): ItemTraits {
 }
 
 /** Claude Code glues what the person types meanwhile to the end of a tool's output. */
-function typedInResults(blocks: readonly unknown[]): string {
-  return blocks
-    .map(asRecord)
-    .filter((block) => block['type'] === 'tool_result')
-    .map(({ content }) => typedInOutput(textsOf(content).at(-1) ?? ''))
-    .filter((typed) => typed !== '')
-    .join('\n');
+function typedInResult({ content }: Fields): string {
+  return typedInOutput(textsOf(content).at(-1) ?? '');
 }
 
 function readAssistant(content: unknown): ItemTraits {
@@ -77,16 +81,15 @@ function readAssistant(content: unknown): ItemTraits {
 const REASONING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'compaction']);
 
 /** `tool_result`, and what the provider's own tools answer: `web_search_tool_result`, … */
+function isResult(type: string): boolean {
+  return type.endsWith('tool_result');
+}
+
 function resultIds(blocks: readonly unknown[]): readonly string[] {
   return blocks
     .map(asRecord)
-    .filter((block) => asText(block['type']).endsWith('tool_result'))
+    .filter((block) => isResult(asText(block['type'])))
     .map((block) => asText(block['tool_use_id']));
-}
-
-function textBlocks(content: unknown): readonly string[] {
-  if (typeof content === 'string') return [content];
-  return textsOf(asList(content).filter((block) => asRecord(block)['type'] === 'text'));
 }
 
 /**
