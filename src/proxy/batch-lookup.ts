@@ -1,4 +1,4 @@
-import type { LeftOut } from '../core/ledger/entries.ts';
+import type { AddressOf, LeftOut } from '../core/ledger/entries.ts';
 import {
   batchesIn,
   elisionAddresses,
@@ -9,7 +9,7 @@ import {
 import type { FoundEntries, LedgerMiss } from '../core/ledger/found-entries.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
-import type { KnownBatches } from './conversation-state.ts';
+import type { ConversationState, KnownBatches } from './conversation-state.ts';
 
 /**
  * Finds the batches of a conversation in the ledger. Those of the items that an earlier request asked
@@ -37,6 +37,8 @@ export interface FoundBatches {
   readonly missing: LedgerMiss | undefined;
 }
 
+type BatchMark = AddressOf<'batch-mark'>;
+
 interface Lookup {
   readonly place: ElisionPlace;
   readonly before: KnownBatches | undefined;
@@ -55,9 +57,36 @@ export class BatchLookup {
     this.#clock = clock;
   }
 
+  get recorded(): number {
+    return this.#recorded;
+  }
+
   /** To be called when this process records a batch, of whatever conversation. */
   noteRecorded(): void {
     this.#recorded += 1;
+  }
+
+  /**
+   * A request of the conversation has asked for this mark lately, and there was none: conversations that
+   * begin so have no batches.
+   */
+  lacks(mark: BatchMark, { unmarked }: ConversationState): boolean {
+    return (
+      !this.#ledger.isShared &&
+      unmarked !== undefined &&
+      unmarked.recorded === this.#recorded &&
+      unmarked.generation === this.#ledger.generation() &&
+      unmarked.elision === mark.elision &&
+      unmarked.fingerprint === mark.fingerprint &&
+      unmarked.until > this.#clock.monotonic()
+    );
+  }
+
+  /** The ledger was asked for this mark when `recorded` was what it says, and had none. */
+  noteLacks({ elision, fingerprint }: BatchMark, recorded: number, state: ConversationState): void {
+    const generation = this.#ledger.generation();
+    const until = this.#clock.monotonic() + LOOKED_UP_MS;
+    state.unmarked = { elision, fingerprint, recorded, generation, until };
   }
 
   /** `before`: what the last request of the conversation found. */

@@ -2,6 +2,7 @@ import { Recent } from '../core/bytes/recent.ts';
 import {
   conversationKeyOf,
   type ConversationOwner,
+  type ElisionKind,
   type LeftOut,
   type LongCache,
 } from '../core/ledger/entries.ts';
@@ -43,6 +44,8 @@ export class ConversationState {
   storedOutputsIn: number | undefined;
   /** The newest prompt up to which no refusal of shortening was found. */
   unrefused: Unrefused | undefined;
+  /** The beginning of the conversation for which no batch was found. */
+  unmarked: Unmarked | undefined;
   /** The provider's count that this process recorded last. */
   counted: KnownCount | undefined;
   /** When the provider last refused one of its requests in both forms, by the monotonic clock. */
@@ -112,6 +115,17 @@ export interface Unrefused {
   readonly prompt: string;
   /** How many refusals this process had recorded then. */
   readonly recorded: number;
+  /** Until then the ledger is not asked again; by the monotonic clock. */
+  readonly until: number;
+}
+
+export interface Unmarked {
+  readonly elision: ElisionKind;
+  /** Fingerprint of the first item at which a batch could be made. */
+  readonly fingerprint: string;
+  /** How many batches this process had recorded then, and the ledger's generation. */
+  readonly recorded: number;
+  readonly generation: number;
   /** Until then the ledger is not asked again; by the monotonic clock. */
   readonly until: number;
 }

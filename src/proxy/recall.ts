@@ -11,6 +11,7 @@ import {
   entriesFor,
   type HumanItem,
   humanItems,
+  newestAnswered,
   NO_BLOCK,
   type Placement,
   replayBlocks,
@@ -117,21 +118,16 @@ export class Recaller {
       return settled({ placements: NOTHING, state: state ?? 'skipped_unsupported' });
     }
     const generation = this.#dependencies.ledger.generation();
-    const humans = humanItems(reading.view, reading.place);
-    const loop = humans.at(-1)?.answered;
-    const isLoop = loop !== undefined && unansweredItem(reading.view) === undefined;
-    const known = isLoop ? reading.state.blocks.get(keyOf(loop)) : undefined;
+    const loop = loopOf(reading);
+    const known = loop === undefined ? undefined : reading.state.blocks.get(loop);
     if (known?.generation === generation) {
       return settled(stateOf(known.blocks.flatMap((block) => atItem(reading, block))));
     }
-    const { replayed, isLasting } = await this.#askLedger(
-      { ...call, reading, leaving },
-      humans,
-      generation,
-    );
-    if (isLoop && isLasting && replayed.kind === 'settled') {
+    const asked = { ...call, reading, leaving };
+    const { replayed, isLasting } = await this.#askLedger(asked, generation);
+    if (loop !== undefined && isLasting && replayed.kind === 'settled') {
       const blocks = replayed.recalled.placements.map(blockOf);
-      reading.state.blocks.set(keyOf(loop), { generation, blocks });
+      reading.state.blocks.set(loop, { generation, blocks });
     }
     return replayed;
   }
@@ -222,10 +218,10 @@ export class Recaller {
   /** `isLasting`: true of the later requests of this prompt too. */
   async #askLedger(
     { reading, settings, deadline, leaving: leavingLater }: ReadCall,
-    humans: readonly HumanItem[],
     generation: number,
   ): Promise<{ readonly replayed: Replayed; readonly isLasting: boolean }> {
     const { view, place } = reading;
+    const humans = humanItems(view, place);
     const refusals = refusalAddresses(view, place, 'recall');
     const asked = [...refusals, ...blockAddresses(humans)];
     const found = await this.#dependencies.ledger.find(asked, deadline.msLeft);
@@ -334,6 +330,13 @@ function blockFor(
   const standing = passages.map(({ text }) => text);
   const limits = { tokensMax, briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS };
   return writeAgentBlock({ standing, exchanges, sessions }, limits, told);
+}
+
+/** Names the tool loop that the request continues, by its prompt and its answer; undefined outside of one. */
+function loopOf({ view, place }: Reading): string | undefined {
+  const answered = newestAnswered(view, place);
+  const isLoop = answered !== undefined && unansweredItem(view) === undefined;
+  return isLoop ? keyOf(answered) : undefined;
 }
 
 function blockOf({ item, ...block }: Placement): KnownBlock {

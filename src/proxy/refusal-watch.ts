@@ -1,16 +1,66 @@
+import { refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
+import { newestPrompt } from '../core/recall/injections.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Ledger } from '../ports/ledger.ts';
 import type { ConversationState } from './conversation-state.ts';
+import type { Reading } from './read-request.ts';
 
-/**
- * Remembers that the provider refused a request of a conversation in both forms: as svc had changed
- * it, and as the client wrote it. The client's own request is at fault there, so sending it twice
- * is useless.
- */
+/** Remembers what a provider refused: a request in both of its forms, or one that was shortened. */
 
 // As long as a change that was refused alone stays off.
 const REMEMBERED_MS = 3_600_000;
 
-/** Whether a refused change of this conversation is sent once more without it. */
+/**
+ * Whether a refused change of this conversation is sent once more without it. Where the provider refused
+ * a request as svc had changed it and as the client wrote it, the client's own request is at fault. So sending
+ * the next one twice is useless.
+ */
 export function isTriedAgain({ refusedBothAt }: ConversationState, clock: Clock): boolean {
   return refusedBothAt === undefined || clock.monotonic() - refusedBothAt > REMEMBERED_MS;
+}
+
+/** So long the ledger itself believes that there is no entry: another process may write one. */
+const UNREFUSED_MS = 60_000;
+
+/** The refusals of shortened requests, which the ledger keeps. */
+export class ShorteningRefusals {
+  readonly #ledger: Ledger;
+  readonly #clock: Clock;
+  /** Counts those that this process has recorded: they hold for forks too. */
+  #recorded = 0;
+
+  constructor({ ledger, clock }: { readonly ledger: Ledger; readonly clock: Clock }) {
+    this.#ledger = ledger;
+    this.#clock = clock;
+  }
+
+  /** Where refusals that hold for this request are found; none where a request of the same prompt found none. */
+  addresses(reading: Reading): ReturnType<typeof refusalAddresses> {
+    const { view, place } = reading;
+    return this.#knowsNone(reading) ? [] : refusalAddresses(view, place, 'shortening');
+  }
+
+  #knowsNone({ view, state: { unrefused } }: Reading): boolean {
+    return (
+      !this.#ledger.isShared &&
+      unrefused !== undefined &&
+      unrefused.recorded === this.#recorded &&
+      unrefused.until > this.#clock.monotonic() &&
+      unrefused.prompt === newestPrompt(view)?.fingerprint
+    );
+  }
+
+  /** The ledger had no refusal of any prompt so far. */
+  noteNone({ view, state }: Reading): void {
+    const prompt = newestPrompt(view)?.fingerprint;
+    const until = this.#clock.monotonic() + UNREFUSED_MS;
+    if (prompt !== undefined) state.unrefused = { prompt, recorded: this.#recorded, until };
+  }
+
+  /** The conversation is not shortened for an hour. */
+  async record({ view, place }: Reading): Promise<void> {
+    this.#recorded += 1;
+    const addresses = refusalAddresses(view, place, 'shortening');
+    await this.#ledger.record(refusalEntries(addresses, this.#clock.now()));
+  }
 }

@@ -1,6 +1,12 @@
 import type { Usage } from '../core/dialects/answer.ts';
-import { keyOf, type ElisionKind, type LeftOut } from '../core/ledger/entries.ts';
-import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
+import {
+  keyOf,
+  type ElisionKind,
+  type LedgerAddress,
+  type LeftOut,
+} from '../core/ledger/entries.ts';
+import { FoundEntries } from '../core/ledger/found-entries.ts';
+import { isRefused } from '../core/ledger/refusals.ts';
 import {
   type Batch,
   type BatchMoment,
@@ -14,7 +20,6 @@ import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { Verdict } from '../core/shortening/meter.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
-import { newestPrompt } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
 import type { Plan, Shortening } from '../core/plan/plan.ts';
 import { countRereads, type Rereads } from '../core/shortening/rereads.ts';
@@ -37,6 +42,7 @@ import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { ProviderCounts } from './provider-counts.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
+import { ShorteningRefusals } from './refusal-watch.ts';
 import { ReadItems } from './read-items.ts';
 import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
@@ -55,8 +61,7 @@ const EXCHANGES_TO_OMIT = 2;
 type Batches = readonly LeftOut[];
 const NO_BATCHES: Batches = [];
 
-/** So long the ledger itself believes that there is no entry: another process may write one. */
-const UNREFUSED_MS = 60_000;
+const NOTHING_FOUND = new FoundEntries([]);
 
 export interface ShorteningCall {
   readonly reading: Reading;
@@ -106,14 +111,14 @@ export class Shortener {
   readonly #slices: Slices;
   readonly #batches: BatchLookup;
   readonly #counts: ProviderCounts;
-  /** Counts the refusals that this process has recorded: they hold for forks too. */
-  #refusals = 0;
+  readonly #refusals: ShorteningRefusals;
 
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
     this.#slices = slices;
     this.#batches = new BatchLookup(dependencies.ledger, dependencies.clock);
     this.#counts = new ProviderCounts(dependencies);
+    this.#refusals = new ShorteningRefusals(dependencies);
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
     this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
       dependencies.ledger.generation(),
@@ -164,20 +169,27 @@ export class Shortener {
     const elision = kindOf(modes);
     const isReal = elision === 'real';
     const elisionPlace = { view, owner: place, elision };
-    const refusals = this.#isUnrefused(reading) ? [] : refusalAddresses(view, place, 'shortening');
     const mark = elisionMark(elisionPlace);
-    const isLarge = isHalfFull(windowOf(reading));
-    const measures = isLarge ? this.#counts.addresses(reading) : [];
-    const asked = [...refusals, ...(mark === undefined ? [] : [mark]), ...measures];
-    const found = await this.#dependencies.ledger.find(asked, call.deadline.msLeft);
     const key = mark === undefined ? '' : keyOf(mark);
     const wereKnown = reading.state.batches.has(key);
-    const hasBatches = wereKnown || (mark !== undefined && found.has(mark));
+    const isUnmarked =
+      mark === undefined || (!wereKnown && this.#batches.lacks(mark, reading.state));
+    if (!isOverBudget && isUnmarked) return { outcome: 'within_budget' };
+    const refusals = this.#refusals.addresses(reading);
+    const isLarge = isHalfFull(windowOf(reading));
+    const measures = isLarge ? this.#counts.addresses(reading) : [];
+    const asked = [...refusals, ...(isUnmarked ? [] : [mark]), ...measures];
+    const { recorded } = this.#batches;
+    const found = await this.#find(asked, call.deadline);
+    const hasBatches = wereKnown || (!isUnmarked && found.has(mark));
+    if (!isUnmarked && !hasBatches && found.missing === undefined) {
+      this.#batches.noteLacks(mark, recorded, reading.state);
+    }
     if (!isOverBudget && !hasBatches) return { outcome: 'within_budget' };
     if (isReal && isRefused(refusals, found, this.#dependencies.clock.now())) {
       return { outcome: 'provider_refused' };
     }
-    if (found.missing === undefined && refusals.length > 0) this.#noteUnrefused(reading);
+    if (found.missing === undefined && refusals.length > 0) this.#refusals.noteNone(reading);
     if (isReal && call.verdict === 'send_all') {
       return { outcome: 'not_worth_it' };
     }
@@ -201,21 +213,8 @@ export class Shortener {
       : this.#want(call, NO_BATCHES, fill);
   }
 
-  /** A request of the same prompt has asked the ledger, which had no refusal of any prompt so far. */
-  #isUnrefused({ view, state: { unrefused } }: Reading): boolean {
-    return (
-      !this.#dependencies.ledger.isShared &&
-      unrefused !== undefined &&
-      unrefused.recorded === this.#refusals &&
-      unrefused.until > this.#dependencies.clock.monotonic() &&
-      unrefused.prompt === newestPrompt(view)?.fingerprint
-    );
-  }
-
-  #noteUnrefused({ view, state }: Reading): void {
-    const prompt = newestPrompt(view)?.fingerprint;
-    const until = this.#dependencies.clock.monotonic() + UNREFUSED_MS;
-    if (prompt !== undefined) state.unrefused = { prompt, recorded: this.#refusals, until };
+  async #find(asked: readonly LedgerAddress[], { msLeft }: Deadline): Promise<FoundEntries> {
+    return asked.length === 0 ? NOTHING_FOUND : this.#dependencies.ledger.find(asked, msLeft);
   }
 
   /** The candidates of a conversation that has batches. */
@@ -290,12 +289,8 @@ export class Shortener {
   }
 
   /** The provider refused the shortened request: this conversation is not shortened for an hour. */
-  async refused({ view, place }: Reading): Promise<void> {
-    const addresses = refusalAddresses(view, place, 'shortening');
-    this.#refusals += 1;
-    await this.#dependencies.ledger.record(
-      refusalEntries(addresses, this.#dependencies.clock.now()),
-    );
+  async refused(reading: Reading): Promise<void> {
+    await this.#refusals.record(reading);
   }
 
   #factsOf(

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { currentExchange, groupExchanges } from '../../src/core/conversation/exchanges.ts';
+import { humanItems, newestAnswered } from '../../src/core/recall/injections.ts';
 import { viewOf } from '../support/view-of.ts';
 
 const text = fc.constantFrom('', 'hello', 'do it', '<system-reminder>x</system-reminder>');
@@ -41,6 +42,17 @@ test('what an item carries of the conversation is what reading all items gives',
       });
       const { rounds: _, ...newest } = exchanges.at(-1) ?? { rounds: [] };
       expect(currentExchange(items)).toMatchObject(newest);
+    }),
+  );
+});
+
+test('the newest prompt with its answer is the last one of all prompts', () => {
+  const place = { tenant: 'local', space: 's', conversation: 'c', isStated: true };
+  fc.assert(
+    fc.property(fc.array(message, { minLength: 1, maxLength: 30 }), (messages) => {
+      const view = viewOf('anthropic_messages', { messages });
+      const newest = humanItems(view, place).at(-1);
+      expect(newestAnswered(view, place)).toEqual(newest?.answered);
     }),
   );
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   isWrittenOnce,
   keyOf,
@@ -8,6 +8,7 @@ import {
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import {
   elisionEntries,
+  elisionMark,
   type ElisionPlace,
   repeatedOutputs,
 } from '../../src/core/shortening/elisions.ts';
@@ -15,7 +16,7 @@ import { seenOutputsOf } from '../../src/core/shortening/output-list.ts';
 import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { BatchLookup } from '../../src/proxy/batch-lookup.ts';
-import type { KnownBatches } from '../../src/proxy/conversation-state.ts';
+import { ConversationState, type KnownBatches } from '../../src/proxy/conversation-state.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
@@ -248,4 +249,61 @@ test('on several nodes all items are looked up at every request', async () => {
   // Another node records a batch at an item that this one has asked for.
   await record(placeAfter(20));
   expect(await look(placeAfter(21))).toEqual({ asked: asked + 2, batches: 2 });
+});
+
+describe('a conversation whose mark the ledger lacked', () => {
+  const markOf = (place: ElisionPlace) => {
+    const mark = elisionMark(place);
+    if (mark === undefined) throw new Error('The conversation has no item that could be marked.');
+    return mark;
+  };
+  const openLacking = () => {
+    const opened = open();
+    const state = new ConversationState();
+    const mark = markOf(placeAfter(8));
+    opened.lookup.noteLacks(mark, opened.lookup.recorded, state);
+    const lacks = (other = mark) => opened.lookup.lacks(other, state);
+    expect(lacks()).toBe(true);
+    return { ...opened, state, mark, lacks };
+  };
+
+  test('is not asked about until this process records a batch, of whatever conversation', () => {
+    const { lookup, lacks } = openLacking();
+    lookup.noteRecorded();
+    expect(lacks()).toBe(false);
+  });
+
+  test('is asked about again where a batch was recorded while the ledger was asked', () => {
+    const { lookup, lacks, mark, state } = openLacking();
+    const { recorded } = lookup;
+    lookup.noteRecorded();
+    lookup.noteLacks(mark, recorded, state);
+    expect(lacks()).toBe(false);
+  });
+
+  test('is asked about again after a minute: another process may have recorded one', () => {
+    const { clock, lacks } = openLacking();
+    clock.goOn(60_000);
+    expect(lacks()).toBe(false);
+  });
+
+  test('is asked about again after something was forgotten', () => {
+    const { ledger, lacks } = openLacking();
+    ledger.forgetAll();
+    expect(lacks()).toBe(false);
+  });
+
+  test('is asked about on several nodes', () => {
+    const { ledger, lacks } = openLacking();
+    ledger.isShared = true;
+    expect(lacks()).toBe(false);
+  });
+
+  test('says nothing of another beginning or of shadow mode', () => {
+    const { lacks } = openLacking();
+    const body = sessionBody('anthropic_messages', [], 'Another prompt.');
+    const other = { ...placeAfter(8), view: viewOf('anthropic_messages', body) };
+    expect(lacks(markOf(other))).toBe(false);
+    expect(lacks(markOf({ ...placeAfter(8), elision: 'shadow' }))).toBe(false);
+  });
 });

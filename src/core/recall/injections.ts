@@ -69,6 +69,21 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
   return humans.toReversed();
 }
 
+/** The address of the newest human item with its answer: humanItems() says the same of it. */
+export function newestAnswered(
+  { items }: RequestView,
+  { tenant, space }: ConversationPlace,
+): AddressOf<'answered-block'> | undefined {
+  const index = items.at(-1)?.soFar.humans?.index ?? items.length;
+  const fingerprint = items[index]?.fingerprint;
+  for (let at = index + 1; fingerprint !== undefined && at < items.length; at += 1) {
+    const item = items[at];
+    if (item === undefined || !isModelWork(item)) continue;
+    return { kind: 'answered-block', tenant, space, fingerprint, answer: item.fingerprint };
+  }
+  return undefined;
+}
+
 /** Every address at which the ledger may know a block of these items. */
 export function blockAddresses(humans: readonly HumanItem[]): readonly LedgerAddress[] {
   return humans.flatMap(({ own, answered, spoken, shared }) =>

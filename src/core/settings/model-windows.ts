@@ -1,3 +1,5 @@
+import { Known } from '../bytes/known.ts';
+
 /**
  * The limits and prices of models: by the beginning of their names, where the longest match wins.
  * Facts of models.dev (MIT, copyright 2025 models.dev), state of 2026-07-02. They never decide
@@ -127,5 +129,19 @@ const WINDOW_TOKENS = 200_000;
 
 /** Tokens that a request to this model may have. */
 export function windowOf(model: unknown): number {
+  if (typeof model !== 'string' || model.length > NAME_CHARS_MAX) return readWindow(model);
+  const known = WINDOWS.get(model);
+  if (known !== undefined) return known;
+  const window = readWindow(model);
+  WINDOWS.set(model, window);
+  return window;
+}
+
+/** Every request asks for the window of its model, several times. */
+const WINDOWS = new Known<number>(64);
+// The longest model names of real providers are under 100 characters.
+const NAME_CHARS_MAX = 128;
+
+function readWindow(model: unknown): number {
   return factsOfModel(model)?.inputTokensMax ?? WINDOW_TOKENS;
 }

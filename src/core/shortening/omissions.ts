@@ -174,6 +174,7 @@ export interface Omitting {
  * do not change the prefix that the provider has cached.
  */
 export function omit(view: RequestView, omissions: readonly Omission[]): Omitting {
+  if (omissions.length === 0) return NOTHING;
   const gaps = gapsOf(view, omissions);
   if (gaps === undefined) return NOTHING;
   const cuts = omissions.map(({ span }) => ({ ...span, bytes: NO_BYTES }));
