@@ -24,10 +24,13 @@ export class ReadItems {
   /** By the last item of an exchange: masking its texts is most of the work. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
 
-  /** Fills the cache for the other calls in steps: for a long history that is a second of work. */
-  *readSteps(view: RequestView): Steps<void> {
+  /**
+   * Fills the cache for the other calls in steps, up to the item at `end`: for a long history that is a second
+   * of work.
+   */
+  *readSteps(view: RequestView, end = view.items.length): Steps<void> {
     const pace = new Pace();
-    for (let at = this.#listOf(view.items)?.itemCount ?? 0; at < view.items.length; at += 1) {
+    for (let at = this.#listOf(view.items)?.itemCount ?? 0; at < end; at += 1) {
       const item = view.items[at];
       if (item === undefined || this.#tools.has(item)) continue;
       if (item.toolCalls.length + item.toolResultIds.length === 0) continue;
@@ -36,8 +39,12 @@ export class ReadItems {
     }
   }
 
-  /** The same for the texts of exchanges that may be left out whole. */
-  *textSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
+  /**
+   * The same for all that may be left out, and the texts of exchanges too. The outputs of the newest item are
+   * read when the request is on its way: the model has not seen them yet.
+   */
+  *candidateSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
+    yield* this.readSteps(view, view.items.length - 1);
     const pace = new Pace();
     for (const exchange of exchanges) {
       const last = view.items[exchange.end - 1];

@@ -205,8 +205,8 @@ export class Shortener {
     const measure = isLarge ? this.#counts.newest(reading, measures, found) : undefined;
     const fill = fillOf(windowOf(reading, measure));
     if (hasBatches || fill.hasRoom) {
-      await this.#slices.run(this.#read.readSteps(view));
-      await this.#slices.run(this.#read.textSteps(view, groupExchanges(view.items)));
+      const exchanges = groupExchanges(view.items);
+      await this.#slices.run(this.#read.candidateSteps(view, exchanges));
     }
     return hasBatches
       ? this.#wantAgain(call, { ...elisionPlace, key }, fill)

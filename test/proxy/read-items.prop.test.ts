@@ -52,7 +52,7 @@ test('outputs that are listed from where the last request ended are those of the
         const view = conversations.view(bytes, dialect);
         if (view === undefined) throw new Error('The body cannot be read.');
         const toolsOf = (item: Item) => readItemTools(view, item);
-        finish(items.readSteps(view));
+        finish(items.candidateSteps(view, []));
         expect(items.seenOutputsOf(view)).toEqual(seenOutputsOf(view, toolsOf));
         expect(items.outputsOf(view)).toEqual(outputsOf(view, toolsOf));
       }

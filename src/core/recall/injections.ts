@@ -74,9 +74,11 @@ export function newestAnswered(
   { items }: RequestView,
   { tenant, space }: ConversationPlace,
 ): AddressOf<'answered-block'> | undefined {
-  const index = items.at(-1)?.soFar.humans?.index ?? items.length;
-  const fingerprint = items[index]?.fingerprint;
-  for (let at = index + 1; fingerprint !== undefined && at < items.length; at += 1) {
+  const index = items.at(-1)?.soFar.humans?.index;
+  const prompt = index === undefined ? undefined : items[index];
+  if (index === undefined || prompt === undefined) return undefined;
+  const { fingerprint } = prompt;
+  for (let at = index + 1; at < items.length; at += 1) {
     const item = items[at];
     if (item === undefined || !isModelWork(item)) continue;
     return { kind: 'answered-block', tenant, space, fingerprint, answer: item.fingerprint };

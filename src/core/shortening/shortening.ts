@@ -116,7 +116,7 @@ export function answeredRounds({
 export function readyOf(facts: ShorteningFacts, old: readonly ToolOutput[]): Batch {
   const stored = old.filter(({ digest }) => facts.isStored(digest));
   if (facts.isCacheCold) return { batch: stored, omissions: facts.omittable };
-  if (isWaiting(facts, old)) return { batch: [], omissions: [] };
+  if (stored.length < old.length && isWaiting(facts, old)) return { batch: [], omissions: [] };
   const hasTools = facts.outputs.length > 0;
   return { batch: stored, omissions: hasTools ? [] : downToHalf(facts) };
 }
