@@ -9,7 +9,7 @@
  */
 
 import { decodeEscapes } from './decoded-view.ts';
-import { KeywordFilter } from './keyword-filter.ts';
+import { KeywordIndex } from './keyword-index.ts';
 import { findName, NAME_RULES } from './name-rules.ts';
 import { findOwnSecrets } from './own-secrets.ts';
 import type { SecretRule, Stretch } from './secret-rule.ts';
@@ -21,6 +21,9 @@ import { SECRET_RULES } from './secret-rules.ts';
  * cut a secret in two.
  */
 export const MASKED_CHARS_MAX = 1 << 20;
+
+const RUN_KEYWORDS = new KeywordIndex(SECRET_RULES.filter(({ isRun }) => isRun === true));
+const TEXT_KEYWORDS = new KeywordIndex(SECRET_RULES.filter(({ isRun }) => isRun !== true));
 
 export interface MaskedText {
   readonly text: string;
@@ -34,12 +37,13 @@ export function maskSecrets(text: string): MaskedText {
   const { view, toText } = decodeEscapes(text);
   const search = new Search(view);
   search.cover('svc-key', findOwnSecrets(view));
-  const runs = new KeywordFilter(findLongRuns(view));
-  const lowerCase = new KeywordFilter(view.toLowerCase());
-  for (const rule of SECRET_RULES) {
-    const place = rule.isRun === true ? runs : lowerCase;
-    if (!place.hasAny(rule.keywords)) continue;
-    search.cover(rule.kind, findAll(search.rest, rule));
+  const inRuns = RUN_KEYWORDS.rulesFor(findLongRuns(view));
+  const inText = TEXT_KEYWORDS.rulesFor(view.toLowerCase());
+  if (inRuns.size + inText.size > 0) {
+    for (const rule of SECRET_RULES) {
+      if (!inRuns.has(rule) && !inText.has(rule)) continue;
+      search.cover(rule.kind, findAll(search.rest, rule));
+    }
   }
   search.cover('secret', findNamed(search.rest));
   return render(text, search.masks, toText);
