@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { base32 } from '../bytes/base32.ts';
 
 /**
@@ -13,6 +13,8 @@ export type TextRole = 'user' | 'assistant' | 'tool';
 
 /** Names a text: base64url SHA-256 over the role, a line feed and the text. */
 export function textDigest(role: TextRole, said: string | Uint8Array): string {
+  // One call for a text: it takes a third of the time of a hash that is updated.
+  if (typeof said === 'string') return hash('sha256', `${role}\n${said}`, 'base64url');
   return createHash('sha256').update(`${role}\n`).update(said).digest('base64url');
 }
 
