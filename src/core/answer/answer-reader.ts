@@ -52,8 +52,7 @@ export class AnswerReader {
       this.#read(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
       return;
     }
-    this.#batch ??= Buffer.allocUnsafeSlow(BATCH_BYTES);
-    this.#batch.set(chunk, this.#batchBytes);
+    this.#makeRoom(this.#batchBytes + chunk.length).set(chunk, this.#batchBytes);
     this.#batchBytes += chunk.length;
   }
 
@@ -87,6 +86,17 @@ export class AnswerReader {
     const unread = this.#form === 'json' ? this.#heldBytes / BYTES_A_TOKEN : 0;
     const counted = usage?.output ?? 0;
     return Math.ceil(Math.max(this.#events, unread, estimateTextTokens(text), counted));
+  }
+
+  /** A short answer takes its room from Node's pool: a large buffer for each would be most of the garbage. */
+  #makeRoom(bytes: number): Buffer {
+    const before = this.#batch;
+    if (before !== undefined && before.length >= bytes) return before;
+    const isShort = bytes <= SHORT_BYTES;
+    const batch = isShort ? Buffer.allocUnsafe(SHORT_BYTES) : Buffer.allocUnsafeSlow(BATCH_BYTES);
+    if (before !== undefined) batch.set(before.subarray(0, this.#batchBytes));
+    this.#batch = batch;
+    return batch;
   }
 
   #readBatch(): void {
@@ -160,6 +170,8 @@ const CR = 13;
 
 /** Some 130 events decoded and split at once. Measured from 16 to 64 KiB: more gains nothing. */
 const BATCH_BYTES = 32 * 1024;
+/** An answer of a few sentences. */
+const SHORT_BYTES = 3 * 1024;
 /** One event, or one line: the last event of Responses repeats the whole answer. */
 const EVENT_BYTES_MAX = 4 * 1024 * 1024;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;

@@ -29,7 +29,8 @@ export class MessagesAnswer extends DialectAnswer {
   }
 
   protected passesBy(data: string): boolean {
-    return isInert(data);
+    if (data === MESSAGE_STOP) this.isComplete = true;
+    return data === MESSAGE_STOP || isInert(data);
   }
 
   protected isCalling(): boolean {
@@ -107,13 +108,18 @@ function plainDelta(event: Fields): string | undefined {
   return isDelta ? textIn(event) : undefined;
 }
 
+const MESSAGE_STOP = '{"type":"message_stop"}';
+/** As Anthropic writes it, and as others do. */
+const PINGS = ['{"type": "ping"', '{"type":"ping"'];
+
 /**
  * Events that svc need not parse, recognised by the provider's spelling; any other spelling is
  * parsed.
  */
 function isInert(data: string): boolean {
   if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
-  return hasAt(data, '{"type":"ping"', 0) || hasAt(data, '{"type":"content_block_stop"', 0);
+  if (hasAt(data, '{"type":"content_block_stop"', 0)) return true;
+  return PINGS.some((ping) => hasAt(data, ping, 0));
 }
 
 function isOtherDelta(data: string): boolean {
