@@ -246,6 +246,6 @@ function endPool(pool: Pool): void {
 }
 
 /** Numbers of 64 bits as numbers: none of them is above 2^53. */
-export function getTypeParser(oid: number): unknown {
+export function getTypeParser(oid: number): (value: string) => unknown {
   return oid === INT8 ? Number : types.getTypeParser(oid);
 }

@@ -48,7 +48,7 @@ export class Session implements Rows {
   /* oxlint-enable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
 
   async run(statement: string, ...values: SqlValue[]): Promise<number> {
-    return (await this.#query(statement, values)).rowCount ?? 0;
+    return (await this.#query(statement, values)).rowCount;
   }
 
   /**
@@ -99,7 +99,7 @@ export class Session implements Rows {
 
   async #query(text: string, values: readonly SqlValue[]): Promise<Result> {
     const asked = new Promise<Result>((resolve, reject) => {
-      this.#waiting.push({ text, values: values.map(sendable), resolve, reject });
+      this.#waiting.push({ text, values, resolve, reject });
     });
     // After what is asked for by others who have got an answer at this moment.
     if (this.#waiting.length === 1) process.nextTick(() => this.#send());
@@ -158,10 +158,4 @@ export class Session implements Rows {
 /** The statements behind it tell of its error. */
 function ignore(): void {
   // Nothing waits for it.
-}
-
-/** PostgreSQL has no text with a NUL in it. No name needs one. */
-function sendable(value: unknown): unknown {
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '�') : value;
-  return Array.isArray(value) ? value.map(sendable) : value;
 }

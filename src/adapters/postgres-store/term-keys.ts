@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { Known } from '../../core/bytes/known.ts';
 import { timeTerms } from '../../core/recall/dates.ts';
+import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 
 /**
  * Words as the index holds them: 64 bits of a keyed hash, so no dictionary of anybody's words lies in
@@ -12,14 +13,8 @@ import { timeTerms } from '../../core/recall/dates.ts';
 /** Up to twice as many are known, about 100 bytes each. A language has some 30,000 words that are said. */
 const TOKENS_MAX = 32_768;
 const TENANTS_MAX = 64;
-/**
- * The binary form of an array: how many dimensions, whether an element is null, the type of the
- * elements, their number and the place of the first; and each element with its size before it.
- */
-const ARRAY_HEAD = 20;
-const BIGINT = 20;
 const BIGINT_BYTES = 8;
-const ELEMENT_BYTES = 4 + BIGINT_BYTES;
+const ELEMENT_BYTES = ELEMENT_HEAD + BIGINT_BYTES;
 
 /** 64 bits of a hash: a large number would take a step of its own for each of a thousand words. */
 interface Token {
@@ -85,7 +80,7 @@ export class TenantTermKeys {
   /** As the database's bigint. */
   keyOf(space: number, term: string): string {
     return this.arrayOf(space, [[term]])
-      .readBigInt64BE(ARRAY_HEAD + 4)
+      .readBigInt64BE(ARRAY_HEAD + ELEMENT_HEAD)
       .toString();
   }
 
@@ -97,9 +92,8 @@ export class TenantTermKeys {
   arrayOf(space: number, lists: readonly (readonly string[])[]): Buffer {
     const count = lists.reduce((sum, { length }) => sum + length, 0);
     const mask = this.#maskOf(space);
-    const array = Buffer.alloc(ARRAY_HEAD + count * ELEMENT_BYTES);
+    const array = newArray('bigint', count, count * BIGINT_BYTES);
     const view = new DataView(array.buffer, array.byteOffset, array.length);
-    for (const [at, value] of [1, 0, BIGINT, count, 1].entries()) view.setInt32(at * 4, value);
     let at = ARRAY_HEAD;
     for (const terms of lists) {
       for (const term of terms) {
@@ -118,7 +112,7 @@ export class TenantTermKeys {
     const mask = this.#maskOf(space);
     const view = new DataView(sent.buffer, sent.byteOffset, sent.length);
     const terms: string[] = [];
-    for (let at = ARRAY_HEAD + 4; at < sent.length; at += ELEMENT_BYTES) {
+    for (let at = ARRAY_HEAD + ELEMENT_HEAD; at < sent.length; at += ELEMENT_BYTES) {
       const high = view.getInt32(at) ^ mask.high;
       terms.push(this.#textOf(high, view.getInt32(at + 4) ^ mask.low));
     }

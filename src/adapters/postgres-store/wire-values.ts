@@ -1,0 +1,66 @@
+import type { SqlValue } from './rows.ts';
+
+/** Values as a message to PostgreSQL has them: texts as text, bytes and some arrays in their binary form. */
+
+export type WireValue = string | Buffer | null;
+
+/** As text, an array has each of its elements in quotes. */
+export function wireValue(value: SqlValue): WireValue {
+  if (value === null) return null;
+  if (typeof value === 'string') return withoutNul(value);
+  if (typeof value === 'number') return String(value);
+  return value instanceof Uint8Array ? bufferOf(value) : arrayText(value);
+}
+
+type Element = string | number | null | Uint8Array;
+
+function arrayText(elements: readonly Element[]): string {
+  let text = '{';
+  for (const element of elements)
+    text += text === '{' ? elementText(element) : `,${elementText(element)}`;
+  return `${text}}`;
+}
+
+function elementText(element: Element): string {
+  if (element === null) return 'NULL';
+  if (typeof element === 'number') return String(element);
+  if (typeof element !== 'string') return `"\\\\x${bufferOf(element).toString('hex')}"`;
+  const text = withoutNul(element);
+  return `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`;
+}
+
+/** PostgreSQL has no text with a NUL in it. No name needs one. */
+function withoutNul(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '�') : text;
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** How many dimensions, whether an element is null, the elements' type, their number, the first's place. */
+export const ARRAY_HEAD = 20;
+/** The size of an element comes before it. */
+export const ELEMENT_HEAD = 4;
+const TYPES = { bytea: 17, bigint: 20 } as const;
+
+/** The binary form of an array whose elements take so many bytes, with room for them behind the head. */
+export function newArray(type: keyof typeof TYPES, count: number, bytes: number): Buffer {
+  const array = Buffer.allocUnsafe(ARRAY_HEAD + count * ELEMENT_HEAD + bytes);
+  for (const [at, fact] of [1, 0, TYPES[type], count, 1].entries())
+    array.writeInt32BE(fact, at * 4);
+  return array;
+}
+
+/** As text, the server would read two letters for each byte. */
+export function bytesArray(elements: readonly Uint8Array[]): Buffer {
+  const bytes = elements.reduce((sum, { length }) => sum + length, 0);
+  const array = newArray('bytea', elements.length, bytes);
+  let at = ARRAY_HEAD;
+  for (const element of elements) {
+    at = array.writeInt32BE(element.length, at);
+    array.set(element, at);
+    at += element.length;
+  }
+  return array;
+}
