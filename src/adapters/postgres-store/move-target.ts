@@ -2,7 +2,7 @@ import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { contentDigest } from '../../core/memory/reference.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { MoveTarget } from '../../ports/service-move.ts';
-import { capture, prepareBatch } from './captures.ts';
+import { capture } from './captures.ts';
 import { Connections } from './connections.ts';
 import { migrate, MOVE_NOTE, readSchema } from './migrations.ts';
 import type { ServerAddress } from './server-url.ts';
@@ -42,9 +42,8 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
       connections.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
     async addRecords({ tenant, space }, { objects, now }) {
       const batch = { space, ifGeneration: undefined, objects, now };
-      const prepared = prepareBatch(batch);
       const place = { tenant, keys: keys.of(tenant), bytesMax: Infinity };
-      await connections.job((rows) => capture(rows, place, prepared));
+      await connections.job((rows) => capture(rows, place, batch));
     },
     async setSources({ tenant, space }, rows) {
       await connections.job((held) =>

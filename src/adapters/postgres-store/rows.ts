@@ -14,4 +14,6 @@ export interface Rows {
   get<Row>(statement: string, ...values: SqlValue[]): Promise<Row | undefined>;
   /** The number of rows changed. */
   run(statement: string, ...values: SqlValue[]): Promise<number>;
+  /** Runs `work` while the server is at the statements that were asked for before. */
+  meanwhile<T>(work: () => T): Promise<T>;
 }

@@ -51,6 +51,14 @@ export class Session implements Rows {
     return (await this.#query(statement, values)).rowCount;
   }
 
+  async meanwhile<T>(work: () => T): Promise<T> {
+    // Their message is written at the end of this tick, too, and before this.
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve);
+    });
+    return work();
+  }
+
   /**
    * Ends a transaction that changed nothing. No caller waits: the next user of the connection sees whether
    * it still answers.

@@ -14,7 +14,7 @@ interface StateRow {
 }
 
 /** A space whose row this transaction has locked, so no other capture or purge runs in it. */
-export interface LockedSpace {
+export interface LockedSpace extends StateRow {
   readonly id: number;
   readonly counter: number;
   readonly seq: number;
@@ -37,13 +37,7 @@ export class Spaces {
   /** The epoch is read each time: after a restore no node may tell the one before. */
   async state(space: string): Promise<SpaceState & { readonly id: number | undefined }> {
     const row = await this.#rows.get<StateRow>(MEMORY.spaceState, this.#tenant, space);
-    return {
-      space,
-      generation: `g${row?.epoch ?? ''}.${row?.counter ?? 0}`,
-      commitSeq: row?.seq ?? 0,
-      records: row?.records ?? 0,
-      id: row?.id ?? undefined,
-    };
+    return { ...stateOf(space, row), id: row?.id ?? undefined };
   }
 
   lock(space: string): Promise<LockedSpace | undefined> {
@@ -81,6 +75,15 @@ export class Spaces {
   async #isFull(): Promise<boolean> {
     return (await this.chosen({ globs: undefined })).length >= SPACES_MAX - 1;
   }
+}
+
+export function stateOf(space: string, row: Omit<StateRow, 'id'> | undefined): SpaceState {
+  return {
+    space,
+    generation: `g${row?.epoch ?? ''}.${row?.counter ?? 0}`,
+    commitSeq: row?.seq ?? 0,
+    records: row?.records ?? 0,
+  };
 }
 
 export function bareState({ space, generation, commitSeq, records }: SpaceState): SpaceState {

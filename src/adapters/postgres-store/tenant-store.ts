@@ -12,7 +12,7 @@ import { keyOf } from '../service-store/keys.ts';
 import { answerLeaseName } from '../service-store/leases.ts';
 import { providerOf } from '../service-store/providers.ts';
 import { secretOf, type SecretRow } from '../service-store/vault-table.ts';
-import { capture, prepareBatch } from './captures.ts';
+import { capture } from './captures.ts';
 import type { Rows } from './rows.ts';
 import { changeTenant, getSettings } from './control.ts';
 import { Items } from './items.ts';
@@ -63,15 +63,13 @@ function memoryCalls({ tenant, database, spaceBytesMax }: TenantPlace) {
     },
     async capture(batch, signal) {
       const { connections, keys, pending } = await database();
-      const prepared = prepareBatch(batch);
       const place = { tenant, keys: keys.of(tenant), bytesMax: spaceBytesMax };
-      const captured = await connections.memory.write(
-        (rows) => capture(rows, place, prepared),
+      const { outcome, words } = await connections.memory.write(
+        (rows) => capture(rows, place, batch),
         signal,
       );
-      const isNew = captured.results?.includes('durable') === true;
-      pending.note(connections, tenant, isNew ? prepared.words : 0);
-      return captured;
+      pending.note(connections, tenant, words);
+      return outcome;
     },
     async recall(question, signal) {
       const { connections, keys } = await database();

@@ -42,7 +42,8 @@ const ITEMS_OF_PAGE = `SELECT r.id AS record_id, t.message, r.kind, r.created_at
 export const MEMORY = {
   spaceState: `SELECT e.value AS epoch, s.id, s.counter, s.seq, s.records
     FROM meta e LEFT JOIN spaces s ON s.tenant_id = $1 AND s.name = $2 WHERE e.name = 'epoch'`,
-  lockSpace: `SELECT id, counter, seq, records, bytes, next_passage, next_text, next_conversation
+  lockSpace: `SELECT (SELECT e.value FROM meta e WHERE e.name = 'epoch') AS epoch, id, counter, seq,
+      records, bytes, next_passage, next_text, next_conversation
     FROM spaces WHERE tenant_id = $1 AND name = $2 FOR UPDATE`,
   lockSpaceById: `SELECT id FROM spaces WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
   makeSpace: `INSERT INTO spaces (tenant_id, id, name)
