@@ -272,7 +272,7 @@ class RequestHandler {
     const asked = { modes, settings, deadline };
     if (reading === undefined) {
       const call: RecallCall = { ...asked, reading, isCacheCold: false };
-      const replayed = await this.#recaller.replay(call, NOTHING_LEAVES);
+      const replayed = await this.#recaller.replay(call, async () => NOTHING_LEAVES);
       const recalled = await this.#recaller.recall(call, replayed);
       return { recalled, shortening: undefined, cacheMarks: [] };
     }
@@ -283,7 +283,7 @@ class RequestHandler {
     const call = { ...asked, reading, verdict, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
     // An error of `finding` is thrown by the await below; here it only means that nothing leaves.
-    const leaving = finding.then(leavingOf).catch(() => NOTHING_LEAVES);
+    const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const [candidates, replayed, cacheMarks] = await Promise.all([
       finding,
       this.#recaller.replay(call, leaving),
@@ -387,7 +387,7 @@ function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): Hol
 }
 
 const NO_BYTES = Buffer.alloc(0);
-const NOTHING_LEAVES: Promise<Leaving> = Promise.resolve({ gone: [], going: [] });
+const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
 function unreadOf(read: Reading | Unread): Unread {
   return typeof read === 'string' ? read : 'unparseable';

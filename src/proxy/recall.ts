@@ -74,7 +74,7 @@ export interface RecallCall {
 
 interface ReadCall extends RecallCall {
   readonly reading: Reading;
-  readonly leaving: Promise<Leaving>;
+  readonly leaving: () => Promise<Leaving>;
 }
 
 /** Blocks that were placed before; and the newest prompt, where nothing was decided for it yet. */
@@ -111,7 +111,7 @@ export class Recaller {
    * that leave the request. They no longer count as known to the model, so their facts may be
    * recalled again.
    */
-  async replay(call: RecallCall, leaving: Promise<Leaving>): Promise<Replayed> {
+  async replay(call: RecallCall, leaving: () => Promise<Leaving>): Promise<Replayed> {
     const { reading } = call;
     const state = stateWithout(call);
     if (reading === undefined || state !== undefined) {
@@ -233,7 +233,7 @@ export class Recaller {
     const { isStated } = place;
     const { recalledTokensMax } = settings;
     const unanswered = unansweredItem(view);
-    const leaving = await leavingLater;
+    const leaving = await leavingLater();
     const isGone = (item: Item): boolean => isOmitted(item, leaving.gone);
     const isElsewhere = this.#dependencies.memory.supports.kind === 'hosted';
     const blockAgeMaxMs = isElsewhere ? SERVICE_BLOCK_MS : undefined;

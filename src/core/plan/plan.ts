@@ -9,7 +9,7 @@ import type { Placement } from '../recall/injections.ts';
 import { referenceOf } from '../memory/reference.ts';
 import { insertBlock } from './item-edits.ts';
 import type { Modes } from '../http/modes.ts';
-import { isOmitted, omit, type Omission } from '../shortening/omissions.ts';
+import { isOmitted, omit, type Omission, type Omitting } from '../shortening/omissions.ts';
 import type { CompressionMode } from '../settings/settings.ts';
 import { elisionEdits, type Replacement } from '../shortening/shortening.ts';
 import type { RequestView } from '../conversation/view.ts';
@@ -51,28 +51,45 @@ export interface Plan {
   /** References of the newest left-out outputs, so that they can be looked up later. */
   readonly elidedRefs: readonly string[];
   /** The texts that this request left out, for its row in the request log; absent where none may be. */
-  readonly shortening?: Shortening;
+  readonly shortening?: Shortening | undefined;
 }
 
 // A row of the request log stays short.
 const REFS_MAX = 10;
 
-export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan {
-  const { shortening, cacheMarks } = facts;
+// Every member by name, in one order: the same shape for every plan that is made.
+export function makePlan(facts: PlanFacts): Plan {
+  const { view, modes, shortening } = facts;
   const omitting = omit(view, shortening.omitted);
+  // Measured and forwarded unchanged: not even a recalled block is added.
+  const isShadow = modes.compression === 'shadow';
+  const { edits, recalledTokens } = isShadow ? NOTHING_CHANGED : changesOf(facts, omitting);
   const elidedTokens = shortening.elided.reduce((sum, { saved }) => sum + saved, omitting.saved);
-  const measured = {
+  return {
+    edits,
     compressionMode: effectiveMode(modes.compression, shortening.outcome),
     continuityState: continuityState(modes.compression, shortening.outcome),
     originalTokens: view.tokens,
+    forwardedTokens: isShadow ? view.tokens : view.tokens + recalledTokens - elidedTokens,
+    recalledTokens,
     elidedItems: shortening.elided.length + omitting.items,
     elidedTokens,
     elidedRefs: shortening.elided.slice(-REFS_MAX).map(({ output }) => referenceOf(output.digest)),
+    shortening: isShadow ? undefined : shortening,
   };
-  // Measured and forwarded unchanged: not even a recalled block is added.
-  if (modes.compression === 'shadow') {
-    return { ...measured, edits: [], forwardedTokens: view.tokens, recalledTokens: 0 };
-  }
+}
+
+interface Changes {
+  readonly edits: readonly Edit[];
+  readonly recalledTokens: number;
+}
+
+const NOTHING_CHANGED: Changes = { edits: [], recalledTokens: 0 };
+
+function changesOf(
+  { view, placements, shortening, cacheMarks }: PlanFacts,
+  omitting: Omitting,
+): Changes {
   const edits: Edit[] = [...elisionEdits(shortening.elided), ...omitting.edits, ...cacheMarks];
   let recalledTokens = 0;
   for (const { item, block, form, tokens } of placements) {
@@ -83,8 +100,7 @@ export function makePlan({ view, modes, placements, ...facts }: PlanFacts): Plan
     edits.push(...insertion);
     recalledTokens += tokens;
   }
-  const forwardedTokens = view.tokens + recalledTokens - elidedTokens;
-  return { ...measured, edits, forwardedTokens, recalledTokens, shortening };
+  return { edits, recalledTokens };
 }
 
 /** Why a body was not read: it is not what its dialect says, or more than svc reads. */
