@@ -123,8 +123,8 @@ const SPOKEN: readonly SecretRule[] = [
   {
     kind: 'card-number',
     keywords: ['3', '4', '5', '6'],
-    // A number begins here, and is none of a date, a version, an identifier or a longer number.
-    pattern: /(?<![\w.,/:+=#-])(?=[23456]\d{3})/g,
+    // A long number begins here, and is none of a date, a version, an identifier or a longer number.
+    pattern: /(?=[23456]\d{3}(?:[ -]?\d){9})(?<![\w.,/:+=#-])/g,
     findAll: findCards,
     source: 'ISO/IEC 7812: a known first digit, a known length and the check digit of Luhn',
   },
