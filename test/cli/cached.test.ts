@@ -148,7 +148,7 @@ exports.answer = () => late.reduce((sum, one) => sum + one(), 0);\n`);
 });
 
 /** The built program in a folder of its own: other tests start the one of the repository meanwhile. */
-function ownProgram(): { readonly program: string; readonly cache: string } {
+function ownProgram() {
   const root = join(import.meta.dirname, '../..');
   const folder = tempFolder();
   for (const part of ['bin', 'dist/quick']) {
@@ -158,8 +158,11 @@ function ownProgram(): { readonly program: string; readonly cache: string } {
     });
   }
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  const cache = join(folder, 'dist/quick/start.cjs.cache');
-  return { program: join(folder, 'bin/svc.js'), cache };
+  return {
+    program: join(folder, 'bin/svc.js'),
+    cache: join(folder, 'dist/quick/start.cjs.cache'),
+    storeCache: join(folder, 'dist/quick/store-thread.cjs.cache'),
+  };
 }
 
 async function answeringProvider(): Promise<string> {
@@ -185,7 +188,7 @@ async function ask(url: string): Promise<void> {
 }
 
 test('a start takes its code from the cache of an earlier one, with that of its requests', async () => {
-  const { program, cache } = ownProgram();
+  const { program, cache, storeCache } = ownProgram();
   const [anthropic] = validConfig()['upstreams'] as object[];
   const upstream = { ...anthropic, baseUrl: await answeringProvider(), allowPrivate: true };
   const home = homeWith({ ...validConfig(), upstreams: [upstream] });
@@ -201,9 +204,10 @@ test('a start takes its code from the cache of an earlier one, with that of its 
   await first.kill('SIGTERM');
   const whole = statSync(cache);
   expect(whole.size).toBeGreaterThan(early.size);
+  const store = statSync(storeCache);
 
   await start();
   // It is saved after a second, by a process that may have much else to do.
   await sleep(3_000);
-  expect(statSync(cache).ino).toBe(whole.ino);
+  expect([statSync(cache).ino, statSync(storeCache).ino]).toEqual([whole.ino, store.ino]);
 }, 60_000);
