@@ -15,7 +15,7 @@ import type { BackgroundPace } from './background-pace.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { InFlight } from './in-flight.ts';
 import type { KeptRequests } from './kept-requests.ts';
-import type { RequestFacts } from './request-facts.ts';
+import type { KnownFacts, RequestFacts } from './request-facts.ts';
 
 /** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */
 export interface ConfiguredUpstream {
@@ -82,7 +82,7 @@ export interface ProxyDependencies {
   /**
    * Called once for each request, after the plan and before it is sent. Throws to stop the request.
    */
-  readonly admit?: (facts: RequestFacts) => Promise<void>;
+  readonly admit?: (facts: KnownFacts) => Promise<void>;
   /** Called once with each request, when its answer has ended. */
   readonly note: (facts: RequestFacts) => void;
   /** The pace of background work, where handlers share one. */

@@ -155,7 +155,7 @@ class RequestHandler {
     record.planned(plan);
     this.#keepWhole(request, change, settings.keepRequests);
 
-    await this.#dependencies.admit?.(record.facts());
+    await this.#dependencies.admit?.(record.known());
 
     // 10 and 11: headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.

@@ -28,7 +28,7 @@ export async function relayUntouched(
   });
   record.sentTo(configured.settings);
   record.routed(request);
-  await dependencies.admit?.(record.facts());
+  await dependencies.admit?.(record.known());
   const answering = withinDeadline(request.method === 'POST', (late) =>
     forwardUntouched({
       configured,

@@ -1,5 +1,6 @@
 import type { Answer } from '../core/dialects/answer.ts';
 import type { Modes } from '../core/http/modes.ts';
+import type { ConversationOwner } from '../core/ledger/entries.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { RawHeaders } from '../core/http/headers.ts';
@@ -15,9 +16,15 @@ export type Captured = number | 'failed';
  * Everything that is known of one request, collected once: a row of the request log and a receipt
  * are two views of it.
  */
-export interface RequestFacts {
+export interface RequestFacts extends KnownFacts {
   readonly row: RequestRow;
+}
+
+/** The same without the row, which only an ended request needs. */
+export interface KnownFacts {
   readonly request: ClientRequest;
+  /** Undefined for a request that svc does not read. */
+  readonly place: ConversationOwner | undefined;
   /** Undefined while they are not decided. */
   readonly modes: Modes | undefined;
   readonly plan: Plan;

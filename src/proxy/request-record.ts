@@ -20,7 +20,7 @@ import { BodyHashes } from './body-hashes.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 import type { AnswerWatcher, RelayEnd } from './relay.ts';
-import type { Captured, RequestFacts } from './request-facts.ts';
+import type { Captured, KnownFacts, RequestFacts } from './request-facts.ts';
 
 interface Recalled {
   readonly state: MemoryState;
@@ -201,11 +201,15 @@ export class RequestRecord {
     this.#dependencies.note(this.facts(row));
   }
 
-  /** All that is known now. */
+  /** The facts with a row, as they are now. */
   facts(row = this.#row()): RequestFacts {
+    return { ...this.known(), row };
+  }
+
+  known(): KnownFacts {
     return {
-      row,
       request: this.#request,
+      place: this.#reading?.place,
       modes: this.#modes,
       plan: this.#plan ?? NOTHING_PLANNED,
       memoryState: this.#memoryState,

@@ -125,8 +125,8 @@ export const LIMITS = [
   {
     name: 'what a client got before it hung up is not booked',
     file: 'src/service/models/receipt-facts.ts',
-    from: '...(cutTokens === undefined ? {} : { cutTokens }),',
-    to: '',
+    from: '    cutTokens,\n    providerUsage',
+    to: '    providerUsage',
     test: 'test/service/model-budgets.test.ts',
   },
   {

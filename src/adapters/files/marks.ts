@@ -16,9 +16,13 @@ export function markForgotten(folder: string): void {
   mark(folder, FORGOTTEN);
 }
 
-/** Milliseconds since 1970; 0 when nothing was forgotten yet. Costs 3 us, whether it is there or not. */
-export function forgottenAt(folder: string): number {
-  return markedAt(folder, FORGOTTEN);
+/**
+ * Reads when something was last forgotten, in milliseconds since 1970; 0 when nothing was yet. A look costs
+ * 3 us, whether the file is there or not.
+ */
+export function forgottenIn(folder: string): () => number {
+  const path = join(folder, FORGOTTEN);
+  return () => markedAt(path);
 }
 
 export function markReplaced(folder: string): void {
@@ -27,16 +31,16 @@ export function markReplaced(folder: string): void {
 
 /** Milliseconds since 1970; 0 when the database was never replaced. */
 export function replacedAt(folder: string): number {
-  return markedAt(folder, REPLACED);
+  return markedAt(join(folder, REPLACED));
 }
 
 function mark(folder: string, name: string): void {
   writeFileSync(join(folder, name), '', { mode: 0o600 });
 }
 
-function markedAt(folder: string, name: string): number {
+function markedAt(path: string): number {
   try {
-    return statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   } catch {
     // A folder that cannot be read, in which nothing can have happened.
     return 0;

@@ -8,7 +8,7 @@ import {
 } from '../../core/ledger/entries.ts';
 import { FoundEntries } from '../../core/ledger/found-entries.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
-import { forgottenAt } from '../files/marks.ts';
+import { forgottenIn } from '../files/marks.ts';
 import { OnceATurn } from '../files/once-a-turn.ts';
 import { within } from '../within.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
@@ -96,7 +96,7 @@ export class JournalLedger implements Ledger {
   constructor(options: LedgerOptions) {
     this.#options = options;
     this.isShared = options.isShared === true;
-    this.#forgottenAt = new OnceATurn(() => forgottenAt(options.folder));
+    this.#forgottenAt = new OnceATurn(forgottenIn(options.folder));
     this.#generation = this.#forgottenAt.get();
     const journal: JournalOptions = {
       folder: options.folder,

@@ -145,7 +145,7 @@ export class ReceiptJournal implements Receipts {
 
   #write(opening: ReceiptOpening, closing?: ReceiptClosing): Kept {
     const seq = (this.#seqs.get(opening.tenant) ?? 0) + 1;
-    const line = textOf({ opened: opening, seq, ...(closing === undefined ? {} : { closing }) });
+    const line = textOf({ opened: opening, seq, closing });
     if (!this.#hasRoom()) {
       throw new JournalFullError('The journal of receipts is full.');
     }
@@ -158,7 +158,7 @@ export class ReceiptJournal implements Receipts {
     }
     this.#seqs.set(opening.tenant, seq);
     this.#keptBytes += line.length;
-    return { opening, seq, lines: [line], ...(closing === undefined ? {} : { closing }) };
+    return { opening, seq, lines: [line], closing };
   }
 
   /**
@@ -193,7 +193,8 @@ export class ReceiptJournal implements Receipts {
       this.#isUnwritable = true;
     }
     this.#keptBytes += line.length;
-    this.#closed.set(receiptId, { ...kept, closing, lines: [...kept.lines, line] });
+    const { opening, seq, lines } = kept;
+    this.#closed.set(receiptId, { opening, seq, closing, lines: [...lines, line] });
     this.#storeSoon();
   }
 

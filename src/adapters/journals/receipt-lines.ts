@@ -6,14 +6,18 @@ import { isTenantId } from '../../core/service/tenants.ts';
 /** The lines of a journal of receipts: a receipt is opened by one and closed by another, or both are one. */
 
 export type ReceiptLine =
-  | { readonly opened: ReceiptOpening; readonly seq: number; readonly closing?: ReceiptClosing }
+  | {
+      readonly opened: ReceiptOpening;
+      readonly seq: number;
+      readonly closing?: ReceiptClosing | undefined;
+    }
   | { readonly closed: string; readonly closing: ReceiptClosing };
 
 /** A receipt as far as the journal tells of it; without `closing` it is open. */
 export interface JournalledReceipt {
   readonly opening: ReceiptOpening;
   readonly seq: number;
-  readonly closing?: ReceiptClosing;
+  readonly closing?: ReceiptClosing | undefined;
 }
 
 /** Receipts by id, from the lines of all files of one node, in any order of the files. */

@@ -104,14 +104,14 @@ export interface ReceiptOpening {
 /** Milliseconds. */
 export interface ReceiptTimes {
   readonly total: number;
-  readonly auth?: number;
-  readonly limiter?: number;
-  readonly recall?: number;
-  readonly capture?: number;
+  readonly auth?: number | undefined;
+  readonly limiter?: number | undefined;
+  readonly recall?: number | undefined;
+  readonly capture?: number | undefined;
   /** Until the request was sent to the provider. */
-  readonly overhead?: number;
-  readonly upstreamFirstByte?: number;
-  readonly upstreamTotal?: number;
+  readonly overhead?: number | undefined;
+  readonly upstreamFirstByte?: number | undefined;
+  readonly upstreamTotal?: number | undefined;
 }
 
 /**
@@ -131,22 +131,22 @@ export interface ReceiptClosing {
   readonly captureState: CaptureReceiptState;
   readonly capturedRecords: number;
   /** 'journal' when undefined. */
-  readonly durability?: Durability;
+  readonly durability?: Durability | undefined;
   /** Set if it differs from the one at the opening: the provider refused the changed request. */
-  readonly decided?: ReceiptDecisions;
-  readonly upstreamStatus?: number;
-  readonly upstreamRequestId?: string;
-  readonly upstreamResponseId?: string;
-  readonly modelReported?: string;
-  readonly usage?: Usage;
+  readonly decided?: ReceiptDecisions | undefined;
+  readonly upstreamStatus?: number | undefined;
+  readonly upstreamRequestId?: string | undefined;
+  readonly upstreamResponseId?: string | undefined;
+  readonly modelReported?: string | undefined;
+  readonly usage?: Usage | undefined;
   /** The output of an answer that broke off, by estimate. It counts against budgets, and is in no receipt. */
-  readonly cutTokens?: number;
+  readonly cutTokens?: number | undefined;
   /** The provider's own `usage` object. */
   readonly providerUsage?: unknown;
   /** Hex digests of the decoded request body, of the forwarded body and of the bytes relayed. */
-  readonly requestSha256?: string;
-  readonly forwardedSha256?: string;
-  readonly responseSha256?: string;
+  readonly requestSha256?: string | undefined;
+  readonly forwardedSha256?: string | undefined;
+  readonly responseSha256?: string | undefined;
 }
 
 /** Which process made the receipt, and the number of the receipt there. */
@@ -188,23 +188,26 @@ export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   };
 }
 
-function isShort(text: string | null, most: number): boolean {
+function isShort(text: string | null | undefined, most: number): boolean {
   return (text?.length ?? 0) <= most;
-}
-
-function isName(text: string | undefined): text is string {
-  return text !== undefined && text.length <= NAME_CHARS;
 }
 
 /** The same of the facts after the last byte. */
 export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
-  const { upstreamRequestId, upstreamResponseId, modelReported, providerUsage, ...rest } = closing;
+  const { upstreamRequestId, upstreamResponseId, modelReported, providerUsage } = closing;
+  const usage = usageNumbers(providerUsage);
+  const fits =
+    isShort(upstreamRequestId, NAME_CHARS) &&
+    isShort(upstreamResponseId, NAME_CHARS) &&
+    isShort(modelReported, NAME_CHARS) &&
+    usage === providerUsage;
+  if (fits) return closing;
   return {
-    ...rest,
-    ...(isName(upstreamRequestId) ? { upstreamRequestId } : {}),
-    ...(isName(upstreamResponseId) ? { upstreamResponseId } : {}),
-    ...(isName(modelReported) ? { modelReported } : {}),
-    ...(providerUsage === undefined ? {} : { providerUsage: usageNumbers(providerUsage) }),
+    ...closing,
+    upstreamRequestId: isShort(upstreamRequestId, NAME_CHARS) ? upstreamRequestId : undefined,
+    upstreamResponseId: isShort(upstreamResponseId, NAME_CHARS) ? upstreamResponseId : undefined,
+    modelReported: isShort(modelReported, NAME_CHARS) ? modelReported : undefined,
+    providerUsage: usage,
   };
 }
 

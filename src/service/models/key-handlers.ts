@@ -14,7 +14,7 @@ import { BackgroundPace } from '../../proxy/background-pace.ts';
 import type { ClientRequest } from '../../proxy/client-request.ts';
 import type { UpstreamQuestion } from '../../proxy/dependencies.ts';
 import { createHandler, type ProxyHandler } from '../../proxy/handle.ts';
-import type { RequestFacts } from '../../proxy/request-facts.ts';
+import type { KnownFacts, RequestFacts } from '../../proxy/request-facts.ts';
 import type { ServingParts } from '../parts.ts';
 import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
 import type { ModelCall } from './model-call.ts';
@@ -47,9 +47,13 @@ export class KeyHandlers {
 
   of(key: StoredKey): KeyHandler {
     const name = `${key.tenant}:${key.keyId}`;
-    const rights = JSON.stringify([key.scopes, key.spaces ?? null]);
     const known = this.#handlers.get(name);
-    if (known?.rights === rights) return known;
+    if (known?.lastKey === key) return known;
+    const rights = JSON.stringify([key.scopes, key.spaces ?? null]);
+    if (known?.rights === rights) {
+      known.lastKey = key;
+      return known;
+    }
     const handler = new KeyHandler(this.#parts, {
       key,
       rights,
@@ -79,6 +83,8 @@ interface Holder {
 
 export class KeyHandler implements ShelvedHandler {
   readonly rights: string;
+  /** It had these rights when it was looked at last. A key that changes is another object. */
+  lastKey: StoredKey;
   readonly tenant: string;
   readonly #parts: ServingParts;
   readonly #choice: ProviderChoice;
@@ -86,16 +92,18 @@ export class KeyHandler implements ShelvedHandler {
   readonly #calls = new Map<string, ModelCall>();
   readonly #handler: ProxyHandler;
   #settings: ProxySettings;
+  #account = ACCOUNT_DEFAULTS;
 
   constructor(parts: ServingParts, { key, rights, choice, background, changed }: Holder) {
     const { tenant } = key;
     this.rights = rights;
+    this.lastKey = key;
     this.tenant = tenant;
     this.#parts = parts;
     this.#choice = choice;
     this.#changed = changed;
     const { ledger, memoryOf, outboxOf } = parts.models;
-    this.#settings = servedSettings(ACCOUNT_DEFAULTS, parts.models.recallMs);
+    this.#settings = servedSettings(this.#account, parts.models.recallMs);
     this.#handler = createHandler({
       issuer: { kind: 'service' },
       tenant,
@@ -127,7 +135,10 @@ export class KeyHandler implements ShelvedHandler {
     request: ClientRequest,
     { outgoing, account }: Served,
   ): Promise<void> {
-    this.#settings = servedSettings(account, this.#parts.models.recallMs);
+    if (account !== this.#account) {
+      this.#account = account;
+      this.#settings = servedSettings(account, this.#parts.models.recallMs);
+    }
     this.#calls.set(call.receiptId, call);
     try {
       await this.#handler(request, outgoing);
@@ -157,7 +168,7 @@ export class KeyHandler implements ShelvedHandler {
     return call.chosen;
   }
 
-  async #admit(facts: RequestFacts): Promise<void> {
+  async #admit(facts: KnownFacts): Promise<void> {
     // The answer may take minutes, and its conversation is held from now on.
     this.#changed();
     const call = this.#callOf(facts.request);
@@ -210,7 +221,8 @@ export interface Served {
  * The provider's own count, or an estimate of what it gave before its answer broke off. 'unused' where it
  * gave nothing, or for a request that costs nothing. Undefined: unknown, and the admitted number counts.
  */
-function spentOf({ kind, inputTokens }: ModelCall, { head, answer, ...facts }: RequestFacts) {
+function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
+  const { head, answer } = facts;
   if (FREE.has(kind)) return 'unused';
   // A client that leaves does not take back what was sent.
   const isSent = facts.hashes?.forwarded !== undefined;

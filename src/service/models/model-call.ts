@@ -2,7 +2,7 @@ import type { Route } from '../../core/http/routes.ts';
 import type { Durability, ReceiptKind } from '../../core/service/receipts.ts';
 import type { Caller } from '../../ports/control-store.ts';
 import type { OpenReceipt } from '../../ports/receipts.ts';
-import type { RequestFacts } from '../../proxy/request-facts.ts';
+import type { KnownFacts } from '../../proxy/request-facts.ts';
 import type { AdmittedCall } from '../model-admission.ts';
 import type { ProviderChoiceMade } from './provider-choice.ts';
 
@@ -29,7 +29,7 @@ export interface ModelCall {
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;
   /** The facts that the opening of its receipt tells. */
-  opened?: RequestFacts;
+  opened?: KnownFacts;
   /** Where its captures were when the answer ended, once that is known. */
   durability?: Durability;
 }

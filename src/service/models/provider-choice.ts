@@ -39,6 +39,8 @@ export class ProviderChoice {
   readonly #parts: ServingParts;
   readonly #lists: Confirmed<readonly TenantProvider[]>;
   readonly #opened = new Recent<string, Map<string, Opened>>(TENANTS_MAX);
+  /** The lists for which no other provider is kept open. */
+  readonly #kept = new Recent<string, readonly TenantProvider[]>(TENANTS_MAX);
   readonly #named = new WeakMap<Shell, NamedModel>();
 
   constructor(parts: ServingParts) {
@@ -78,7 +80,7 @@ export class ProviderChoice {
       if (!(error instanceof MemoryError)) throw error;
       throw new ProxyError('STORE_UNAVAILABLE', 'The providers cannot be read now.');
     });
-    this.#letGo(tenant, providers);
+    if (this.#kept.get(tenant) !== providers) this.#letGo(tenant, providers);
     return providers;
   }
 
@@ -111,6 +113,7 @@ export class ProviderChoice {
   }
 
   #letGo(tenant: string, providers: readonly TenantProvider[]): void {
+    this.#kept.set(tenant, providers);
     const opened = this.#opened.get(tenant);
     if (opened === undefined) return;
     const ids = new Set(providers.map(({ providerId }) => providerId));

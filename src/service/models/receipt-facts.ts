@@ -8,44 +8,41 @@ import {
   type ReceiptClosing,
   type ReceiptDecisions,
   type ReceiptOpening,
+  type ReceiptProvider,
   type ReceiptStatus,
 } from '../../core/service/receipts.ts';
 import { MEMORY_MODES } from '../../core/settings/settings.ts';
-import type { RequestFacts } from '../../proxy/request-facts.ts';
+import type { KnownFacts, RequestFacts } from '../../proxy/request-facts.ts';
 import { ServiceFault } from '../fault.ts';
 import { FAULTS } from '../../core/memory-api/faults.ts';
 import type { ModelCall } from './model-call.ts';
 
 /** The facts of a request as its receipt tells them. */
 
-export function openingOf(call: ModelCall, facts: RequestFacts): ReceiptOpening {
-  const { row, isStreamed, modes } = facts;
+export function openingOf(call: ModelCall, facts: KnownFacts): ReceiptOpening {
+  const { place, isStreamed, modes } = facts;
   const { provider, model = call.model } = call.chosen ?? {};
   return {
     ...headOf(call),
     streamed: isStreamed,
-    space: row.space === '' ? null : row.space,
-    sessionId: row.conversation === '' ? null : row.conversation,
+    space: place === undefined || place.space === '' ? null : place.space,
+    sessionId: place === undefined || place.conversation === '' ? null : place.conversation,
     model: model ?? null,
-    provider:
-      provider === undefined
-        ? null
-        : {
-            id: provider.providerId,
-            kind: provider.kind,
-            host: hostOf(provider),
-          },
+    provider: provider === undefined ? null : providerOf(provider),
     decided: modes === undefined ? NOTHING_DECIDED : decisionsOf(call, facts),
   };
 }
 
 /** Providers are remembered between requests. */
-const HOSTS = new WeakMap<TenantProvider, string>();
+const PROVIDERS = new WeakMap<TenantProvider, ReceiptProvider>();
 
-function hostOf(provider: TenantProvider): string {
-  const host = HOSTS.get(provider) ?? new URL(provider.baseUrl).hostname;
-  HOSTS.set(provider, host);
-  return host;
+function providerOf(provider: TenantProvider): ReceiptProvider {
+  const known = PROVIDERS.get(provider);
+  if (known !== undefined) return known;
+  const { providerId: id, kind, baseUrl } = provider;
+  const told = { id, kind, host: new URL(baseUrl).hostname };
+  PROVIDERS.set(provider, told);
+  return told;
 }
 
 /** For a request that stopped before a provider was chosen. */
@@ -60,8 +57,8 @@ function headOf({ receiptId, at, caller, kind, route }: ModelCall) {
   return { receiptId, at, tenant, keyId, kind, dialect };
 }
 
-function decisionsOf({ caller }: ModelCall, facts: RequestFacts): ReceiptDecisions {
-  const { modes, plan, row, request, recalledBlocks } = facts;
+function decisionsOf({ caller }: ModelCall, facts: KnownFacts): ReceiptDecisions {
+  const { modes, plan, request, recalledBlocks } = facts;
   if (modes === undefined) return NOTHING_DECIDED;
   const asked = headerOf(request.headers, 'x-svc-memory-mode');
   const { elided = [], omitted = [] } = plan.shortening ?? {};
@@ -73,14 +70,14 @@ function decisionsOf({ caller }: ModelCall, facts: RequestFacts): ReceiptDecisio
     compressionModeRequested: modes.compression,
     compressionMode: plan.compressionMode,
     continuityState: plan.continuityState,
-    originalInputTokens: row.originalInputTokens,
-    forwardedInputTokens: row.forwardedInputTokens,
-    recalledTokens: row.recalledTokens,
+    originalInputTokens: plan.originalTokens,
+    forwardedInputTokens: plan.forwardedTokens,
+    recalledTokens: plan.recalledTokens,
     recalledItems: recalledBlocks,
-    elidedTokens: isShadow ? 0 : row.elidedTokens,
+    elidedTokens: isShadow ? 0 : plan.elidedTokens,
     elidedToolOutputs: isShadow ? 0 : elided.length,
     removedExchanges: isShadow ? 0 : omitted.length,
-    shadowInputTokens: isShadow ? Math.max(0, row.originalInputTokens - row.elidedTokens) : null,
+    shadowInputTokens: isShadow ? Math.max(0, plan.originalTokens - plan.elidedTokens) : null,
     memoryGeneration: facts.memoryGeneration ?? null,
   };
 }
@@ -100,20 +97,18 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     times: timesOf(call, facts),
     captureState: captureStateOf(call, facts),
     capturedRecords: hasRecords ? captured : 0,
-    ...(call.durability === undefined ? {} : { durability: call.durability }),
-    ...(modes === undefined || isAsOpened(call, facts)
-      ? {}
-      : { decided: decisionsOf(call, facts) }),
-    ...(head === undefined ? {} : { upstreamStatus: head.status }),
-    ...(upstreamId === undefined ? {} : { upstreamRequestId: upstreamId }),
-    ...(answer?.id === undefined ? {} : { upstreamResponseId: answer.id }),
-    ...(answer?.model === undefined ? {} : { modelReported: answer.model }),
-    ...(answer?.usage === undefined ? {} : { usage: answer.usage }),
-    ...(cutTokens === undefined ? {} : { cutTokens }),
-    ...(answer?.usageTold === undefined ? {} : { providerUsage: answer.usageTold }),
-    ...(hashes?.request === undefined ? {} : { requestSha256: hashes.request }),
-    ...(hashes?.forwarded === undefined ? {} : { forwardedSha256: hashes.forwarded }),
-    ...(hashes?.response === undefined ? {} : { responseSha256: hashes.response }),
+    durability: call.durability,
+    decided: modes === undefined || isAsOpened(call, facts) ? undefined : decisionsOf(call, facts),
+    upstreamStatus: head?.status,
+    upstreamRequestId: upstreamId,
+    upstreamResponseId: answer?.id,
+    modelReported: answer?.model,
+    usage: answer?.usage,
+    cutTokens,
+    providerUsage: answer?.usageTold,
+    requestSha256: hashes?.request,
+    forwardedSha256: hashes?.forwarded,
+    responseSha256: hashes?.response,
   };
 }
 
@@ -195,14 +190,15 @@ function statusOf({ row, head }: RequestFacts, failure: Failure | undefined): Re
 function timesOf({ authMs }: ModelCall, { row }: RequestFacts): ReceiptClosing['times'] {
   const { body = 0, read = 0, recall, plan = 0, head, relay } = row.ms;
   const overhead = body + read + (recall ?? 0) + plan;
-  const total = Object.values(row.ms).reduce((sum, ms) => sum + ms, 0);
+  let total = 0;
+  for (const ms of Object.values(row.ms)) total += ms;
   return {
     total,
     auth: authMs,
     overhead,
-    ...(recall === undefined ? {} : { recall }),
-    ...(head === undefined ? {} : { upstreamFirstByte: head }),
-    ...(head === undefined || relay === undefined ? {} : { upstreamTotal: head + relay }),
+    recall,
+    upstreamFirstByte: head,
+    upstreamTotal: head === undefined || relay === undefined ? undefined : head + relay,
   };
 }
 
