@@ -167,6 +167,7 @@ function presentedKey({ authorization, apiKey }: Credentials): string | undefine
 
 /** A Basic header is for a gateway in front and never carries a key of svc: it counts as none. */
 function bearerOf(authorization: string | undefined): string | undefined {
-  if (authorization === undefined || /^basic +\S+$/i.test(authorization)) return undefined;
-  return /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
+  if (authorization === undefined) return undefined;
+  const bearer = /^bearer +(\S+)$/i.exec(authorization)?.[1];
+  return bearer ?? (/^basic +\S+$/i.test(authorization) ? undefined : '');
 }

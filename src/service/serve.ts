@@ -128,11 +128,14 @@ export class CallServer {
   async serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { clock, newRequestId } = this.#parts;
     const startedAt = clock.monotonic();
-    const story: Story = { incoming, outgoing, requestId: newRequestId(), startedAt, bytesIn: 0 };
+    const path = pathOf(incoming.url ?? '');
+    const isModel = isModelPath(path);
+    // A model request with a valid key gets the id of its receipt.
+    const requestId = isModel ? '' : newRequestId();
+    const story: Story = { incoming, outgoing, requestId, startedAt, bytesIn: 0 };
     try {
-      const path = pathOf(incoming.url ?? '');
       if (path === '/' && incoming.method === 'HEAD') this.#note(story, answerRoot(outgoing));
-      else if (isModelPath(path)) this.#note(story, await this.#serveModel(story));
+      else if (isModel) this.#note(story, await this.#serveModel(story));
       else this.#note(story, await this.#answer(story));
     } catch (error) {
       this.#note(story, this.#fail(story, error));

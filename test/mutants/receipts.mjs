@@ -88,6 +88,13 @@ export const RECEIPTS = [
     test: 'test/core/service/receipts.prop.test.ts',
   },
   {
+    name: 'a receipt repeats a key that came as the id of an answer',
+    file: 'src/core/service/receipts.ts',
+    from: 'areNames && maskSecrets(both).masked === 0',
+    to: 'areNames && both.length > 0',
+    test: 'test/core/service/receipts.prop.test.ts',
+  },
+  {
     name: 'a receipt that is not valid fills its number',
     file: 'src/core/service/receipt-audit.ts',
     from: '      this.#wrong.push({ id, outcome });\n      return;\n',

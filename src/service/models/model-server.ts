@@ -58,7 +58,7 @@ export interface ModelExchange {
   readonly isStopping: boolean;
   /** By the clock that never jumps. */
   readonly startedAt: number;
-  /** Becomes the id of the receipt once the key is known. */
+  /** Empty until the key is known, and then the id of the receipt. An error without a key gets one of its own. */
   requestId: string;
   operation?: string;
   keyId?: string;
@@ -234,6 +234,7 @@ export class ModelServer {
   }
 
   #fail({ exchange, head, call }: Stage, thrown: unknown): ModelEnding {
+    if (exchange.requestId === '') exchange.requestId = this.#parts.newRequestId();
     const { incoming, outgoing, requestId, isStopping, startedAt } = exchange;
     const isGone = outgoing.destroyed || incoming.socket.destroyed;
     const error = asKnown(thrown);

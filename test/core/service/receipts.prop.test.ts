@@ -76,3 +76,19 @@ test('R13: a receipt repeats no secret and no text, only names, counts and times
   });
   expect(receipt['provider_usage']).not.toHaveProperty('service_tier');
 });
+
+test('R13: an id of an answer that is a key is masked, whichever of the two it is', () => {
+  const key = `sk-ant-api03-${'Zq8'.repeat(30)}`;
+  const idsOf = (upstreamRequestId: string, upstreamResponseId: string) => {
+    const receipt = receiptOf(
+      openingOf(),
+      closingOf({ upstreamRequestId, upstreamResponseId }),
+      ISSUER,
+    );
+    return [receipt['upstream_request_id'], receipt['upstream_response_id']];
+  };
+  expect(idsOf('req_1', 'msg_1')).toEqual(['req_1', 'msg_1']);
+  expect(idsOf(key, 'msg_1')).toEqual(['[masked]', 'msg_1']);
+  expect(idsOf('req_1', key)).toEqual(['req_1', '[masked]']);
+  expect(idsOf('two words', 'msg_1')).toEqual([null, 'msg_1']);
+});
