@@ -6,7 +6,7 @@
  */
 const { createHash } = require('node:crypto');
 const { readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
-const { createRequire, wrap } = require('node:module');
+const { createRequire, wrapper } = require('node:module');
 const { dirname } = require('node:path');
 const { Script } = require('node:vm');
 
@@ -21,7 +21,9 @@ exports.requireCached = function requireCached(file) {
   const cache = `${file}.cache`;
   const source = readFileSync(file);
   const cachedData = read(cache, source);
-  const script = new Script(wrap(source.toString('utf8')), {
+  // As bytes: V8 would copy a text that is put together once more.
+  const wrapped = Buffer.concat([Buffer.from(wrapper[0]), source, Buffer.from(wrapper[1])]);
+  const script = new Script(wrapped.toString('utf8'), {
     filename: file,
     // V8 refuses what another version of it made.
     ...(cachedData !== undefined && { cachedData }),
