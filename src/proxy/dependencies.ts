@@ -66,7 +66,8 @@ export interface ProxyDependencies {
   /** Earlier requests of a conversation, for its price. */
   readonly requestLog: Pick<RequestLog, 'conversation'>;
   readonly clock: Clock;
-  readonly projects: Projects;
+  /** Undefined where the folders of the callers are elsewhere: a project is the folder that a client states. */
+  readonly projects?: Projects;
   /** The files beside what is remembered; undefined with a memory service, which knows none. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** The secret with which recalled blocks are marked. */

@@ -83,7 +83,7 @@ export function* readSteps(
     identity: stated.identity,
     place,
     olderSpaces: known?.olderSpaces ?? [],
-    unknownFolder: known === undefined ? folder : undefined,
+    unknownFolder: projects === undefined || known !== undefined ? undefined : folder,
     state: conversations.states.of(place),
     branch: known?.branch ?? stated.branch,
     workplace: workplaceOf(folder, known),
@@ -93,15 +93,21 @@ export function* readSteps(
   };
 }
 
+interface ProjectFinder {
+  readonly conversations: Conversations;
+  readonly projects: Projects | undefined;
+}
+
 /**
  * The reading with the space of its project. Waits only for a folder that was not looked at since the
  * start, and then not long.
  */
 export async function settleProject(
   read: Reading | Unread,
-  { conversations, projects }: { conversations: Conversations; projects: Projects },
+  { conversations, projects }: ProjectFinder,
 ): Promise<Reading | Unread> {
   if (typeof read === 'string' || read.unknownFolder === undefined) return read;
+  if (projects === undefined) return read;
   const project = await projects.find(read.unknownFolder);
   const { space, olderSpaces, branch = read.branch } = project;
   const place = { ...read.place, space };

@@ -2,13 +2,12 @@ import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { ProxyError } from '../../core/errors.ts';
 import { isProviderError } from '../../core/plan/evidence.ts';
-import { DEFAULT_SPACE, folderSpace } from '../../core/request/space.ts';
+import { DEFAULT_SPACE } from '../../core/request/space.ts';
 import { mayUse, type StoredKey } from '../../core/service/keys.ts';
 import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/service/account-settings.ts';
 import { servedSettings } from '../../core/service/served-settings.ts';
 import type { ReceiptClosing, ReceiptOpening } from '../../core/service/receipts.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
-import type { Projects } from '../../ports/projects.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import { BackgroundPace } from '../../proxy/background-pace.ts';
 import type { ClientRequest } from '../../proxy/client-request.ts';
@@ -115,7 +114,6 @@ export class KeyHandler implements ShelvedHandler {
       outbox: outboxOf(tenant),
       requestLog: { conversation: async () => [] },
       clock: parts.clock,
-      projects: STATED_FOLDERS,
       blockKey: blockKeyOf(parts.pepper, tenant),
       outputFolder: undefined,
       objectsUrl: objectsUrlOf(parts.settings.publicUrl),
@@ -272,12 +270,6 @@ export function rejectQuietly(
     return false;
   }
 }
-
-/** A service reads no folder of its callers: a project is the folder that the client states. */
-const STATED_FOLDERS: Projects = {
-  known: (folder) => ({ space: folderSpace(folder), olderSpaces: [] }),
-  find: async (folder) => ({ space: folderSpace(folder), olderSpaces: [] }),
-};
 
 function objectsUrlOf(publicUrl: string | undefined): string | undefined {
   return publicUrl === undefined ? undefined : `${publicUrl}/v1/svc/memory/objects/`;
