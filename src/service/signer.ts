@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto';
 import {
   type ObjectSignature,
   objectSigner,
@@ -13,6 +14,26 @@ import { ServiceFault } from './fault.ts';
 import type { Vault } from './vault.ts';
 
 /** Signs what a service tells for good: receipts of requests and of purges. The private key lies in the vault. */
+
+/**
+ * Signs on the threads of libuv: a signature takes 28 us of a thread, and 3 us of this one. The result is
+ * the JSON of the signed objects.
+ */
+export function signTexts(
+  signer: ObjectSigner,
+  canonical: readonly string[],
+): Promise<readonly string[]> {
+  const signing = canonical.map(
+    (text) =>
+      new Promise<string>((resolve, reject) => {
+        sign(null, signer.bytesOf(text), signer.key, (error, signature) => {
+          if (error === null) resolve(signer.textOf(text, signature));
+          else reject(error);
+        });
+      }),
+  );
+  return Promise.all(signing);
+}
 
 /** Another process may rotate the key; it is looked for once in so long. */
 const FRESH_MS = 1000;
@@ -54,7 +75,7 @@ export class Signer {
   /** Canonical JSON of objects becomes the JSON of the signed objects. Else like `signAll`. */
   async signTexts(canonical: readonly string[]): Promise<readonly string[]> {
     const signer = await this.#active();
-    return signer === undefined ? canonical : canonical.map((text) => signer.signText(text));
+    return signer === undefined ? canonical : signTexts(signer, canonical);
   }
 
   /** Undefined while the service has no signing key. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ReceiptJournal, recoverReceipts } from '../../src/adapters/journals/receipt-journal.ts';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
 import { objectSigner } from '../../src/core/service/jws.ts';
+import { signTexts } from '../../src/service/signer.ts';
 import { closingOf, openingOf } from './receipt-facts.ts';
 
 /**
@@ -22,7 +23,7 @@ const options = {
   node: `node_${randomBytes(6).toString('hex')}`,
   version: '0.1.2',
   store,
-  sign: async (canonical: readonly string[]) => canonical.map((text) => signer.signText(text)),
+  sign: (canonical: readonly string[]) => signTexts(signer, canonical),
   now: Date.now,
   report: () => undefined,
 };

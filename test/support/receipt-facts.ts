@@ -7,6 +7,7 @@ import {
   type ReceiptOpening,
 } from '../../src/core/service/receipts.ts';
 import type { ClosedHead, ReceiptRow, ReceiptStore } from '../../src/ports/receipt-store.ts';
+import { signTexts } from '../../src/service/signer.ts';
 
 /** Facts of requests, and places for what becomes of them. */
 
@@ -118,7 +119,6 @@ export function testSigner() {
   const text = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
   const jwk = publicJwk(publicPartOf(text));
   const signer = objectSigner({ kid: jwk.kid, privateKey: text });
-  const sign = async (canonical: readonly string[]): Promise<readonly string[]> =>
-    canonical.map((one) => signer.signText(one));
+  const sign = (canonical: readonly string[]) => signTexts(signer, canonical);
   return { sign, signer, jwk };
 }

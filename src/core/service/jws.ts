@@ -1,5 +1,12 @@
 import { Buffer } from 'node:buffer';
-import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto';
 import { asRecord } from '../bytes/json-fields.ts';
 import { canonicalJson } from '../memory-api/canonical.ts';
 
@@ -46,8 +53,11 @@ export type Signed<Value> = Value & { readonly signature: ObjectSignature };
 export interface ObjectSigner {
   /** Gives an object its signature. Throws TypeError for what has no canonical form. */
   sign<Value extends object>(value: Value): Signed<Value>;
-  /** The same from the canonical JSON of an object with members to the JSON of the signed object. */
-  signText(canonical: string): string;
+  readonly key: KeyObject;
+  /** The bytes to be signed with the key, for the canonical JSON of an object. */
+  bytesOf(canonical: string): Buffer;
+  /** The JSON of the signed object, from the canonical JSON of one with members and its signature. */
+  textOf(canonical: string, signature: Buffer): string;
 }
 
 /** Reads the private key once: that takes about as long as a signature. */
@@ -64,18 +74,19 @@ export function objectSigner({
     format: 'der',
     type: 'pkcs8',
   });
-  const jwsOf = (canonical: string): string => {
-    return `${header}..${sign(null, signedBytes(header, canonical), key).toString('base64url')}`;
-  };
+  const jwsOf = (signature: Buffer): string => `${header}..${signature.toString('base64url')}`;
   return {
+    key,
     sign: (value) => {
       const canonical = canonicalJson(value);
       if (canonical === undefined) throw new TypeError('The object has no canonical form.');
-      return { ...value, signature: { alg: 'Ed25519', kid, jws: jwsOf(canonical) } };
+      const jws = jwsOf(sign(null, signedBytes(header, canonical), key));
+      return { ...value, signature: { alg: 'Ed25519', kid, jws } };
     },
-    signText: (canonical) => {
-      const signature = `{"alg":"Ed25519","kid":"${kid}","jws":"${jwsOf(canonical)}"}`;
-      return `${canonical.slice(0, -1)},"signature":${signature}}`;
+    bytesOf: (canonical) => signedBytes(header, canonical),
+    textOf: (canonical, signature) => {
+      const told = `{"alg":"Ed25519","kid":"${kid}","jws":"${jwsOf(signature)}"}`;
+      return `${canonical.slice(0, -1)},"signature":${told}}`;
     },
   };
 }

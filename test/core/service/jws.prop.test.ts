@@ -9,6 +9,7 @@ import {
   objectSigner,
   verifyObject,
 } from '../../../src/core/service/jws.ts';
+import { signTexts } from '../../../src/service/signer.ts';
 
 // jose, which knows nothing of svc, is the oracle of every signature.
 
@@ -30,7 +31,8 @@ test('an independent library verifies each signature and computes the same key i
   expect(jwk.kid).toBe(await calculateJwkThumbprint({ ...jwk }));
   await fc.assert(
     fc.asyncProperty(canonical, async (value) => {
-      const signed = objectSigner({ kid: jwk.kid, privateKey }).sign(value);
+      const signer = objectSigner({ kid: jwk.kid, privateKey });
+      const signed = signer.sign(value);
       const [header = '', , signature = ''] = signed.signature.jws.split('.');
       const { signature: _, ...rest } = signed;
       const payload = Buffer.from(canonicalJson(rest) ?? '').toString('base64url');
@@ -38,7 +40,7 @@ test('an independent library verifies each signature and computes the same key i
       expect(told.protectedHeader).toEqual({ alg: 'Ed25519', kid: jwk.kid });
       expect(verifyObject(signed, [jwk])).toBe('valid');
       if (Object.keys(value).length === 0) return;
-      const text = objectSigner({ kid: jwk.kid, privateKey }).signText(canonicalJson(value) ?? '');
+      const [text = ''] = await signTexts(signer, [canonicalJson(value) ?? '']);
       expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(signed)));
     }),
     { numRuns: 50 },
