@@ -24,17 +24,20 @@ export function readBody(
         }
         onBytes?.(bytes.length);
       } catch (error) {
+        // The request lives until its answer is out; no listener of it may hold the bytes so long.
         incoming.pause();
         incoming.off('data', onData);
         incoming.off('end', onEnd);
+        incoming.off('close', onClose);
         reject(error);
       }
     };
     const onEnd = (): void => resolve(bytes.take());
+    // Also after the end, where it changes nothing.
+    const onClose = (): void => resolve(undefined);
     incoming.on('data', onData);
     incoming.on('end', onEnd);
-    // Also after the end, where it changes nothing.
-    incoming.on('close', () => resolve(undefined));
+    incoming.on('close', onClose);
     // A connection that breaks says so here and then closes.
     incoming.on('error', ignore);
   });

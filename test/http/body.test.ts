@@ -78,3 +78,12 @@ function readChunks(
   incoming.emit('end');
   return reading;
 }
+
+test('R38: a body over the limit is let go before its request is', async () => {
+  const incoming = new IncomingMessage(new Socket());
+  const reading = readBody(incoming, { length: undefined, wireBytesMax: 10 });
+  incoming.push(BODY.subarray(0, 11));
+  await expect(reading).rejects.toThrow('The body is over the limit.');
+  const names = ['data', 'end', 'close'];
+  expect(names.map((name) => incoming.listenerCount(name))).toEqual([0, 0, 0]);
+});
