@@ -116,7 +116,8 @@ export function answeredRounds({
 export function readyOf(facts: ShorteningFacts, old: readonly ToolOutput[]): Batch {
   const stored = old.filter(({ digest }) => facts.isStored(digest));
   if (facts.isCacheCold) return { batch: stored, omissions: facts.omittable };
-  if (stored.length < old.length && isWaiting(facts, old)) return { batch: [], omissions: [] };
+  if (stored.length < old.length && isWaiting(facts, old, stored))
+    return { batch: [], omissions: [] };
   const hasTools = facts.outputs.length > 0;
   return { batch: stored, omissions: hasTools ? [] : downToHalf(facts) };
 }
@@ -125,13 +126,19 @@ export function readyOf(facts: ShorteningFacts, old: readonly ToolOutput[]): Bat
 const PENDING_SHARE_MAX = 0.25;
 
 /** More than a share of what is old enough is still on its way into the memory. */
-function isWaiting({ isStored, isRefused }: ShorteningFacts, old: readonly ToolOutput[]): boolean {
+function isWaiting(
+  { isRefused }: ShorteningFacts,
+  old: readonly ToolOutput[],
+  stored: readonly ToolOutput[],
+): boolean {
+  const held = new Set(stored);
   let [pending, all] = [0, 0];
   for (const output of old) {
-    if (isRefused(output.digest)) continue;
+    const isHeld = held.has(output);
+    if (!isHeld && isRefused(output.digest)) continue;
     const saved = savedTokens(output);
     all += saved;
-    if (!isStored(output.digest)) pending += saved;
+    if (!isHeld) pending += saved;
   }
   return pending > PENDING_SHARE_MAX * all;
 }
