@@ -182,7 +182,7 @@ const REMEMBERING = [
   'src/proxy/conversation-state.ts',
   'src/proxy/held-digests.ts',
   'src/proxy/in-flight.ts',
-  'src/proxy/output-keeper.ts',
+  'src/proxy/known-texts.ts',
   'src/proxy/read-items.ts',
   'src/proxy/standing-proofs.ts',
 ];

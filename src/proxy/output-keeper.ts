@@ -1,5 +1,4 @@
-import { type SpaceOwner, textKeyOf } from '../core/ledger/entries.ts';
-import { forgetOldest } from '../core/bytes/forget-oldest.ts';
+import { spaceKeyOf, type SpaceOwner } from '../core/ledger/entries.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
 import { maskSecrets } from '../core/redaction/redaction.ts';
 import { isElidable } from '../core/shortening/shortening.ts';
@@ -7,6 +6,7 @@ import { OUTPUT_PLACE } from '../core/memory/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, MemoryRecord } from '../ports/memory.ts';
 import type { ThreadTime } from './background-pace.ts';
+import { KnownTexts } from './known-texts.ts';
 import type { Reading } from './read-request.ts';
 
 /**
@@ -30,10 +30,10 @@ interface KeepOptions {
 export class OutputKeeper {
   readonly #memory: Memory;
   readonly #clock: Clock;
-  readonly #stored = new Set<string>();
+  readonly #stored = new KnownTexts(KNOWN_MAX);
   /** Hold a secret, were forgotten by the person, or are refused by the memory: never asked again. */
-  readonly #refused = new Set<string>();
-  readonly #underway = new Set<string>();
+  readonly #refused = new KnownTexts(KNOWN_MAX);
+  readonly #underway = new KnownTexts(Infinity);
 
   readonly #generationNow: () => number;
   #generation: number;
@@ -54,14 +54,16 @@ export class OutputKeeper {
     for (const known of [this.#stored, this.#refused]) known.clear();
   }
 
-  /** The memory said once that it holds this; whether it still does is proven at each use. */
-  isStored(owner: SpaceOwner, digest: string): boolean {
-    return this.#stored.has(textKeyOf(owner, digest));
+  /** Says of a digest that the memory once held it; whether it still does is proven at each use. */
+  storedIn(owner: SpaceOwner): (digest: string) => boolean {
+    const space = spaceKeyOf(owner);
+    return (digest) => this.#stored.has(space, digest);
   }
 
-  /** It will not be stored, however long one waits. */
-  isRefused(owner: SpaceOwner, digest: string): boolean {
-    return this.#refused.has(textKeyOf(owner, digest));
+  /** Says of a digest that it will not be stored, however long one waits. */
+  refusedIn(owner: SpaceOwner): (digest: string) => boolean {
+    const space = spaceKeyOf(owner);
+    return (digest) => this.#refused.has(space, digest);
   }
 
   /** Whether anything of this conversation was stored by this process. */
@@ -71,7 +73,7 @@ export class OutputKeeper {
 
   /** The memory no longer holds it: it is stored again. */
   lost(owner: SpaceOwner, digest: string): void {
-    this.#stored.delete(textKeyOf(owner, digest));
+    this.#stored.delete(spaceKeyOf(owner), digest);
   }
 
   /** An estimate of the memory that it takes. */
@@ -86,31 +88,27 @@ export class OutputKeeper {
     { limit, thread }: KeepOptions,
   ): Promise<void> {
     const { place } = reading;
-    const chosen = thread.run(() => this.#freshOf(place, outputs, limit));
-    for (const { digest } of chosen) this.#underway.add(textKeyOf(place, digest));
+    const space = spaceKeyOf(place);
+    const chosen = thread.run(() => this.#freshOf(space, outputs, limit));
+    for (const { digest } of chosen) this.#underway.add(space, digest);
     const clean: ToolOutput[] = [];
     for (const output of chosen) {
       // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
       // oxlint-disable-next-line no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
-      if (thread.run(() => this.#isSecret(output.text)))
-        remember(this.#refused, textKeyOf(place, output.digest));
+      if (thread.run(() => this.#isSecret(output.text))) this.#refused.add(space, output.digest);
       else clean.push(output);
     }
     await thread.run(() => this.#capture(reading, clean));
-    for (const { digest } of chosen) this.#underway.delete(textKeyOf(place, digest));
+    for (const { digest } of chosen) this.#underway.delete(space, digest);
   }
 
   /** Outputs that the memory was never given. */
-  #freshOf(
-    place: SpaceOwner,
-    outputs: readonly ToolOutput[],
-    limit: number,
-  ): readonly ToolOutput[] {
+  #freshOf(space: string, outputs: readonly ToolOutput[], limit: number): readonly ToolOutput[] {
     const fresh = new Map<string, ToolOutput>();
     for (const output of outputs) {
       if (fresh.size === limit) break;
-      if (isElidable(output) && !this.#isKnown(place, output)) fresh.set(output.digest, output);
+      if (isElidable(output) && !this.#isKnown(space, output)) fresh.set(output.digest, output);
     }
     return [...fresh.values()];
   }
@@ -131,7 +129,7 @@ export class OutputKeeper {
       for (const [index, { digest }] of outputs.entries()) {
         const kept = states[index];
         const isStored = kept === 'stored' || kept === 'duplicate';
-        remember(isStored ? this.#stored : this.#refused, textKeyOf(place, digest));
+        (isStored ? this.#stored : this.#refused).add(spaceKeyOf(place), digest);
         if (isStored) state.storedOutputsIn = this.#generation;
       }
     } catch {
@@ -148,13 +146,7 @@ export class OutputKeeper {
     }
   }
 
-  #isKnown(owner: SpaceOwner, { digest }: ToolOutput): boolean {
-    const key = textKeyOf(owner, digest);
-    return this.#stored.has(key) || this.#refused.has(key) || this.#underway.has(key);
+  #isKnown(space: string, { digest }: ToolOutput): boolean {
+    return [this.#stored, this.#refused, this.#underway].some((it) => it.has(space, digest));
   }
-}
-
-function remember(set: Set<string>, key: string): void {
-  set.add(key);
-  forgetOldest(set, KNOWN_MAX);
 }

@@ -167,9 +167,9 @@ export function conversationKeyOf({ tenant, space, conversation }: ConversationO
   return `${withoutColon(tenant)}:${withoutColon(space)}:${conversation}`;
 }
 
-/** Names a text that is kept in a space, for what a process remembers about it. */
-export function textKeyOf({ tenant, space }: SpaceOwner, digest: string): string {
-  return `${withoutColon(tenant)}:${withoutColon(space)}:${digest}`;
+/** Names a space among those of all tenants, for what a process remembers about its texts. */
+export function spaceKeyOf({ tenant, space }: SpaceOwner): string {
+  return `${withoutColon(tenant)}:${withoutColon(space)}`;
 }
 
 function keyInTenant(address: LedgerAddress): string {
