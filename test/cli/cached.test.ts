@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -211,3 +212,15 @@ test('a start takes its code from the cache of an earlier one, with that of its 
   await sleep(3_000);
   expect([statSync(cache).ino, statSync(storeCache).ino]).toEqual([whole.ino, store.ino]);
 }, 60_000);
+
+test.each([
+  ['of a process that just began', 0, true],
+  ['that begins when V8 has other flags', 2_500, false],
+])('a thread %s saves its code after %i ms: %s', async (_, afterMs, isSaved) => {
+  const { storeCache } = ownProgram();
+  writeFileSync(storeCache.replace('.cache', ''), 'setTimeout(() => {}, 1_500);');
+  const worker = JSON.stringify(storeCache.replace('store-thread.cjs.cache', 'store-worker.cjs'));
+  const script = `setTimeout(() => new (require('node:worker_threads').Worker)(${worker}), ${afterMs})`;
+  await once(spawn(process.execPath, ['-e', script]), 'exit');
+  expect(existsSync(storeCache)).toBe(isSaved);
+});

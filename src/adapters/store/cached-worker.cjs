@@ -7,7 +7,15 @@ const { requireCached } = require('../../../bin/cached.js');
  */
 const { save } = requireCached(path.join(__dirname, 'store-thread.cjs'));
 
-/** The store is open by then, and its first search is over; later, other flags of V8 are set. */
+/** The store is open by then, and its first search is over. */
 const SAVE_MS = 1000;
 
-setTimeout(save, SAVE_MS).unref();
+/**
+ * Seconds after the start of the process. Later it has set flags for its heap, and so a thread that begins then finds that
+ * V8 refuses the cache. What it saved would be refused by the next process, and each start would be slow.
+ */
+const FLAGS_SET_S = 3;
+
+setTimeout(() => {
+  if (process.uptime() < FLAGS_SET_S) save();
+}, SAVE_MS).unref();
