@@ -2,8 +2,8 @@ import { createHmac, hash } from 'node:crypto';
 import { Recent } from '../core/bytes/recent.ts';
 import type { FaultCode } from '../core/memory-api/faults.ts';
 import { parseServiceKey, type TokenPrefix } from '../core/memory-api/service-key.ts';
-import { refuseAdmin } from '../core/service/admins.ts';
-import { hashKey, refuseKey } from '../core/service/keys.ts';
+import { isSameHash, refuseAdmin } from '../core/service/admins.ts';
+import { type HasHash, hashKey, refuseKey } from '../core/service/keys.ts';
 import { addressBlock } from '../core/service/rates.ts';
 import type { Caller } from '../ports/control-store.ts';
 import { FailureGuard } from './buckets.ts';
@@ -31,13 +31,30 @@ export interface Credentials {
 
 export type FindCaller = (keyId: string) => Promise<Caller | undefined>;
 
-interface ParsedKey {
+/** A key that was read and hashed. */
+class ParsedKey {
   readonly publicId: string;
   /** The HMAC of the whole key. */
   readonly hash: string;
+  #sameAs: string | undefined;
+
+  constructor(publicId: string, keyHash: string) {
+    this.publicId = publicId;
+    this.hash = keyHash;
+  }
+
+  /** A stored hash that was the same is not compared again: a comparison takes 8 us. */
+  readonly hasHash: HasHash = (stored) => {
+    if (stored !== undefined && stored === this.#sameAs) return true;
+    const isSame = isSameHash(stored, this.hash);
+    if (isSame) this.#sameAs = stored;
+    return isSame;
+  };
 }
 
-interface Presented extends ParsedKey {
+/** A key that a caller presents, read and hashed. Whether it is good is asked in each call. */
+export interface Presented {
+  readonly key: ParsedKey;
   readonly address: string;
 }
 
@@ -57,13 +74,17 @@ export class Authenticator {
     this.#salt = Buffer.from(parts.randomBytes(SALT_BYTES)).toString('hex');
   }
 
-  /** Throws ServiceFault AUTH_*, TENANT_SUSPENDED or RATE_LIMIT_EXCEEDED. */
-  async admit(credentials: Credentials, find: FindCaller): Promise<Caller> {
+  /** Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
+  present(credentials: Credentials): Presented {
+    return this.#read(credentials, 'svc_live');
+  }
+
+  /** Throws ServiceFault AUTH_* or TENANT_SUSPENDED. */
+  async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
-    const presented = this.#read(credentials, 'svc_live');
-    const caller = await find(presented.publicId);
+    const caller = await find(presented.key.publicId);
     const now = clock.now();
-    this.#judge(presented, refuseKey(caller?.key, presented.hash, now));
+    this.#judge(presented, refuseKey(caller?.key, presented.key.hasHash, now));
     if (caller === undefined) throw refusal('AUTH_INVALID');
     const { key, tenant } = caller;
     if (tenant.status === 'deleted') throw refusal('AUTH_REVOKED');
@@ -88,9 +109,9 @@ export class Authenticator {
   async admitAdmin(credentials: Credentials, signal: AbortSignal): Promise<ConsoleActor> {
     const { clock, pepper, store } = this.#parts;
     const presented = this.#read(credentials, 'svc_admin');
-    const admin = await store.findAdmin(presented.publicId, signal);
+    const admin = await store.findAdmin(presented.key.publicId, signal);
     const now = clock.now();
-    this.#judge(presented, refuseAdmin(admin, presented.hash, now));
+    this.#judge(presented, refuseAdmin(admin, presented.key.hash, now));
     if (admin === undefined) throw refusal('AUTH_INVALID');
     const facts = admin.tenant === undefined ? undefined : await store.findTenant(admin.tenant);
     if (facts?.status === 'deleted') throw refusal('AUTH_REVOKED');
@@ -115,7 +136,7 @@ export class Authenticator {
       this.#failures.failed(address, undefined, clock.monotonic());
       throw refusal(text === undefined ? 'AUTH_MISSING' : 'AUTH_INVALID', prefix);
     }
-    return { publicId: parsed.publicId, hash: parsed.hash, address };
+    return { key: parsed, address };
   }
 
   /** Undefined for a text that is no key. One digest takes a tenth of reading and hashing a key. */
@@ -125,12 +146,12 @@ export class Authenticator {
     if (known !== undefined) return known;
     const publicId = parseServiceKey(text, prefix)?.publicId;
     if (publicId === undefined) return undefined;
-    const parsed = { publicId, hash: hashKey(this.#parts.pepper, text) };
+    const parsed = new ParsedKey(publicId, hashKey(this.#parts.pepper, text));
     this.#parsed.set(digest, parsed);
     return parsed;
   }
 
-  #judge({ address, hash: presented }: Presented, code: FaultCode | undefined): void {
+  #judge({ address, key: { hash: presented } }: Presented, code: FaultCode | undefined): void {
     if (code === undefined) {
       this.#failures.passed(presented);
       return;

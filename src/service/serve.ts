@@ -174,7 +174,7 @@ export class CallServer {
   async #serveModel(story: Story): Promise<Ending> {
     const { incoming } = story;
     const { rawHeaders: headers } = incoming;
-    const credentials = this.#credentialsOf(incoming, { headers });
+    const credentials = (): Credentials => this.#credentialsOf(incoming, { headers });
     const exchange = Object.assign(story, { credentials, isStopping: this.#isStopping });
     const ending = await this.#models.serve(exchange);
     return { ...ending, bytesOut: 0 };
@@ -215,7 +215,8 @@ export class CallServer {
     const ms = deadlineOf(head.headers);
     const signal = AbortSignal.timeout(ms);
     const credentials = this.#credentialsOf(incoming, head);
-    const { key, tenant } = await this.#authenticator.admit(credentials, (id) =>
+    const presented = this.#authenticator.present(credentials);
+    const { key, tenant } = await this.#authenticator.admit(presented, (id) =>
       this.#parts.store.findCaller(id, signal),
     );
     story.keyId = key.keyId;

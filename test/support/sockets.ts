@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import {
+  type Agent,
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
@@ -95,17 +96,23 @@ export interface ClientAnswer {
   readonly isCut: boolean;
 }
 
-/** One request on its own connection. Rejects when no head came. */
-export async function ask(
-  port: number,
-  options: { method?: string; path?: string; headers?: readonly string[]; body?: Buffer } = {},
-): Promise<ClientAnswer> {
-  const { method = 'POST', path = '/', headers = [], body } = options;
+export interface AskOptions {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: readonly string[];
+  readonly body?: Buffer;
+  /** False: a connection of its own. */
+  readonly agent?: Agent | false;
+}
+
+/** One request. Rejects when no head came. */
+export async function ask(port: number, options: AskOptions = {}): Promise<ClientAnswer> {
+  const { method = 'POST', path = '/', headers = [], body, agent = false } = options;
   return await new Promise((resolve, reject) => {
     const outgoing = httpRequest({
       port,
       host: '127.0.0.1',
-      agent: false,
+      agent,
       method,
       path,
       headers: ['Host', `127.0.0.1:${port}`, ...headers],

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Scope } from '../memory-api/contract.ts';
 import type { FaultCode } from '../memory-api/faults.ts';
-import { isSameHash } from './admins.ts';
 
 /** The facts that a service stores about a key, and the rights of the key. */
 
@@ -68,14 +67,17 @@ export function hashKey(pepper: Uint8Array, key: string): string {
   return createHmac('sha256', pepper).update(key).digest('base64url');
 }
 
+/** Whether the presented key has this hash, in the same time for every other one: `isSameHash`. */
+export type HasHash = (storedHash: string | undefined) => boolean;
+
 /** Undefined when the presented key is good now; takes the same time for every wrong secret. */
 export function refuseKey(
   stored: StoredKey | undefined,
-  presentedHash: string,
+  hasHash: HasHash,
   now: number,
 ): FaultCode | undefined {
-  const isCurrent = isSameHash(stored?.hash, presentedHash);
-  const retired = stored?.retired?.find(({ hash }) => isSameHash(hash, presentedHash));
+  const isCurrent = hasHash(stored?.hash);
+  const retired = stored?.retired?.find(({ hash }) => hasHash(hash));
   if (stored === undefined || (!isCurrent && retired === undefined)) return 'AUTH_INVALID';
   if (stored.revokedAt !== undefined) return 'AUTH_REVOKED';
   if (stored.expiresAt !== undefined && stored.expiresAt <= now) return 'AUTH_EXPIRED';

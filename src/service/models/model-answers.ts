@@ -3,6 +3,10 @@ import type { Dialect } from '../../core/conversation/dialect.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 import { ProxyError, serviceError } from '../../core/errors.ts';
 import { FAULTS, type FaultCode, type RetryAction } from '../../core/memory-api/faults.ts';
+import { pathOf } from '../../core/http/gate.ts';
+import { headerOf } from '../../core/http/header-rules.ts';
+import type { RequestHead } from '../../core/http/http-form.ts';
+import { errorDialect } from '../../core/http/routes.ts';
 import { ServiceFault } from '../fault.ts';
 
 /**
@@ -16,6 +20,12 @@ const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
 /** SDKs wait no longer than this; a longer wait is for a person. */
 const RETRY_SECONDS_MAX = 60;
 const RETRY_AFTER_MS = 2_000;
+
+/** The dialect in which an error about this request is written. */
+export function errorDialectOf({ target, headers }: RequestHead): Dialect | undefined {
+  const isAnthropic = headerOf(headers, 'anthropic-version') !== undefined;
+  return errorDialect(pathOf(target), isAnthropic);
+}
 
 export interface ErrorContext {
   readonly dialect: Dialect | undefined;

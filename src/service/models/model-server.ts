@@ -1,24 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Dialect } from '../../core/conversation/dialect.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 import { ProxyError } from '../../core/errors.ts';
 import { pathOf } from '../../core/http/gate.ts';
-import { headerOf } from '../../core/http/header-rules.ts';
-import {
-  checkBody,
-  checkForm,
-  checkModes,
-  type HeaderIndex,
-  indexHeaders,
-  type RequestHead,
-} from '../../core/http/http-form.ts';
+import type { RawHeaders } from '../../core/http/headers.ts';
+import type { RequestHead } from '../../core/http/http-form.ts';
 import { modesToTell } from '../../core/http/modes.ts';
 import {
   errorDialect,
   explainUnknownPath,
   findPath,
   type PathEntry,
-  type Route,
 } from '../../core/http/routes.ts';
 import { relayedEvidence, unreadEvidence } from '../../core/plan/evidence.ts';
 import { modelListBody } from '../../core/service/model-list.ts';
@@ -34,14 +25,15 @@ import type { Caller, ChangedFact } from '../../ports/control-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import { goneSignal } from '../../proxy/gone-signal.ts';
-import type { Authenticator, Credentials } from '../authenticator.ts';
+import type { Authenticator, Credentials, Presented } from '../authenticator.ts';
 import { Confirmed } from '../confirmed.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { stockedBytes } from '../random-stock.ts';
 import { journalFull, KeyHandlers, rejectQuietly } from './key-handlers.ts';
-import { answerModelError } from './model-answers.ts';
-import { type ModelCall, receiptKind } from './model-call.ts';
+import { answerModelError, errorDialectOf } from './model-answers.ts';
+import type { ModelCall } from './model-call.ts';
+import { type ModelHead, ModelHeads, readModelHead } from './model-heads.ts';
 import { ProviderChoice } from './provider-choice.ts';
 import { failureOf, refusedClosing, refusedOpening } from './receipt-facts.ts';
 
@@ -54,7 +46,7 @@ import { failureOf, refusedClosing, refusedOpening } from './receipt-facts.ts';
 export interface ModelExchange {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  readonly credentials: Credentials;
+  readonly credentials: () => Credentials;
   readonly isStopping: boolean;
   /** By the clock that never jumps. */
   readonly startedAt: number;
@@ -84,6 +76,7 @@ export class ModelServer {
   readonly #accounts: Confirmed<AccountSettings>;
   readonly #choice: ProviderChoice;
   readonly #handlers: KeyHandlers;
+  readonly #heads = new ModelHeads();
   readonly #bodies: RequestBodies;
   readonly #idBytes: (count: number) => Uint8Array;
   readonly #shutdown = { isCutting: false };
@@ -128,22 +121,26 @@ export class ModelServer {
   async #answer(stage: Stage): Promise<void> {
     const { exchange, head } = stage;
     const { outgoing } = exchange;
-    const headers = indexHeaders(head.headers);
-    checkForm(head, headers);
-    const call = await this.#admit(stage, headers);
+    const { socket } = exchange.incoming;
+    const known = this.#heads.find(socket, head);
+    const present = (): Presented => this.#authenticator.present(exchange.credentials());
+    const read = known ?? readModelHead(head, BODIES, present);
+    const call = await this.#admit(stage, read);
     // Behind the key: a refusal has a receipt as long as its tenant is known.
     if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
-    if (call.route.kind === 'model') checkModes(headers);
-    const { body: expected, awaitsContinue } = checkBody(head.method, headers, BODIES);
+    const form = read.form();
+    if (known === undefined) this.#heads.keep(socket, head, { ...read, form: () => form });
+    const { body: expected, awaitsContinue } = form;
     if (awaitsContinue && expected !== undefined) outgoing.writeContinue();
-    if (call.kind === 'models') return this.#listModels(stage, call, headers);
+    if (call.kind === 'models') return this.#listModels(stage, call, read);
     const sender = { gone: goneSignal(outgoing), owner: call.caller.key.tenant };
+    const { headers } = read;
     const received = await this.#bodies.receive(exchange.incoming, expected, sender);
     if (received === 'gone')
       throw new ProxyError('REQUEST_TIMEOUT', 'The client closed the connection.');
     exchange.bytesIn = received.body?.length ?? 0;
     try {
-      await this.#handle(stage, call, received.body);
+      await this.#handle(stage, call, { headers, body: received.body });
     } finally {
       received.release();
     }
@@ -152,7 +149,7 @@ export class ModelServer {
   async #handle(
     { exchange, head }: Stage,
     call: ModelCall,
-    body: Buffer | undefined,
+    { headers, body }: { readonly headers: RawHeaders; readonly body: Buffer | undefined },
   ): Promise<void> {
     const { outgoing, startedAt } = exchange;
     const { socket } = exchange.incoming;
@@ -162,7 +159,7 @@ export class ModelServer {
     outgoing.once('close', () => {
       if (!socket.destroyed) socket.setTimeout(silence);
     });
-    const { method, target, headers } = head;
+    const { method, target } = head;
     const request = { id: call.receiptId, route: call.route, method, target, headers, body };
     const { key } = call.caller;
     const handler = this.#handlers.of(key);
@@ -174,39 +171,35 @@ export class ModelServer {
   }
 
   /** The caller by the key, then the route: a caller without a key learns nothing about paths. */
-  async #admit(stage: Stage, headers: HeaderIndex): Promise<ModelCall> {
+  async #admit(stage: Stage, { presented, entry, route, kind }: ModelHead): Promise<ModelCall> {
     const { exchange, head } = stage;
     const { clock } = this.#parts;
     const began = clock.monotonic();
-    const caller = await this.#authenticator.admit(exchange.credentials, (id) =>
+    const caller = await this.#authenticator.admit(presented, (id) =>
       this.#callers.ask(id, () => this.#parts.store.findCaller(id, AbortSignal.timeout(KEY_MS))),
     );
     const at = clock.now();
     exchange.requestId = newReceiptId(at, this.#idBytes);
     exchange.keyId = caller.key.keyId;
-    const path = pathOf(head.target);
-    const entry = findPath({ path, isAnthropic: headers.has('anthropic-version'), relayPaths: [] });
-    const route: Route = entry?.route ?? { kind: 'relay', dialect: dialectOf(head) };
     stage.call = {
       receiptId: exchange.requestId,
       at,
       caller,
-      kind: receiptKind(route, path),
+      kind,
       route,
       authMs: clock.monotonic() - began,
       isHandled: false,
       hasReceipt: true,
       shutdown: this.#shutdown,
     };
-    exchange.operation = stage.call.kind;
+    exchange.operation = kind;
     checkRoute(entry, head);
     return stage.call;
   }
 
-  async #listModels({ exchange, head }: Stage, call: ModelCall, headers: HeaderIndex) {
+  async #listModels({ exchange, head }: Stage, call: ModelCall, { isAnthropic }: ModelHead) {
     const { outgoing, requestId, startedAt } = exchange;
     const { tenant, allowedModels } = call.caller.key;
-    const isAnthropic = headers.has('anthropic-version');
     const providers = await this.#choice.providers(tenant);
     const side = providers.filter(({ isEnabled, apiStyle }) => {
       return isEnabled && (apiOf(apiStyle).provider === 'anthropic') === isAnthropic;
@@ -236,6 +229,7 @@ export class ModelServer {
   #fail({ exchange, head, call }: Stage, thrown: unknown): ModelEnding {
     if (exchange.requestId === '') exchange.requestId = this.#parts.newRequestId();
     const { incoming, outgoing, requestId, isStopping, startedAt } = exchange;
+    this.#heads.forget(incoming.socket);
     const isGone = outgoing.destroyed || incoming.socket.destroyed;
     const error = asKnown(thrown);
     const failure = failureOf(error);
@@ -257,7 +251,7 @@ export class ModelServer {
     const close = failure.code === 'REQUEST_MALFORMED' || !incoming.complete || isStopping;
     if (close) dropBody(incoming);
     answerModelError(outgoing, error, {
-      dialect: dialectOf(head),
+      dialect: errorDialectOf(head),
       requestId,
       hasReceipt: call?.hasReceipt === true,
       evidence: call === undefined ? [] : evidenceOf(head, call),
@@ -314,11 +308,6 @@ function asKnown(thrown: unknown): unknown {
   if (thrown instanceof JournalFullError) return journalFull(thrown);
   if (!(thrown instanceof MemoryError)) return thrown;
   return new ProxyError('STORE_UNAVAILABLE', 'The store is unavailable now.', { cause: thrown });
-}
-
-function dialectOf({ target, headers }: RequestHead): Dialect | undefined {
-  const isAnthropic = headerOf(headers, 'anthropic-version') !== undefined;
-  return errorDialect(pathOf(target), isAnthropic);
 }
 
 function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[] {
