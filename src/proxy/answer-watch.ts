@@ -8,6 +8,8 @@ import type { AnswerWatcher } from './relay.ts';
 // The longest model outputs today are 128,000 tokens, about 512 kB. svc reads the beginning of a
 // longer one; a memory holds less than that.
 const TEXT_CHARS_MAX = 1_048_576;
+// English prose and JSON; a compressed answer has more tokens a byte, so this is a lower bound of it.
+const BYTES_A_TOKEN = 4;
 
 /**
  * Reads an answer while it is relayed and reports it once it is whole, before its last byte is
@@ -17,6 +19,11 @@ export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
   readonly #onAnswer: (answer: Answer) => void;
   #isTold = false;
+  /** The provider has counted the tokens of the whole answer. */
+  #isCounted = false;
+  /** Bytes of a successful answer in an encoding that svc does not read. */
+  #unreadBytes = 0;
+  readonly #isSuccess: boolean;
 
   constructor(
     request: ClientRequest,
@@ -24,10 +31,10 @@ export class AnswerWatch implements AnswerWatcher {
     onAnswer: (answer: Answer) => void,
   ) {
     this.#onAnswer = onAnswer;
+    this.#isSuccess = answer.status >= 200 && answer.status < 300;
     const isReadable =
       request.route.kind === 'model' &&
-      answer.status >= 200 &&
-      answer.status < 300 &&
+      this.#isSuccess &&
       // The provider was asked for identity; one that compresses all the same is relayed unread.
       (headerOf(answer.headers, 'content-encoding') ?? 'identity') === 'identity';
     if (!isReadable || request.route.kind !== 'model') return;
@@ -38,7 +45,8 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   data(chunk: Uint8Array): void {
-    this.#reader?.push(chunk);
+    if (this.#reader !== undefined) this.#reader.push(chunk);
+    else if (this.#isSuccess) this.#unreadBytes += chunk.length;
   }
 
   isTerminal(chunk: Uint8Array): boolean {
@@ -50,6 +58,7 @@ export class AnswerWatch implements AnswerWatcher {
     const said = this.#reader.finish();
     if (!said.isComplete && !said.isFailed) return false;
     this.#isTold = true;
+    this.#isCounted = said.usage !== undefined;
     this.#onAnswer(said);
     return true;
   }
@@ -71,12 +80,21 @@ export class AnswerWatch implements AnswerWatcher {
     return this.#reader !== undefined && !this.#isTold;
   }
 
-  /** Tokens of an answer whose end did not come, by estimate; undefined for any other. Never throws. */
-  cutTokens(): number | undefined {
+  /**
+   * Estimates the output tokens of an answer in which the provider has not counted them, cut or whole.
+   * Undefined for any other answer. Never throws.
+   */
+  uncountedTokens(): number | undefined {
+    if (this.#reader === undefined) return this.#unreadTokens();
     try {
-      return this.isCut ? this.#reader?.estimateTokens() : undefined;
+      return this.#isCounted ? undefined : this.#reader.estimateTokens();
     } catch {
       return undefined;
     }
+  }
+
+  /** A provider that compresses its answer must not be free of charge. */
+  #unreadTokens(): number | undefined {
+    return this.#unreadBytes === 0 ? undefined : Math.ceil(this.#unreadBytes / BYTES_A_TOKEN);
   }
 }

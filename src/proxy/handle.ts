@@ -116,7 +116,7 @@ class RequestHandler {
     try {
       const context = { request, outgoing, record, gone, held };
       if (request.route.kind === 'model') await this.#answer(context);
-      else record.ended(await relayUntouched(this.#dependencies, context));
+      else await relayUntouched(this.#dependencies, context);
     } catch (error) {
       if (gone.aborted) record.ended('client-gone');
       else record.failed(error);
@@ -202,7 +202,7 @@ class RequestHandler {
     record.count();
     const end = await relaying;
     const isLeft = end === 'client-gone' && !watch.endsEarly();
-    record.ended(end, watch.cutTokens());
+    record.ended(end, watch.uncountedTokens());
     if (reading === undefined || !modes.writes) return;
     if (isLeft) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);

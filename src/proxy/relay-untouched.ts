@@ -3,11 +3,12 @@ import { ProxyError } from '../core/errors.ts';
 import { modesToTell } from '../core/http/modes.ts';
 import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
+import { AnswerWatch } from './answer-watch.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { GoneSignal } from './gone-signal.ts';
 import { forwardUntouched, headersForClient } from './forward.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import { relay, type RelayEnd } from './relay.ts';
+import { relay } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
 
 // Codex asks for the model list before it starts and waits 10 seconds for one that hangs;
@@ -18,7 +19,7 @@ const LIST_HEADERS_MS = 3_000;
 export async function relayUntouched(
   dependencies: ProxyDependencies,
   { request: asked, outgoing, record, gone }: RelayedScene,
-): Promise<RelayEnd> {
+): Promise<void> {
   const chosen = await dependencies.choose({ request: asked, read: 'relayed' });
   const { configured } = chosen;
   const request = chosen.body === undefined ? asked : { ...asked, body: chosen.body };
@@ -39,10 +40,12 @@ export async function relayUntouched(
   record.forwarded(undefined);
   const answer = await answering;
   record.answered(answer);
-  return relay({
+  // svc does not read these answers; it only counts bytes, for budgets.
+  const watch = new AnswerWatch(request, answer, () => undefined);
+  const end = await relay({
     answer,
     outgoing,
-    watcher: record.watching(undefined),
+    watcher: record.watching(watch),
     head: {
       status: answer.status,
       headers: [
@@ -52,6 +55,7 @@ export async function relayUntouched(
       ],
     },
   });
+  record.ended(end, watch.uncountedTokens());
 }
 
 interface RelayedScene {

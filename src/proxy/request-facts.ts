@@ -42,8 +42,8 @@ export interface KnownFacts {
   /** The head of the provider's answer. */
   readonly head: { readonly status: number; readonly headers: RawHeaders } | undefined;
   readonly answer: Answer | undefined;
-  /** Tokens of an answer that broke off, by estimate; undefined for one that is whole, or cannot be read. */
-  readonly cutTokens: number | undefined;
+  /** Output tokens by estimate; undefined where the provider has counted them, or no answer came. */
+  readonly uncountedTokens: number | undefined;
   /** The error that ended the request. */
   readonly error: unknown;
   /** Undefined where they are not asked for. */

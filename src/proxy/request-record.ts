@@ -46,7 +46,7 @@ export class RequestRecord {
   #status = 0;
   #end = 'INTERNAL';
   #answer: Answer | undefined;
-  #cutTokens: number | undefined;
+  #uncountedTokens: number | undefined;
   #placements: readonly Placement[] = [];
   #upstream: UpstreamSettings | undefined;
   #head: RequestFacts['head'];
@@ -159,10 +159,10 @@ export class RequestRecord {
     this.#answer = answer;
   }
 
-  /** `cutTokens`: of an answer that broke off. */
-  ended(end: RelayEnd, cutTokens?: number): void {
+  /** `uncountedTokens`: output tokens by estimate, where the provider has not counted them. */
+  ended(end: RelayEnd, uncountedTokens?: number): void {
     this.#end = end;
-    this.#cutTokens = cutTokens;
+    this.#uncountedTokens = uncountedTokens;
     this.#mark('relay');
   }
 
@@ -220,7 +220,7 @@ export class RequestRecord {
       upstream: this.#upstream,
       head: this.#head,
       answer: this.#answer,
-      cutTokens: this.#cutTokens,
+      uncountedTokens: this.#uncountedTokens,
       error: this.#error,
       hashes: this.#hashes?.known(),
     };

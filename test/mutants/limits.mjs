@@ -126,7 +126,7 @@ export const LIMITS = [
   {
     name: 'what a client got before it hung up is not booked',
     file: 'src/service/models/receipt-facts.ts',
-    from: '    cutTokens,\n    providerUsage',
+    from: '    uncountedTokens,\n    providerUsage',
     to: '    providerUsage',
     test: 'test/service/model-budgets.test.ts',
   },

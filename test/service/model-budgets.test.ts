@@ -107,3 +107,79 @@ describe.each(DIALECTS)('%s', (dialect) => {
     expect([next.status, errorIn(next).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
   });
 });
+
+/** A whole answer of WORDS words in which the provider counts nothing. */
+const UNCOUNTED: Readonly<Record<Dialect, string>> = {
+  anthropic_messages: [
+    { type: 'message_start', message: { id: 'msg_1', type: 'message', role: 'assistant' } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    {
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'text_delta', text: 'w '.repeat(WORDS) },
+    },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+    { type: 'message_stop' },
+  ]
+    .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    .join(''),
+  openai_responses: [
+    { type: 'response.output_text.delta', delta: 'w '.repeat(WORDS) },
+    {
+      type: 'response.completed',
+      response: {
+        id: 'resp_1',
+        status: 'completed',
+        output: [{ type: 'message', content: [{ type: 'output_text', text: 'w '.repeat(WORDS) }] }],
+      },
+    },
+  ]
+    .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    .join(''),
+  // Without stream_options.include_usage no chunk has usage: OpenAI's API reference, November 2026.
+  openai_chat_completions: `${deltasOf('openai_chat_completions')}data: ${JSON.stringify({
+    choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+  })}\n\ndata: [DONE]\n\n`,
+};
+
+describe.each(DIALECTS)('%s', (dialect) => {
+  test('a whole streamed answer that the provider has not counted is spent by estimate', async () => {
+    const stage = await openWithBudget(dialect, WORDS);
+    stage.provider.reply = () => ({
+      status: 200,
+      headers: { 'content-type': 'text/event-stream' },
+      body: UNCOUNTED[dialect],
+    });
+    const body = promptOf(dialect, 'Write three hundred words.', { stream: true });
+    const answer = await stage.send(dialect, body, stage);
+    expect(answer.status).toBe(200);
+    const receipt = await receiptIn(stage, answer.headers['x-svc-receipt-id']);
+    expect(receipt).toMatchObject({ status: 'completed', output_tokens: null });
+    const usage = await stage.ask('GET usage');
+    expect(usage.json.data[0].spent_tokens).toBeGreaterThanOrEqual(WORDS);
+    expect(usage.json.data[0].spent_tokens).toBeLessThan(3 * WORDS);
+    const next = await stage.send(dialect, body, stage);
+    expect([next.status, errorIn(next).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+  });
+});
+
+// The second: a provider that compresses although it was asked for identity. svc never decodes it.
+test.each(['identity', 'gzip'])(
+  'a whole answer without usage in %s is spent by estimate',
+  async (encoding) => {
+    const dialect = 'openai_chat_completions';
+    const stage = await openWithBudget(dialect, WORDS);
+    const message = { role: 'assistant', content: 'w '.repeat(3 * WORDS) };
+    stage.provider.reply = () => ({
+      status: 200,
+      headers: { 'content-type': 'application/json', 'content-encoding': encoding },
+      body: JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'stop' }] }),
+    });
+    const body = promptOf(dialect, 'Write nine hundred words.');
+    expect((await stage.send(dialect, body, stage)).status).toBe(200);
+    await until(() => stage.service.receipts.waiting === 0);
+    const next = await stage.send(dialect, body, stage);
+    expect([next.status, errorIn(next).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+  },
+);

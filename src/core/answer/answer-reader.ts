@@ -29,6 +29,7 @@ export class AnswerReader {
   #gaveUp = false;
   #endsSeen = 0;
   #events = 0;
+  #jsonBytes = 0;
 
   /** `contentType`: of the answer's headers. `textCharsMax`: visible text beyond it is dropped. */
   constructor(
@@ -78,12 +79,12 @@ export class AnswerReader {
   }
 
   /**
-   * How many tokens came so far, where the provider has not counted them. An event carries one or some,
-   * also those of reasoning and of arguments, which are not read.
+   * Estimates how many tokens came so far, where the provider has not counted them. An event carries
+   * one or some, also those of reasoning and of arguments, which are not read.
    */
   estimateTokens(): number {
     const { text, usage } = this.finish();
-    const unread = this.#form === 'json' ? this.#heldBytes / BYTES_A_TOKEN : 0;
+    const unread = this.#jsonBytes / BYTES_A_TOKEN;
     const counted = usage?.output ?? 0;
     return Math.ceil(Math.max(this.#events, unread, estimateTextTokens(text), counted));
   }
@@ -107,8 +108,10 @@ export class AnswerReader {
 
   #read(bytes: Buffer): void {
     if (this.#form === 'unknown') this.#form = sniff(bytes);
-    if (this.#form === 'json') this.#hold(bytes, JSON_BYTES_MAX);
-    else this.#readLines(bytes, bytes.lastIndexOf(LF));
+    if (this.#form === 'json') {
+      this.#jsonBytes += bytes.length;
+      this.#hold(bytes, JSON_BYTES_MAX);
+    } else this.#readLines(bytes, bytes.lastIndexOf(LF));
   }
 
   // A line end is never inside a UTF-8 character, so whole lines decode by themselves.

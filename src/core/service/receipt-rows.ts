@@ -95,6 +95,9 @@ function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
 }
 
 /** A provider that refuses charges nothing, and an answer without counts costs what was estimated. */
-function estimatedTokens({ httpStatus, cutTokens = 0 }: ReceiptClosing, estimate: number): number {
-  return httpStatus !== null && httpStatus >= 400 ? 0 : estimate + cutTokens;
+function estimatedTokens(
+  { httpStatus, uncountedTokens = 0 }: ReceiptClosing,
+  estimate: number,
+): number {
+  return httpStatus !== null && httpStatus >= 400 ? 0 : estimate + uncountedTokens;
 }

@@ -139,8 +139,8 @@ export interface ReceiptClosing {
   readonly upstreamResponseId?: string | undefined;
   readonly modelReported?: string | undefined;
   readonly usage?: Usage | undefined;
-  /** The output of an answer that broke off, by estimate. It counts against budgets, and is in no receipt. */
-  readonly cutTokens?: number | undefined;
+  /** Output that the provider has not counted, by estimate. It counts against budgets, and is in no receipt. */
+  readonly uncountedTokens?: number | undefined;
   /** The provider's own `usage` object. */
   readonly providerUsage?: unknown;
   /** Hex digests of the decoded request body, of the forwarded body and of the bytes relayed. */

@@ -216,8 +216,9 @@ export interface Served {
 }
 
 /**
- * The provider's own count, or an estimate of what it gave before its answer broke off. 'unused' where it
- * gave nothing, or for a request that costs nothing. Undefined: unknown, and the admitted number counts.
+ * The provider's own count, or an estimate where it has not counted, as in streamed Chat Completions
+ * without include_usage. 'unused' where it gave nothing, or for a request that costs nothing. Undefined:
+ * unknown, and the admitted number counts.
  */
 function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
   const { head, answer } = facts;
@@ -227,7 +228,7 @@ function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
   if (head === undefined) return isSent && facts.row.end === 'client-gone' ? undefined : 'unused';
   if (isProviderError(head.status)) return 'unused';
   if (answer?.usage === undefined) {
-    const { cutTokens: output } = facts;
+    const { uncountedTokens: output } = facts;
     return inputTokens === undefined || output === undefined
       ? undefined
       : { input: inputTokens, output };

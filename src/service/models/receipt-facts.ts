@@ -84,7 +84,7 @@ function decisionsOf({ caller }: ModelCall, facts: KnownFacts): ReceiptDecisions
 
 /** After the last byte, or when the request failed. */
 export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing {
-  const { row, head, answer, cutTokens, hashes, modes, captured } = facts;
+  const { row, head, answer, uncountedTokens, hashes, modes, captured } = facts;
   const failure = failureIn(call, facts);
   const status = statusOf(facts, failure);
   const upstreamId = head && requestIdIn(head.headers);
@@ -104,7 +104,7 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     upstreamResponseId: answer?.id,
     modelReported: answer?.model,
     usage: answer?.usage,
-    cutTokens,
+    uncountedTokens,
     providerUsage: answer?.usageTold,
     requestSha256: hashes?.request,
     forwardedSha256: hashes?.forwarded,
