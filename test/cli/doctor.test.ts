@@ -172,6 +172,23 @@ test('--fix takes from others what they may not have, and says so', async () => 
   expect((await report({ home, env })).code).toBe(0);
 });
 
+test('a proxy whose providers take logins is as good as one with a key', async () => {
+  const upstreams = [
+    {
+      name: 'a',
+      apiStyle: 'anthropic_messages',
+      baseUrl: 'https://api.anthropic.com',
+      auth: 'client',
+    },
+  ];
+  const home = homeWith({ ...validConfig(), upstreams, proxy: { port: 0 } });
+  await runCli(['start', '--detach'], { home });
+  const running = await report({ home });
+  await runCli(['stop'], { home });
+  expect(find(running, 'Proxy')).toMatchObject({ level: 'ok' });
+  expect(running.code).toBe(0);
+});
+
 test('a running proxy is told with whether it takes the token', async () => {
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
   await runCli(['start', '--detach'], { home });
@@ -198,7 +215,11 @@ test('clients are found with whether they point here, and with what hinders them
   expect(find(before, 'Codex')?.found).toContain('svc run codex');
   const { stdout: toml } = await runCli(['print-config', 'codex'], { home });
   writeFileSync(join(home, '.codex/config.toml'), toml);
-  const here = { ...env, ANTHROPIC_BASE_URL: 'http://localhost:8791' };
+  const bare = { ...env, ANTHROPIC_BASE_URL: 'http://localhost:8791' };
+  const unsearched = find(await report({ home, env: bare }), 'Claude Code');
+  expect(unsearched?.found).toContain('ENABLE_TOOL_SEARCH is not set');
+  expect(unsearched?.fix).toBe('export ENABLE_TOOL_SEARCH=true');
+  const here = { ...bare, ENABLE_TOOL_SEARCH: 'false' };
   const pointed = await report({ home, env: here });
   expect(find(pointed, 'Claude Code')?.found).toBe('installed, and uses this proxy');
   // Its own file sends it here however it is started, and nobody is here.

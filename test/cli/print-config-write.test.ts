@@ -233,6 +233,7 @@ test('claude: the helper prints the token, also of another configuration folder'
   expect(settings.env).toEqual({
     ANTHROPIC_BASE_URL: 'http://127.0.0.1:8765',
     CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+    ENABLE_TOOL_SEARCH: 'true',
     ANTHROPIC_API_KEY: '',
     ANTHROPIC_AUTH_TOKEN: '',
     NO_PROXY: '127.0.0.1,localhost',
@@ -240,6 +241,118 @@ test('claude: the helper prints the token, also of another configuration folder'
   });
   const { stdout } = await runProgram(['sh', '-c', settings.apiKeyHelper], { home });
   expect(stdout).toBe(`${LOCAL_TOKEN}\n`);
+});
+
+describe('claude: the search for MCP tools', () => {
+  const toolSearchIn = (file: string): unknown => {
+    const { env } = JSON.parse(read(file)) as { env: Record<string, string> };
+    return env['ENABLE_TOOL_SEARCH'];
+  };
+
+  test('what the person set stays, in the file or in the shell, and after --undo', async () => {
+    const text = '{"env":{"ENABLE_TOOL_SEARCH":"auto:5"}}';
+    const at = place('claude', text);
+    await at.write();
+    expect(toolSearchIn(at.file)).toBe('auto:5');
+    await at.undo();
+    expect(read(at.file)).toBe(text);
+    const inShell = place('claude', '{}', { ENABLE_TOOL_SEARCH: 'false' });
+    await inShell.write();
+    expect(toolSearchIn(inShell.file)).toBeUndefined();
+  });
+
+  test('another provider than Anthropic itself is not asked for it', async () => {
+    const at = place('claude');
+    const upstreams = [
+      { ...(validConfig()['upstreams'] as object[])[0], baseUrl: 'https://gateway.example.com' },
+    ];
+    const file = join(at.home, '.config/svc/config.json');
+    writeFileSync(file, JSON.stringify({ ...validConfig(), upstreams }));
+    await at.write();
+    expect(toolSearchIn(at.file)).toBeUndefined();
+  });
+});
+
+describe('claude with a login: a hook starts the proxy', () => {
+  interface Settings {
+    readonly hooks: { readonly SessionStart: { hooks: { command: string; type: string }[] }[] };
+    readonly apiKeyHelper?: string;
+  }
+  const own = { hooks: [{ type: 'command', command: 'echo mine' }] };
+
+  async function withLogin(at: Place): Promise<void> {
+    const upstreams = [
+      {
+        name: 'claude-login',
+        apiStyle: 'anthropic_messages',
+        baseUrl: 'https://api.anthropic.com',
+        auth: 'client',
+      },
+    ];
+    const proxy = { port: await freePort() };
+    const file = join(at.home, '.config/svc/config.json');
+    writeFileSync(file, JSON.stringify({ ...validConfig(), proxy, upstreams }));
+  }
+
+  test('at the start of a session the proxy runs, and the model hears nothing of it', async () => {
+    const at = place('claude');
+    await withLogin(at);
+    const written = await at.write();
+    expect([written.code, written.stderr]).toEqual([
+      0,
+      expect.stringContaining('starts the proxy'),
+    ]);
+    const { hooks, apiKeyHelper } = JSON.parse(read(at.file)) as Settings;
+    expect(apiKeyHelper).toBeUndefined();
+    const [hook] = hooks.SessionStart.flatMap((one) => one.hooks);
+    expect(hook?.type).toBe('command');
+    for (const _ of ['where none runs', 'where one runs']) {
+      const run = await runProgram(['sh', '-c', hook?.command ?? ''], { home: at.home });
+      expect(run).toMatchObject({ code: 0, stdout: '' });
+    }
+    const options = { home: at.home, env: { SVC_DATA_HOME: join(at.home, 'data') } };
+    const status = await runCli(['status', '--json'], options);
+    expect(JSON.parse(status.stdout)).toHaveLength(1);
+    expect((await runCli(['stop'], options)).code).toBe(0);
+  });
+
+  test.each([
+    ['no hooks', '{\n  "model": "opus"\n}\n'],
+    ['a hook of its own there', JSON.stringify({ hooks: { SessionStart: [own], Stop: [own] } })],
+    ['an empty list', '{"hooks":{"SessionStart":[]}}'],
+  ])('the person’s hooks stay, and --undo takes out this one alone: %s', async (_, text) => {
+    const at = place('claude', text);
+    await withLogin(at);
+    await at.write();
+    await at.write();
+    const { hooks } = JSON.parse(read(at.file)) as Settings;
+    const before = (JSON.parse(text) as Partial<Settings>).hooks?.SessionStart ?? [];
+    expect(hooks.SessionStart).toHaveLength(before.length + 1);
+    expect(hooks.SessionStart.slice(0, -1)).toEqual(before);
+    // The person adds one behind it.
+    const changed = JSON.parse(read(at.file)) as Settings;
+    changed.hooks.SessionStart.push(own);
+    writeFileSync(at.file, JSON.stringify(changed));
+    const undone = await at.undo();
+    expect([undone.code, undone.stderr]).toEqual([
+      0,
+      expect.stringContaining('other changes stay'),
+    ]);
+    const after = JSON.parse(read(at.file)) as Settings;
+    expect(after.hooks.SessionStart).toEqual([...before, own]);
+  });
+
+  test('hooks that are no list are left alone, with a clear error', async () => {
+    const text = '{"hooks":{"SessionStart":{}}}';
+    const at = place('claude', text);
+    await withLogin(at);
+    const { code, stderr } = await at.write();
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('hooks.SessionStart is not a list'),
+    ]);
+    expect(read(at.file)).toBe(text);
+  });
 });
 
 test('CODEX_HOME and CLAUDE_CONFIG_DIR name the folder that is changed', async () => {

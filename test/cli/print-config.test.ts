@@ -49,6 +49,7 @@ test('R30: stdout is export lines and nothing else', async () => {
     ].join('\n'),
   );
   expect(stderr).toContain('--auth-token');
+  expect(stderr).toContain("# export ENABLE_TOOL_SEARCH='true'");
   expect(stderr).not.toContain(LOCAL_TOKEN);
 });
 

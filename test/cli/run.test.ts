@@ -16,7 +16,7 @@ vi.setConfig({ testTimeout: 60_000 });
 /** Says how it was started, then does what the test wants. */
 const CLIENT = `#!${process.execPath}
 const names = ['ANTHROPIC_BASE_URL', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY', 'NO_PROXY', 'no_proxy',
-  'CLAUDE_CODE_GATEWAY_HINT_HEADERS', 'SVC_LOCAL_PROXY_TOKEN', 'OF_THE_USER'];
+  'CLAUDE_CODE_GATEWAY_HINT_HEADERS', 'ENABLE_TOOL_SEARCH', 'SVC_LOCAL_PROXY_TOKEN', 'OF_THE_USER'];
 const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
 process.on('SIGTERM', () => process.exit(43));
 process.stdout.write(JSON.stringify({ args: process.argv.slice(2), env }) + '\\n');
@@ -76,11 +76,27 @@ test('run claude: starts the proxy, tells the client by its environment alone, a
     ANTHROPIC_BASE_URL: proxy?.url,
     ANTHROPIC_AUTH_TOKEN: LOCAL_TOKEN,
     CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+    ENABLE_TOOL_SEARCH: 'true',
     NO_PROXY: 'a.b,127.0.0.1,localhost',
     no_proxy: 'a.b,127.0.0.1,localhost',
     OF_THE_USER: 'kept',
   });
   expect(readdirSync(at.home).toSorted()).toEqual([...before, 'data'].toSorted());
+});
+
+test('run claude: the search for MCP tools is on for Anthropic, and as the person set it', async () => {
+  const at = stage();
+  const own = await runCli(['run', 'claude'], {
+    ...at,
+    env: { ...at.env, ENABLE_TOOL_SEARCH: '' },
+  });
+  expect(toldBy(own).env['ENABLE_TOOL_SEARCH']).toBe('');
+  const upstreams = [
+    { ...(validConfig()['upstreams'] as object[])[0], baseUrl: 'https://gateway.example.com' },
+  ];
+  const gateway = stage({ ...validConfig(), upstreams, proxy: { port: 0 } });
+  const other = await runCli(['run', 'claude'], gateway);
+  expect(toldBy(other).env['ENABLE_TOOL_SEARCH']).toBeUndefined();
 });
 
 test('run codex: the provider stands in arguments before its own, the token in a variable', async () => {

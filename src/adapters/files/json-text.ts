@@ -19,8 +19,15 @@ export function jsonFault(text: string): 'relaxed' | 'invalid' | undefined {
   }
 }
 
-/** The text with `value` at `path`; without what is there when `value` is undefined. */
-export function withJsonValue(text: string, path: readonly string[], value: unknown): string {
+/**
+ * The text with `value` at `path`; without what is there when `value` is undefined. A number is a place in
+ * a list, and -1 appends.
+ */
+export function withJsonValue(
+  text: string,
+  path: readonly (string | number)[],
+  value: unknown,
+): string {
   const indent = /^([ \t]+)\S/m.exec(text)?.[1] ?? '  ';
   const formattingOptions = {
     insertSpaces: !indent.includes('\t'),

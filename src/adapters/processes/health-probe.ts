@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { get, type IncomingMessage, request } from 'node:http';
 import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../../core/http/proxy-proof.ts';
+import { OPEN_REQUESTS_PATH } from '../../core/http/routes.ts';
 import { codeOf } from '../files/file-error.ts';
 
 /**
@@ -85,13 +86,20 @@ function isSvc({ statusCode, headers }: IncomingMessage, body: string): boolean 
 
 /**
  * The status of the proxy's answer to a request with the token; undefined if it does not answer.
- * The gate refuses this request after the token check, so nothing is forwarded or logged. Call it
- * only for a listener that has proven to be svc.
+ * The gate refuses this request after the token check, so nothing is forwarded or logged. The path is
+ * svc's own, because a model route may want a login besides. Call it only for a listener that has proven
+ * to be svc.
  */
 export function probeToken(address: ProxyAddress, localToken: string): Promise<number | undefined> {
   return new Promise((resolve) => {
     const headers = { authorization: `Bearer ${localToken}` };
-    const options = { ...address, method: 'DELETE', path: '/v1/messages', headers, agent: false };
+    const options = {
+      ...address,
+      method: 'DELETE',
+      path: OPEN_REQUESTS_PATH,
+      headers,
+      agent: false,
+    };
     const asked = request(options, (answer) => {
       answer.resume();
       answer.on('close', () => resolve(answer.statusCode));

@@ -1,3 +1,4 @@
+import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf } from '../addresses.ts';
@@ -6,6 +7,27 @@ import { CliError } from '../cli-error.ts';
 /** The environment with which a client finds the proxy: what print-config prints and run sets. */
 
 type Variables = [name: string, value: string][];
+
+/**
+ * Behind a base URL Claude Code searches no MCP tools unless this is `true`: it then puts each tool into the
+ * prompt, and a server that connects late changes what its thinking is bound to (code.claude.com/docs/en/env-vars
+ * and /prompt-caching, 2026-08-22). The provider must accept `tool_reference` blocks, so only Anthropic gets it.
+ */
+export const TOOL_SEARCH = 'ENABLE_TOOL_SEARCH';
+
+/** Nothing where the person has set the variable, to whatever value. */
+export function toolSearchVariables(
+  upstream: Draft | undefined,
+  environment: Environment,
+): Variables {
+  const isSet = environment[TOOL_SEARCH] !== undefined;
+  return isAnthropic(upstream) && !isSet ? [[TOOL_SEARCH, 'true']] : [];
+}
+
+/** True for Anthropic's own address, and no gateway. */
+export function isAnthropic(upstream: Draft | undefined): boolean {
+  return /^https:\/\/api\.anthropic\.com(?:[/:]|$)/.test(String(upstream?.['baseUrl']));
+}
 
 /** The address for a client on this machine. Throws CliError when the port is not fixed. */
 export function addressOf({ host, port }: Access): string {

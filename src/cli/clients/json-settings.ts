@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jsonFault, parseJsonText, withJsonValue } from '../../adapters/files/json-text.ts';
 import type { ClientChange, JsonChange } from '../../core/foreign/client-change.ts';
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { asList, isRecord } from '../../core/bytes/json-fields.ts';
 import { CliError } from '../cli-error.ts';
 import type { ClientFileForm, Reverted } from './client-file.ts';
 
@@ -10,7 +10,10 @@ import type { ClientFileForm, Reverted } from './client-file.ts';
  * clients rewrite the file whenever they change a setting. The record knows the keys.
  */
 
-export type JsonSetting = Omit<JsonChange, 'before'>;
+export interface JsonSetting extends Omit<JsonChange, 'before'> {
+  /** The person's own value stays where there is one. */
+  readonly isDefault?: true;
+}
 
 export interface JsonTarget {
   readonly path: string;
@@ -38,7 +41,7 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
 }
 
 function apply(
-  { path, command, settings, refusesComments, otherForm }: JsonTarget,
+  { path, command, settings: all, refusesComments, otherForm }: JsonTarget,
   text: string,
 ): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> } {
   const before = text.trim() === '' ? {} : parseJsonText(text);
@@ -55,19 +58,24 @@ function apply(
     }
     throw new CliError(`${path} is not a valid JSON object.`, 'Correct it first, then try again.');
   }
-  const wrong = settings.flatMap((setting) => foldersOf(setting)).find(isTaken(before));
+  const wrong = all.flatMap((setting) => foldersOf(setting)).find(isTaken(before));
   if (wrong !== undefined) {
     const message = `${path}: ${wrong.join('.')} is not an object.`;
     throw new CliError(message, 'Correct it first, then try again.');
   }
-  const start = text.trim() === '' ? '{}\n' : text;
-  const after = settings.reduce((now, { path: at, value }) => withJsonValue(now, at, value), start);
-  const json = settings.map((setting): JsonChange => {
+  const scalar = all.find(({ path: at, isItem }) => isItem && !isListOrAbsent(before, at));
+  if (scalar !== undefined) {
+    const message = `${path}: ${scalar.path.join('.')} is not a list.`;
+    throw new CliError(message, 'Correct it first, then try again.');
+  }
+  const json = all.flatMap(({ isDefault, ...setting }): JsonChange[] => {
     const old = valueAt(before, setting.path);
-    return old === undefined ? setting : { ...setting, before: old };
+    if (old === undefined) return [setting];
+    return isDefault === true ? [] : [{ ...setting, before: old }];
   });
-  const wanted = settings.reduce<unknown>(
-    (now, { path: at, value }) => withValue(now, at, value),
+  const after = json.reduce(withChange, text.trim() === '' ? '{}\n' : text);
+  const wanted = json.reduce<unknown>(
+    (now, change) => withValue(now, change.path, wholeValue(change)),
     before,
   );
   // A key that appears twice would keep its second value: the outcome is read again, not believed.
@@ -78,6 +86,26 @@ function apply(
     );
   }
   return { text: after, change: { json } };
+}
+
+function isListOrAbsent(settings: unknown, path: readonly string[]): boolean {
+  const value = valueAt(settings, path);
+  return value === undefined || Array.isArray(value);
+}
+
+/** An item goes to the end of the list that is there. */
+function withChange(text: string, change: JsonChange): string {
+  const { path, value, before, isItem } = change;
+  const isAppended = isItem === true && before !== undefined;
+  return withJsonValue(
+    text,
+    isAppended ? [...path, -1] : path,
+    isAppended ? value : wholeValue(change),
+  );
+}
+
+function wholeValue({ value, before, isItem }: JsonChange): unknown {
+  return isItem === true ? [...asList(before), value] : value;
 }
 
 /** The objects that contain a setting, outermost first. */
@@ -102,15 +130,30 @@ function revert(text: string, changes: readonly JsonChange[]): Reverted {
   const now = parseJsonText(text);
   if (!isRecord(now)) return 'edited';
   // A key that a person took out, or set back, by hand counts as undone.
-  const left = changes.filter(({ path, before }) => {
-    const value = valueAt(now, path);
-    return value !== undefined && !isDeepStrictEqual(value, before);
+  const left = changes.filter((change) => {
+    const value = valueAt(now, change.path);
+    if (change.isItem === true) return placeIn(value, change) !== -1;
+    return value !== undefined && !isDeepStrictEqual(value, change.before);
   });
   if (left.length === 0) return 'absent';
-  if (left.some(({ path, value }) => !isDeepStrictEqual(valueAt(now, path), value)))
-    return 'edited';
-  const reverted = left.reduce((at, { path, before }) => withJsonValue(at, path, before), text);
-  return { text: withoutEmptied(reverted, changes) };
+  const isEdited = left.some(
+    ({ path, value, isItem }) => isItem !== true && !isDeepStrictEqual(valueAt(now, path), value),
+  );
+  if (isEdited) return 'edited';
+  return { text: withoutEmptied(left.reduce(withoutChange, text), changes) };
+}
+
+function placeIn(list: unknown, { value }: JsonChange): number {
+  return asList(list).findIndex((item) => isDeepStrictEqual(item, value));
+}
+
+/** A list that was made for the item goes with it. */
+function withoutChange(text: string, change: JsonChange): string {
+  const { path, before, isItem } = change;
+  if (isItem !== true) return withJsonValue(text, path, before);
+  const list = valueAt(parseJsonText(text), path);
+  const isMade = before === undefined && asList(list).length === 1;
+  return withJsonValue(text, isMade ? path : [...path, placeIn(list, change)], undefined);
 }
 
 /** An object that held nothing but svc's own keys was made for them, and goes with them. */

@@ -3,7 +3,7 @@ import { readClientFile } from '../../adapters/foreign/client-files.ts';
 import { TOKEN_HEADER } from '../../core/http/local-token.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf } from '../addresses.ts';
-import { claudeVariables, loopbackVariables } from './client-variables.ts';
+import { claudeVariables, loopbackVariables, toolSearchVariables } from './client-variables.ts';
 import { type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
 
 export const CLAUDE: LaunchedClient = {
@@ -13,13 +13,14 @@ export const CLAUDE: LaunchedClient = {
   launch: (facts) => (takesLogin(facts.upstream) ? withLogin(facts) : withKey(facts)),
 };
 
-function withKey({ host, port, localToken, environment }: LaunchFacts) {
+function withKey({ host, port, localToken, environment, upstream }: LaunchFacts) {
   const access = { host, port, localToken };
   return {
     args: [],
     environment: {
       ...environment,
       ...Object.fromEntries(claudeVariables(access, { environment, authToken: true })),
+      ...Object.fromEntries(toolSearchVariables(upstream, environment)),
       // Beside a token the client would send it along, and ask first whether it may. The provider's key
       // is svc's business.
       ANTHROPIC_API_KEY: undefined,
@@ -30,7 +31,7 @@ function withKey({ host, port, localToken, environment }: LaunchFacts) {
 }
 
 /** The client keeps its login and sends it as always; svc gets its own token in a header beside it. */
-function withLogin({ host, port, localToken, environment }: LaunchFacts) {
+function withLogin({ host, port, localToken, environment, upstream }: LaunchFacts) {
   return {
     args: [],
     environment: {
@@ -39,6 +40,7 @@ function withLogin({ host, port, localToken, environment }: LaunchFacts) {
       ANTHROPIC_CUSTOM_HEADERS: withHeader(environment, `${TOKEN_HEADER}: ${localToken}`),
       CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
       ...Object.fromEntries(loopbackVariables(host, environment)),
+      ...Object.fromEntries(toolSearchVariables(upstream, environment)),
       // Either of them would take the login's place.
       ANTHROPIC_API_KEY: undefined,
       ANTHROPIC_AUTH_TOKEN: undefined,

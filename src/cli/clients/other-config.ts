@@ -76,10 +76,8 @@ export async function writeOther(
   );
   const written = await writeClientFile(form, dataFolder(environment));
   const { asksToken } = file;
-  await noteWritten({ form, client: title, baseUrl: facts.url, asksToken }, written, {
-    context,
-    options,
-  });
+  const target = { form, client: title, baseUrl: facts.url, startsProxy: asksToken };
+  await noteWritten(target, written, { context, options });
   if (asksToken) warnOfNpx(command, context);
   noteProxy(environment, noteFor(options, context.terminal));
   return asksToken;

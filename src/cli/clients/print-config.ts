@@ -1,7 +1,7 @@
 import type { Environment } from '../../core/settings/config-values.ts';
 import { exportLine, type Shell, SHELLS } from '../../core/foreign/shell-quote.ts';
 import { CliError } from '../cli-error.ts';
-import { addressOf, claudeVariables } from './client-variables.ts';
+import { addressOf, claudeVariables, toolSearchVariables } from './client-variables.ts';
 import { CODEX_NAME, codexTables } from './codex-tables.ts';
 import type { CommandContext } from '../context.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
@@ -48,6 +48,12 @@ export async function printClaudeConfig(
     note(`Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`);
   }
   explainClaude(options, environment, note);
+  // Not on stdout: an interactive zsh takes a line that begins with # for a command.
+  const upstream = await storedUpstream(environment, 'anthropic_messages');
+  for (const [name, value] of toolSearchVariables(upstream, environment)) {
+    note(`# ${exportLine(name, value, shell)}`);
+    note('# This makes MCP tool search work through svc, as it does without a base URL.');
+  }
 }
 
 export async function printCodexConfig(

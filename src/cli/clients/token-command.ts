@@ -12,7 +12,20 @@ import { clientHome } from './client-home.ts';
  * proxy where none runs: a client that finds no listener waits for a minute, or for ever.
  */
 export function tokenCommand(environment: Environment, script: string): readonly string[] {
-  const words = [...programOf(environment, script), 'config', 'token', '--start'];
+  return ownCommand(environment, script, ['config', 'token', '--start']);
+}
+
+/** The command with which a client starts the proxy where none runs. It prints nothing on stdout. */
+export function startCommand(environment: Environment, script: string): readonly string[] {
+  return ownCommand(environment, script, ['start', '--detach', '--quiet']);
+}
+
+function ownCommand(
+  environment: Environment,
+  script: string,
+  args: readonly string[],
+): readonly string[] {
+  const words = [...programOf(environment, script), ...args];
   const folders = ownFolders(environment);
   // Windows has no env; there the client must be started with the same variables.
   if (folders.length === 0 || process.platform === 'win32') return words;

@@ -14,14 +14,15 @@ import {
   writeClientFile,
   type Written,
 } from './client-file.ts';
-import { addressOf, loopbackVariables } from './client-variables.ts';
+import { addressOf, loopbackVariables, toolSearchVariables } from './client-variables.ts';
 import { builtInBlock, codexFile, profileIn, providerBlock } from './codex-file.ts';
+import type { JsonSetting } from './json-settings.ts';
 import { codexTables } from './codex-tables.ts';
 import type { CommandContext } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { keyVariables, noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
 import { type CodexOptions, codexName, noteFor, noteProxy, requireOpenAi } from './print-config.ts';
-import { commandLine, tokenCommand } from './token-command.ts';
+import { commandLine, startCommand, tokenCommand } from './token-command.ts';
 
 /**
  * `svc print-config codex|claude --write` and `--undo`: the client's own file, so that the client
@@ -65,7 +66,7 @@ export async function writeCodexConfig(
       : providerBlock(codexTables({ baseUrl, name: codexName(options), credential })),
   );
   const target = { form, client: 'Codex', baseUrl: `${addressOf(access)}/v1` };
-  await write({ ...target, asksToken: knowsCommand }, context, options);
+  await write({ ...target, startsProxy: knowsCommand }, context, options);
   if (knowsCommand) warnOfNpx(command, context);
   await noteMissingUpstream(environment, 'openai_responses', note);
   const profile = await profileIn(form.path);
@@ -86,7 +87,8 @@ export async function writeClaudeConfig(
   const note = noteFor(options, terminal);
   if (options.undo === true) return undo(claudeFile(environment, []), context, options);
   const access = await loadAccess(environment);
-  const isLogin = takesLogin(await storedUpstream(environment, 'anthropic_messages'));
+  const upstream = await storedUpstream(environment, 'anthropic_messages');
+  const isLogin = takesLogin(upstream);
   const baseUrl = isLogin ? withPathToken(access) : addressOf(access);
   const command = tokenCommand(environment, script);
   const variables = [
@@ -97,28 +99,40 @@ export async function writeClaudeConfig(
     ['ANTHROPIC_AUTH_TOKEN', ''],
     ...loopbackVariables(access.host, environment),
   ] as const;
-  const settings = [
-    ...(isLogin ? [] : [{ path: ['apiKeyHelper'], value: commandLine(command) }]),
+  const settings: JsonSetting[] = [
+    isLogin
+      ? startHook(startCommand(environment, script))
+      : { path: ['apiKeyHelper'], value: commandLine(command) },
     ...variables.map(([name, value]) => ({ path: ['env', name], value })),
+    ...toolSearchVariables(upstream, environment).map(([name, value]): JsonSetting => {
+      return { path: ['env', name], value, isDefault: true };
+    }),
   ];
   const form = claudeFile(environment, settings);
-  const asksToken = !isLogin;
-  await write(
-    { form, client: 'Claude Code', baseUrl: addressOf(access), asksToken },
-    context,
-    options,
-  );
-  if (asksToken) warnOfNpx(command, context);
+  const target = { form, client: 'Claude Code', baseUrl: addressOf(access), startsProxy: true };
+  await write(target, context, options);
+  warnOfNpx(command, context);
   await noteMissingUpstream(environment, 'anthropic_messages', note);
-  return asksToken;
+  return true;
 }
+
+/**
+ * With a login Claude Code never asks svc for a token, so a hook starts the proxy. Claude Code runs the hooks of
+ * SessionStart before its first request, also with -p, and gives the model what they print: this prints nothing.
+ */
+function startHook(command: readonly string[]): JsonSetting {
+  const hook = { type: 'command', command: commandLine(command), timeout: START_HOOK_SECONDS };
+  return { path: ['hooks', 'SessionStart'], value: { hooks: [hook] }, isItem: true };
+}
+
+/** A start takes less than a second; a busy machine needs several. Claude Code starts without it after this time. */
+const START_HOOK_SECONDS = 15;
 
 interface Target {
   readonly form: ClientFileForm;
   readonly client: string;
   readonly baseUrl: string;
-  /** The client asks svc for the token, and so starts the proxy. */
-  readonly asksToken: boolean;
+  readonly startsProxy: boolean;
 }
 
 /** For a client that sends a credential of its own, or knows no command that prints one. */
@@ -151,17 +165,17 @@ export interface Asked {
 }
 
 export async function noteWritten(
-  { form, client, baseUrl, asksToken }: Target,
+  { form, client, baseUrl, startsProxy }: Target,
   { path, outcome }: Written,
   { context: { environment, terminal }, options }: Asked,
 ): Promise<void> {
   const note = noteFor(options, terminal);
   note(outcome === 'written' ? `Changed ${path}.` : `${path} already has these settings.`);
   note(`${client} now uses ${baseUrl} for every session.`);
-  if (asksToken) note('It starts the proxy if none runs.');
+  if (startsProxy) note('It starts the proxy if none runs.');
   else terminal.warn('It cannot start the proxy. Keep the proxy running: svc unit install');
   note(`Undo this with: ${form.undoCommand}`);
-  if (!asksToken) return;
+  if (!startsProxy) return;
   const variables = await keyVariables(environment);
   if (variables.length === 0) return;
   terminal.warn(

@@ -8,6 +8,7 @@ import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { urlOf } from '../addresses.ts';
+import { isAnthropic, TOOL_SEARCH } from '../clients/client-variables.ts';
 import { takesLogin } from '../clients/launch.ts';
 import type { Check } from './doctor-checks.ts';
 import { proxyVariables, sparesLoopback } from '../clients/proxy-variables.ts';
@@ -70,7 +71,12 @@ const CLAUDE_FIX = 'eval "$(svc print-config claude)", or start it with: svc run
 const CLAUDE_WRITE = 'svc print-config claude --write';
 const CODEX_WRITE = 'svc print-config codex --write';
 
-function checkClaude({ environment, access, isRunning }: ClientsQuestion): readonly Check[] {
+function checkClaude({
+  environment,
+  access,
+  upstreams,
+  isRunning,
+}: ClientsQuestion): readonly Check[] {
   const subject = 'Claude Code';
   const stated = environment['ANTHROPIC_BASE_URL'] ?? '';
   const text = readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json');
@@ -98,8 +104,15 @@ function checkClaude({ environment, access, isRunning }: ClientsQuestion): reado
     checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
   }
   if (pointsHere(kept, access) && !isRunning) checks.push(stranded(subject, 'claude'));
-  if (checks.length > 0 || !isInstalled(environment, 'claude')) return checks;
   const isHere = pointsHere(stated, access) || pointsHere(kept, access);
+  const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES.claude);
+  const isSearching = TOOL_SEARCH in settings || TOOL_SEARCH in environment;
+  if (isHere && isAnthropic(upstream) && !isSearching) {
+    const found = `${TOOL_SEARCH} is not set, so it puts every MCP tool into each prompt, and a server that connects late costs it the prompt cache and its thinking`;
+    const fix = pointsHere(kept, access) ? CLAUDE_WRITE : `export ${TOOL_SEARCH}=true`;
+    checks.push({ level: 'warning', subject, found, fix });
+  }
+  if (checks.length > 0 || !isInstalled(environment, 'claude')) return checks;
   const found = isHere
     ? 'installed, and uses this proxy'
     : 'installed; svc run claude starts it through svc';

@@ -8,6 +8,8 @@ export interface JsonChange {
   readonly path: readonly string[];
   readonly value: unknown;
   readonly before?: unknown;
+  /** `value` was appended to the list at `path`; `before` is the list without it. */
+  readonly isItem?: true;
 }
 
 export interface ClientChange {
