@@ -1,5 +1,6 @@
 import type { Answer } from '../core/dialects/answer.ts';
-import { AnswerReader } from '../core/answer/answer-reader.ts';
+import type { AnswerParserOptions } from '../core/dialects/answer-parser.ts';
+import { AnswerReader, type Completes } from '../core/answer/answer-reader.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -11,9 +12,14 @@ const TEXT_CHARS_MAX = 1_048_576;
 // English prose and JSON; a compressed answer has more tokens a byte, so this is a lower bound of it.
 const BYTES_A_TOKEN = 4;
 
+export interface AnswerListeners extends Pick<AnswerParserOptions, 'onThought'> {
+  /** Called once, with an answer that is whole or has failed. */
+  readonly onAnswer: (answer: Answer) => void;
+}
+
 /**
- * Reads an answer while it is relayed and reports it once it is whole, before its last byte is
- * handed to the client. The relay drops a watch that throws.
+ * Reads an answer while it is relayed. It reports each signed thought, and the answer once it is whole,
+ * before the bytes that complete them are handed to the client. The relay drops a watch that throws.
  */
 export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
@@ -26,9 +32,9 @@ export class AnswerWatch implements AnswerWatcher {
   readonly #isSuccess: boolean;
 
   constructor(
-    request: ClientRequest,
+    request: Pick<ClientRequest, 'route'>,
     answer: Pick<UpstreamAnswer, 'status' | 'headers'>,
-    onAnswer: (answer: Answer) => void,
+    { onAnswer, onThought }: AnswerListeners,
   ) {
     this.#onAnswer = onAnswer;
     this.#isSuccess = answer.status >= 200 && answer.status < 300;
@@ -41,6 +47,7 @@ export class AnswerWatch implements AnswerWatcher {
     this.#reader = new AnswerReader(request.route.dialect, {
       contentType: headerOf(answer.headers, 'content-type'),
       textCharsMax: TEXT_CHARS_MAX,
+      onThought,
     });
   }
 
@@ -49,8 +56,12 @@ export class AnswerWatch implements AnswerWatcher {
     else if (this.#isSuccess) this.#unreadBytes += chunk.length;
   }
 
-  isTerminal(chunk: Uint8Array): boolean {
-    return this.#reader?.isTerminal(chunk) ?? false;
+  completes(chunk: Uint8Array): Completes {
+    return this.#reader?.completes(chunk) ?? 'nothing';
+  }
+
+  beforeThought(): void {
+    this.#reader?.readNow();
   }
 
   beforeLast(): boolean {

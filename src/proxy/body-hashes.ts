@@ -1,4 +1,5 @@
 import { createHash, hash, type Hash } from 'node:crypto';
+import type { Completes } from '../core/answer/answer-reader.ts';
 import type { AnswerWatcher } from './relay.ts';
 
 /** Hashes of the bodies of one request, in hex. A receipt tells them; the texts are nowhere. */
@@ -98,8 +99,12 @@ class HashingWatch implements AnswerWatcher {
     this.#ask((inner) => inner.data(chunk), undefined);
   }
 
-  isTerminal(chunk: Uint8Array): boolean {
-    return this.#ask((inner) => inner.isTerminal(chunk), false);
+  completes(chunk: Uint8Array): Completes {
+    return this.#ask<Completes>((inner) => inner.completes(chunk), 'nothing');
+  }
+
+  beforeThought(): void {
+    this.#ask((inner) => inner.beforeThought(), undefined);
   }
 
   beforeLast(): boolean {

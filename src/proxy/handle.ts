@@ -182,9 +182,11 @@ class RequestHandler {
 
     // 12 to 15: evidence, then the provider's bytes as they come, watched on the side; captures
     // are durable before the client has the last byte.
-    const watch = new AnswerWatch(request, answer, (said) => {
-      record.said(said);
-      if (reading !== undefined) this.#noteAnswer(record, { reading, modes, said, change });
+    const watch = new AnswerWatch(request, answer, {
+      onAnswer: (said) => {
+        record.said(said);
+        if (reading !== undefined) this.#noteAnswer(record, { reading, modes, said, change });
+      },
     });
     const relaying = relay({
       answer,

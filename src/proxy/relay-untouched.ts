@@ -41,7 +41,7 @@ export async function relayUntouched(
   const answer = await answering;
   record.answered(answer);
   // svc does not read these answers; it only counts bytes, for budgets.
-  const watch = new AnswerWatch(request, answer, () => undefined);
+  const watch = new AnswerWatch(request, answer, { onAnswer: () => undefined });
   const end = await relay({
     answer,
     outgoing,

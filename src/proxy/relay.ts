@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Completes } from '../core/answer/answer-reader.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import type { RawHeaders } from '../core/http/headers.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
@@ -12,8 +13,10 @@ export type RelayEnd = 'complete' | 'client-gone' | 'upstream-cut';
  */
 export interface AnswerWatcher {
   data(chunk: Uint8Array): void;
-  /** Whether this chunk, not yet given to `data`, holds the provider's own end of the answer. */
-  isTerminal(chunk: Uint8Array): boolean;
+  /** Tells what may be whole with this chunk, which was not yet given to `data`. */
+  completes(chunk: Uint8Array): Completes;
+  /** After `data` of what may complete a signed thought, before the client can have it. */
+  beforeThought(): void;
   /**
    * After `data` of what may be the last bytes that matter, before the client can have them. False:
    * the answer only quotes its own end and continues, so this is asked again. True: never again.
@@ -127,7 +130,8 @@ class Relay implements AnswerSink {
       if (this.#heldBytes > HELD_BYTES_MAX) this.#letGo();
       return !this.#outgoing.writableNeedDrain;
     }
-    if (!this.#isLastSeen && (this.#bytesLeft === 0 || this.#isTerminal(chunk))) {
+    const completes = this.#isLastSeen ? 'nothing' : this.#completes(chunk);
+    if (completes === 'answer') {
       // Clients act on the terminal event, or on the last byte of a known length, without waiting
       // for the end of the stream. So svc first writes the facts that must survive a kill of this
       // process. The bytes before it need not wait for that.
@@ -135,6 +139,12 @@ class Relay implements AnswerSink {
       this.#watch(chunk);
       this.#isLastSeen = this.#passLast() || this.#bytesLeft === 0;
       if (this.#isLastSeen && this.#hold([chunk])) return true;
+      return this.#outgoing.write(chunk);
+    }
+    if (completes === 'thought') {
+      // The client may send the thought back, or hang up, as soon as it has it.
+      this.#watch(chunk);
+      this.#watchThought();
       return this.#outgoing.write(chunk);
     }
     const wantsMore = this.#outgoing.write(chunk);
@@ -235,12 +245,22 @@ class Relay implements AnswerSink {
     }
   }
 
-  #isTerminal(chunk: Uint8Array): boolean {
+  #completes(chunk: Uint8Array): Completes {
+    if (this.#bytesLeft === 0) return 'answer';
     try {
-      return this.#watcher?.isTerminal(chunk) === true;
+      return this.#watcher?.completes(chunk) ?? 'nothing';
     } catch {
       this.#watcher = undefined;
-      return false;
+      return 'nothing';
+    }
+  }
+
+  #watchThought(): void {
+    this.#watchNow();
+    try {
+      this.#watcher?.beforeThought();
+    } catch {
+      this.#watcher = undefined;
     }
   }
 

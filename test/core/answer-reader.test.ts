@@ -155,6 +155,7 @@ describe('Messages', () => {
       isComplete: true,
       isFailed: false,
       isCutShort: false,
+      thoughts: [],
       usage: { input: 2, cacheRead: 0, cacheWrite: 0, output: 3 },
       usageTold: body.usage,
     });
@@ -270,6 +271,7 @@ describe('Chat Completions', () => {
       isComplete: true,
       isFailed: false,
       isCutShort: false,
+      thoughts: [],
       usage: { input: 20, cacheRead: 30, cacheWrite: 0, output: 4 },
       usageTold: usage,
     });
@@ -348,9 +350,9 @@ describe('the end', () => {
     const chunks = stream.match(/.{1,7}/gs) ?? [];
     const calls = chunks.map((chunk) => {
       reader.push(Buffer.from(chunk));
-      return reader.isTerminal(Buffer.from(chunk));
+      return reader.completes(Buffer.from(chunk));
     });
-    expect(calls.indexOf(true)).toBe(chunks.length - 1);
+    expect(calls.indexOf('answer')).toBe(chunks.length - 1);
     expect(reader.finish().isComplete).toBe(true);
   });
 
@@ -360,10 +362,10 @@ describe('the end', () => {
       textCharsMax,
     });
     const first = `${events(textDelta('message_stop'))}data: {"type":"message_stop"}\n`;
-    expect(reader.isTerminal(Buffer.from(first))).toBe(true);
+    expect(reader.completes(Buffer.from(first))).toBe('answer');
     reader.push(Buffer.from(first));
     expect(reader.finish().isComplete).toBe(false);
-    expect(reader.isTerminal(Buffer.from('\n'))).toBe(true);
+    expect(reader.completes(Buffer.from('\n'))).toBe('answer');
     reader.push(Buffer.from('\n'));
     expect(reader.finish()).toMatchObject({ text: 'message_stop', isComplete: true });
   });
@@ -373,8 +375,8 @@ describe('the end', () => {
       contentType: 'application/json',
       textCharsMax,
     });
-    const calls = Array.from({ length: 20 }, () => reader.isTerminal(Buffer.from('{} ')));
-    expect(calls.filter(Boolean)).toHaveLength(8);
+    const calls = Array.from({ length: 20 }, () => reader.completes(Buffer.from('{} ')));
+    expect(calls.filter((one) => one === 'answer')).toHaveLength(8);
   });
 
   test('may come before the rest of the stream: finish can be called again', () => {

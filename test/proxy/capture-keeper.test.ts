@@ -78,7 +78,13 @@ test('a question is kept without the blocks of its own request, whatever the one
   const [item] = reading.view.items;
   if (item === undefined) throw new Error('no item');
   const placement = { item, block, form: 'text', tokens: 9 } as const;
-  const answer = { isComplete: true, isFailed: false, isCutShort: false, callsTools: false };
+  const answer = {
+    isComplete: true,
+    isFailed: false,
+    isCutShort: false,
+    callsTools: false,
+    thoughts: [],
+  };
   for (const placements of [[], [placement], [placement], []]) {
     keeper.keepAnswer(reading, { ...answer, text: 'It listens on port 6431 now.' }, placements);
   }

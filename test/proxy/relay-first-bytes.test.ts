@@ -21,7 +21,8 @@ test('the first bytes of an answer that comes all at once do not wait for what i
   let response: ServerResponse | undefined;
   const watcher: AnswerWatcher = {
     data: () => undefined,
-    isTerminal: (bytes) => Buffer.from(bytes).includes('message_stop'),
+    completes: (bytes) => (Buffer.from(bytes).includes('message_stop') ? 'answer' : 'nothing'),
+    beforeThought: () => undefined,
     beforeLast: () => {
       held.push(response?.socket?.writableLength ?? -1);
       return true;

@@ -256,7 +256,7 @@ test('an answer that quotes its own end goes on, and its real end is still asked
   expect(ends).toEqual(['complete']);
 });
 
-test.each(['data', 'isTerminal', 'beforeLast'] as const)(
+test.each(['data', 'completes', 'beforeLast'] as const)(
   'a watcher that throws in %s is dropped, and the answer is not',
   async (broken) => {
     const provider = await startProvider(({ socket }) => {

@@ -88,9 +88,9 @@ class Desk {
     const isStream = /^(?:event|data|:)/m.test(answer);
     const headers = ['content-type', isStream ? 'text/event-stream' : 'application/json'];
     const head = { status, headers };
-    const watch = new AnswerWatch(request, head, (said) =>
-      this.#keeper.keepAnswer(reading, said, placements),
-    );
+    const watch = new AnswerWatch(request, head, {
+      onAnswer: (said) => this.#keeper.keepAnswer(reading, said, placements),
+    });
     watch.data(Buffer.from(answer));
     const isWhole = watch.beforeLast() && !recording.isCut;
     if (!isWhole && recording.isCut) this.#keeper.keepHuman(reading);

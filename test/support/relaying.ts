@@ -17,7 +17,8 @@ export function recordingWatcher(log: string[] = []): AnswerWatcher & { readonly
       log.push('data');
       seen.push(Buffer.from(bytes));
     },
-    isTerminal: (bytes) => Buffer.from(bytes).includes('message_stop'),
+    completes: (bytes) => (Buffer.from(bytes).includes('message_stop') ? 'answer' : 'nothing'),
+    beforeThought: () => undefined,
     beforeLast() {
       log.push('beforeLast');
       return true;

@@ -1,23 +1,27 @@
 import { Buffer } from 'node:buffer';
-import { AnswerEnd } from './answer-end.ts';
+import { EventEnd } from './event-end.ts';
 import type { Answer } from '../dialects/answer.ts';
 import type { Dialect } from '../conversation/dialect.ts';
-import type { AnswerParser } from '../dialects/answer-parser.ts';
+import type { AnswerParser, AnswerParserOptions } from '../dialects/answer-parser.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { SseReader } from './sse.ts';
 
+/** The most that a chunk may complete. */
+export type Completes = 'nothing' | 'thought' | 'answer';
+
 /**
  * Reads a provider's answer on the side while its bytes are relayed. It never changes, holds back
  * or throws at anything: what it cannot read is an answer that is not complete.
  *
- * `push` and `isTerminal` run for every chunk of every stream, so they only keep the chunk and
+ * `push` and `completes` run for every chunk of every stream, so they only keep the chunk and
  * search it. Decoding and parsing happen in batches.
  */
 export class AnswerReader {
   readonly #parser: AnswerParser;
-  readonly #end: AnswerEnd;
+  readonly #end: EventEnd;
+  readonly #thoughtEnd: EventEnd;
   readonly #sse: SseReader;
   #form: 'unknown' | 'events' | 'json';
   /** Chunks since the last batch, copied: keeping hundreds of small buffers would cost more. */
@@ -31,13 +35,15 @@ export class AnswerReader {
   #events = 0;
   #jsonBytes = 0;
 
-  /** `contentType`: of the answer's headers. `textCharsMax`: visible text beyond it is dropped. */
+  /** `contentType`: of the answer's headers. */
   constructor(
     dialect: Dialect,
-    options: { contentType: string | undefined; textCharsMax: number },
+    options: AnswerParserOptions & { readonly contentType: string | undefined },
   ) {
-    this.#parser = dialectOf(dialect).createAnswerParser(options.textCharsMax);
-    this.#end = new AnswerEnd(dialect);
+    const descriptor = dialectOf(dialect);
+    this.#parser = descriptor.createAnswerParser(options);
+    this.#end = new EventEnd(descriptor.endMarks);
+    this.#thoughtEnd = new EventEnd(descriptor.thoughtMarks);
     this.#form = formOf(options.contentType);
     const onEvent = ({ data }: { data: string }): void => {
       this.#events += 1;
@@ -58,22 +64,32 @@ export class AnswerReader {
   }
 
   /**
-   * True when the provider's answer may be whole with this chunk: call `finish` before the chunk is
-   * forwarded, and look at `isComplete`. Each chunk once, in order, before or after its `push`.
+   * Tells what may be whole with this chunk, so that it is read before the chunk is forwarded: an answer by
+   * `finish`, a thought by `readNow`. Each chunk once, in order, before or after its `push`.
    */
-  isTerminal(chunk: Uint8Array): boolean {
+  completes(chunk: Uint8Array): Completes {
     if (this.#form === 'unknown') this.#form = sniff(chunk);
-    if (this.#form !== 'json') return this.#end.isIn(chunk);
-    if (this.#endsSeen >= JSON_ENDS_MAX || !endsObject(chunk)) return false;
+    if (this.#form !== 'json') {
+      const text = latin1(chunk);
+      const isThought = this.#thoughtEnd.isIn(text);
+      if (this.#end.isIn(text)) return 'answer';
+      return isThought ? 'thought' : 'nothing';
+    }
+    if (this.#endsSeen >= JSON_ENDS_MAX || !endsObject(chunk)) return 'nothing';
     this.#endsSeen += 1;
-    return true;
+    return 'answer';
+  }
+
+  /** Reads the events that are whole by now. */
+  readNow(): void {
+    this.#readBatch();
+    if (this.#form !== 'json') this.#readHeldLines();
   }
 
   /** The answer read so far. May be called early, again, and before further chunks. */
   finish(): Answer {
-    this.#readBatch();
+    this.readNow();
     if (this.#form === 'json') this.#readBody();
-    else this.#readHeldLines();
     const answer = this.#parser.answer();
     return this.#gaveUp || this.#sse.overflowed ? { ...answer, isComplete: false } : answer;
   }
@@ -196,4 +212,12 @@ function sniff(bytes: Uint8Array): 'unknown' | 'events' | 'json' {
 
 function endsObject(chunk: Uint8Array): boolean {
   return chunk.findLast((byte) => byte > 0x20) === 0x7d;
+}
+
+/** One byte, one character: cheaper than decoding, and the marks are ASCII. */
+function latin1(chunk: Uint8Array): string {
+  const bytes = Buffer.isBuffer(chunk)
+    ? chunk
+    : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  return bytes.toString('latin1');
 }

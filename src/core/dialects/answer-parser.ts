@@ -13,6 +13,16 @@ export interface AnswerParser {
   answer(): Answer;
 }
 
+export interface AnswerParserOptions {
+  /** Visible text beyond it is dropped. */
+  readonly textCharsMax: number;
+  /**
+   * Called once for each signed thought, while the event that completes it is read. `model`: the model
+   * that the answer has named so far. Must not throw.
+   */
+  readonly onThought?: ((id: string, model: string | undefined) => void) | undefined;
+}
+
 /** Visible text, collected in paragraphs. Only its beginning is kept when it outgrows the limit. */
 export class VisibleText {
   readonly #charsMax: number;

@@ -23,6 +23,8 @@ export interface Answer {
   readonly isFailed: boolean;
   /** The answer ended at a limit (`max_tokens`, `length`): its text is not whole. */
   readonly isCutShort: boolean;
+  /** The ids of the signed thinking blocks in it, in order. */
+  readonly thoughts: readonly string[];
   readonly usage?: Usage;
   /** The answer's own name at the provider. */
   readonly id?: string;

@@ -2,7 +2,7 @@ import type { Fields } from '../bytes/json-fields.ts';
 import type { PictureSize } from '../bytes/picture-size.ts';
 import type { Span } from '../bytes/span.ts';
 import type { ItemTraits } from '../conversation/view.ts';
-import type { AnswerParser } from './answer-parser.ts';
+import type { AnswerParser, AnswerParserOptions } from './answer-parser.ts';
 import type { DialectApi } from './api.ts';
 
 /**
@@ -28,9 +28,11 @@ export interface DialectDescriptor extends DialectApi {
   /** The objects in an item that answer a call: blocks of its content, or the item itself. */
   resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[];
 
-  createAnswerParser(textCharsMax: number): AnswerParser;
+  createAnswerParser(options: AnswerParserOptions): AnswerParser;
   /** The event that ends a stream contains one of these texts. */
   readonly endMarks: readonly string[];
+  /** The event that completes a signed thought contains one of these texts. */
+  readonly thoughtMarks: readonly string[];
 
   readonly cachePrices: CachePrices;
   /** Prices of a cache that outlives the default; undefined where the provider has one price. */

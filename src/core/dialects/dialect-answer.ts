@@ -1,6 +1,12 @@
+import { ThoughtCollector } from '../conversation/thoughts.ts';
 import { usageNumbers } from './usage-numbers.ts';
 import type { Answer, Usage } from './answer.ts';
-import { type AnswerParser, DeltaTemplate, VisibleText } from './answer-parser.ts';
+import {
+  type AnswerParser,
+  type AnswerParserOptions,
+  DeltaTemplate,
+  VisibleText,
+} from './answer-parser.ts';
 import { asRecord, type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
 
 /** How DeltaTemplate recognises the text deltas of a dialect among its other events. */
@@ -16,6 +22,7 @@ export interface DeltaForm {
  */
 export abstract class DialectAnswer implements AnswerParser {
   protected readonly text: VisibleText;
+  protected readonly thoughts: ThoughtCollector;
   protected isComplete = false;
   protected isFailed = false;
   protected isCutShort = false;
@@ -25,8 +32,9 @@ export abstract class DialectAnswer implements AnswerParser {
   #usageTold: Fields | undefined;
   readonly #template: DeltaTemplate;
 
-  constructor(textCharsMax: number, form: DeltaForm) {
+  constructor({ textCharsMax, onThought }: AnswerParserOptions, form: DeltaForm) {
     this.text = new VisibleText(textCharsMax);
+    this.thoughts = new ThoughtCollector((id) => onThought?.(id, this.#model));
     this.#template = new DeltaTemplate(form.mark, form.textIn);
   }
 
@@ -56,6 +64,7 @@ export abstract class DialectAnswer implements AnswerParser {
       isComplete: this.isComplete,
       isFailed: this.isFailed,
       isCutShort: this.isCutShort,
+      thoughts: this.thoughts.ids,
       ...(this.usage !== undefined && { usage: this.usage }),
       ...(this.#id !== undefined && { id: this.#id }),
       ...(this.#model !== undefined && { model: this.#model }),

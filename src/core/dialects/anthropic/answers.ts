@@ -1,3 +1,4 @@
+import type { AnswerParserOptions } from '../answer-parser.ts';
 import { DialectAnswer } from '../dialect-answer.ts';
 import {
   asCount,
@@ -9,27 +10,30 @@ import {
   type Fields,
 } from '../../bytes/json-fields.ts';
 
-/** Answers of Messages. Thinking, signatures and tool arguments pass by unread. */
+/** Answers of Messages. Thinking and tool arguments pass by unread. */
 export class MessagesAnswer extends DialectAnswer {
   #callsTools = false;
   #lastBlock: unknown;
 
-  constructor(textCharsMax: number) {
-    super(textCharsMax, { mark: '"text":"', textIn: plainDelta });
+  constructor(options: AnswerParserOptions) {
+    super(options, { mark: '"text":"', textIn: plainDelta });
   }
 
   readBody(body: unknown): void {
     const message = asRecord(body);
     this.isFailed = isRecord(message['error']);
     this.noteNames(message);
-    for (const block of asList(message['content'])) this.#startBlock(asRecord(block));
+    for (const [index, block] of asList(message['content']).entries()) {
+      this.#startBlock(index, asRecord(block));
+    }
+    this.thoughts.completeAll();
     this.#readUsage(message['usage']);
     this.#stop(message['stop_reason']);
     this.isComplete = message['type'] === 'message' && typeof message['stop_reason'] === 'string';
   }
 
   protected passesBy(data: string): boolean {
-    if (data === MESSAGE_STOP) this.isComplete = true;
+    if (data === MESSAGE_STOP) this.#end();
     return data === MESSAGE_STOP || isInert(data);
   }
 
@@ -44,24 +48,28 @@ export class MessagesAnswer extends DialectAnswer {
         this.#readUsage(asRecord(event['message'])['usage']);
         break;
       case 'content_block_start':
-        this.#startBlock(asRecord(event['content_block']));
+        this.#startBlock(event['index'], asRecord(event['content_block']));
         break;
       case 'content_block_delta':
         this.text.append(textIn(event) ?? '');
+        this.thoughts.append(event['index'], signatureIn(event));
+        break;
+      case 'content_block_stop':
+        this.thoughts.complete(event['index']);
         break;
       case 'message_delta':
         this.#readUsage(event['usage']);
         this.#stop(asRecord(event['delta'])['stop_reason']);
         break;
       case 'message_stop':
-        this.isComplete = true;
+        this.#end();
         break;
       default: // Kinds of event that are new to us say nothing we could use.
     }
   }
 
   // Text blocks side by side are one paragraph, as in the item that the client will send back.
-  #startBlock(block: Fields): void {
+  #startBlock(index: unknown, block: Fields): void {
     const type = block['type'];
     if (type === 'text' && this.#lastBlock !== undefined && this.#lastBlock !== 'text') {
       this.text.open();
@@ -69,6 +77,13 @@ export class MessagesAnswer extends DialectAnswer {
     this.#lastBlock = type;
     if (type === 'text') this.text.append(asText(block['text']));
     if (type === 'tool_use') this.#callsTools = true;
+    if (type === 'thinking') this.thoughts.append(index, block['signature']);
+    if (type === 'redacted_thinking') this.thoughts.append(index, block['data']);
+  }
+
+  #end(): void {
+    this.thoughts.completeAll();
+    this.isComplete = true;
   }
 
   #stop(reason: unknown): void {
@@ -103,6 +118,11 @@ function textIn(event: Fields): string | undefined {
   return delta['type'] === 'text_delta' ? asText(delta['text']) : undefined;
 }
 
+function signatureIn(event: Fields): unknown {
+  const delta = asRecord(event['delta']);
+  return delta['type'] === 'signature_delta' ? delta['signature'] : undefined;
+}
+
 function plainDelta(event: Fields): string | undefined {
   const isDelta = event['type'] === 'content_block_delta' && !isRecord(event['error']);
   return isDelta ? textIn(event) : undefined;
@@ -118,11 +138,13 @@ const PINGS = ['{"type": "ping"', '{"type":"ping"'];
  */
 function isInert(data: string): boolean {
   if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
-  if (hasAt(data, '{"type":"content_block_stop"', 0)) return true;
   return PINGS.some((ping) => hasAt(data, ping, 0));
 }
 
+const DELTA = '"delta":{"type":"';
+
 function isOtherDelta(data: string): boolean {
-  const at = data.indexOf('"delta":{"type":"');
-  return at !== -1 && !data.startsWith('text_', at + '"delta":{"type":"'.length);
+  const at = data.indexOf(DELTA);
+  const isRead = (kind: string): boolean => data.startsWith(kind, at + DELTA.length);
+  return at !== -1 && !isRead('text_') && !isRead('signature_');
 }

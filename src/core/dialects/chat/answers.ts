@@ -1,4 +1,4 @@
-import { DeltaTemplate } from '../answer-parser.ts';
+import { type AnswerParserOptions, DeltaTemplate } from '../answer-parser.ts';
 import { DialectAnswer } from '../dialect-answer.ts';
 import { asCount, asList, asRecord, isRecord, type Fields } from '../../bytes/json-fields.ts';
 import { textsOf } from '../system-text.ts';
@@ -15,18 +15,22 @@ export class ChatAnswer extends DialectAnswer {
   ];
   #callsTools = false;
 
-  constructor(textCharsMax: number) {
-    super(textCharsMax, { mark: '"content":"', textIn: plainDelta });
+  constructor(options: AnswerParserOptions) {
+    super(options, { mark: '"content":"', textIn: plainDelta });
   }
 
   readBody(body: unknown): void {
     this.#readChunk(asRecord(body), 'message');
+    this.thoughts.completeAll();
   }
 
   protected passesBy(data: string): boolean {
     if (this.#quiet.some((template) => template.matches(data))) return true;
     const isEnd = data.trim() === '[DONE]';
-    if (isEnd) this.isComplete = true;
+    if (isEnd) {
+      this.thoughts.completeAll();
+      this.isComplete = true;
+    }
     return isEnd;
   }
 
@@ -51,11 +55,24 @@ export class ChatAnswer extends DialectAnswer {
     const said = asRecord(choice[member]);
     this.text.append(textsOf(said['content']).join(''));
     if (hasCalls(said)) this.#callsTools = true;
+    for (const name of SIGNED) this.#readThoughts(said[name], name);
     this.#finish(choice['finish_reason']);
+  }
+
+  #readThoughts(list: unknown, name: string): void {
+    for (const entry of asList(list).map(asRecord)) {
+      const { index } = entry;
+      // An entry without an index is whole, so it has a key of its own.
+      const key = (kind: string) =>
+        typeof index === 'number' ? `${name} ${kind} ${index}` : Symbol(kind);
+      this.thoughts.append(key('signature'), entry['signature']);
+      this.thoughts.append(key('data'), entry['data']);
+    }
   }
 
   #finish(reason: unknown): void {
     if (!isReason(reason)) return;
+    this.thoughts.completeAll();
     this.isComplete = true;
     if (reason === 'tool_calls' || reason === 'function_call') this.#callsTools = true;
     if (reason === 'length') this.isCutShort = true;
@@ -76,6 +93,9 @@ export class ChatAnswer extends DialectAnswer {
     };
   }
 }
+
+/** Where OpenRouter and LiteLLM put signed thoughts. */
+const SIGNED = ['reasoning_details', 'thinking_blocks'] as const;
 
 /** Some providers send '' instead of null while the answer continues. */
 function isReason(value: unknown): value is string {

@@ -1,3 +1,4 @@
+import type { AnswerParserOptions } from '../answer-parser.ts';
 import { DialectAnswer } from '../dialect-answer.ts';
 import { clientCallId, isCall, isResult, resultId, visibleText } from './items.ts';
 import {
@@ -17,8 +18,8 @@ export class ResponsesAnswer extends DialectAnswer {
   readonly #waiting = new Set<string>();
   readonly #answered = new Set<string>();
 
-  constructor(textCharsMax: number) {
-    super(textCharsMax, { mark: '"delta":"', textIn: plainDelta });
+  constructor(options: AnswerParserOptions) {
+    super(options, { mark: '"delta":"', textIn: plainDelta });
   }
 
   readBody(body: unknown): void {
@@ -38,9 +39,15 @@ export class ResponsesAnswer extends DialectAnswer {
       case 'response.output_text.delta':
         this.#append(event);
         break;
+      case 'response.created':
+        this.noteNames(asRecord(event['response']));
+        break;
       case 'response.output_item.added':
+        this.#readItem(asRecord(event['item']));
+        break;
       case 'response.output_item.done':
         this.#readItem(asRecord(event['item']));
+        this.#readThought(asRecord(event['item']));
         break;
       case 'response.completed':
       case 'response.incomplete':
@@ -67,10 +74,17 @@ export class ResponsesAnswer extends DialectAnswer {
     if (isResult(type)) this.#answered.add(resultId(item));
   }
 
+  #readThought(item: Fields): void {
+    if (item['type'] === 'reasoning') this.thoughts.add(item['encrypted_content'] ?? item['id']);
+  }
+
   #end(response: Fields): void {
     this.noteNames(response);
     const output = asList(response['output']).map(asRecord);
-    for (const item of output) this.#readItem(item);
+    for (const item of output) {
+      this.#readItem(item);
+      this.#readThought(item);
+    }
     if (this.text.isEmpty) this.#readMessages(output);
     this.#readUsage(response['usage']);
     this.isFailed ||= response['status'] === 'failed' || isRecord(response['error']);
@@ -120,7 +134,6 @@ function isInert(data: string): boolean {
 
 /** Whole names, or families up to and including the dot. */
 const INERT: ReadonlySet<string> = new Set([
-  'created',
   'in_progress',
   'function_call_arguments.',
   'custom_tool_call_input.',

@@ -1,13 +1,9 @@
-import { Buffer } from 'node:buffer';
-import type { Dialect } from '../conversation/dialect.ts';
-import { dialectOf } from '../dialects/dialects.ts';
-
 /**
- * Finds the chunk with which a provider's answer ends, while the chunks pass by. The client acts on
- * the end event as soon as its blank line is in, so svc must write to disk before it forwards that
- * chunk. Finding too much is harmless, missing the end is not.
+ * Finds the chunk that completes a certain event, such as the one with which an answer ends, while the
+ * chunks pass by. The client acts on the event as soon as its blank line is in, so svc must write to disk
+ * before it forwards that chunk. Finding too much is harmless, missing the event is not.
  */
-export class AnswerEnd {
+export class EventEnd {
   readonly #marks: readonly string[];
   /** One less than the longest mark: the longest start of a mark that is split over chunks. */
   readonly #markCharsMax: number;
@@ -16,14 +12,15 @@ export class AnswerEnd {
   /** The mark has been seen; the blank line that ends its event has not. */
   #isMarked = false;
 
-  constructor(dialect: Dialect) {
-    this.#marks = dialectOf(dialect).endMarks;
+  /** `marks`: the event contains one of them. */
+  constructor(marks: readonly string[]) {
+    this.#marks = marks;
     this.#markCharsMax = Math.max(...this.#marks.map((mark) => mark.length)) - 1;
   }
 
-  /** True when the end event may be whole with this chunk. Each chunk once, in order. */
-  isIn(chunk: Uint8Array): boolean {
-    const text = this.#tail + latin1(chunk);
+  /** True when the event may be whole with this chunk. Each chunk once, in order, one byte a character. */
+  isIn(chunk: string): boolean {
+    const text = this.#tail + chunk;
     const first = this.#isMarked ? 0 : this.#markIn(text);
     if (first === -1) {
       this.#keepTail(text);
@@ -56,11 +53,3 @@ export class AnswerEnd {
 /** A blank line is at most two line ends of two characters; the last one arrives with the chunk. */
 const BLANK_CHARS_MAX = 3;
 const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/;
-
-/** One byte, one character: cheaper than decoding, and the marks are ASCII. */
-function latin1(chunk: Uint8Array): string {
-  const bytes = Buffer.isBuffer(chunk)
-    ? chunk
-    : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  return bytes.toString('latin1');
-}
