@@ -27,7 +27,7 @@ export const declareCommands: Declare = (program, context, finish) => {
   addOtherClients(program, context);
   addProxyCommands(program, context, finish);
   addUi(program, context);
-  addMemoryCommands(program, context);
+  addMemoryCommands(program, context, finish);
   addServiceCommands(program, context, finish);
   addCompletion(program, context);
 };

@@ -77,7 +77,10 @@ test('forgetting an output removes its file, by reference, by space, and from an
   await store.memory.forget({ refs: [first?.ref ?? ''] }, patience());
   expect(new Set(await outputFileRefs(folder))).toEqual(new Set([second?.ref, third?.ref]));
   const env = { SVC_DATA_HOME: folder };
-  const { code } = await runCli(['memory', 'forget', second?.ref ?? ''], { home: folder, env });
+  const { code } = await runCli(['memory', 'forget', second?.ref ?? '', '--yes'], {
+    home: folder,
+    env,
+  });
   expect([code, await outputFileRefs(folder)]).toEqual([0, [third?.ref]]);
   await store.memory.forget({ space: 'project' }, patience());
   expect(await outputFileRefs(folder)).toEqual([]);

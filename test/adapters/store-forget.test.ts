@@ -92,7 +92,7 @@ test('R26: svc memory forget reaches what a killed process placed and left in it
   const [file = ''] = readdirSync(folder).filter((name) => name.startsWith('ledger-'));
   renameSync(join(folder, file), join(folder, file.replace(`-${process.pid}-`, `-${pid}-`)));
   const env = { SVC_DATA_HOME: folder };
-  const { code } = await runCli(['memory', 'forget', ref], { home: folder, env });
+  const { code } = await runCli(['memory', 'forget', ref, '--yes'], { home: folder, env });
   expect(code).toBe(0);
   expect(await foundBlock(store.ledger, 'placed')).toBe('');
   const holders = readdirSync(folder).filter((name) =>

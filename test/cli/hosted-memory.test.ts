@@ -111,7 +111,7 @@ test('svc memory works over a service as it does over the store', async () => {
   expect((await svc(['move', ref, '--to', 'global'], second)).code).toBe(0);
   const [listed] = JSON.parse((await svc(['list', '--json'])).stdout) as Record<string, unknown>[];
   expect(listed).toMatchObject({ space: 'global', text: FACT });
-  expect((await svc(['forget', ref])).code).toBe(0);
+  expect((await svc(['forget', ref, '--yes'])).code).toBe(0);
   expect((await svc(['list', '--json'], second)).stdout.trim()).toBe('[]');
   const again = await svc(['add', FACT, '--space', 'global']);
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('forgotten')]);

@@ -50,6 +50,34 @@ test('a statement is remembered for this folder, or for every project, and can b
   expect((await svc(['move', 'm_none', '--to', 'global'])).code).toBe(1);
 });
 
+test('a text that several projects have is forgotten in this one, and the others are named', async () => {
+  const { home, svc } = newHome();
+  const here = folderSpace(home);
+  const text = 'The staging port is 6432.';
+  const { stdout } = await svc(['add', text]);
+  const ref = stdout.trim();
+  await svc(['add', '--space', 'project/other', text]);
+  const spaces = async () =>
+    ((await svc(['list', '--json'])).json() as { space: string }[]).map(({ space }) => space);
+  const unasked = await svc(['forget', ref]);
+  expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('--yes')]);
+  const done = await svc(['forget', ref, '--yes']);
+  expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('Forgotten: 1.')]);
+  expect(done.stderr).toContain('project/other also has this text');
+  expect(done.stderr).toContain(`svc memory forget ${ref} --space project/other`);
+  expect(done.stderr).toContain(here);
+  expect(await spaces()).toEqual(['project/other']);
+  // Where no project is meant, the person says which.
+  await svc(['add', '--space', 'project/third', text]);
+  const several = await svc(['forget', ref, '--yes']);
+  expect([several.code, several.stderr]).toEqual([2, expect.stringContaining('--space NAME')]);
+  expect(several.stderr).toContain('project/other, project/third');
+  expect((await svc(['forget', ref, '--space', 'project/third', '--yes'])).code).toBe(0);
+  // The only space that has it is meant, wherever the command runs.
+  expect((await svc(['forget', ref, '--yes'])).code).toBe(0);
+  expect(await spaces()).toEqual([]);
+});
+
 test('what says nothing, or names no space, is refused with what to do', async () => {
   const { svc } = newHome();
   expect(await svc(['add', 'ok thanks'])).toMatchObject({ code: 2 });
@@ -71,7 +99,7 @@ test('an export brings the memories to another machine, but for what was forgott
 
   const there = newHome();
   const own = await there.svc(['add', '--space', 'team/one', 'Marta owns billing.']);
-  await there.svc(['forget', own.stdout.trim()]);
+  await there.svc(['forget', own.stdout.trim(), '--yes']);
   const file = join(there.home, 'memories.jsonl');
   writeFileSync(file, exported.stdout);
   const dry = await there.svc(['import', file, '--dry-run', '--json']);

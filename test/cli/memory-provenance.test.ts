@@ -197,7 +197,7 @@ test('what is forgotten is in neither, nor in the list of what is stale', async 
   const ref = await learn(PORT, ['src/a.ts']);
   write('src/a.ts', 'y');
   expect((await svc('stale')).stdout).toContain(ref);
-  expect((await svc('forget', ref)).code).toBe(0);
+  expect((await svc('forget', ref, '--yes')).code).toBe(0);
   expect((await svc('stale')).stdout).toBe('');
   expect((await svc('show', ref)).code).toBe(1);
 });

@@ -146,40 +146,46 @@ test('a reference that nobody has is an error with what to do', async () => {
   expect(closed()).toBe(1);
 });
 
-test('forgetting by reference needs no question, by search and space it does', async () => {
+const FORGET = { refs: [], folder: '/nowhere' };
+
+test('forgetting asks on a terminal, and elsewhere wants --yes', async () => {
   const { context, err } = screen();
   const { open, asked } = storeOf();
-  await forgetMemories({ refs: ['m_a', 'm_b'], options: {} }, context, open);
-  await forgetMemories({ refs: [], options: { space: 's', yes: true } }, context, open);
-  await forgetMemories({ refs: [], options: { search: 'w', yes: true } }, context, open);
-  await forgetMemories(
-    { refs: [], options: { search: 'w', space: 's', yes: true } },
-    context,
-    open,
-  );
-  expect(asked).toEqual([
-    { refs: ['m_a', 'm_b'] },
-    { space: 's' },
-    { words: 'w' },
-    { space: 's', words: 'w' },
-  ]);
+  const questions: string[] = [];
+  const answering = (isYes: boolean) => (message: string) => {
+    questions.push(message);
+    return Promise.resolve(isYes);
+  };
+  for (const options of [{}, { space: 's' }, { search: 'w' }]) {
+    const refs = Object.keys(options).length === 0 ? ['m_a'] : [];
+    const refused = forgetMemories({ ...FORGET, refs, options }, context, open);
+    await expect(refused).rejects.toMatchObject({ exitCode: 2 });
+    const request = { ...FORGET, refs, options, confirm: answering(false) };
+    expect(await forgetMemories(request, context, open)).toBe(130);
+  }
+  expect(asked).toEqual([{ refs: ['m_a'], limit: 1000 }]);
+  expect(questions).toHaveLength(3);
+  expect(err()).toContain('Nothing was forgotten.');
+  const sure = { ...FORGET, refs: ['m_a'], options: {}, confirm: answering(true) };
+  expect(await forgetMemories(sure, context, open)).toBe(0);
+  for (const options of [
+    { space: 's', yes: true },
+    { search: 'w', yes: true },
+    { search: 'w', space: 's', yes: true },
+  ]) {
+    await forgetMemories({ ...FORGET, options }, context, open);
+  }
+  expect(asked.slice(3)).toEqual([{ space: 's' }, { words: 'w' }, { space: 's', words: 'w' }]);
   expect(err()).toContain('Forgotten: 1.');
-  const refused = forgetMemories({ refs: [], options: { space: 's' } }, context, open);
-  await expect(refused).rejects.toMatchObject({ exitCode: 2 });
-  const mixed = forgetMemories(
-    { refs: ['m_a'], options: { space: 's', yes: true } },
-    context,
-    open,
-  );
-  await expect(mixed).rejects.toMatchObject({ exitCode: 2 });
+  const mixed = { ...FORGET, refs: ['m_a'], options: { search: 'w', yes: true } };
+  await expect(forgetMemories(mixed, context, open)).rejects.toMatchObject({ exitCode: 2 });
 });
 
 test('forgetting nothing is a failure', async () => {
   const { context } = screen();
   const { open } = storeOf([]);
-  await expect(forgetMemories({ refs: ['m_a'], options: {} }, context, open)).rejects.toThrow(
-    'No memory matches.',
-  );
+  const request = { ...FORGET, refs: ['m_a'], options: { yes: true } };
+  await expect(forgetMemories(request, context, open)).rejects.toThrow('No memory matches.');
 });
 
 test('a memory that cannot answer is one message with its reason, and the store is closed', async () => {

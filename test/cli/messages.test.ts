@@ -104,7 +104,7 @@ test('what was asked of the memory in vain is not told as done', async () => {
     1,
     expect.stringContaining('It has 1 line and no more.'),
   ]);
-  const forgotten = await runCli(['memory', 'forget', 'm_0000000000000000'], where);
+  const forgotten = await runCli(['memory', 'forget', 'm_0000000000000000', '--yes'], where);
   expect(forgotten.stderr).not.toContain('svc does not capture it again');
   const moved = await runCli(['memory', 'move', ref, '--to', 'Bad Space'], where);
   expect(moved.stderr).toContain('--to: expected');

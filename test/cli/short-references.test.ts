@@ -32,8 +32,8 @@ test('get, move and forget take the beginning of a reference, of outputs too', a
   expect(await svc('get', start)).toEqual({ code: 0, stdout: said.text, stderr: '' });
   expect((await svc('get', referenceOf(output.digest).slice(0, 6))).stdout).toBe('a long log');
   expect((await svc('move', start, '--to', 'global')).stderr).toContain('Moved to global: 1.');
-  expect((await svc('forget', start)).stderr).toContain('Forgotten: 1.');
-  expect((await svc('forget', referenceOf(output.digest).slice(0, 6))).code).toBe(0);
+  expect((await svc('forget', start, '--yes')).stderr).toContain('Forgotten: 1.');
+  expect((await svc('forget', referenceOf(output.digest).slice(0, 6), '--yes')).code).toBe(0);
   expect((await svc('get', start)).stderr).toContain('No memory has this reference.');
   for (const verb of ['get', 'show']) {
     expect((await svc(verb, start.slice(0, 5))).stderr).toContain('4 characters after m_');
@@ -47,7 +47,7 @@ test('a beginning of several memories changes nothing and lists them', async () 
   const start = referenceOf(both[0].digest).slice(0, 6);
   for (const args of [
     ['get', start],
-    ['forget', start],
+    ['forget', start, '--yes'],
     ['move', start, '--to', 'global'],
   ]) {
     // oxlint-disable-next-line no-await-in-loop -- One command after the other on one store.
@@ -57,7 +57,7 @@ test('a beginning of several memories changes nothing and lists them', async () 
       expect(stderr).toContain(`${referenceOf(digest)}  ${text}`);
   }
   // Fewer characters are more likely a slip than a choice.
-  expect((await svc('forget', start.slice(0, 5))).code).toBe(1);
+  expect((await svc('forget', start.slice(0, 5), '--yes')).code).toBe(1);
   expect(await memory.list({ space: 'project', limit: 9 }, patience())).toHaveLength(2);
 });
 

@@ -63,10 +63,13 @@ test('uninstall leaves the home as it was before svc, byte for byte', async () =
   expect(dry.stderr).toContain('npm uninstall -g svc-local-proxy');
   expect((await person.run('status')).code).toBe(0);
 
-  const done = await person.run('uninstall');
+  const unasked = await person.run('uninstall');
+  expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('add --yes')]);
+  expect((await person.run('status')).code).toBe(0);
+  const done = await person.run('uninstall', '--yes');
   expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('svc is uninstalled')]);
   expect(treeOf(person.home)).toEqual(before);
-  const again = await person.run('uninstall');
+  const again = await person.run('uninstall', '--yes');
   expect(again).toMatchObject({ code: 0, stdout: '' });
   expect(treeOf(person.home)).toEqual(before);
 });
@@ -74,7 +77,7 @@ test('uninstall leaves the home as it was before svc, byte for byte', async () =
 test('--keep-memory keeps the memories, which a new installation finds', async () => {
   const person = personsHome();
   await useSvc(person);
-  expect(await person.run('uninstall', '--keep-memory')).toMatchObject({ code: 0 });
+  expect(await person.run('uninstall', '--keep-memory', '--yes')).toMatchObject({ code: 0 });
   const data = join(person.home, '.local/share/svc');
   expect(readdirSync(data).filter((name) => !/^(?:memory\.db|.*\.key$)/.test(name))).toEqual([]);
   expect(readFileSync(join(person.home, '.codex/config.toml'), 'utf8')).toBe(CODEX);
@@ -91,7 +94,7 @@ test('a folder that the person chose keeps the files that svc did not make', asy
   await useSvc(person);
   // Not before: svc puts nothing into a folder that contains other files (R40).
   writeFileSync(join(data, 'letter.txt'), 'mine');
-  const done = await person.run('uninstall');
+  const done = await person.run('uninstall', '--yes');
   expect(done.code).toBe(0);
   expect(done.stdout).toContain(`stays    ${join(data, 'letter.txt')}`);
   expect(readdirSync(data)).toEqual(['letter.txt']);
@@ -103,7 +106,7 @@ test('a client file that was changed by hand stays, and so does the copy from be
   const file = join(person.home, '.codex/config.toml');
   const changed = readFileSync(file, 'utf8').replace(/^base_url.*$/m, 'base_url = "http://mine"');
   writeFileSync(file, changed);
-  const done = await person.run('uninstall');
+  const done = await person.run('uninstall', '--yes');
   expect(done.code).toBe(1);
   expect(done.stderr).toContain(`Not restored: ${file}`);
   expect(readFileSync(file, 'utf8')).toBe(changed);
@@ -129,7 +132,7 @@ test('client files behind links get their bytes back, whatever they are called t
   const before = treeOf(person.home);
   await useSvc(person);
   expect(treeOf(person.home)).not.toEqual(before);
-  expect(await person.run('uninstall')).toMatchObject({ code: 0 });
+  expect(await person.run('uninstall', '--yes')).toMatchObject({ code: 0 });
   expect(treeOf(person.home)).toEqual(before);
 });
 
@@ -140,7 +143,7 @@ test('a folder behind a link is not touched', async () => {
   writeFileSync(join(elsewhere, 'memory.db'), 'precious');
   mkdirSync(join(person.home, '.local/share'), { recursive: true });
   symlinkSync(elsewhere, join(person.home, '.local/share/svc'));
-  const done = await person.run('uninstall');
+  const done = await person.run('uninstall', '--yes');
   expect(done.code).toBe(1);
   expect(done.stderr).toContain('is a link');
   expect(readFileSync(join(elsewhere, 'memory.db'), 'utf8')).toBe('precious');
@@ -151,7 +154,7 @@ test("a memory service's own folder stays, and is named", async () => {
   const service = join(person.home, '.local/share/svc/service');
   mkdirSync(service, { recursive: true });
   writeFileSync(join(service, 'service.db'), 'of a team');
-  const done = await person.run('uninstall');
+  const done = await person.run('uninstall', '--yes');
   expect(done.code).toBe(0);
   expect(done.stdout).toContain(`stays    ${service}`);
   expect(readFileSync(join(service, 'service.db'), 'utf8')).toBe('of a team');

@@ -1,7 +1,12 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from '../../core/memory/excerpt.ts';
-import { type ForgetFilter, MemoryError, type StoredRecord } from '../../ports/memory.ts';
-import { CliError } from '../cli-error.ts';
+import {
+  type ForgetFilter,
+  type Memory,
+  MemoryError,
+  type StoredRecord,
+} from '../../ports/memory.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
@@ -133,48 +138,122 @@ export async function retrieveFrom(
   }
 }
 
-export async function forgetMemories(
-  request: { readonly refs: readonly string[]; readonly options: ForgetOptions },
-  context: CommandContext,
-  openStore: OpenStore,
-): Promise<void> {
-  const { refs, options } = request;
-  const filter = forgetFilter(refs, options);
-  const forgotten = await withStore(context, openStore, async ({ memory }) => {
-    if (!('refs' in filter)) return memory.forget(filter, deadline());
-    const whole = await wholeReferences(memory, filter.refs, deadline());
-    return memory.forget({ refs: whole }, deadline());
-  });
-  if (options.json === true) context.terminal.json({ forgotten });
-  else if (forgotten > 0) {
-    context.terminal.note(`Forgotten: ${forgotten}. svc does not capture it again.`);
-  }
-  if (forgotten > 0) return;
-  throw new CliError('No memory matches.', 'List the memories: svc memory list');
+export interface ForgetRequest {
+  readonly refs: readonly string[];
+  /** Where the command runs: one of several spaces with the same text may be its project. */
+  readonly folder: string;
+  readonly options: ForgetOptions;
+  /** Asks a person; undefined without a terminal. */
+  readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
 }
 
-function forgetFilter(
-  refs: readonly string[],
-  { space, search, yes }: ForgetOptions,
-): ForgetFilter {
-  const isByRef = refs.length > 0;
-  if (isByRef && space === undefined && search === undefined) return { refs };
-  if (isByRef || (space === undefined && search === undefined)) {
+/** Forgets only after a yes: on a terminal it asks, and elsewhere --yes is required. */
+export async function forgetMemories(
+  request: ForgetRequest,
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<ExitCode> {
+  const { refs, options, confirm } = request;
+  const { terminal } = context;
+  if (refs.length === 0 && options.space === undefined && options.search === undefined) {
     throw new CliError(
       'Say what to forget: references, or --search, or --space.',
       'For example: svc memory forget m_… (references are in svc memory list)',
       2,
     );
   }
-  if (yes !== true) {
+  if (refs.length > 0 && options.search !== undefined) {
+    throw new CliError('Use references or --search, not both.', 'See: svc memory forget --help', 2);
+  }
+  if (options.yes !== true && confirm === undefined) {
     throw new CliError(
-      'This may forget many memories and cannot be undone. To confirm, add --yes.',
-      'See them first: svc memory search WORDS, svc memory list --space NAME',
+      'This cannot be undone. To confirm, add --yes.',
+      'See them first: svc memory show m_…, svc memory search WORDS, svc memory list --space NAME',
       2,
     );
   }
-  if (search === undefined) return { space: space ?? '' };
-  return space === undefined ? { words: search } : { space, words: search };
+  const forgotten = await withStore(context, openStore, async ({ memory }) => {
+    const { filter, question } = await forgetChoice(request, context, memory);
+    const isSure = options.yes === true || (await confirm?.(question)) === true;
+    return isSure ? memory.forget(filter, deadline()) : undefined;
+  });
+  if (forgotten === undefined) {
+    terminal.note('Nothing was forgotten.');
+    return 130;
+  }
+  if (options.json === true) terminal.json({ forgotten });
+  else if (forgotten > 0) terminal.note(`Forgotten: ${forgotten}. svc does not capture it again.`);
+  if (forgotten > 0) return 0;
+  throw new CliError('No memory matches.', 'List the memories: svc memory list');
+}
+
+interface ForgetChoice {
+  readonly filter: ForgetFilter;
+  readonly question: string;
+}
+
+async function forgetChoice(
+  request: ForgetRequest,
+  context: CommandContext,
+  memory: Memory,
+): Promise<ForgetChoice> {
+  const { refs, options } = request;
+  const { space, search } = options;
+  if (refs.length > 0) return forgetByReference(request, context, memory);
+  const where = space === undefined ? 'every space' : space;
+  if (search === undefined) {
+    return { filter: { space: space ?? '' }, question: `Forget every memory of ${where}?` };
+  }
+  return {
+    filter: space === undefined ? { words: search } : { space, words: search },
+    question: `Forget every memory of ${where} that matches these words?`,
+  };
+}
+
+/**
+ * A reference names a text, and several projects may hold the same text. It is forgotten in the space of
+ * --space, else in the only space that holds it, else in the project of the folder; the others are named.
+ */
+async function forgetByReference(
+  { refs, folder, options }: ForgetRequest,
+  { environment, terminal }: CommandContext,
+  memory: Memory,
+): Promise<ForgetChoice> {
+  const whole = await wholeReferences(memory, refs, deadline());
+  const held = await memory.list({ refs: whole, limit: LIMIT.max }, deadline());
+  const spaces = [...new Set(held.map((record) => record.space))].toSorted();
+  const text = held.length === 1 ? `: ${oneLine(held[0]?.text ?? '', QUESTION_CHARS)}` : '';
+  const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
+  const space =
+    options.space ??
+    (spaces.length > 1 ? await projectAmong(spaces, folder, environment) : spaces[0]);
+  // Left-out outputs are in no list: a reference to one names it wherever it is.
+  if (space === undefined) return { filter: { refs: whole }, question: `Forget ${what}?` };
+  const others = spaces.filter((one) => one !== space);
+  if (others.length > 0) {
+    terminal.note(`${others.join(', ')} also has this text. svc forgets it in ${space} only.`);
+    terminal.note(
+      `  Forget it there too: svc memory forget ${refs.join(' ')} --space ${others[0]}`,
+    );
+  }
+  return { filter: { refs: whole, space }, question: `Forget ${what} of ${space}${text}?` };
+}
+
+const QUESTION_CHARS = 60;
+
+async function projectAmong(
+  spaces: readonly string[],
+  folder: string,
+  environment: CommandContext['environment'],
+): Promise<string> {
+  const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
+  const project = await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder);
+  if (spaces.includes(project.space)) return project.space;
+  throw new CliError(
+    `Several spaces have this text: ${spaces.join(', ')}.`,
+    'Say in which of them to forget it: --space NAME',
+    2,
+  );
 }
 
 export async function withStore<T>(

@@ -5,3 +5,8 @@ export function confirmer(): (message: string) => Promise<boolean> {
   const streams = { input: process.stdin, output: process.stderr };
   return (message) => confirm({ message, default: false }, streams).catch(() => false);
 }
+
+/** True where a person can answer. */
+export function isAsked(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}

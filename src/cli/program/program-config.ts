@@ -147,9 +147,8 @@ Examples:
       const { createUpstream: openUpstream } =
         await import('../../adapters/network/undici-upstream.ts');
       const parts = { inspectStore, openUpstream, nodeVersion: process.versions.node };
-      const isAsked = options.live === true && process.stdin.isTTY && process.stderr.isTTY;
-      const { confirmer } = await import('./confirmer.ts');
-      const confirm = isAsked ? { confirm: confirmer() } : {};
+      const { confirmer, isAsked } = await import('./confirmer.ts');
+      const confirm = options.live === true && isAsked() ? { confirm: confirmer() } : {};
       finish(await doctor(options, context, { ...parts, ...confirm }));
     });
 }

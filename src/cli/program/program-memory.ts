@@ -8,15 +8,16 @@ import type { ExplainOptions } from '../requests/explain.ts';
 import type { RequestsOptions } from '../requests/requests.ts';
 import type { StatsOptions } from '../requests/stats.ts';
 import { openStore } from '../open-store.ts';
+import type { Finish } from './program.ts';
 
 /** Declares the commands that look into the store. */
-export function addMemoryCommands(program: Command, context: CommandContext): void {
+export function addMemoryCommands(program: Command, context: CommandContext, finish: Finish): void {
   addRequests(program, context);
   const memory = program.command('memory').description('List, search, add and forget memories');
   addListing(memory, context);
   addGet(memory, context);
   addCode(memory, context);
-  addForget(memory, context);
+  addForget(memory, context, finish);
   addOwningCommands(memory, context);
   addSpaces(memory, context);
   addMcp(program, context);
@@ -151,22 +152,32 @@ gone. svc compares only the files; it does not judge the text of the memory.`,
     });
 }
 
-function addForget(memory: Command, context: CommandContext): void {
+function addForget(memory: Command, context: CommandContext, finish: Finish): void {
   memory
     .command('forget')
     .description('Forget memories permanently; svc does not capture them again')
     .argument('[refs...]', 'references of the memories')
     .option('--search <words>', 'all memories that match these words')
     .option('--space <name>', 'only this space; without other arguments: all of its memories')
-    .option('-y, --yes', 'confirm; required with --search or --space')
+    .option('-y, --yes', 'do not ask; required without a terminal')
     .option('--json', 'print the count as JSON')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ svc memory forget m_…\n  $ svc memory forget --search "old host" --yes',
+      `
+If several projects hold the same text, the command forgets it in the project of the current folder and
+names the others.
+
+Examples:
+  $ svc memory forget m_…
+  $ svc memory forget m_… --space project/shop-0123456789
+  $ svc memory forget --search "old host" --yes`,
     )
     .action(async (refs: readonly string[], options: ForgetOptions) => {
       const { forgetMemories } = await import('../memory/memory.ts');
-      await forgetMemories({ refs, options }, context, openStore);
+      const { confirmer, isAsked } = await import('./confirmer.ts');
+      const confirm = isAsked() ? confirmer() : undefined;
+      const folder = process.cwd();
+      finish(await forgetMemories({ refs, folder, options, confirm }, context, openStore));
     });
 }
 

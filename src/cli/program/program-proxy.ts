@@ -125,13 +125,14 @@ function addUninstall(program: Command, context: CommandContext, finish: Finish)
     )
     .option('--dry-run', 'show what would be removed and remove nothing')
     .option('--keep-memory', 'keep the memories in the data folder')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask; required without a terminal')
     .option('--json', 'print the findings as JSON')
     .addHelpText(
       'after',
       `
 The command stops the running proxies, removes the user service, and restores the original bytes of the
-clients' settings files. It removes configuration, data, cache and log. On a terminal it asks first.
+clients' settings files. It removes configuration, data, cache and log. It asks first; without a
+terminal it removes nothing unless you add --yes.
 To remove the package itself, run: npm uninstall -g svc-local-proxy
 
 Examples:
@@ -141,9 +142,8 @@ Examples:
     )
     .action(async (options: UninstallOptions) => {
       const { uninstall } = await import('../setup/uninstall.ts');
-      const isAsked = process.stdin.isTTY && process.stderr.isTTY;
-      const { confirmer } = await import('./confirmer.ts');
-      const confirm = isAsked ? { confirm: confirmer() } : {};
+      const { confirmer, isAsked } = await import('./confirmer.ts');
+      const confirm = isAsked() ? { confirm: confirmer() } : {};
       finish(await uninstall(options, context, { unit: unitParts(), ...confirm }));
     });
 }

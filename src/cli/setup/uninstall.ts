@@ -60,7 +60,14 @@ export async function uninstall(
   const findings = await find(options, context, dependencies.unit);
   report(findings, options, context);
   if (options.dryRun === true || isNothing(findings)) return 0;
-  if (options.yes !== true && dependencies.confirm !== undefined) {
+  if (options.yes !== true) {
+    if (dependencies.confirm === undefined) {
+      throw new CliError(
+        'Nothing was removed, because there is no terminal to ask on.',
+        'To confirm, add --yes. To keep the memories: svc uninstall --keep-memory --yes',
+        2,
+      );
+    }
     const isSure = await dependencies.confirm('Remove all of this?');
     if (!isSure) {
       context.terminal.note('Nothing was removed.');
