@@ -1,15 +1,16 @@
 import { field, isObject, listField, roughTokens, textField, textOf } from './loose-json.ts';
 import { type Prompt, type PromptText, decide, randomId } from './script.ts';
-import type { PromptUsage } from './prompt-cache.ts';
 import {
   ARGUMENT_PIECE_CHARS,
+  type AnswerTerms,
   type ScriptedAnswer,
   TEXT_PIECE_CHARS,
+  type WrittenAnswer,
   pieces,
 } from './scripted-answer.ts';
 
-/** OpenAI Chat Completions. `usage`: what it charges for the request. */
-export function answerChat(request: unknown, usage: PromptUsage): ScriptedAnswer {
+/** OpenAI Chat Completions. */
+export function answerChat(request: unknown, terms: AnswerTerms): ScriptedAnswer {
   const decision = decide(readPrompt(request));
   const calls = decision.calls.map(({ id, name, input }) => ({
     id: `call_${id}`,
@@ -17,6 +18,15 @@ export function answerChat(request: unknown, usage: PromptUsage): ScriptedAnswer
     function: { name, arguments: JSON.stringify(input) },
   }));
   const text = calls.length > 0 ? `Step ${decision.step + 1}.` : decision.final;
+  const reasoning = decision.thinks ? `I consider step ${decision.step}.` : '';
+  return { decision, ...writeCompletion(request, { text, calls, reasoning }, terms) };
+}
+
+export function writeCompletion(
+  request: unknown,
+  { text, calls, reasoning }: Pick<Completion, 'text' | 'calls' | 'reasoning'>,
+  { usage }: AnswerTerms,
+): WrittenAnswer {
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
   const completion: Completion = {
     frame: {
@@ -28,16 +38,19 @@ export function answerChat(request: unknown, usage: PromptUsage): ScriptedAnswer
     text,
     calls,
     finishReason: calls.length > 0 ? 'tool_calls' : 'stop',
-    reasoning: decision.thinks ? `I consider step ${decision.step}.` : '',
+    reasoning,
     usage: {
       prompt_tokens: prompt,
       completion_tokens: roughTokens(text),
       total_tokens: prompt + roughTokens(text),
-      prompt_tokens_details: { cached_tokens: usage.cacheRead },
+      prompt_tokens_details: {
+        cached_tokens: usage.cacheRead,
+        cache_write_tokens: usage.cacheWrite,
+      },
     },
   };
   const wantsUsage = field(field(request, 'stream_options'), 'include_usage') === true;
-  return { decision, whole: wholeOf(completion), events: eventsOf(completion, wantsUsage) };
+  return { whole: wholeOf(completion), events: eventsOf(completion, wantsUsage) };
 }
 
 interface ChatCall {

@@ -1,42 +1,61 @@
 import { field, isObject, listField, roughTokens, textField, textOf } from './loose-json.ts';
 import { type Decision, type Prompt, type PromptText, decide, randomId } from './script.ts';
-import type { PromptUsage } from './prompt-cache.ts';
 import {
   ARGUMENT_PIECE_CHARS,
+  type AnswerTerms,
   type ScriptedAnswer,
   TEXT_PIECE_CHARS,
+  type WrittenAnswer,
   namedEvent,
   pieces,
 } from './scripted-answer.ts';
 
-/** Anthropic Messages. `usage`: what it charges for the request. */
-export function answerMessages(request: unknown, usage: PromptUsage): ScriptedAnswer {
+/** Anthropic Messages. */
+export function answerMessages(request: unknown, terms: AnswerTerms): ScriptedAnswer {
   const decision = decide(readPrompt(request));
+  const content = contentOf(decision, isThinking(request) && decision.thinks);
+  return { decision, ...writeMessage(request, content, terms) };
+}
+
+/** Thinking without a signature gets one. */
+export function writeMessage(
+  request: unknown,
+  blocks: readonly Block[],
+  { usage, seal, transformations }: AnswerTerms,
+): WrittenAnswer & { readonly content: readonly Block[] } {
   const id = randomId('msg_');
-  const content = contentOf(decision, {
-    id,
-    thinks: isThinking(request) && decision.thinks,
-  });
+  const content = seal === undefined ? blocks.map((block) => signed(block, id)) : seal(blocks);
+  const hour = usage.cacheWriteHour ?? 0;
   const message = {
     id,
     type: 'message',
     role: 'assistant',
     model: field(request, 'model'),
     content,
-    stop_reason: decision.calls.length > 0 ? 'tool_use' : 'end_turn',
+    stop_reason: content.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn',
     stop_sequence: null,
     usage: {
       input_tokens: usage.input,
       cache_creation_input_tokens: usage.cacheWrite,
       cache_read_input_tokens: usage.cacheRead,
+      cache_creation: {
+        ephemeral_5m_input_tokens: usage.cacheWrite - hour,
+        ephemeral_1h_input_tokens: hour,
+      },
       output_tokens: roughTokens(content),
       service_tier: 'standard',
     },
+    ...(transformations !== undefined && { input_transformations: transformations }),
   };
-  return { decision, whole: message, events: eventsOf(message) };
+  return { content, whole: message, events: eventsOf(message) };
 }
 
-type Block =
+function signed(block: Block, id: string): Block {
+  if (block.type !== 'thinking' || block.signature !== '') return block;
+  return { ...block, signature: Buffer.from(`sig-${id}`).toString('base64') };
+}
+
+export type Block =
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'text'; readonly text: string }
   | {
@@ -82,11 +101,11 @@ function isThinking(request: unknown): boolean {
   return isObject(thinking) && thinking['type'] !== 'disabled';
 }
 
-function contentOf(decision: Decision, facts: { id: string; thinks: boolean }): readonly Block[] {
+function contentOf(decision: Decision, thinks: boolean): readonly Block[] {
   const thinking: Block = {
     type: 'thinking',
     thinking: `I consider step ${decision.step}.`,
-    signature: Buffer.from(`sig-${facts.id}`).toString('base64'),
+    signature: '',
   };
   const text = decision.calls.length > 0 ? `Step ${decision.step + 1}.` : decision.final;
   const calls = decision.calls.map(({ id, name, input }) => ({
@@ -95,7 +114,7 @@ function contentOf(decision: Decision, facts: { id: string; thinks: boolean }): 
     name,
     input,
   }));
-  return [...(facts.thinks ? [thinking] : []), { type: 'text', text }, ...calls];
+  return [...(thinks ? [thinking] : []), { type: 'text', text }, ...calls];
 }
 
 function eventsOf(message: Message): readonly string[] {

@@ -5,6 +5,8 @@ export interface PromptUsage {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  /** The part of `cacheWrite` that stays for an hour. */
+  readonly cacheWriteHour?: number;
 }
 
 /** No cache: everything in full. */

@@ -1,5 +1,6 @@
 import type { RawHeaders } from '../../../src/core/http/headers.ts';
 import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Judgement } from '../strict-provider/judgement.ts';
 import type { Decision } from './script.ts';
 
 /** One request as it arrived at the provider, and what the provider sent back. */
@@ -23,6 +24,8 @@ export interface ProviderRecord {
   readonly answerId: string;
   /** What the script made of a model request. */
   decision: Decision | undefined;
+  /** What a strict provider made of it. */
+  judgement: Judgement | undefined;
   status: number;
   /** Bodies as handed to the connection: one piece an event. */
   readonly sent: Buffer[];

@@ -12,7 +12,9 @@ import { type ProviderRecord, answerOf } from './provider-record.ts';
 import { type PromptUsage, uncached } from './prompt-cache.ts';
 import { answerResponses } from './responses.ts';
 import { randomId } from './script.ts';
-import type { ScriptedAnswer } from './scripted-answer.ts';
+import type { AnswerTerms, ScriptedAnswer } from './scripted-answer.ts';
+import type { Judgement } from '../strict-provider/judgement.ts';
+import { type StrictProvider, modelRequest } from '../strict-provider/strict-provider.ts';
 
 /**
  * A model provider on loopback that speaks all three dialects, JSON and streamed, answers as the
@@ -29,6 +31,8 @@ export async function startScriptedProvider(
 export interface ProviderOptions {
   /** What the provider reports as used; clients compact by it. Without it nothing is cached. */
   readonly usageOf?: (request: unknown) => PromptUsage;
+  /** Refuses, drops and charges as the real providers do; `usageOf` is not asked then. */
+  readonly strict?: StrictProvider;
   /** False: 404 on /v1/models and on count_tokens, as gateways do. */
   readonly hasExtraRoutes?: boolean;
   /** Cuts every event into writes of so many bytes. */
@@ -130,6 +134,7 @@ export class ScriptedProvider {
       json: parsed(body, request.headers['content-encoding']),
       answerId: randomId('req_'),
       decision: undefined,
+      judgement: undefined,
       status: 0,
       sent: [],
       isClientGone: false,
@@ -165,12 +170,18 @@ async function answerCall(call: Call, options: ProviderOptions): Promise<void> {
     sendJson(call, fault.status, errorBodyOf(record.dialect, fault.status, fault.message));
     return;
   }
+  const judgement = options.strict === undefined ? undefined : judged(record, options.strict);
+  if (judgement?.kind === 'refused') {
+    const { status, message } = judgement.refusal;
+    sendJson(call, status, errorBodyOf(record.dialect, status, message));
+    return;
+  }
   const extra = extraAnswer(record, options.hasExtraRoutes ?? true);
   if (extra !== undefined) {
     sendJson(call, extra.status, extra.body);
     return;
   }
-  const answer = modelAnswer(record, options.usageOf ?? uncached);
+  const answer = modelAnswer(record, judgement ?? { usage: usageOf(record, options) });
   if (answer === undefined) {
     sendJson(
       call,
@@ -185,18 +196,28 @@ async function answerCall(call: Call, options: ProviderOptions): Promise<void> {
   else sendJson(call, 200, answer.whole);
 }
 
-function modelAnswer(
-  record: ProviderRecord,
-  usageOf: (request: unknown) => PromptUsage,
-): ScriptedAnswer | undefined {
+/** Undefined where no rule of a provider applies. */
+function judged(record: ProviderRecord, strict: StrictProvider): Judgement | undefined {
+  const request = modelRequest(record.path, record.headers, record.json);
+  if (request === undefined || record.method !== 'POST') return undefined;
+  const judgement = strict.judge(request);
+  record.judgement = judgement;
+  return judgement;
+}
+
+function usageOf(record: ProviderRecord, options: ProviderOptions): PromptUsage {
+  return (options.usageOf ?? uncached)(record.json);
+}
+
+function modelAnswer(record: ProviderRecord, terms: AnswerTerms): ScriptedAnswer | undefined {
   if (record.method !== 'POST' || record.json === undefined) return undefined;
   switch (record.path) {
     case '/v1/messages':
-      return answerMessages(record.json, usageOf(record.json));
+      return answerMessages(record.json, terms);
     case '/v1/responses':
-      return answerResponses(record.json, usageOf(record.json));
+      return answerResponses(record.json, terms);
     case '/v1/chat/completions':
-      return answerChat(record.json, usageOf(record.json));
+      return answerChat(record.json, terms);
     default:
       return undefined;
   }

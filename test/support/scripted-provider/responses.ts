@@ -1,27 +1,38 @@
 import { field, listField, roughTokens, textField, textOf } from './loose-json.ts';
 import { type Decision, type Prompt, type PromptText, decide, randomId } from './script.ts';
-import type { PromptUsage } from './prompt-cache.ts';
 import {
   ARGUMENT_PIECE_CHARS,
+  type AnswerTerms,
   type ScriptedAnswer,
   TEXT_PIECE_CHARS,
+  type WrittenAnswer,
   namedEvent,
   pieces,
 } from './scripted-answer.ts';
 import type { ToolCall, ToolSpec } from './tool-calls.ts';
 
-/** OpenAI Responses. `usage`: what it charges for the request. */
-export function answerResponses(request: unknown, prompt: PromptUsage): ScriptedAnswer {
+/** OpenAI Responses. */
+export function answerResponses(request: unknown, terms: AnswerTerms): ScriptedAnswer {
   const decision = decide(readPrompt(request));
+  const reasons = field(request, 'reasoning') !== undefined && decision.thinks;
+  return { decision, ...writeResponse(request, outputOf(decision, reasons), terms) };
+}
+
+/** Reasoning without encrypted content gets it. */
+export function writeResponse(
+  request: unknown,
+  items: readonly OutputItem[],
+  { usage: prompt, seal, transformations = [] }: AnswerTerms,
+): WrittenAnswer & { readonly output: readonly OutputItem[] } {
   const id = randomId('resp_');
-  const output = outputOf(decision, {
-    id,
-    reasons: field(request, 'reasoning') !== undefined && decision.thinks,
-  });
+  const output = seal === undefined ? items.map((item) => encrypted(item, id)) : seal(items);
   const input = prompt.input + prompt.cacheRead + prompt.cacheWrite;
   const usage = {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: prompt.cacheRead },
+    input_tokens_details: {
+      cached_tokens: prompt.cacheRead,
+      cache_write_tokens: prompt.cacheWrite,
+    },
     output_tokens: roughTokens(output),
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: input + roughTokens(output),
@@ -40,11 +51,17 @@ export function answerResponses(request: unknown, prompt: PromptUsage): Scripted
     store: field(request, 'store') ?? false,
     usage: null,
   };
-  const whole = { ...begun, status: 'completed', output, usage };
-  return { decision, whole, events: eventsOf(begun, whole) };
+  const dropped = transformations.length > 0 && { input_transformations: transformations };
+  const whole = { ...begun, status: 'completed', output, usage, ...dropped };
+  return { output, whole, events: eventsOf(begun, whole) };
 }
 
-type OutputItem =
+function encrypted(item: OutputItem, id: string): OutputItem {
+  if (item.type !== 'reasoning' || item.encrypted_content !== '') return item;
+  return { ...item, encrypted_content: `enc-${Buffer.from(id).toString('base64')}` };
+}
+
+export type OutputItem =
   | {
       readonly type: 'reasoning';
       readonly id: string;
@@ -92,17 +109,14 @@ function toolSpecs(tool: unknown): readonly ToolSpec[] {
   }
 }
 
-function outputOf(
-  decision: Decision,
-  facts: { id: string; reasons: boolean },
-): readonly OutputItem[] {
+function outputOf(decision: Decision, reasons: boolean): readonly OutputItem[] {
   const reasoning: OutputItem = {
     id: randomId('rs_'),
     type: 'reasoning',
     summary: [{ type: 'summary_text', text: `**Step ${decision.step}** considered.` }],
-    encrypted_content: `enc-${Buffer.from(facts.id).toString('base64')}`,
+    encrypted_content: '',
   };
-  const before = facts.reasons ? [reasoning] : [];
+  const before = reasons ? [reasoning] : [];
   if (decision.calls.length > 0) return [...before, ...decision.calls.map(callItem)];
   const content = { type: 'output_text' as const, text: decision.final, annotations: [] };
   const message = {

@@ -1,11 +1,24 @@
+import type { PromptUsage } from './prompt-cache.ts';
 import type { Decision } from './script.ts';
 
 /** One answer in one dialect, as a whole and as a stream. */
-export interface ScriptedAnswer {
-  readonly decision: Decision;
+export interface WrittenAnswer {
   readonly whole: object;
   /** Complete server-sent events, blank line included. */
   readonly events: readonly string[];
+}
+
+export interface ScriptedAnswer extends WrittenAnswer {
+  readonly decision: Decision;
+}
+
+/** What the provider says beside the model's words. */
+export interface AnswerTerms {
+  readonly usage: PromptUsage;
+  /** Binds the thinking of the answer to its request; a strict provider has one. */
+  readonly seal?: <Part extends object>(output: readonly Part[]) => readonly Part[];
+  /** What the model did not get; a strict provider tells. */
+  readonly transformations?: readonly object[] | undefined;
 }
 
 export function namedEvent(type: string, fields: object = {}): string {
