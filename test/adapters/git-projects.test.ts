@@ -185,13 +185,10 @@ test('R43: a .git file counts only where the worktree points back to this folder
   expect(await spaceOf(join(base, 'tree'))).toBe(space);
 });
 
-test('no repository, a submodule, a bare folder, a broken .git and odd paths: the folder as today', async () => {
+test('no repository, a bare folder, a broken .git and odd paths: the folder as today', async () => {
   const { base, spaceOf } = stage();
   const library = newRepository(join(base, 'library'));
-  const root = newRepository(join(base, 'shop'), ORIGIN);
-  git(root, 'submodule', '--quiet', 'add', library, 'lib');
   git(base, 'clone', '-q', '--bare', library, join(base, 'bare.git'));
-  git(join(base, 'bare.git'), 'worktree', 'add', '-q', join(base, 'bare-tree'));
   const broken = join(base, 'broken');
   mkdirSync(join(broken, '.git'), { recursive: true });
   const garbage = join(base, 'garbage');
@@ -200,9 +197,7 @@ test('no repository, a submodule, a bare folder, a broken .git and odd paths: th
   const plain = join(base, 'plain');
   mkdirSync(plain);
   const odd = [
-    join(root, 'lib'),
     join(base, 'bare.git'),
-    join(base, 'bare-tree'),
     broken,
     garbage,
     plain,
@@ -215,6 +210,97 @@ test('no repository, a submodule, a bare folder, a broken .git and odd paths: th
     // oxlint-disable-next-line no-await-in-loop
     expect([folder, await spaceOf(folder)]).toEqual([folder, folderSpace(folder)]);
   }
+});
+
+test.each([ORIGIN, ''])(
+  'worktrees of a bare repository are one project (origin %j)',
+  async (origin) => {
+    const { base, spaceOf } = stage();
+    const library = newRepository(join(base, 'library'));
+    const bare = join(base, 'shop', '.bare');
+    mkdirSync(join(base, 'shop'));
+    for (const folder of [join(base, 'bare.git'), bare]) {
+      git(base, 'clone', '-q', '--bare', library, folder);
+      git(folder, 'remote', 'remove', 'origin');
+      if (origin !== '') git(folder, 'remote', 'add', 'origin', origin);
+    }
+    for (const name of ['one', 'two']) {
+      git(join(base, 'bare.git'), 'worktree', 'add', '-q', '-b', name, join(base, name));
+      mkdirSync(join(base, name, 'src'));
+    }
+    const space = await spaceOf(join(base, 'one'));
+    expect(space).not.toBe(folderSpace(join(base, 'one')));
+    expect(await spaceOf(join(base, 'two', 'src'))).toBe(space);
+    // People keep a bare repository in a hidden folder, and a `.git` file beside it names it.
+    writeFileSync(join(base, 'shop', '.git'), 'gitdir: ./.bare\n');
+    git(bare, 'worktree', 'add', '-q', '-b', 'side', join(base, 'shop', 'side'));
+    const beside = await spaceOf(join(base, 'shop', 'side'));
+    expect(await spaceOf(join(base, 'shop'))).toBe(beside);
+  },
+);
+
+test('the subfolders and worktrees of a submodule are one project, which a clone of it shares', async () => {
+  const { base, spaceOf } = stage();
+  const library = newRepository(join(base, 'library'));
+  const root = newRepository(join(base, 'shop'), ORIGIN);
+  git(root, 'submodule', '--quiet', 'add', library, 'lib');
+  const lib = join(root, 'lib');
+  git(lib, 'remote', 'set-url', 'origin', 'https://github.com/otter/lib.git');
+  mkdirSync(join(lib, 'src', 'a'), { recursive: true });
+  git(lib, 'worktree', 'add', '-q', join(base, 'tree'));
+  const space = await spaceOf(lib);
+  expect(space).not.toBe(await spaceOf(root));
+  expect(await spaceOf(join(lib, 'src', 'a'))).toBe(space);
+  expect(await spaceOf(join(base, 'tree'))).toBe(space);
+  git(library, 'remote', 'add', 'origin', 'https://github.com/otter/lib.git');
+  expect(await spaceOf(library)).toBe(space);
+});
+
+test('R43: a repository that names a stranger’s folder as its working tree is not that folder', async () => {
+  const { base, spaceOf } = stage();
+  const victim = join(base, 'victim');
+  mkdirSync(victim);
+  const forged = newRepository(join(base, 'forged'));
+  git(forged, 'worktree', 'add', '-q', join(base, 'tree'));
+  git(forged, 'config', 'core.worktree', victim);
+  for (const folder of [forged, join(base, 'tree')]) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect(await spaceOf(folder)).not.toBe(folderSpace(victim));
+  }
+});
+
+test('two copies of a template without an origin are two projects, and a moved one stays one', async () => {
+  const { base, spaceOf } = stage();
+  const template = newRepository(join(base, 'template'));
+  for (const name of ['one', 'two']) cpSync(template, join(base, name), { recursive: true });
+  const one = await spaceOf(join(base, 'one'));
+  const two = await spaceOf(join(base, 'two'));
+  expect(two).not.toBe(one);
+  commit(join(base, 'one'), 'own work');
+  expect(await spaceOf(join(base, 'one'))).toBe(one);
+  expect(await spaceOf(template)).not.toBe(one);
+  renameSync(join(base, 'two'), join(base, 'moved'));
+  expect(await spaceOf(join(base, 'moved'))).toBe(two);
+  git(base, 'clone', '-q', template, join(base, 'three'));
+  git(join(base, 'three'), 'remote', 'remove', 'origin');
+  expect([one, two]).not.toContain(await spaceOf(join(base, 'three')));
+});
+
+test('a project keeps its memory when its origin is added, changed or removed', async () => {
+  const { base, spaceOf } = stage();
+  const root = newRepository(join(base, 'shop'));
+  const space = await spaceOf(root);
+  git(root, 'remote', 'add', 'origin', ORIGIN);
+  expect(await spaceOf(root)).toBe(space);
+  git(root, 'remote', 'set-url', 'origin', 'https://gitlab.com/walrus/store.git');
+  expect(await spaceOf(root)).toBe(space);
+  const clone = join(base, 'clone');
+  git(base, 'clone', '-q', root, clone);
+  git(clone, 'remote', 'set-url', 'origin', ORIGIN);
+  expect(await spaceOf(clone)).toBe(space);
+  git(root, 'remote', 'remove', 'origin');
+  commit(root, 'second');
+  expect(await spaceOf(root)).toBe(space);
 });
 
 test('a folder that may not be read is its own project', async (context) => {

@@ -162,10 +162,11 @@ test('where the folder is gone, the newest folder of the project is looked at', 
   renameSync(root, elsewhere);
   const unknown = await svc('stale');
   expect(unknown.stderr).toContain('Unknown: 2.');
-  const known = { space: SPACE, identity: '', head: COMMIT, commits: [COMMIT], formerSpaces: [] };
+  const known = { space: SPACE, identities: [], head: COMMIT, commits: [COMMIT] };
   await changeRegistry(env.SVC_DATA_HOME, () => ({
     projects: [{ ...known, folders: [root, elsewhere] }],
     joined: {},
+    forwards: {},
   }));
   writeFileSync(join(elsewhere, 'src/a.ts'), 'y');
   // Another working tree may never have had this one.

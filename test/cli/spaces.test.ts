@@ -3,6 +3,7 @@ import { mkdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
+import { folderSpace } from '../../src/core/request/space.ts';
 import { runCli } from '../support/cli.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -49,6 +50,22 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   expect(await spaceOf(shop)).toBe('team/a');
   expect((await svc('spaces', 'join', 'team/a', other)).code).toBe(0);
   expect(await spaceOf(other)).toBe('team/a');
+  // A folder without git and without a record of its own follows too, also through two renames.
+  const plain = join(home, 'plain');
+  mkdirSync(plain);
+  await svc('add', 'The otters of the plain folder use port 7001.', '--space', folderSpace(plain));
+  await svc('spaces', 'rename', folderSpace(plain), 'team/d');
+  await svc('spaces', 'rename', 'team/d', 'team/e');
+  expect(await spaceOf(plain)).toBe('team/e');
+  const { olderSpaces } = await new GitProjects(data).find(plain);
+  expect(olderSpaces).toEqual(expect.arrayContaining([folderSpace(plain), 'team/d']));
+  // A rename that was interrupted goes on where it was: the project has its new name already.
+  await svc('add', 'The otters of the plain folder swim.', '--space', 'team/d');
+  const again = await svc('spaces', 'rename', 'team/d', 'team/e');
+  expect(again.stderr).toContain('Moved to team/e: 1.');
+  const unknown = await svc('spaces', 'rename', 'team/nowhere', 'team/f');
+  expect(unknown).toMatchObject({ code: 1 });
+  expect(unknown.stderr).toContain('There is no space team/nowhere.');
   const gone = await svc('spaces', 'join', 'team/a', join(home, 'gone'));
   expect(gone).toMatchObject({ code: 1, stdout: '' });
   expect(gone.stderr).toContain('svc finds no such folder.');

@@ -1,5 +1,5 @@
 import { realpath, stat } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
 import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
 import { subfoldersOf } from './subfolders.ts';
@@ -8,7 +8,14 @@ import type { Project, Projects } from '../../ports/projects.ts';
 import { within } from '../within.ts';
 import { commitsOf, holdsAny } from './commits.ts';
 import { readHead } from './head.ts';
-import { changeRegistry, type KnownProject, readRegistry, type Registry } from './registry.ts';
+import {
+  changeRegistry,
+  formerSpaces,
+  type KnownProject,
+  readRegistry,
+  type Registry,
+  spaceNow,
+} from './registry.ts';
 import { findRepository, type Repository } from './repository.ts';
 
 /**
@@ -116,7 +123,13 @@ export class GitProjects implements Projects {
         : projectIn(stated ?? folderSpace(folder), folder, registry);
     const stamp = await stampOf(repository, this.#dataFolder);
     const whole = { ...project, ...(await checkedOut(folder, repository)) };
-    return { project: whole, stamp, root: stated === undefined ? repository?.root : undefined };
+    // A bare repository has git's own folders in it, and none that a client works in.
+    const isTree = repository !== undefined && repository.root !== repository.common;
+    return {
+      project: whole,
+      stamp,
+      root: stated === undefined && isTree ? repository.root : undefined,
+    };
   }
 
   async #inRepository(
@@ -128,30 +141,30 @@ export class GitProjects implements Projects {
     const commits = await commitsOf(common);
     const head = commits.at(-1) ?? '';
     const identity = originIdentity(origin);
-    const known = await knownAs(repository, { identity, commits }, registry);
+    const owner = registry.projects.find(({ identities }) => isIn(identities, identity));
+    const known = await knownAs(repository, { identity, owner, commits }, registry);
     const derived = identity === undefined ? folderSpace(root) : projectSpace(identity);
-    const isTaken = registry.projects.some((one) => one.identity === identity);
     // Without a commit nothing could ever prove that another folder is the same project.
-    const isNew = known === undefined && (identity === undefined || !isTaken) && head !== '';
+    const isNew = known === undefined && owner === undefined && head !== '';
     if (known === undefined && !isNew) return projectIn(folderSpace(root), folder, registry);
-    const before = known ?? { ...NOTHING_KNOWN, space: derived, identity: identity ?? '' };
+    const before = known ?? { ...NOTHING_KNOWN, space: derived };
+    const isOwn = identity !== undefined && (owner === undefined || owner === known);
     const after: KnownProject = {
       ...before,
+      identities: isOwn ? union(before.identities, [identity]) : before.identities,
       head: head === '' ? before.head : head,
       commits: union(before.commits, commits),
-      folders: union(before.folders, [...mainFolder(common), root, folder]),
+      folders: union(before.folders, [root, folder]),
     };
     if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
     return projectIn(after.space, folder, { ...registry, projects: [after] });
   }
 
   async #record(before: KnownProject, project: KnownProject): Promise<void> {
-    const isIt = ({ space, identity, head }: KnownProject): boolean =>
-      space === before.space &&
-      identity === before.identity &&
-      (identity !== '' || head === before.head);
-    await changeRegistry(this.#dataFolder, ({ projects, joined }) => ({
-      joined,
+    const isIt = ({ space, identities, head }: KnownProject): boolean =>
+      space === before.space && (identities.length > 0 || head === before.head);
+    await changeRegistry(this.#dataFolder, ({ projects, ...rest }) => ({
+      ...rest,
       projects: [...projects.filter((one) => !isIt(one)), project],
     })).catch(() => undefined);
   }
@@ -166,44 +179,71 @@ function withOlder(project: Project, below: readonly string[]): Project {
   return { ...project, olderSpaces: [...older] };
 }
 
-/** The project that svc knows and that this repository proves to be. */
+interface Claim {
+  readonly identity: string | undefined;
+  /** The known project that has this identity. */
+  readonly owner: KnownProject | undefined;
+  readonly commits: readonly string[];
+}
+
+/**
+ * The project that svc knows and that this repository proves to be by a commit: the one with its
+ * origin; the one that svc saw in this folder, whose origin was added, changed or removed since; the
+ * one that it was cloned from on this machine; or the one that was moved here.
+ */
 async function knownAs(
   { root, common, origin }: Repository,
-  {
-    identity,
-    commits,
-  }: { readonly identity: string | undefined; readonly commits: readonly string[] },
+  { identity, owner, commits }: Claim,
   { projects }: Registry,
 ): Promise<KnownProject | undefined> {
-  if (identity !== undefined) {
-    const known = projects.find((one) => one.identity === identity);
-    const isProven = known !== undefined && (await holdsAny(common, known.commits));
-    return isProven ? known : undefined;
+  if (owner !== undefined && (await holdsAny(common, owner.commits))) return owner;
+  const newestFirst = projects.toReversed();
+  const here = newestFirst.filter(({ folders }) => isIn(folders, root));
+  const source = newestFirst.filter(({ folders }) => isIn(folders, origin));
+  for (const known of identity === undefined ? [...here, ...source] : here) {
+    // oxlint-disable-next-line no-await-in-loop -- The first one that is proven.
+    if (await holdsAny(common, known.commits)) return known;
   }
-  // Without an address: the same folder, the one that it was cloned from, or one that was moved.
-  const local = projects.filter((one) => one.identity === '' && one.head !== '');
-  const named = local.filter((one) => one.folders.some((it) => it === root || it === origin));
   const held = new Set(commits);
-  const moved = local.find(({ head }) => held.has(head));
-  if (moved !== undefined) return moved;
-  for (const known of named) if (await holdsAny(common, [known.head])) return known;
+  const local = newestFirst.filter(
+    ({ identities, head }) => identities.length === 0 && held.has(head),
+  );
+  for (const known of local) {
+    // oxlint-disable-next-line no-await-in-loop -- The first one that was moved.
+    if (!(await isInUse(known, common))) return known;
+  }
   return undefined;
 }
 
-const NOTHING_KNOWN = { head: '', commits: [], folders: [], formerSpaces: [] };
-
-/** Before it was one project, each of its folders had a space of its own. */
-function projectIn(space: string, folder: string, { projects }: Registry): Project {
-  const known = projects.find((one) => one.space === space);
-  const folders = [folder, ...(known?.folders ?? [])].map(folderSpace);
-  const older = new Set([...folders, ...(known?.formerSpaces ?? [])]);
-  older.delete(space);
-  return { space, olderSpaces: [...older] };
+/**
+ * True while one of the project's folders still holds its commit in another repository. Then a repository
+ * with the same commit is a copy, such as a second project from one template, and no moved project.
+ */
+async function isInUse({ folders, head }: KnownProject, common: string): Promise<boolean> {
+  for (const folder of folders) {
+    // oxlint-disable-next-line no-await-in-loop -- One is enough.
+    const there = await findRepository(folder);
+    // oxlint-disable-next-line no-await-in-loop
+    if (there !== undefined && there.common !== common && (await holdsAny(there.common, [head])))
+      return true;
+  }
+  return false;
 }
 
-/** The main folder of a worktree's repository: memories may be under that path. */
-function mainFolder(common: string): readonly string[] {
-  return basename(common) === '.git' ? [dirname(common)] : [];
+function isIn(names: readonly string[], name: string | undefined): boolean {
+  return name !== undefined && name !== '' && names.includes(name);
+}
+
+const NOTHING_KNOWN = { identities: [], head: '', commits: [], folders: [] };
+
+/** The project of a space, under the space's present name. Each of its folders may have had its own space. */
+function projectIn(given: string, folder: string, registry: Registry): Project {
+  const space = spaceNow(registry, given);
+  const known = registry.projects.find((one) => one.space === given);
+  const folders = [folder, ...(known?.folders ?? [])].map(folderSpace);
+  const older = new Set([...folders, given, ...formerSpaces(registry, space)]);
+  older.delete(space);
+  return { space, olderSpaces: [...older] };
 }
 
 /** The newest last, as in the second list. */
@@ -216,7 +256,7 @@ function isSame(before: KnownProject, after: KnownProject): boolean {
   const known = new Set(before.folders);
   return (
     before.head === after.head &&
-    before.identity === after.identity &&
+    after.identities.at(-1) === before.identities.at(-1) &&
     after.folders.every((folder) => known.has(folder))
   );
 }

@@ -16,37 +16,73 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const PROJECTS_MAX = 1000;
 const COMMITS_MAX = 64;
 const FOLDERS_MAX = 64;
+/** Addresses that a project's origin had: more moves than any project sees. */
+const IDENTITIES_MAX = 16;
 
 export interface KnownProject {
+  /** The space that svc gave it. A rename does not change it: it adds to `forwards`. */
   readonly space: string;
-  /** The origin's identity; '' for a project that is known by its folder. */
-  readonly identity: string;
+  /** The identities that its origin had, the newest last; empty for a project without an origin. */
+  readonly identities: readonly string[];
   /** The branch or commit of HEAD when svc last looked. */
   readonly head: string;
   /** Some commits that it held, the newest last. */
   readonly commits: readonly string[];
   /** Folders in it that clients stated, the newest last. */
   readonly folders: readonly string[];
-  /** Spaces that it had before it was renamed or merged. */
-  readonly formerSpaces: readonly string[];
 }
 
 export interface Registry {
   readonly projects: readonly KnownProject[];
   /** Folders that the person put into a space, by path. */
   readonly joined: Readonly<Record<string, string>>;
+  /** Renamed and merged spaces: the space that each one's memories are in now. No target is a key. */
+  readonly forwards: Readonly<Record<string, string>>;
+}
+
+/** Where the memories of a space are now. */
+export function spaceNow({ forwards }: Pick<Registry, 'forwards'>, space: string): string {
+  return Object.hasOwn(forwards, space) ? (forwards[space] ?? space) : space;
+}
+
+/** The spaces whose memories are in this space now, because they were renamed or merged. */
+export function formerSpaces({ forwards }: Pick<Registry, 'forwards'>, space: string) {
+  return Object.keys(forwards).filter((former) => forwards[former] === space);
+}
+
+/** The forwarding map once `from` is renamed to `to` or merged into it. */
+export function withForward(
+  forwards: Registry['forwards'],
+  from: string,
+  to: string,
+): Registry['forwards'] {
+  const entries = [...Object.keys(forwards), from]
+    .filter((space) => space !== to)
+    .map(
+      (space) =>
+        [
+          space,
+          spaceNow({ forwards }, space) === from ? to : spaceNow({ forwards }, space),
+        ] as const,
+    );
+  return Object.fromEntries(entries);
 }
 
 export async function readRegistry(dataFolder: string): Promise<Registry> {
   const value = asRecord(parseJson(await readBounded(join(dataFolder, REGISTRY_FILE), BYTES_MAX)));
   const projects = asList(value['projects']).map(asRecord).map(projectFrom);
-  const joined = Object.entries(asRecord(value['joined'])).flatMap(([folder, space]) =>
-    typeof space === 'string' && isSpace(space) ? [[folder, space] as const] : [],
-  );
   return {
     projects: projects.filter(({ space }) => isSpace(space)),
-    joined: Object.fromEntries(joined),
+    joined: spacesIn(value['joined']),
+    forwards: spacesIn(value['forwards']),
   };
+}
+
+function spacesIn(value: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(asRecord(value)).flatMap(([key, space]) =>
+    typeof space === 'string' && isSpace(space) ? [[key, space] as const] : [],
+  );
+  return Object.fromEntries(entries);
 }
 
 /** Other processes may change it too: `change` gets what the file holds now. */
@@ -68,6 +104,7 @@ function bounded(project: KnownProject): KnownProject {
     ...project,
     commits: project.commits.slice(-COMMITS_MAX),
     folders: project.folders.slice(-FOLDERS_MAX),
+    identities: project.identities.slice(-IDENTITIES_MAX),
   };
 }
 
@@ -75,10 +112,9 @@ function projectFrom(value: Readonly<Record<string, unknown>>): KnownProject {
   const texts = (name: string): readonly string[] => asList(value[name]).map(asText);
   return {
     space: isRecord(value) ? asText(value['space']) : '',
-    identity: asText(value['identity']),
+    identities: texts('identities').filter((one) => one !== ''),
     head: asText(value['head']),
     commits: texts('commits').filter((one) => /^[0-9a-f]{40,64}$/.test(one)),
     folders: texts('folders').filter((one) => one !== ''),
-    formerSpaces: texts('formerSpaces').filter(isSpace),
   };
 }

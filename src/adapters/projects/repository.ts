@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { kindOf, readBounded } from './bounded-read.ts';
 
 /**
@@ -9,13 +9,13 @@ import { kindOf, readBounded } from './bounded-read.ts';
  */
 
 export interface Repository {
-  /** The top of the main working tree. */
+  /** The top of the main working tree, or the folder of a repository without one. */
   readonly root: string;
   /** The top of the working tree that the folder is in. */
   readonly top: string;
   /** Git's own folder of that working tree, which holds its HEAD. */
   readonly own: string;
-  /** Its `.git`, which worktrees share. */
+  /** Git's folder of the repository, which worktrees share: `.git`, a bare one, or a submodule's. */
   readonly common: string;
   /** The address of `origin`; '' without one. */
   readonly origin: string;
@@ -44,43 +44,60 @@ export async function findRepository(folder: string): Promise<Repository | undef
 }
 
 async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repository | undefined> {
-  const own = kind === 'folder' ? join(top, '.git') : await folderOfWorktree(top);
+  const own = kind === 'folder' ? join(top, '.git') : await namedFolder(top);
   if (own === undefined) return undefined;
-  const common = kind === 'folder' ? own : dirname(dirname(own));
-  if (basename(common) !== '.git') return undefined;
+  const isTree = kind === 'file' && (await isWorktree(own, top));
+  const common = isTree ? dirname(dirname(own)) : own;
   for (const name of ['objects', 'refs']) {
     if ((await kindOf(join(common, name))) !== 'folder') return undefined;
   }
   const config = await readBounded(join(common, 'config'), CONFIG_BYTES_MAX);
-  return { root: dirname(common), top, own, common, origin: originIn(config) };
+  const main = kind === 'folder' ? top : await mainTreeOf(common, config);
+  // Anyone can write a `.git` file that names another repository: that repository has to name this folder.
+  if (kind === 'file' && !isTree && main !== top) return undefined;
+  return { root: main ?? common, top, own, common, origin: settingIn(config, ORIGIN, 'url') };
+}
+
+/** Git's folder that a `.git` file names. */
+async function namedFolder(top: string): Promise<string | undefined> {
+  const pointer = await readBounded(join(top, '.git'), POINTER_BYTES_MAX);
+  const named = /^gitdir: ([^\n\0]+)/.exec(pointer)?.[1]?.trim();
+  return named === undefined ? undefined : realpath(resolve(top, named)).catch(() => undefined);
+}
+
+/** True when git's folder lies where worktrees are registered, and points back to this very `.git` file. */
+async function isWorktree(own: string, top: string): Promise<boolean> {
+  if (basename(dirname(own)) !== 'worktrees') return false;
+  if ((await kindOf(dirname(dirname(own)))) !== 'folder') return false;
+  // Git 2.48 and later may write a path relative to this folder (`worktree.useRelativePaths`).
+  const back = resolve(own, (await readBounded(join(own, 'gitdir'), POINTER_BYTES_MAX)).trim());
+  const pointed = await realpath(dirname(back)).catch(() => undefined);
+  return pointed === top && basename(back) === '.git';
 }
 
 /**
- * A worktree's `.git` file counts only when git's own folder of that worktree lies in the
- * repository and points back to this very file. Anyone can write a `.git` file that names another
- * repository.
+ * The working tree whose `.git` is this folder or names it: the one that the configuration states, as in
+ * a submodule, else the folder above. Undefined for a repository without one.
  */
-async function folderOfWorktree(top: string): Promise<string | undefined> {
-  const pointer = await readBounded(join(top, '.git'), POINTER_BYTES_MAX);
-  const named = /^gitdir: ([^\n\0]+)/.exec(pointer)?.[1]?.trim();
-  if (named === undefined) return undefined;
-  const own = await realpath(resolve(top, named)).catch(() => undefined);
-  if (own === undefined || basename(dirname(own)) !== 'worktrees') return undefined;
-  if ((await kindOf(dirname(dirname(own)))) !== 'folder') return undefined;
-  const back = (await readBounded(join(own, 'gitdir'), POINTER_BYTES_MAX)).trim();
-  if (!isAbsolute(back)) return undefined;
-  const pointed = await realpath(dirname(back)).catch(() => undefined);
-  return pointed === top && basename(back) === '.git' ? own : undefined;
+async function mainTreeOf(common: string, config: string): Promise<string | undefined> {
+  const stated = resolve(common, settingIn(config, /^core$/i, 'worktree') || '..');
+  const tree = await realpath(stated).catch(() => undefined);
+  if (tree === undefined) return undefined;
+  const git = join(tree, '.git');
+  return (git === common ? common : await namedFolder(tree)) === common ? tree : undefined;
 }
 
-/** The first `url` of `[remote "origin"]`. Includes are not followed. */
-function originIn(config: string): string {
-  let isOrigin = false;
+const ORIGIN = /^remote\s+"origin"$/i;
+
+/** The first setting of this name in a section; '' without one. Includes are not followed. */
+function settingIn(config: string, section: RegExp, name: string): string {
+  const setting = new RegExp(String.raw`^\s*${name}\s*=\s*(.*?)\s*$`, 'i');
+  let isInside = false;
   for (const line of config.split('\n')) {
-    const section = /^\s*\[([^\]]*)\]/.exec(line)?.[1];
-    if (section !== undefined) isOrigin = /^remote\s+"origin"$/i.test(section.trim());
-    const url = isOrigin ? /^\s*url\s*=\s*(.*?)\s*$/i.exec(line)?.[1] : undefined;
-    if (url !== undefined) return url.replace(/^"(.*)"$/, '$1');
+    const header = /^\s*\[([^\]]*)\]/.exec(line)?.[1];
+    if (header !== undefined) isInside = section.test(header.trim());
+    const value = isInside ? setting.exec(line)?.[1] : undefined;
+    if (value !== undefined) return value.replace(/^"(.*)"$/, '$1');
   }
   return '';
 }

@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises';
-import { readRegistry } from '../../adapters/projects/registry.ts';
+import { readRegistry, spaceNow } from '../../adapters/projects/registry.ts';
 import { type FileVerdict, type Holds, holdsNow } from '../../core/memory/outgrown.ts';
 import type { Code } from '../../ports/code.ts';
 import type { HeldProvenance } from '../../ports/provenance.ts';
@@ -56,8 +56,11 @@ export class CodeChecker {
 
   async #findRoot(space: string, root: string): Promise<string> {
     if (await isFolder(root)) return root;
-    const { projects } = await readRegistry(this.#dataFolder);
-    const folders = projects.filter((one) => one.space === space).flatMap((one) => one.folders);
+    const registry = await readRegistry(this.#dataFolder);
+    const now = spaceNow(registry, space);
+    const folders = registry.projects
+      .filter((one) => spaceNow(registry, one.space) === now)
+      .flatMap((one) => one.folders);
     for (const folder of folders.toReversed()) {
       // oxlint-disable-next-line no-await-in-loop -- The first one that is there is enough.
       if (await isFolder(folder)) return folder;

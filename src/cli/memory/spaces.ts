@@ -1,7 +1,13 @@
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { changeRegistry, readRegistry } from '../../adapters/projects/registry.ts';
+import {
+  changeRegistry,
+  readRegistry,
+  type Registry,
+  spaceNow,
+  withForward,
+} from '../../adapters/projects/registry.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type { Memory } from '../../ports/memory.ts';
@@ -28,14 +34,16 @@ export async function listSpaces(
   openStore: OpenStore,
 ): Promise<void> {
   const counts = await withStore(context, openStore, ({ memory }) => countSpaces(memory));
-  const { projects, joined } = await readRegistry(dataFolder(context.environment));
-  const names = new Set([...counts.keys(), ...projects.map(({ space }) => space)]);
+  const registry = await readRegistry(dataFolder(context.environment));
+  const { projects, joined } = registry;
+  const now = (space = ''): string => spaceNow(registry, space);
+  const names = new Set([...counts.keys(), ...projects.map(({ space }) => now(space))]);
   const rows = [...names].toSorted().map((space) => ({
     space,
     memories: counts.get(space) ?? 0,
     folders: [
-      ...projects.filter((one) => one.space === space).flatMap(({ folders }) => folders),
-      ...Object.keys(joined).filter((folder) => joined[folder] === space),
+      ...projects.filter((one) => now(one.space) === space).flatMap(({ folders }) => folders),
+      ...Object.keys(joined).filter((folder) => now(joined[folder]) === space),
     ],
   }));
   if (json === true) {
@@ -57,8 +65,8 @@ export async function joinSpace(
 ): Promise<void> {
   if (!isSpace(space)) throw wrongSpace(NAMED);
   const root = (await findRepository(folder))?.root ?? (await realpath(folder).catch(noFolder));
-  await changeRegistry(dataFolder(context.environment), ({ projects, joined }) => ({
-    projects,
+  await changeRegistry(dataFolder(context.environment), ({ joined, ...rest }) => ({
+    ...rest,
     joined: { ...joined, [root]: space },
   }));
   context.terminal.note(`${root} now belongs to ${space}.`);
@@ -75,36 +83,47 @@ export interface SpaceChange {
   readonly isMerge: boolean;
 }
 
-/** Nothing is lost when it is interrupted: the same command moves the rest. */
+/**
+ * The registry is changed first: from then on the project has the new space, and recalls from both until
+ * all has moved. When the move is interrupted, the same command moves the rest.
+ */
 export async function moveSpace(
   { from, to, isMerge }: SpaceChange,
   context: CommandContext,
   openStore: OpenStore,
 ): Promise<void> {
   if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace(NAMED);
+  const folder = dataFolder(context.environment);
   const { moved, left } = await withStore(context, openStore, async ({ memory }) => {
+    const registry = await readRegistry(folder);
+    const isBegun = registry.forwards[from] === to;
     const [there] = await memory.list({ space: to, limit: 1 }, deadline());
-    if (there !== undefined && !isMerge) {
+    if (there !== undefined && !isMerge && !isBegun) {
       throw new CliError(`${to} already has memories.`, `svc memory spaces merge ${from} ${to}`);
     }
+    const [first] = await memory.list({ space: from, limit: 1 }, deadline());
+    if (first === undefined && !isBegun && !isNamedIn(registry, from)) {
+      throw new CliError(`There is no space ${from}.`, 'List them with: svc memory spaces');
+    }
+    await changeRegistry(folder, (now) => ({
+      ...now,
+      forwards: withForward(now.forwards, from, to),
+    }));
     const count = await (memory.moveSome === undefined ? moveCopies : moveAll)(memory, from, to);
     const rest = await memory.list({ space: from, limit: PAGE }, deadline());
     return { moved: count, left: rest.length };
   });
-  await changeRegistry(dataFolder(context.environment), ({ projects, joined }) => ({
-    projects: projects.map((one) =>
-      one.space === from ? { ...one, space: to, formerSpaces: [...one.formerSpaces, from] } : one,
-    ),
-    joined: Object.fromEntries(
-      Object.entries(joined).map(([folder, space]) => [folder, space === from ? to : space]),
-    ),
-  }));
   context.terminal.note(`Moved to ${to}: ${moved}.`);
   if (left > 0) {
     context.terminal.warn(
       `Some of them were forgotten in ${to}, so they stay in ${from} (${left}).`,
     );
   }
+}
+
+function isNamedIn(registry: Registry, space: string): boolean {
+  const named = [...registry.projects.map((one) => one.space), ...Object.values(registry.joined)];
+  return named.some((one) => spaceNow(registry, one) === space);
 }
 
 async function moveAll(memory: Memory, from: string, to: string): Promise<number> {
