@@ -263,7 +263,7 @@ test('R43: a repository that names a stranger’s folder as its working tree is 
   const forged = newRepository(join(base, 'forged'));
   git(forged, 'worktree', 'add', '-q', join(base, 'tree'));
   git(forged, 'config', 'core.worktree', victim);
-  for (const folder of [forged, join(base, 'tree')]) {
+  for (const folder of [join(base, 'tree'), forged]) {
     // oxlint-disable-next-line no-await-in-loop
     expect(await spaceOf(folder)).not.toBe(folderSpace(victim));
   }
