@@ -1,4 +1,5 @@
 import type { Dialect } from '../core/conversation/dialect.ts';
+import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-thoughts.ts';
 import type { Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
 import type { Price, Verdict } from '../core/shortening/meter.ts';
@@ -82,6 +83,7 @@ export interface RequestSum {
    * them.
    */
   readonly againPrice: number;
+  readonly thoughts: ThoughtSums;
   /** Prompts that got a block, and those of them whose block the model used. */
   readonly prompts: number;
   readonly promptsUsed: number;
@@ -135,6 +137,10 @@ export interface RequestRow {
   readonly isLogin?: true;
   /** The provider's own count, where it reported one. */
   readonly usage?: Usage;
+  /** Thoughts in it that the provider did not use as they were sent; absent where there are none. */
+  readonly lostThoughts?: LostThoughts;
+  /** Who first changed what the thoughts are bound to; only beside `lostThoughts`, where svc knows it. */
+  readonly prefixChangedBy?: 'client' | 'svc';
   /** Milliseconds that the provider's prompt cache lives; absent where it is the default. */
   readonly cacheMs?: number;
   /** The price of its input, here and direct; see core/shortening/meter.ts. */

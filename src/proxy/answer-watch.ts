@@ -1,3 +1,4 @@
+import { isThoughtRefusal, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { AnswerParserOptions } from '../core/dialects/answer-parser.ts';
 import { AnswerReader, type Completes } from '../core/answer/answer-reader.ts';
@@ -11,6 +12,10 @@ import type { AnswerWatcher } from './relay.ts';
 const TEXT_CHARS_MAX = 1_048_576;
 // English prose and JSON; a compressed answer has more tokens a byte, so this is a lower bound of it.
 const BYTES_A_TOKEN = 4;
+
+const BAD_REQUEST = 400;
+// The sentence is in the message, which is nearly all of an error.
+const REFUSAL_CHARS_MAX = 16_384;
 
 export interface AnswerListeners extends Pick<AnswerParserOptions, 'onThought'> {
   /** Called once, with an answer that is whole or has failed. */
@@ -30,6 +35,9 @@ export class AnswerWatch implements AnswerWatcher {
   /** Bytes of a successful answer in an encoding that svc does not read. */
   #unreadBytes = 0;
   readonly #isSuccess: boolean;
+  #lostThoughts: LostThoughts | undefined;
+  /** The beginning of an error that may say why the provider refused the request. */
+  #refusal: string | undefined;
 
   constructor(
     request: Pick<ClientRequest, 'route'>,
@@ -38,6 +46,7 @@ export class AnswerWatch implements AnswerWatcher {
   ) {
     this.#onAnswer = onAnswer;
     this.#isSuccess = answer.status >= 200 && answer.status < 300;
+    if (answer.status === BAD_REQUEST) this.#refusal = '';
     const isReadable =
       request.route.kind === 'model' &&
       this.#isSuccess &&
@@ -54,6 +63,9 @@ export class AnswerWatch implements AnswerWatcher {
   data(chunk: Uint8Array): void {
     if (this.#reader !== undefined) this.#reader.push(chunk);
     else if (this.#isSuccess) this.#unreadBytes += chunk.length;
+    else if (this.#refusal !== undefined && this.#refusal.length < REFUSAL_CHARS_MAX) {
+      this.#refusal += Buffer.from(chunk).toString('latin1', 0, REFUSAL_CHARS_MAX);
+    }
   }
 
   completes(chunk: Uint8Array): Completes {
@@ -70,6 +82,7 @@ export class AnswerWatch implements AnswerWatcher {
     if (!said.isComplete && !said.isFailed) return false;
     this.#isTold = true;
     this.#isCounted = said.usage !== undefined;
+    this.#lostThoughts = said.lostThoughts;
     this.#onAnswer(said);
     return true;
   }
@@ -83,6 +96,18 @@ export class AnswerWatch implements AnswerWatcher {
       return this.#reader !== undefined && this.beforeLast();
     } catch {
       return true;
+    }
+  }
+
+  /** When the relay is over: the thoughts of the request that the provider did not use. Never throws. */
+  lostThoughts(): LostThoughts | undefined {
+    if (this.#refusal !== undefined) {
+      return isThoughtRefusal(this.#refusal) ? { refused: 1 } : undefined;
+    }
+    try {
+      return this.#isTold ? this.#lostThoughts : this.#reader?.finish().lostThoughts;
+    } catch {
+      return undefined;
     }
   }
 

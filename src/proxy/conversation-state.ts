@@ -51,6 +51,10 @@ export class ConversationState {
   /** When the provider last refused one of its requests in both forms, by the monotonic clock. */
   refusedBothAt: number | undefined;
 
+  prefix: KnownPrefix | undefined;
+  /** Who first changed what its thoughts are bound to; undefined where that is not known, or did not happen. */
+  prefixChangedBy: PrefixChanger | undefined;
+
   /** An estimate of the memory that it takes. */
   get bytes(): number {
     const names = this.keptExchanges.size + this.keptHistories.size;
@@ -143,6 +147,17 @@ export interface KnownCount {
   readonly fingerprint: string;
   /** The ledger's when it was recorded. */
   readonly generation: number;
+}
+
+export type PrefixChanger = 'client' | 'svc';
+
+/** The part of a conversation that its newest thought is bound to. */
+export interface KnownPrefix {
+  /** Items of the newest request, and the fingerprint of the last of them. */
+  readonly count: number;
+  readonly fingerprint: string;
+  /** Hash of the settings that are bound too. */
+  readonly settings: string;
 }
 
 export interface TrackedCost {

@@ -203,6 +203,7 @@ class RequestHandler {
     });
     record.count();
     const end = await relaying;
+    record.lost(watch.lostThoughts());
     const isLeft = end === 'client-gone' && !watch.endsEarly();
     record.ended(end, watch.uncountedTokens());
     if (reading === undefined || !modes.writes) return;

@@ -55,6 +55,7 @@ export async function relayUntouched(
       ],
     },
   });
+  record.lost(watch.lostThoughts());
   record.ended(end, watch.uncountedTokens());
 }
 

@@ -7,6 +7,7 @@ import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
+import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import type { Rereads } from '../core/shortening/rereads.ts';
 import type { Placement } from '../core/recall/injections.ts';
@@ -18,6 +19,8 @@ import type { ClientRequest } from './client-request.ts';
 import type { CostMeter } from './cost-meter.ts';
 import { BodyHashes } from './body-hashes.ts';
 import type { ProxyDependencies } from './dependencies.ts';
+import type { PrefixChanger } from './conversation-state.ts';
+import { watchPrefix } from './prefix-watch.ts';
 import type { Reading } from './read-request.ts';
 import type { AnswerWatcher, RelayEnd } from './relay.ts';
 import type { Captured, KnownFacts, RequestFacts } from './request-facts.ts';
@@ -46,6 +49,8 @@ export class RequestRecord {
   #status = 0;
   #end = 'INTERNAL';
   #answer: Answer | undefined;
+  #lostThoughts: LostThoughts | undefined;
+  #isPrefixSeen = false;
   #uncountedTokens: number | undefined;
   #placements: readonly Placement[] = [];
   #upstream: UpstreamSettings | undefined;
@@ -100,6 +105,18 @@ export class RequestRecord {
     } catch {
       // The row has no such count then.
     }
+    this.#watchPrefix();
+  }
+
+  /** Notes who changed something that thoughts of this conversation are bound to. The first one counts. */
+  prefixChanged(by: PrefixChanger): void {
+    if (this.#reading !== undefined) this.#reading.state.prefixChangedBy ??= by;
+  }
+
+  #watchPrefix(): void {
+    if (this.#isPrefixSeen || this.#reading?.identity.kind !== 'main') return;
+    this.#isPrefixSeen = true;
+    watchPrefix(this.#reading.view, this.#reading.state);
   }
 
   /** The watcher of the answer that notes what the facts need, too. */
@@ -149,6 +166,11 @@ export class RequestRecord {
     this.#status = status;
     this.#head = { status, headers };
     this.#mark('head');
+  }
+
+  /** Notes the thoughts of the request that the provider did not use as they were sent. */
+  lost(thoughts: LostThoughts | undefined): void {
+    this.#lostThoughts = thoughts;
   }
 
   captured(captured: Captured): void {
@@ -271,9 +293,17 @@ export class RequestRecord {
       ...(this.#upstream?.auth === 'client' ? { isLogin: true } : {}),
       ...(usage === undefined ? {} : { usage }),
       ...cacheOf(reading),
+      ...this.#lost(),
       ...(this.#rereads === undefined ? {} : { rereads: this.#rereads }),
       ms: this.#ms,
     };
+  }
+
+  #lost(): Pick<RequestRow, 'lostThoughts' | 'prefixChangedBy'> {
+    const lostThoughts = this.#lostThoughts;
+    if (lostThoughts === undefined) return {};
+    const by = isUnfit(lostThoughts) ? this.#reading?.state.prefixChangedBy : undefined;
+    return { lostThoughts, ...(by === undefined ? {} : { prefixChangedBy: by }) };
   }
 
   #mark(step: string): void {

@@ -47,6 +47,17 @@ test('a conversation that was dearer than direct says so, in its line and in ful
   expect(requestDetails(requestRow()).join('\n')).toMatch(/Price +not known/);
 });
 
+test('thinking that the provider dropped or refused is on the line, and in the details in full', () => {
+  const row = requestRow({ lostThoughts: { prefix: 2, model: 1 }, prefixChangedBy: 'client' });
+  expect(lineOf(row)).toContain('812 out  3 thinking blocks dropped  5005 ms');
+  expect(lineOf(requestRow({ lostThoughts: { refused: 1 } }))).toContain(
+    'refused for its thinking',
+  );
+  const details = requestDetails(row).join('\n');
+  expect(details).toMatch(/Thinking +The provider dropped 2 .* The client changed it first\./);
+  expect(requestDetails(requestRow()).join('\n')).not.toContain('Thinking');
+});
+
 test('a line is never wider than the terminal', () => {
   for (let columns = 1; columns < 130; columns += 1) {
     const line = lineOf(requestRow({ model: 'm'.repeat(200) }), columns).trimEnd();

@@ -31,13 +31,23 @@ function rowsOfThreeDays(): readonly RequestRow[] {
       price: { paid: 6_000, direct: 10_000 },
       rereads: { outputs: 2, files: 1 },
     }),
-    requestRow({ id: 'r2', at: noon, memoryState: 'empty', recalledTokens: 0, space: 'other' }),
+    requestRow({
+      id: 'r2',
+      at: noon,
+      memoryState: 'empty',
+      recalledTokens: 0,
+      space: 'other',
+      lostThoughts: { prefix: 4, refused: 1 },
+      prefixChangedBy: 'client',
+    }),
     requestRow({
       id: 'r3',
       at: noon,
       client: 'codex',
       memoryState: 'degraded_timeout',
       price: { paid: 1_100, direct: 1_000 },
+      lostThoughts: { prefix: 3, model: 2, other: 1 },
+      prefixChangedBy: 'svc',
     }),
     unreported,
     // Passed on unread: nothing of it is a model request.
@@ -72,6 +82,7 @@ test('stats sums by day, client and project what the log holds of these days', a
     price: { paid: 7_100, direct: 11_000 },
     keptPrice: 3_900,
     rereads: { outputs: 2, files: 1 },
+    thoughts: { dropped: 9, unfit: 7, refused: 1, bySvc: 3 },
   });
   expect(stats.byDay.map(({ requests }) => requests)).toEqual([3, 1]);
   const today = new Date();

@@ -208,12 +208,17 @@ export class RequestTable {
           direct,
           outputs,
           files,
+          dropped,
+          unfit,
+          refused,
+          bySvc,
           ...sum
         }): RequestSum => ({
           ...sum,
           usage: { input, cacheRead, cacheWrite, output },
           price: { paid, direct },
           rereads: { outputs, files },
+          thoughts: { dropped, unfit, refused, bySvc },
         }),
       );
   }
@@ -230,13 +235,16 @@ function parsedRow({ row }: { readonly row: string }): RequestRow {
   return JSON.parse(row) as RequestRow;
 }
 
-type SumRow = Omit<RequestSum, 'usage' | 'price' | 'rereads'> &
+type SumRow = Omit<RequestSum, 'usage' | 'price' | 'rereads' | 'thoughts'> &
   RequestSum['usage'] &
   RequestSum['price'] &
-  RequestSum['rereads'];
+  RequestSum['rereads'] &
+  RequestSum['thoughts'];
 
 /** 90 days of heavy use give about a thousand groups; a reader cannot use more. */
 const SUM_ROWS_MAX = 10_000;
+
+const BY_SVC = `WHERE row ->> '$.prefixChangedBy' = 'svc'`;
 
 // The rows are JSON: they gain fields without a migration, and are summed only on request.
 const SUM_SQL = `
@@ -259,12 +267,20 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   ${total('outputs', '$.rereads.outputs')}, ${total('files', '$.rereads.files')},
   coalesce(sum(CASE WHEN coalesce(row ->> '$.rereads.outputs', 0) + coalesce(row ->> '$.rereads.files', 0) > 0
     THEN row ->> '$.price.direct' END), 0) AS againPrice,
+  ${lostSum('prefix')} + ${lostSum('model')} + ${lostSum('account')} AS dropped,
+  ${lostSum('prefix')} AS unfit, ${lostSum('refused')} AS refused,
+  ${lostSum('prefix', BY_SVC)} + ${lostSum('refused', BY_SVC)} AS bySvc,
   count(DISTINCT row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange')) AS prompts,
   count(DISTINCT CASE WHEN row ->> '$.recall.isUsed'
     THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS promptsUsed
 FROM requests WHERE at >= ? AND at < ? AND coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')
   AND coalesce(row ->> '$.space', '') <> '${PROBE_SPACE}'
 GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
+
+function lostSum(reason: string, where = ''): string {
+  const filter = where === '' ? '' : ` FILTER (${where})`;
+  return `coalesce(sum(row ->> '$.lostThoughts.${reason}')${filter}, 0)`;
+}
 
 function total(name: string, path = `$.${name}`): string {
   return `coalesce(sum(row ->> '${path}'), 0) AS ${name}`;

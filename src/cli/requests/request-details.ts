@@ -1,3 +1,4 @@
+import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { timeText } from '../listing.ts';
 import { VERDICTS } from './request-lines.ts';
@@ -23,12 +24,18 @@ export function requestDetails(row: RequestRow): readonly string[] {
     ],
     ['Provider', usageText(row)],
     ['Price', priceText(row)],
+    ...thoughtFacts(row),
   ];
   return [
-    ...facts.map(([name, text]) => `${name.padEnd(13)} ${oneLine(text, 200)}`),
+    ...facts.map(([name, text]) => `${name.padEnd(13)} ${oneLine(text, 400)}`),
     '',
     ...stepLines(row.ms),
   ];
+}
+
+function thoughtFacts({ lostThoughts, prefixChangedBy }: RequestRow): [string, string][] {
+  if (lostThoughts === undefined) return [];
+  return [['Thinking', lostThoughtsText(lostThoughts, prefixChangedBy)]];
 }
 
 const ENDS: Readonly<Record<string, string>> = {

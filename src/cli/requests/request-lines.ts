@@ -77,6 +77,7 @@ function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] 
     [`${short(original)} → ${short(forwarded)} tokens${answered}`, plain],
     ...(isNamed ? [] : [[row.continuityState, colors.dim] as [string, Colors['dim']]]),
     ...verdictCells(row, colors),
+    ...thoughtCells(row, colors),
   ];
 }
 
@@ -88,6 +89,16 @@ export const VERDICTS = {
 
 function verdictCells({ verdict }: RequestRow, colors: Colors): [string, Colors['dim']][] {
   return verdict === undefined ? [] : [[VERDICTS[verdict], colors.yellow]];
+}
+
+function thoughtCells({ lostThoughts }: RequestRow, colors: Colors): [string, Colors['dim']][] {
+  if (lostThoughts === undefined) return [];
+  const { prefix = 0, model = 0, account = 0, refused } = lostThoughts;
+  const dropped = prefix + model + account;
+  return [
+    ...(refused === undefined ? [] : ['refused for its thinking']),
+    ...(dropped === 0 ? [] : [`${dropped} thinking blocks dropped`]),
+  ].map((text) => [text, colors.yellow]);
 }
 
 function totalMs({ ms }: RequestRow): number {

@@ -1,4 +1,5 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
 import type { Money } from '../../core/settings/money.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
@@ -129,6 +130,8 @@ function show(
       `${total.rereads.outputs} left-out outputs and ${total.rereads.files} files were read again by a model`,
     ],
   ];
+  const thoughts = thoughtSumsText(total.thoughts);
+  if (thoughts !== undefined) lines.push(['Thinking', thoughts]);
   const columns = terminal.columns(Infinity);
   for (const [name = '', text = ''] of lines) {
     for (const line of wrapped(`  ${name.padEnd(9)} ${text}`, columns, INDENT)) terminal.out(line);
@@ -281,6 +284,12 @@ function totalOf(sums: readonly RequestSum[]): Total {
     rereads: {
       outputs: add(({ rereads }) => rereads.outputs),
       files: add(({ rereads }) => rereads.files),
+    },
+    thoughts: {
+      dropped: add(({ thoughts }) => thoughts.dropped),
+      unfit: add(({ thoughts }) => thoughts.unfit),
+      refused: add(({ thoughts }) => thoughts.refused),
+      bySvc: add(({ thoughts }) => thoughts.bySvc),
     },
     againPrice: add(({ againPrice }) => againPrice),
     prompts: add(({ prompts }) => prompts),

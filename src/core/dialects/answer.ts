@@ -1,4 +1,5 @@
 import type { Fields } from '../bytes/json-fields.ts';
+import type { LostThoughts } from '../conversation/lost-thoughts.ts';
 
 /** The facts that svc reads from a provider's answer while its bytes are relayed. */
 
@@ -25,6 +26,8 @@ export interface Answer {
   readonly isCutShort: boolean;
   /** The ids of the signed thinking blocks in it, in order. */
   readonly thoughts: readonly string[];
+  /** The thoughts of the request that the provider did not use as they were sent. */
+  readonly lostThoughts?: LostThoughts;
   readonly usage?: Usage;
   /** The answer's own name at the provider. */
   readonly id?: string;

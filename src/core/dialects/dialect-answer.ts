@@ -1,3 +1,4 @@
+import { type LostThoughts, lostThoughtsIn } from '../conversation/lost-thoughts.ts';
 import { ThoughtCollector } from '../conversation/thoughts.ts';
 import { usageNumbers } from './usage-numbers.ts';
 import type { Answer, Usage } from './answer.ts';
@@ -29,6 +30,7 @@ export abstract class DialectAnswer implements AnswerParser {
   protected usage: Usage | undefined;
   #id: string | undefined;
   #model: string | undefined;
+  #lostThoughts: LostThoughts | undefined;
   #usageTold: Fields | undefined;
   readonly #template: DeltaTemplate;
 
@@ -65,6 +67,7 @@ export abstract class DialectAnswer implements AnswerParser {
       isFailed: this.isFailed,
       isCutShort: this.isCutShort,
       thoughts: this.thoughts.ids,
+      ...(this.#lostThoughts !== undefined && { lostThoughts: this.#lostThoughts }),
       ...(this.usage !== undefined && { usage: this.usage }),
       ...(this.#id !== undefined && { id: this.#id }),
       ...(this.#model !== undefined && { model: this.#model }),
@@ -76,6 +79,14 @@ export abstract class DialectAnswer implements AnswerParser {
   protected noteNames({ id, model }: Fields): void {
     if (typeof id === 'string' && id !== '') this.#id = id;
     if (typeof model === 'string' && model !== '') this.#model = model;
+  }
+
+  /**
+   * Notes what the provider made of the thoughts in the request. A later list replaces an earlier one: after a
+   * fallback it is that of the model which answered.
+   */
+  protected noteLostThoughts({ input_transformations: list }: Fields): void {
+    if (Array.isArray(list)) this.#lostThoughts = lostThoughtsIn(list);
   }
 
   /** Later counts of one answer complete the earlier ones. */

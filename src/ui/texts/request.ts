@@ -38,6 +38,7 @@ export const REQUEST = {
   project: 'Project',
   memory: 'Memory',
   shortening: 'Shortening',
+  thinking: 'Thinking',
   why: 'Why?',
   state: 'State:',
   mode: (mode: string) => `mode ${mode}`,

@@ -1,3 +1,4 @@
+import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { KeptTexts, RequestAnswer } from '../../ports/ui-api.ts';
@@ -196,6 +197,12 @@ function About({ row }: { readonly row: RequestRow }) {
           <Why state={continuityState} />
         </dd>
       </dl>
+      {row.lostThoughts !== undefined && (
+        <dl class="facts">
+          <dt>{WORDS.thinking}</dt>
+          <dd>{lostThoughtsText(row.lostThoughts, row.prefixChangedBy)}</dd>
+        </dl>
+      )}
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
 import type { SavingsAnswer, SavingsSum } from '../../ports/ui-api.ts';
 import { ShareCard } from '../charts/card.tsx';
 import { DaysChart } from '../charts/days.tsx';
@@ -307,6 +308,12 @@ function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
     [WORDS.again(outputs, files), added(sums, ({ againPrice }) => againPrice)],
   ];
   const prompts = added(sums, (sum) => sum.prompts);
+  const lost = thoughtSumsText({
+    dropped: added(sums, ({ thoughts }) => thoughts.dropped),
+    unfit: added(sums, ({ thoughts }) => thoughts.unfit),
+    refused: added(sums, ({ thoughts }) => thoughts.refused),
+    bySvc: added(sums, ({ thoughts }) => thoughts.bySvc),
+  });
   return (
     <section aria-labelledby="counted">
       <h2 id="counted">{WORDS.counted}</h2>
@@ -329,6 +336,7 @@ function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
           )}
         </p>
       )}
+      {lost !== undefined && <p class="small quiet lead">{lost}</p>}
     </section>
   );
 }

@@ -23,6 +23,7 @@ export class MessagesAnswer extends DialectAnswer {
     const message = asRecord(body);
     this.isFailed = isRecord(message['error']);
     this.noteNames(message);
+    this.noteLostThoughts(message);
     for (const [index, block] of asList(message['content']).entries()) {
       this.#startBlock(index, asRecord(block));
     }
@@ -45,6 +46,7 @@ export class MessagesAnswer extends DialectAnswer {
     switch (event['type']) {
       case 'message_start':
         this.noteNames(asRecord(event['message']));
+        this.noteLostThoughts(asRecord(event['message']));
         this.#readUsage(asRecord(event['message'])['usage']);
         break;
       case 'content_block_start':
@@ -58,6 +60,7 @@ export class MessagesAnswer extends DialectAnswer {
         this.thoughts.complete(event['index']);
         break;
       case 'message_delta':
+        this.noteLostThoughts(event);
         this.#readUsage(event['usage']);
         this.#stop(asRecord(event['delta'])['stop_reason']);
         break;

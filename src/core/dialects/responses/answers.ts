@@ -41,6 +41,7 @@ export class ResponsesAnswer extends DialectAnswer {
         break;
       case 'response.created':
         this.noteNames(asRecord(event['response']));
+        this.noteLostThoughts(asRecord(event['response']));
         break;
       case 'response.output_item.added':
         this.#readItem(asRecord(event['item']));
@@ -80,6 +81,7 @@ export class ResponsesAnswer extends DialectAnswer {
 
   #end(response: Fields): void {
     this.noteNames(response);
+    this.noteLostThoughts(response);
     const output = asList(response['output']).map(asRecord);
     for (const item of output) {
       this.#readItem(item);
