@@ -38,7 +38,7 @@ async function stage() {
     const body = {
       model: 'm',
       max_tokens: 500,
-      system: `You are an agent.\nPrimary working directory: ${root}\n`,
+      system: `You are Claude Code, Anthropic's official CLI for Claude.\nWorking directory: ${root}\n`,
       tools: [{ name: 'Read', input_schema: { type: 'object' } }],
       metadata: { user_id: `user_x_account__session_${session}` },
       messages,

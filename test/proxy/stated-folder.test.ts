@@ -16,7 +16,7 @@ function readingIn(folder: string, headers: readonly string[] = []) {
     route: { kind: 'model', dialect: 'anthropic_messages' },
     method: 'POST',
     target: '/v1/messages',
-    headers,
+    headers: ['user-agent', 'opencode/1.18.33', ...headers],
     body: Buffer.from(JSON.stringify(body)),
     startedAt: 0,
   });

@@ -34,9 +34,10 @@ export function addItem(
     tokens: so.tokens + tokens,
     cacheMs: Math.max(so.cacheMs, cacheMs),
     firstHumanText: so.firstHumanText === '' ? traits.humanText : so.firstHumanText,
-    systemFolder: so.systemFolder ?? (traits.role === 'system' ? traits.workingFolder : undefined),
+    // Later system messages carry what hooks and tools print, so they may quote any document.
+    systemFolder: isFirstSystem ? traits.workingFolder : so.systemFolder,
     userFolder: so.userFolder ?? userFolder(traits, so.exchange),
-    branch: so.branch ?? traits.branch,
+    branch: so.branch ?? (traits.role === 'system' && !isFirstSystem ? undefined : traits.branch),
     systemOrder: isFirstSystem ? traits.clientOrder : so.systemOrder,
     hasSystem: so.hasSystem || isFirstSystem,
     hasReference: so.hasReference || traits.isReference,

@@ -17,18 +17,24 @@ export interface StatedProject {
 // Claude Code: "Primary working directory: /x". opencode: "Working directory: /x". pi, Copilot CLI:
 // "Current working directory: /x". Cline: "Current Working Directory: /x". Gemini's family:
 // "I'm currently working in the directory: /x". Codex: "<cwd>/x</cwd>".
-const FOLDER_MARKS = [
-  'orking directory: ',
-  'orking Directory: ',
-  'orking in the directory: ',
-  '<cwd>',
-] as const;
-const BRANCH_MARKS = ['Current branch: ', 'Git branch: ', 'git branch: '] as const;
+const LABEL = /^[ \t]*(?:[-*] )?(?:Primary |Current )?[Ww]$/;
+const FOLDER_MARKS: readonly Mark[] = [
+  ['orking directory: ', LABEL],
+  ['orking Directory: ', LABEL],
+  ['orking in the directory: ', /^[ \t]*(?:[-*] )?I'm currently w$/],
+  ['<cwd>', /^[ \t]*(?:<environment_context>)?$/],
+];
+const BRANCH_MARKS: readonly Mark[] = ['Current branch: ', 'Git branch: ', 'git branch: '].map(
+  (mark) => [mark, /^[ \t]*(?:[-*] )?(?:gitStatus: )?$/],
+);
+
+/** A fixed text before a value, and what may stand before that text in its line: clients begin a line with it. */
+type Mark = readonly [text: string, before: RegExp];
 
 /** Longest path that Linux accepts; also far beyond any branch name. */
 const VALUE_CHARS_MAX = 4096;
 /** A text that repeats a mark more often is not an environment: reading it on would be wasted. */
-const MARKS_MAX = 64;
+const MARKS_MAX = 1024;
 
 // pi appends its folder to the files of the project that it quotes; every other client states it first.
 const STATES_LAST = 'operating inside pi, a coding agent harness';
@@ -39,10 +45,19 @@ const HEAD_CHARS = 400;
  * own place counts.
  */
 export function projectInSystem(texts: readonly string[]): StatedProject {
-  const folders = foldersIn(texts);
+  const folders = texts.flatMap((text) => foldersIn(text, SYSTEM_MARKS));
   const isLast = texts.some((text) => text.slice(0, HEAD_CHARS).includes(STATES_LAST));
-  return stated(isLast ? folders.at(-1) : folders[0], branchesIn(texts));
+  const own = isLast ? folders.at(-1) : (folders.find((it) => it.isInElement) ?? folders[0]);
+  return stated(own?.value, branchesIn(texts));
 }
+
+// Codex alone writes `<cwd>`, and in a user message.
+const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
+
+/** How clients begin the part of a system message that describes the environment. */
+const ELEMENT =
+  /(?:^|\n)(?:# Environment\n(?:You have been invoked in the following environment: *\n)?|<env>\n|<environment>\n)$/;
+const ELEMENT_CHARS_MAX = 100;
 
 /**
  * `texts`: the blocks of the system prompt itself. Claude Code's simple mode has a block there that says the
@@ -56,7 +71,7 @@ export function projectInPrompt(texts: readonly string[]): StatedProject {
 
 const SIMPLE = /^CWD: ((?:\/|[A-Za-z]:[\\/]|\\\\)[^\n]{0,4095})\nDate: \d{4}-\d{2}-\d{2}(?:\n|$)/;
 
-const NOTHING_STATED: StatedProject = {};
+export const NOTHING_STATED: StatedProject = {};
 
 /** `texts`: a user message's. Only wrappers that describe the environment are read. */
 export function projectInUser(texts: readonly string[]): StatedProject {
@@ -65,7 +80,7 @@ export function projectInUser(texts: readonly string[]): StatedProject {
   const environment = wrappers.find((text) => writerOf(text) !== undefined);
   const status = wrappers.filter(isGitStatus);
   const own = environment === undefined ? [] : [environment];
-  const [folder] = foldersIn(own);
+  const folder = own.flatMap((text) => foldersIn(text, FOLDER_MARKS))[0]?.value;
   const statedBy = folder === undefined ? undefined : writerOf(environment ?? '');
   return {
     ...stated(folder, branchesIn([...own, ...status])),
@@ -98,14 +113,21 @@ function stated(folder: string | undefined, branches: ReadonlySet<string>): Stat
   };
 }
 
+interface Folder {
+  readonly value: string;
+  readonly isInElement: boolean;
+}
+
 /** In the order of the text. */
-function foldersIn(texts: readonly string[]): readonly string[] {
-  return texts.flatMap((text) =>
-    FOLDER_MARKS.flatMap((mark) => valuesAfter(mark, text))
-      .filter(({ value }) => /^(?:\/|~\/|[A-Za-z]:[\\/]|\\\\)/.test(value))
-      .toSorted((a, b) => a.at - b.at)
-      .map(({ value }) => value),
-  );
+function foldersIn(text: string, marks: readonly Mark[]): readonly Folder[] {
+  return marks
+    .flatMap((mark) => valuesAfter(mark, text))
+    .filter(({ value }) => /^(?:\/|~\/|[A-Za-z]:[\\/]|\\\\)/.test(value))
+    .toSorted((a, b) => a.line - b.line)
+    .map(({ line, value }) => ({
+      value,
+      isInElement: ELEMENT.test(text.slice(Math.max(0, line - ELEMENT_CHARS_MAX), line)),
+    }));
 }
 
 function branchesIn(texts: readonly string[]): ReadonlySet<string> {
@@ -116,16 +138,25 @@ function branchesIn(texts: readonly string[]): ReadonlySet<string> {
 }
 
 interface Value {
-  readonly at: number;
+  /** Where its line begins. */
+  readonly line: number;
   readonly value: string;
 }
 
-function valuesAfter(mark: string, text: string): readonly Value[] {
+/** Longer than every client's indentation and label before a mark. */
+const BEFORE_CHARS_MAX = 64;
+
+function valuesAfter([mark, before]: Mark, text: string): readonly Value[] {
   const values: Value[] = [];
   let at = text.indexOf(mark);
-  while (at !== -1 && values.length < MARKS_MAX) {
+  for (let seen = 0; at !== -1 && seen < MARKS_MAX; seen += 1) {
     const start = at + mark.length;
-    values.push({ at, value: firstLine(text.slice(start, start + VALUE_CHARS_MAX)) });
+    const from = Math.max(0, at - BEFORE_CHARS_MAX);
+    const line = text.slice(from, at).lastIndexOf('\n') + 1 + from;
+    const isWhole = line > from || from === 0;
+    if (isWhole && before.test(text.slice(line, at))) {
+      values.push({ line, value: firstLine(text.slice(start, start + VALUE_CHARS_MAX)) });
+    }
     at = text.indexOf(mark, start);
   }
   return values;

@@ -74,7 +74,7 @@ export interface SoFar {
   readonly cacheMs: number;
   /** The person's first text; '' before there is one. */
   readonly firstHumanText: string;
-  /** Stated first in a system message. */
+  /** Stated in the first system message. */
   readonly systemFolder: string | undefined;
   /** Stated first in a user message before the model had answered anything, with the client that states it so. */
   readonly userFolder: StatedFolder | undefined;

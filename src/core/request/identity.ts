@@ -13,7 +13,11 @@ import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import { headerOf } from '../http/header-rules.ts';
 import type { RawHeaders } from '../http/headers.ts';
 import { clientFacts, clientOfAgent, isPiPrompt } from './clients.ts';
-import { projectInPrompt, type StatedProject } from '../conversation/stated-project.ts';
+import {
+  NOTHING_STATED,
+  projectInPrompt,
+  type StatedProject,
+} from '../conversation/stated-project.ts';
 import type { RequestIdentity, RequestKind, RequestView, Shell } from '../conversation/view.ts';
 
 /**
@@ -71,7 +75,8 @@ export function kindOfPath(path: string): RequestKind | undefined {
 }
 
 /**
- * The project that the request is about: absent when the client states none. The system prompt
+ * The project that the request is about: absent when the client states none. A client that svc does
+ * not know may quote any document in any text, so none of its texts is read. The system prompt
  * comes first. A user message is read only if this client is known to write its environment there:
  * any other text in it may come from a file or a tool.
  */
@@ -80,14 +85,22 @@ export function projectOf(
   view: RequestView,
   client: string,
 ): { readonly folder?: string; readonly branch?: string } {
+  const { workingFolder: named, branch } =
+    client === 'unknown' ? NOTHING_STATED : projectInTexts(view, client);
+  const folder = workspaceOf(firstValues(headers), named) ?? named;
+  return { ...(folder !== undefined && { folder }), ...(branch !== undefined && { branch }) };
+}
+
+function projectInTexts(view: RequestView, client: string): StatedProject {
   const so = view.items.at(-1)?.soFar;
   const inUser = so?.userFolder?.statedBy === client ? so.userFolder.folder : undefined;
   const system = projectInShell(view.shell);
-  const named = system.workingFolder ?? so?.systemFolder ?? inUser;
-  const workspace = workspaceOf(firstValues(headers), named);
-  const folder = workspace ?? named ?? liveFolder(view.shell.value);
+  const named = system.workingFolder ?? so?.systemFolder ?? inUser ?? liveFolder(view.shell.value);
   const branch = so?.branch ?? system.branch;
-  return { ...(folder !== undefined && { folder }), ...(branch !== undefined && { branch }) };
+  return {
+    ...(named !== undefined && { workingFolder: named }),
+    ...(branch !== undefined && { branch }),
+  };
 }
 
 /** A shell is the same object from request to request while nothing in it changes. */
