@@ -57,6 +57,18 @@ describe.each(MAKERS)('R40: a folder for svc, made %s', (_name, make) => {
     await make(folderWith(0o700, 'memory.db', 'notes.txt'));
     await make(folderWith(0o700, 'receipts_node_a-1.journal', 'notes.txt'));
   });
+
+  test.each([
+    'proxy-12.json.0123456789abcdef',
+    'projects.json.0123456789abcdef',
+    'ui-open.html.0123456789abcdef',
+    'catalog.json.0123456789abcdef',
+    'service.json.0123456789abcdef',
+    'projects.json.lock.01234567',
+    'restoring-01234567.db',
+  ])('one in which a killed start left only %s is used', async (name) => {
+    await make(folderWith(0o700, name));
+  });
 });
 
 test('R40: an open folder is refused with the command that makes it private', async () => {
@@ -65,6 +77,17 @@ test('R40: an open folder is refused with the command that makes it private', as
     hint: `Make it private: chmod 700 '${folder}'`,
   });
   expect(await tightenFolder(folder, { asked: true })).toBe(true);
+});
+
+test('doctor refuses a data folder where the store does', async () => {
+  const home = homeWith(validConfig());
+  for (const data of [folderWith(0o700, 'thesis.odt'), folderWith(0o755, 'memory.db', 'a.html')]) {
+    const { code, stdout } = await runCli(['doctor', '--offline'], {
+      home,
+      env: { SVC_DATA_HOME: data },
+    });
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/problem +Store: .*(contains|open)/)]);
+  }
 });
 
 test('R40: start keeps nothing in a folder that many use, and says what to do', async () => {

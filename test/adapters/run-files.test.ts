@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
@@ -6,6 +6,7 @@ import {
   removeRunFile,
   writeRunFile,
 } from '../../src/adapters/processes/run-files.ts';
+import { replaceFile } from '../../src/adapters/files/replace-file.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const run = { pid: process.pid, host: '127.0.0.1', port: 8765, version: '0.1.2', startedAt: 1 };
@@ -29,6 +30,35 @@ test('the file of a process that is gone is removed, and no other file is touche
   writeFileSync(join(folder, 'memory.db'), 'x');
   expect(await listRunFiles(folder)).toEqual([]);
   expect(readdirSync(folder)).toEqual(['memory.db']);
+});
+
+test('a start removes the files and drafts that killed proxies left', async () => {
+  const folder = tempFolder();
+  const draft = (pid: number) => join(folder, `proxy-${pid}.json.0123456789abcdef`);
+  for (const pid of [4_194_999, process.ppid]) writeFileSync(draft(pid), '{');
+  writeFileSync(join(folder, 'proxy-4194998.json'), '{');
+  await writeRunFile(folder, run);
+  expect(readdirSync(folder).toSorted()).toEqual(
+    [`proxy-${process.ppid}.json.0123456789abcdef`, `proxy-${process.pid}.json`].toSorted(),
+  );
+});
+
+test('a write removes the old drafts of its own file', async () => {
+  const folder = tempFolder();
+  const made = (name: string, ageMs: number): void => {
+    writeFileSync(join(folder, name), '{');
+    const at = (Date.now() - ageMs) / 1000;
+    utimesSync(join(folder, name), at, at);
+  };
+  made('a.json.0123456789abcdef', 120_000);
+  made('a.json.fedcba9876543210', 1000);
+  made('b.json.0123456789abcdef', 120_000);
+  await replaceFile(join(folder, 'a.json'), '{}');
+  expect(readdirSync(folder).toSorted()).toEqual([
+    'a.json',
+    'a.json.fedcba9876543210',
+    'b.json.0123456789abcdef',
+  ]);
 });
 
 test('a file that says anything else than it must is not believed', async () => {

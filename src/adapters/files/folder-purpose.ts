@@ -19,7 +19,10 @@ const DATA = 'ledger-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
 const FOLDERS = 'outputs|client-files|cache';
 /** The memory service of a team holds other people's data: it has its own ways to be removed. */
 const SERVICE =
-  'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key|receipts_.*';
+  'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key|receipts_.*|restoring-.*';
+
+/** What follows the name of a file while its next content, or a lock to be removed, lies beside it. */
+export const DRAFT = '\\.(?:[0-9a-f]{8}){1,2}';
 
 /** Hidden files are put anywhere by anyone, and `lost+found` into each file system. */
 const NEUTRAL_NAME = /^(?:\..*|lost\+found)$/;
@@ -48,7 +51,7 @@ export function mustTighten(path: string, stat: Stats, kind: FolderKind = {}): b
   const isOpen = (stat.mode & OTHERS) !== 0;
   if (kind.inside === true) return isOpen;
   const names = readdirSync(path).filter((name) => !NEUTRAL_NAME.test(name));
-  const ownName = whole(CONFIG, CACHE, MEMORY, DATA, FOLDERS, SERVICE);
+  const ownName = withDrafts(CONFIG, CACHE, MEMORY, DATA, FOLDERS, SERVICE);
   const own = names.filter((name) => ownName.test(name)).length;
   if (own === 0 && names.length > 0) throw refused(path, 'contains other files');
   if (!isOpen) return false;
@@ -72,17 +75,21 @@ export function isFolderName(name: string): boolean {
 export function ownNamesIn(place: 'config' | 'cache' | 'data'): RegExp {
   switch (place) {
     case 'config':
-      return whole(CONFIG, STAGED);
+      return withDrafts(CONFIG, STAGED);
     case 'cache':
-      return whole(CACHE);
+      return withDrafts(CACHE);
     case 'data':
-      return whole(MEMORY, DATA, FOLDERS);
+      return withDrafts(MEMORY, DATA, FOLDERS);
   }
 }
 
 /** The names that stay when svc is removed. */
 export function keptNames(keepMemory: boolean): RegExp {
-  return keepMemory ? whole(SERVICE, MEMORY) : whole(SERVICE);
+  return keepMemory ? withDrafts(SERVICE, MEMORY) : withDrafts(SERVICE);
+}
+
+function withDrafts(...names: readonly string[]): RegExp {
+  return whole(...names, `(?:${names.join('|')})${DRAFT}`);
 }
 
 function whole(...names: readonly string[]): RegExp {

@@ -57,6 +57,16 @@ export async function tightenFolder(path: string, kind?: FolderKind): Promise<bo
   }
 }
 
+/** Throws FileError where opening the folder would: for doctor, which changes nothing. */
+export async function checkFolder(path: string, kind?: FolderKind): Promise<void> {
+  const handle = await openFolder(path);
+  try {
+    mustTighten(path, await handle.stat(), kind);
+  } finally {
+    await handle.close();
+  }
+}
+
 export async function tighten(handle: FileHandle, mode: number): Promise<boolean> {
   const stat = await handle.stat();
   if (isPrivate(stat.mode)) return false;

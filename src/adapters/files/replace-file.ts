@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { lstat, open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { DRAFT } from './folder-purpose.ts';
 import { FILE_MODE } from './private-folder.ts';
 
 const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
@@ -16,6 +18,9 @@ export interface Replacement {
   readonly isSynced?: boolean;
 }
 
+/** No write takes this long: the process that made the draft was killed. */
+const STALE_MS = 60_000;
+
 /**
  * Puts this content in the file's place: private from birth, synced, whole or not at all. A link of
  * that name is replaced and not followed. Throws what the file system throws, and then the file is
@@ -24,10 +29,12 @@ export interface Replacement {
 export async function replaceFile(
   path: string,
   content: string | Uint8Array,
-  { draft = `${path}.${randomBytes(8).toString('hex')}`, mode, isSynced = true }: Replacement = {},
+  { draft, mode, isSynced = true }: Replacement = {},
 ): Promise<void> {
+  if (draft === undefined) await removeStaleDrafts(path);
+  const staged = draft ?? `${path}.${randomBytes(8).toString('hex')}`;
   try {
-    const handle = await open(draft, FLAGS, FILE_MODE);
+    const handle = await open(staged, FLAGS, FILE_MODE);
     try {
       await handle.writeFile(content);
       if (mode !== undefined) await handle.chmod(mode);
@@ -35,9 +42,22 @@ export async function replaceFile(
     } finally {
       await handle.close();
     }
-    await rename(draft, path);
+    await rename(staged, path);
   } catch (error) {
-    await rm(draft, { force: true }).catch(() => undefined);
+    await rm(staged, { force: true }).catch(() => undefined);
     throw error;
+  }
+}
+
+/** Removes what killed writers of this file left beside it. */
+async function removeStaleDrafts(path: string): Promise<void> {
+  const folder = dirname(path);
+  const isSuffix = new RegExp(`^${DRAFT}$`);
+  const own = basename(path);
+  for (const name of await readdir(folder).catch((): string[] => [])) {
+    if (!name.startsWith(own) || !isSuffix.test(name.slice(own.length))) continue;
+    const made = await lstat(join(folder, name)).catch(() => undefined);
+    if (made?.isFile() !== true || Date.now() - made.mtimeMs < STALE_MS) continue;
+    await rm(join(folder, name), { force: true }).catch(() => undefined);
   }
 }

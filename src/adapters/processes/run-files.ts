@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { PROXY_FLAG_NAMES, type ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
+import { DRAFT } from '../files/folder-purpose.ts';
 import { ensurePrivateFolder } from '../files/private-folder.ts';
 import { isAlive } from './processes.ts';
 import { replaceFile } from '../files/replace-file.ts';
@@ -34,7 +35,7 @@ export interface RunFile {
 /** The names that a configuration may give to upstreams. */
 const UPSTREAM = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
-const NAME = /^proxy-(\d{1,10})\.json$/;
+const NAME = new RegExp(`^proxy-(\\d{1,10})\\.json(${DRAFT})?$`);
 /** A file is 400 bytes, more for a long path, and up to 40 more for each refused key. */
 const BYTES_MAX = 8192;
 const BUILD_FORM = /^[\w-]{1,40}$/;
@@ -50,6 +51,7 @@ export async function writeRunFile(folder: string, run: RunFile): Promise<void> 
     // A hint: the first request does not wait for the disk.
     const text = `${JSON.stringify(run)}\n`;
     await replaceFile(pathOf(folder, run.pid), text, { isSynced: false });
+    await listRunFiles(folder);
   } catch (error) {
     if (error instanceof FileError) throw error;
     const message = `${folder} cannot be written (${codeOf(error) || 'unknown error'}).`;
@@ -62,16 +64,19 @@ export async function removeRunFile(folder: string, pid: number): Promise<void> 
   await rm(pathOf(folder, pid), { force: true }).catch(() => undefined);
 }
 
-/** Those whose process exists; the files of the others are removed. Oldest first. */
+/** Those whose process exists; the files and drafts of the others are removed. Oldest first. */
 export async function listRunFiles(folder: string): Promise<readonly RunFile[]> {
   const names = await readdir(folder).catch((): string[] => []);
   const found: RunFile[] = [];
   for (const name of names.filter((one) => NAME.test(one)).slice(0, FILES_MAX)) {
-    const pid = Number(NAME.exec(name)?.[1]);
+    const [, digits, draft] = NAME.exec(name) ?? [];
+    const pid = Number(digits);
     if (!isAlive(pid)) {
-      await removeRunFile(folder, pid);
+      // A file that cannot be removed is stale, and readers recognise that.
+      await rm(join(folder, name), { force: true }).catch(() => undefined);
       continue;
     }
+    if (draft !== undefined) continue;
     const run = await readRunFile(join(folder, name));
     if (run?.pid === pid) found.push(run);
   }

@@ -1,7 +1,7 @@
 import { findSetAside, findUnwritable, looseDataFiles } from '../../adapters/files/data-files.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { FileError, folderHint } from '../../adapters/files/file-error.ts';
-import { folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
+import { checkFolder, folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { replacedText } from '../memory/replaced-store.ts';
@@ -46,6 +46,8 @@ export async function checkStore(
 async function checkModes(folder: string): Promise<readonly Check[]> {
   const mode = await folderMode(folder);
   if (mode === undefined) return [];
+  // An empty folder that is open is reported below, with the command that mends it.
+  await checkFolder(folder, { asked: true });
   const own = isPrivate(mode) ? [] : [{ path: folder, mode }];
   const loose = [...own, ...(await looseDataFiles(folder))];
   return loose.map((one) => ({
