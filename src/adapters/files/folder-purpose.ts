@@ -21,7 +21,7 @@ const FOLDERS = 'outputs|client-files|cache';
 const SERVICE =
   'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key|receipts_.*|restoring-.*';
 
-/** What follows the name of a file while its next content, or a lock to be removed, lies beside it. */
+/** The ending of a temporary file: the next content of a file, or a lock that is being removed. */
 export const DRAFT = '\\.(?:[0-9a-f]{8}){1,2}';
 
 /** Hidden files are put anywhere by anyone, and `lost+found` into each file system. */

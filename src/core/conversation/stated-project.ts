@@ -28,7 +28,7 @@ const BRANCH_MARKS: readonly Mark[] = ['Current branch: ', 'Git branch: ', 'git 
   (mark) => [mark, /^[ \t]*(?:[-*] )?(?:gitStatus: )?$/],
 );
 
-/** A fixed text before a value, and what may stand before that text in its line: clients begin a line with it. */
+/** A fixed text before a value, and the text that may precede it in its line: clients begin a line with it. */
 type Mark = readonly [text: string, before: RegExp];
 
 /** Longest path that Linux accepts; also far beyond any branch name. */
