@@ -7,14 +7,19 @@ import { type Step, history } from '../support/conversation-fuzz/steps.ts';
 import { type Counts, World } from '../support/conversation-fuzz/world.ts';
 
 /**
- * Random histories against the built program, a process of its own with its store: conversations in
- * three dialects are continued, edited, rewound, forked and resumed, with and without ids, while the
- * proxy is restarted and killed, its database is locked, and an import runs. No body may be invalid, no
+ * Random histories against the built program, two processes with one store: conversations in three
+ * dialects are continued, edited, rewound, forked, compacted and resumed, with and without ids, with
+ * changes of the model and of the memory header, through one proxy, the other or none, while the proxies
+ * are restarted and killed, their database is locked, and an import runs. No body may be invalid, no
  * prefix may break that no batch has priced, nothing may leave that is not stored, and no memory of
- * another project may appear. `npm run fuzz:conversations` runs it for longer.
+ * another project may appear. The provider is strict (test/support/strict-provider): it may refuse
+ * nothing and drop no thinking that it would not refuse or drop without svc.
+ * `npm run fuzz:conversations` runs it for longer.
  */
 
-const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 200);
+const REQUESTS = Number(
+  process.env['FUZZ_REQUESTS'] ?? (process.env['CI'] === undefined ? 200 : 2_000),
+);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_122);
 /** The steps of one history, a line of JSON each: they alone are played. */
 const STEPS = process.env['FUZZ_STEPS'];
@@ -56,7 +61,19 @@ function readSteps(file: string): readonly Step[] {
 }
 
 function newCounts(): Counts {
-  return { requests: 0, compared: 0, blocks: 0, stubs: 0, exchanges: 0, batches: 0, stops: 0 };
+  return {
+    requests: 0,
+    compared: 0,
+    blocks: 0,
+    stubs: 0,
+    exchanges: 0,
+    batches: 0,
+    stops: 0,
+    refusedDirectly: 0,
+    refusedAway: 0,
+    price: 0,
+    directPrice: 0,
+  };
 }
 
 async function playOne(seed: number, counts: Counts): Promise<void> {
@@ -79,7 +96,7 @@ async function playOne(seed: number, counts: Counts): Promise<void> {
   writeFileSync(file, `${lines}\n`);
   throw new Error(
     `${String(result.errorInstance)}
-To repeat it: npm run fuzz:conversations -- --steps ${file}
+To repeat it: npm run fuzz:conversations -- --steps ${file}${process.env['FUZZ_BOUND'] === '1' ? ' --bound' : ''}
 The shortest history that was found has ${steps.length} steps:
 ${lines}`,
   );

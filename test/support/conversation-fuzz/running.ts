@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
-import { DIALECTS, type Dialect } from '../../../src/core/conversation/dialect.ts';
+import { DIALECTS } from '../../../src/core/conversation/dialect.ts';
 import { BIN } from '../cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../config.ts';
-import { PATHS } from '../dialect-wire.ts';
 import { homeWith } from '../home.ts';
 import { FACTS } from '../records.ts';
 
@@ -20,7 +19,13 @@ export class RunningProxy {
   #import: ChildProcess | undefined;
   #imports = 0;
 
-  constructor(providerUrl: string) {
+  /** `beside`: another process with the same home. */
+  constructor(providerUrl: string, beside?: RunningProxy) {
+    if (beside !== undefined) {
+      this.#home = beside.#home;
+      this.folder = beside.folder;
+      return;
+    }
     this.#home = homeWith({
       ...validConfig(),
       // A busy machine is late: only what waits for another process may come to this deadline.
@@ -65,11 +70,11 @@ export class RunningProxy {
 
   /** Rejects when the proxy was killed meanwhile. */
   async send(
-    dialect: Dialect,
+    path: string,
     body: Buffer,
     headers: Readonly<Record<string, string>>,
   ): Promise<Response> {
-    const answer = await fetch(`${this.#url}${PATHS[dialect]}`, {
+    const answer = await fetch(`${this.#url}${path}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',

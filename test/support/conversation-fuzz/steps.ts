@@ -4,13 +4,24 @@ import { DIALECTS, type Dialect } from '../../../src/core/conversation/dialect.t
 /** What can happen to a few conversations of one proxy, as data: a failure can be replayed and shrunk. */
 
 export type Step =
+  /** The first one: who answers. */
+  | { readonly kind: 'provider'; readonly account: 'new' | 'old'; readonly isStrictest: boolean }
   | { readonly kind: 'begin'; readonly prompt: number; readonly branch: BranchKind }
   | { readonly kind: 'ask' | 'rewind' | 'edit'; readonly on: number; readonly prompt: number }
   | { readonly kind: 'work'; readonly on: number; readonly rounds: number; readonly calls: number }
-  | { readonly kind: 'again'; readonly on: number }
+  | { readonly kind: 'again' | 'leave' | 'move' | 'compact'; readonly on: number }
+  | { readonly kind: 'switch'; readonly on: number; readonly model: number }
+  | { readonly kind: 'mode'; readonly on: number; readonly memory: MemoryHeader }
+  | { readonly kind: 'probe'; readonly on: number; readonly probe: Probe }
   | { readonly kind: 'fork' | 'resume'; readonly on: number; readonly isNamed: boolean }
   | { readonly kind: 'kill-during'; readonly on: number; readonly afterMs: number }
   | { readonly kind: 'learn' | 'restart' | 'kill' | 'lock' | 'import' };
+
+/** What the client asks of memory from now on; `on` sends no header. */
+export type MemoryHeader = 'on' | 'off' | 'write' | 'read';
+
+/** A request that carries the conversation, and after which it continues as if nothing had been. */
+export type Probe = 'count' | 'side' | 'passthrough' | 'shadow';
 
 export interface BranchKind {
   readonly dialect: Dialect;
@@ -22,6 +33,32 @@ export interface BranchKind {
   readonly isStreamed: boolean;
   /** Prompts and answers are lists of one part. */
   readonly writesParts: boolean;
+  /** The model that is asked first: an index in the list of its dialect. */
+  readonly model: number;
+  /** The client leaves out the thinking of earlier answers when the person asks again. */
+  readonly stripsThinking: boolean;
+  /** The client asks Anthropic to drop blocks that fail their check. */
+  readonly dropsBlocks: boolean;
+}
+
+/** The windows of all models are so large that no history comes to the edge. */
+const UNBOUND: Readonly<Record<Dialect, readonly string[]>> = {
+  anthropic_messages: ['gemini-2.5-pro', 'claude-sonnet-5'],
+  openai_responses: ['gemini-2.5-pro', 'gpt-5.4'],
+  openai_chat_completions: ['gemini-2.5-pro'],
+};
+
+/** Thinking of these is bound to what stands before it (test/support/strict-provider). */
+const BOUND: Readonly<Record<Dialect, readonly string[]>> = {
+  anthropic_messages: ['claude-opus-5-5', 'claude-fable-5-2'],
+  openai_responses: ['gpt-5.6', 'gpt-6.2'],
+  openai_chat_completions: [],
+};
+
+/** Without `FUZZ_BOUND=1`, no model with bound thinking is asked. */
+export function modelsOf(dialect: Dialect): readonly string[] {
+  const bound = process.env['FUZZ_BOUND'] === '1' ? BOUND[dialect] : [];
+  return [...UNBOUND[dialect], ...bound];
 }
 
 const prompt = fc.nat(99);
@@ -35,7 +72,14 @@ const branch: fc.Arbitrary<BranchKind> = fc.record({
   hasTools: fc.boolean(),
   isStreamed: fc.boolean(),
   writesParts: fc.boolean(),
+  model: fc.nat(99),
+  stripsThinking: rarely(),
+  dropsBlocks: rarely(),
 });
+
+function rarely(): fc.Arbitrary<boolean> {
+  return fc.nat(3).map((one) => one === 3);
+}
 
 function only<Kind extends string>(...kinds: readonly Kind[]): fc.Arbitrary<Kind> {
   return fc.constantFrom(...kinds);
@@ -55,6 +99,24 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: only('again'), on }) },
+  { weight: 2, arbitrary: fc.record({ kind: only('leave', 'move', 'compact'), on }) },
+  { weight: 3, arbitrary: fc.record({ kind: only('switch'), on, model: fc.nat(99) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: only('mode'),
+      on,
+      memory: only<MemoryHeader>('on', 'off', 'write', 'read'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: only('probe'),
+      on,
+      probe: only<Probe>('count', 'side', 'passthrough', 'shadow'),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({ kind: only('fork', 'resume'), on, isNamed: fc.boolean() }),
@@ -66,5 +128,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** One history: what happens between a new home and its end. */
 export function history(): fc.Arbitrary<readonly Step[]> {
-  return fc.array(step, { minLength: 60, maxLength: 60, size: 'max' });
+  const provider = fc.record({
+    kind: only('provider'),
+    account: only('new', 'old'),
+    isStrictest: fc.boolean(),
+  });
+  const steps = fc.array(step, { minLength: 60, maxLength: 60, size: 'max' });
+  return fc.tuple(provider, steps).map(([first, rest]) => [first, ...rest]);
 }

@@ -1,15 +1,18 @@
 import type { EmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
 import { openEmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
 import { textDigest } from '../../../src/core/memory/reference.ts';
+import type { Dialect } from '../../../src/core/conversation/dialect.ts';
 import { marked } from '../conversations.ts';
-import { answerTo, requestWith, said, toolRound, type WireItem } from '../dialect-wire.ts';
+import { PATHS, requestWith, said, toolRound, type WireItem } from '../dialect-wire.ts';
 import { recordOf } from '../records.ts';
 import { type RecordingProvider, startRecordingProvider } from '../story.ts';
 import { longOutput } from '../tool-session.ts';
 import { type Judged, judgeBody, textsIn } from './judge.ts';
 import { expectPricedPrefix, type Sent } from './prefix.ts';
 import { RunningProxy } from './running.ts';
-import type { BranchKind, Step } from './steps.ts';
+import { BINDING_BETA } from '../strict-provider/messages-shape.ts';
+import { type BranchKind, type MemoryHeader, modelsOf, type Probe, type Step } from './steps.ts';
+import { StrictPair } from './strict-pair.ts';
 
 /** One home with a real proxy, its store, and the conversations that a history has with it. */
 
@@ -35,9 +38,17 @@ const LOCKED_REQUESTS = 3;
 interface Branch {
   readonly kind: BranchKind;
   readonly session: string | undefined;
+  readonly model: string;
   readonly items: readonly WireItem[];
-  /** The provider's answer to the newest request. */
-  readonly answer: string;
+  /** The provider's answer to the newest request: its text, and its thinking as it goes back. */
+  readonly answer: { readonly text: string; readonly thoughts: readonly WireItem[] };
+  readonly memory: MemoryHeader;
+  /** The client asks the provider itself. */
+  readonly isAway: boolean;
+  /** Which of the two proxies it asks. */
+  readonly proxy: 0 | 1;
+  /** Thinking that was lost because the person went on without svc: nobody can bring it back. */
+  readonly given: ReadonlySet<string>;
   /** All requests of this conversation and of those that it came from. */
   readonly sent: readonly Sent[];
 }
@@ -50,6 +61,13 @@ export interface Counts {
   exchanges: number;
   batches: number;
   stops: number;
+  /** Refused directly too: the client edited its own history, and left its thinking out then. */
+  refusedDirectly: number;
+  /** Caused by leaving svc, after svc had placed a block. */
+  refusedAway: number;
+  /** The price of all requests of 1,000 tokens, through svc and directly. */
+  price: number;
+  directPrice: number;
 }
 
 export class World {
@@ -57,48 +75,67 @@ export class World {
   readonly #branches: Branch[] = [];
   readonly #held = new Set<string>();
   readonly #provider: RecordingProvider;
-  readonly #proxy: RunningProxy;
+  readonly #proxies: [RunningProxy, RunningProxy];
   readonly #store: EmbeddedStore;
+  #pair = new StrictPair({ account: 'new', isStrictest: true });
+  #hasSecond = false;
   #number = 0;
   #lockedFor = 0;
 
   private constructor(provider: RecordingProvider, counts: Counts) {
     this.counts = counts;
     this.#provider = provider;
-    this.#proxy = new RunningProxy(provider.url);
-    this.#store = openEmbeddedStore({ folder: this.#proxy.folder, report: () => undefined });
+    provider.reply = (request) => this.#pair.reply(request);
+    const first = new RunningProxy(provider.url);
+    this.#proxies = [first, new RunningProxy(provider.url, first)];
+    this.#store = openEmbeddedStore({ folder: first.folder, report: () => undefined });
   }
 
   static async open(counts: Counts): Promise<World> {
     const world = new World(await startRecordingProvider(), counts);
     for (let fact = 0; fact < FACTS.length; fact += 1) await world.#learn();
-    await world.#proxy.start();
+    await world.#proxies[0].start();
     return world;
   }
 
   async close(): Promise<void> {
-    await this.#proxy.close();
+    for (const proxy of this.#proxies) await proxy.close();
     await this.#store.close();
+    this.counts.price += Math.round(this.#pair.through.price / 1_000);
+    this.counts.directPrice += Math.round(this.#pair.direct.price / 1_000);
   }
 
   async take(step: Step): Promise<void> {
     if ('on' in step) return this.#goOn(step);
     switch (step.kind) {
+      case 'provider':
+        this.#pair = new StrictPair(step);
+        return;
       case 'learn':
         return this.#learn();
       case 'lock':
-        await this.#proxy.lock();
+        await this.#proxies[0].lock();
         this.#lockedFor = LOCKED_REQUESTS;
         return;
       case 'import':
-        return this.#proxy.import(SPACES[this.#number % SPACES.length] ?? 'default');
+        return this.#proxies[0].import(SPACES[this.#number % SPACES.length] ?? 'default');
       case 'restart':
       case 'kill':
         return this.#restart(step.kind === 'kill' ? 'SIGKILL' : 'SIGTERM');
       case 'begin': {
         const session = step.branch.isNamed ? this.#newName() : undefined;
-        const items = [prompted(step.branch, step.prompt)];
-        return this.#send({ kind: step.branch, session, items, answer: '', sent: [] });
+        return this.#send({
+          kind: step.branch,
+          session,
+          model: modelOf(step.branch, step.branch.model),
+          items: [prompted(step.branch, step.prompt)],
+          answer: NO_ANSWER,
+          memory: 'on',
+          isAway: false,
+          proxy: 0,
+          given: new Set(),
+          sent: [],
+        });
       }
     }
   }
@@ -111,7 +148,24 @@ export class World {
       case 'again':
         return this.#send(branch, at);
       case 'kill-during':
-        return this.#killDuring(branch, at, step.afterMs);
+        return branch.isAway ? this.#send(branch, at) : this.#killDuring(branch, at, step.afterMs);
+      case 'leave':
+        this.#branches[at] = { ...branch, isAway: !branch.isAway };
+        return;
+      case 'move':
+        await this.#startSecond();
+        this.#branches[at] = { ...branch, proxy: branch.proxy === 0 ? 1 : 0 };
+        return;
+      case 'switch':
+        this.#branches[at] = { ...branch, model: modelOf(branch.kind, step.model) };
+        return;
+      case 'mode':
+        this.#branches[at] = { ...branch, memory: step.memory };
+        return;
+      case 'compact':
+        return this.#compact(branch, at);
+      case 'probe':
+        return this.#probe(branch, step.probe);
       case 'work':
         return branch.kind.hasTools
           ? this.#work(at, step)
@@ -141,10 +195,11 @@ export class World {
       this.#number += 1;
       const name = this.#number % 9 === 0 ? 'the same' : `output ${this.#number}`;
       const text = longOutput(`${markOf(branch.kind)} ${name}`, 150 + ((this.#number * 97) % 900));
-      const rounds = Array.from({ length: step.calls }, (_, call) =>
+      const calls = Array.from({ length: step.calls }, (_, call) =>
         toolRound(branch.kind.dialect, `call_${this.#number}_${call}`, text),
-      );
-      await this.#send({ ...branch, items: [...branch.items, ...rounds.flat()] }, at);
+      ).flat();
+      const work = behindThoughts(branch.kind.dialect, branch.answer.thoughts, calls);
+      await this.#send({ ...branch, items: [...branch.items, ...work] }, at);
     }
   }
 
@@ -163,48 +218,67 @@ export class World {
     // A proxy that ends in order waits for the database; one that is killed does not.
     if (signal === 'SIGTERM') this.#unlock();
     this.counts.stops += 1;
-    await this.#proxy.stop(signal);
+    const proxy = this.#proxies[this.#hasSecond && this.#number % 2 === 1 ? 1 : 0];
+    await proxy.stop(signal);
     this.#unlock();
-    await this.#proxy.start();
+    await proxy.start();
+  }
+
+  async #startSecond(): Promise<void> {
+    if (this.#hasSecond) return;
+    this.#unlock();
+    await this.#proxies[1].start();
+    this.#hasSecond = true;
   }
 
   #unlock(): void {
     this.#lockedFor = 0;
-    this.#proxy.unlock();
+    this.#proxies[0].unlock();
   }
 
   /** The client sends the same once more when the proxy is back. */
   async #killDuring(branch: Branch, at: number, afterMs: number): Promise<void> {
     const client = bodyOf(branch);
-    this.#answerTo(branch.kind);
-    const sending = this.#proxy.send(branch.kind.dialect, client, headersOf(branch)).then(
+    this.#expect(branch, client);
+    const proxy = this.#proxies[branch.proxy];
+    const sending = proxy.send(PATHS[branch.kind.dialect], client, headersOf(branch)).then(
       () => undefined,
       () => undefined,
     );
     await new Promise((resolve) => setTimeout(resolve, afterMs));
-    await this.#restart('SIGKILL');
+    this.#unlock();
+    this.counts.stops += 1;
+    await proxy.stop('SIGKILL');
+    await proxy.start();
     await sending;
     const forwarded = this.#provider.seen.at(-1)?.body;
-    if (forwarded === undefined) return this.#send(branch, at);
+    if (forwarded === undefined || this.#pair.isRefused) return this.#send(branch, at);
     const judged = judgeBody(branch.kind.dialect, client, forwarded);
     const sent = [...branch.sent, { judged, isUndecided: false, isBatchTold: true }];
     return this.#send({ ...branch, sent }, at);
   }
 
   async #send(branch: Branch, at = this.#branches.length): Promise<void> {
-    const { dialect } = branch.kind;
-    this.#number += 1;
-    this.counts.requests += 1;
-    const answer = this.#answerTo(branch.kind);
     const client = bodyOf(branch);
-    const { status, headers } = await this.#proxy.send(dialect, client, headersOf(branch));
-    if (this.#lockedFor > 0) {
-      this.#lockedFor -= 1;
-      if (this.#lockedFor === 0) this.#unlock();
-    }
+    const text = this.#expect(branch, client);
+    const response = await this.#ask(branch, client);
+    if (this.#pair.isRefused) return this.#heal(branch, at);
+    const { status, headers } = response;
     if (status !== 200) throw new Error(`the answer has status ${status}`);
-    if (this.#provider.seen.length !== 1) throw new Error('the provider was not asked once');
-    const forwarded = this.#provider.seen[0]?.body ?? Buffer.alloc(0);
+    const answer = { text, thoughts: this.#pair.thoughts };
+    const next = { ...branch, answer, given: this.#givenBy(branch) };
+    if (branch.isAway) {
+      this.#branches[at] = next;
+      return;
+    }
+    const sent = await this.#expectLaws(branch, client, headers);
+    this.#branches[at] = { ...next, sent };
+  }
+
+  /** What keeps the thinking of a branch, and what svc changed besides. */
+  async #expectLaws(branch: Branch, client: Buffer, headers: Headers): Promise<readonly Sent[]> {
+    const { dialect } = branch.kind;
+    const forwarded = this.#provider.seen.at(-1)?.body ?? Buffer.alloc(0);
     this.#expectOwnProject(branch.kind, forwarded.toString());
     const judged = judgeBody(dialect, client, forwarded);
     const elided = elidedItems(judged);
@@ -218,9 +292,12 @@ export class World {
       headers.get('x-svc-continuity-state') ?? '',
     );
     if (elided > 0 !== isTold) throw new Error(`what was left out is not told: ${evidence}`);
+    this.counts.blocks += forwarded.toString().split('<svc-memory').length - 1;
+    await this.#expectStored(branch.kind, judged);
+    // Where nothing is bound, a header that lowers memory takes blocks and stubs away.
+    if (branch.memory !== 'on') return branch.sent;
     const isUndecided = headers.get('x-svc-memory-state')?.startsWith('degraded') === true;
     const now: Sent = { judged, isUndecided, isBatchTold: isTold };
-    await this.#expectStored(branch.kind, judged);
     try {
       const isFresh = branch.items.length === 1;
       const { compared, isBatch } = expectPricedPrefix(isFresh ? [] : branch.sent, now);
@@ -232,16 +309,112 @@ export class World {
         { cause: error },
       );
     }
-    this.counts.blocks += forwarded.toString().split('<svc-memory').length - 1;
-    this.#branches[at] = { ...branch, answer, sent: [...branch.sent, now] };
+    return [...branch.sent, now];
+  }
+
+  /** As Claude Code does after this refusal: it leaves all thinking out, for good. */
+  async #heal(branch: Branch, at: number): Promise<void> {
+    const isOwn = this.#pair.isRefusedDirectly;
+    if (isOwn) this.counts.refusedDirectly += 1;
+    else this.counts.refusedAway += 1;
+    const items = withoutThoughts(branch.items);
+    if (JSON.stringify(items) === JSON.stringify(branch.items)) {
+      throw new Error(`refused without thinking: ${this.#pair.through.refusals.at(-1)?.message}`);
+    }
+    return this.#send({ ...branch, items, sent: [] }, at);
+  }
+
+  /** Thinking that a stretch without svc costs is not svc's to keep. */
+  #givenBy(branch: Branch): ReadonlySet<string> {
+    if (!branch.isAway) return branch.given;
+    return new Set([...branch.given, ...this.#pair.lost.map(({ seal }) => seal)]);
+  }
+
+  /** A request of the client that orders a summary, and the conversation that begins with it. */
+  async #compact(branch: Branch, at: number): Promise<void> {
+    const order = said('user', 'Respond with TEXT ONLY: summarize this conversation.');
+    const whole = { ...branch, items: [...answered(branch), order] };
+    await this.#askAside(whole, { 'x-claude-code-request-class': 'compaction' });
+    const summary = said('user', `This session is being continued. ${this.#number}`);
+    return this.#send({ ...branch, items: [summary], answer: NO_ANSWER, sent: [] }, at);
+  }
+
+  async #probe(branch: Branch, probe: Probe): Promise<void> {
+    const whole = { ...branch, items: [...answered(branch), prompted(branch.kind, 3)] };
+    switch (probe) {
+      case 'count':
+        if (branch.kind.dialect !== 'anthropic_messages') return;
+        return this.#askAside(whole, {}, '/v1/messages/count_tokens');
+      case 'side':
+        return this.#askAside(whole, { 'x-claude-code-request-class': 'auxiliary' });
+      case 'passthrough':
+      case 'shadow':
+        return this.#askAside(whole, { 'x-svc-compression-mode': probe });
+    }
+  }
+
+  /** Nothing of the answer becomes a part of the conversation. */
+  async #askAside(
+    branch: Branch,
+    headers: Readonly<Record<string, string>>,
+    path = PATHS[branch.kind.dialect],
+  ): Promise<void> {
+    const client = bodyOf(branch);
+    this.#expect(branch, client, path.endsWith('count_tokens'));
+    await this.#ask(branch, client, {
+      path,
+      headers,
+      isCounted: !('x-svc-compression-mode' in headers),
+    });
+    const forwarded = this.#provider.seen.at(-1)?.body ?? client;
+    judgeBody(branch.kind.dialect, client, forwarded);
+  }
+
+  /** Sends, and compares what the provider made of it with what it would have made of it directly. */
+  async #ask(
+    branch: Branch,
+    client: Buffer,
+    {
+      path = PATHS[branch.kind.dialect],
+      headers = {},
+      isCounted = true,
+    }: {
+      readonly path?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly isCounted?: boolean;
+    } = {},
+  ): Promise<Response> {
+    this.counts.requests += 1;
+    const all = { ...headersOf(branch), ...headers };
+    if (branch.isAway) return askProvider(this.#provider.url + path, client, all);
+    const response = await this.#proxies[branch.proxy].send(path, client, all);
+    if (this.#lockedFor > 0) {
+      this.#lockedFor -= 1;
+      if (this.#lockedFor === 0) this.#unlock();
+    }
+    const times = this.#provider.seen.length;
+    if (times === 0) throw new Error(`the provider was not asked, status ${response.status}`);
+    if (times > 1 && !this.#pair.hasRefused) {
+      throw new Error(`the provider was asked ${times} times`);
+    }
+    const caused = isCounted ? this.#pair.caused(branch.given) : [];
+    if (caused.length > 0) {
+      throw new Error(
+        `request ${this.counts.requests} (${branch.kind.dialect}, ${branch.model}, ${JSON.stringify(all)}, memory ${response.headers.get('x-svc-memory-state')}, continuity ${response.headers.get('x-svc-continuity-state')}): svc broke bound thinking: ${caused.join('; ')}`,
+      );
+    }
+    return response;
   }
 
   /** The provider answers the next request with a text of its project, which may be captured there. */
-  #answerTo(kind: BranchKind): string {
-    const answer = longOutput(`Answer ${this.#number} of ${markOf(kind)}:`, 240);
-    this.#provider.reply = (request) => answerTo(request, { text: answer });
+  #expect(branch: Branch, client: Buffer, isCount = false): string {
+    this.#number += 1;
     this.#provider.seen.length = 0;
-    return answer;
+    const text = longOutput(`Answer ${this.#number} of ${markOf(branch.kind)}:`, 240);
+    const betas = branch.kind.dropsBlocks ? [BINDING_BETA] : [];
+    const json: unknown = JSON.parse(client.toString());
+    this.#pair.expect({ dialect: branch.kind.dialect, isCount, betas, json }, text);
+    return text;
   }
 
   #expectOwnProject(kind: BranchKind, forwarded: string): void {
@@ -303,21 +476,45 @@ function markOf(kind: BranchKind): string {
   return markIn(spaceOf(kind));
 }
 
-function headersOf({ kind, session }: Branch): Record<string, string> {
+const NO_ANSWER = { text: '', thoughts: [] };
+
+function modelOf({ dialect }: BranchKind, choice: number): string {
+  const models = modelsOf(dialect);
+  return models[choice % models.length] ?? 'gemini-2.5-pro';
+}
+
+async function askProvider(
+  url: string,
+  body: Buffer,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const answer = await fetch(url, { method: 'POST', headers, body });
+  await answer.arrayBuffer();
+  return answer;
+}
+
+const MEMORY_MODES = { on: undefined, off: 'off', write: 'write', read: 'read' } as const;
+
+function headersOf({ kind, session, memory }: Branch): Record<string, string> {
   const space = spaceOf(kind);
+  const mode = MEMORY_MODES[memory];
   return {
     ...(space !== 'default' && { 'x-svc-memory-space': space }),
     ...(session !== undefined && { 'session-id': session }),
+    ...(mode !== undefined && { 'x-svc-memory-mode': mode }),
+    ...(kind.dropsBlocks && { 'anthropic-beta': BINDING_BETA }),
   };
 }
 
-function bodyOf({ kind, items }: Branch): Buffer {
-  const { dialect, hasTools, isStreamed, writesParts } = kind;
+function bodyOf({ kind, model, items }: Branch): Buffer {
+  const { dialect, hasTools, isStreamed, writesParts, dropsBlocks } = kind;
+  const block_binding = { prefix_mismatch_behavior: 'drop_block' };
   const extra = {
-    // Its window is so large that no history comes to the edge, where all comes back by design.
-    model: 'gemini-2.5-pro',
+    model,
     ...(hasTools && { tools: [{ type: 'function', name: 'shell' }] }),
     ...(isStreamed && { stream: true }),
+    ...(dropsBlocks &&
+      dialect === 'anthropic_messages' && { thinking: { type: 'adaptive', block_binding } }),
   };
   const movesMark = writesParts && dialect === 'anthropic_messages';
   const written = movesMark ? marked(items) : items;
@@ -333,15 +530,44 @@ function prompted(kind: BranchKind, prompt: number): WireItem {
 
 /** The items with the provider's answer to them. */
 function answered({ kind, items, answer }: Branch): readonly WireItem[] {
+  const { text, thoughts } = answer;
   const content =
     kind.writesParts && kind.dialect === 'openai_responses'
-      ? [{ type: 'output_text', text: answer, annotations: [] }]
-      : answer;
-  return [...items, said('assistant', content)];
+      ? [{ type: 'output_text', text, annotations: [] }]
+      : text;
+  return [...items, ...behindThoughts(kind.dialect, thoughts, [said('assistant', content)])];
+}
+
+/** What the model made, with its thinking in front: in the same message, or as items of their own. */
+function behindThoughts(
+  dialect: Dialect,
+  thoughts: readonly WireItem[],
+  made: readonly WireItem[],
+): readonly WireItem[] {
+  if (thoughts.length === 0) return made;
+  if (dialect !== 'anthropic_messages') return [...thoughts, ...made];
+  const [first, ...rest] = made;
+  const content = first?.['content'];
+  const blocks: readonly unknown[] = Array.isArray(content)
+    ? content
+    : [{ type: 'text', text: content }];
+  return [said('assistant', [...thoughts, ...blocks]), ...rest];
+}
+
+function withoutThoughts(items: readonly WireItem[]): readonly WireItem[] {
+  return items
+    .filter(({ type }) => type !== 'reasoning')
+    .map((item) => {
+      const { content } = item;
+      if (!Array.isArray(content)) return item;
+      const parts: readonly WireItem[] = content;
+      return { ...item, content: parts.filter(({ type }) => type !== 'thinking') };
+    });
 }
 
 function asked(branch: Branch, items: readonly WireItem[], prompt: number): Branch {
-  return { ...branch, items: [...items, prompted(branch.kind, prompt)] };
+  const kept = branch.kind.stripsThinking ? withoutThoughts(items) : items;
+  return { ...branch, items: [...kept, prompted(branch.kind, prompt)] };
 }
 
 /** Up to one of the answers: a cut elsewhere would leave a call without its result. */
@@ -355,7 +581,7 @@ function rewound(branch: Branch, choice: number): readonly WireItem[] {
 }
 
 function isText(content: unknown): boolean {
-  return typeof content === 'string' || JSON.stringify(content).includes('output_text');
+  return typeof content === 'string' || !JSON.stringify(content).includes('"tool_use"');
 }
 
 /** One prompt of the history has other words now. */
