@@ -3,6 +3,8 @@ import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
 import type { Answer } from '../../src/core/dialects/answer.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { readItem } from '../../src/core/dialects/dialects.ts';
+import { OPENAI_CACHE } from '../../src/core/dialects/openai-common.ts';
+import { paidFor } from '../../src/core/shortening/meter.ts';
 import { recordings, type Recording } from '../support/recordings.ts';
 
 const textCharsMax = 1 << 20;
@@ -118,6 +120,8 @@ describe('Messages', () => {
     ['end_turn', { callsTools: false, isCutShort: false, isFailed: false }],
     ['max_tokens', { isCutShort: true }],
     ['refusal', { isFailed: true }],
+    ['stop_sequence', { isCutShort: false }],
+    ['a reason of next year', { isCutShort: true }],
   ])('stop reason %s', (reason, want) => {
     const answer = read1(
       { type: 'message_delta', delta: { stop_reason: reason } },
@@ -187,6 +191,16 @@ describe('Responses', () => {
     });
     expect(answer.usage).toEqual({ input: 40, cacheRead: 60, cacheWrite: 0, output: 9 });
     expect(answer).toMatchObject({ text: 'x', isComplete: true });
+  });
+
+  // OpenAI's guide to prompt caching, 2026-09: both are parts of the input's tokens, and writing costs 1.25.
+  test('tokens that were written to the cache are counted, and paid as such', () => {
+    const input_tokens_details = { cached_tokens: 0, cache_write_tokens: 7_900 };
+    const usage = { input_tokens: 8_200, input_tokens_details, output_tokens: 9 };
+    const response = { status: 'completed', output: [], usage };
+    const counted = read1({ type: 'response.completed', response }).usage;
+    expect(counted).toEqual({ input: 300, cacheRead: 0, cacheWrite: 7_900, output: 9 });
+    expect(counted && paidFor(counted, OPENAI_CACHE)).toBe(10_175);
   });
 
   test.each([
@@ -274,6 +288,57 @@ describe('Chat Completions', () => {
       thoughts: [],
       usage: { input: 20, cacheRead: 30, cacheWrite: 0, output: 4 },
       usageTold: usage,
+    });
+  });
+
+  test.each(['stop', 'STOP', 'eos', 'eos_token', 'stop_sequence', 'end_turn', 'COMPLETE'])(
+    'an answer that ends with %s is whole',
+    (reason) => {
+      const answer = read1(chunk({ content: 'a' }), chunk({}, { finish_reason: reason }));
+      expect(answer).toMatchObject({ isComplete: true, isCutShort: false, isFailed: false });
+    },
+  );
+
+  test.each([
+    'length',
+    'insufficient_system_resource',
+    'model_length',
+    'error',
+    'abort',
+    'repetition',
+    'MAX_TOKENS',
+    'a reason of next year',
+  ])('an answer that ends with %s is cut', (reason) => {
+    const answer = read1(chunk({ content: 'a' }), chunk({}, { finish_reason: reason }));
+    expect(answer).toMatchObject({ isComplete: true, isCutShort: true });
+  });
+
+  test('content that is flagged as a thought is no text, streamed and whole', () => {
+    const extra_content = { google: { thought: true } };
+    const answer = read1(
+      chunk({ content: '<thought>hm', extra_content }),
+      chunk({ content: ' hm', extra_content }),
+      chunk({ content: '</thought>Paris' }),
+      chunk({ content: ' is big.' }),
+    );
+    expect(answer.text).toBe('</thought>Paris is big.');
+    const whole = (content: string): string => {
+      const message = { content, extra_content };
+      const body = { choices: [{ index: 0, message, finish_reason: 'stop' }] };
+      return read('openai_chat_completions', JSON.stringify(body), 'application/json').text;
+    };
+    expect(whole('hm, the capital')).toBe('');
+    expect(whole('<thought>hm</thought>Paris.')).toBe('<thought>hm</thought>Paris.');
+  });
+
+  test('tokens that were written to the cache are counted apart from the others', () => {
+    const details = { cached_tokens: 1_000, cache_write_tokens: 7_900 };
+    const usage = { prompt_tokens: 9_000, completion_tokens: 4, prompt_tokens_details: details };
+    expect(read1({ choices: [], usage }).usage).toEqual({
+      input: 100,
+      cacheRead: 1_000,
+      cacheWrite: 7_900,
+      output: 4,
     });
   });
 

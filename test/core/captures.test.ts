@@ -99,6 +99,23 @@ test.each([
   `The user wants the port.\n</think>\n\n${ANSWER}`,
   `${ANSWER}\n\n<thinking>\nWas that all? I have not looked`,
   `<think>\n</think>\n${ANSWER}\n<think>Done.</think>`,
+  `<Think>The user wants the port.</Think>\n${ANSWER}`,
+  `<thought>**Looking up the port**\nIt is in the notes.</thought>${ANSWER}`,
+  `</thought>${ANSWER}`,
+  `<reasoning>\nThe user wants the port.\n</reasoning>\n${ANSWER}`,
+  `<seed:think>The user wants the port.</seed:think>${ANSWER}`,
+  `The user wants the port.</seed:think>${ANSWER}`,
+  `[THINK]The user wants the port.[/THINK]${ANSWER}`,
+  `[THINK]The user wants it.[/THINK]\n${ANSWER}\n[THINK]Was that`,
+  `<|START_THINKING|>The user wants the port.<|END_THINKING|>${ANSWER}`,
+  `<|channel>thought\nThe user wants the port.<channel|>${ANSWER}`,
+  `◁think▷The user wants the port.◁/think▷${ANSWER}`,
+  `Let me see. It is 6431.</think>${ANSWER}`,
+  `One thought.</think>Another thought.</think>\n${ANSWER}`,
+  `<|channel|>analysis<|message|>The user wants the port.<|end|><|start|>assistant<|channel|>final<|message|>${ANSWER}<|return|>`,
+  `<|channel|>analysis<|message|>Ask the file.<|end|><|start|>assistant<|channel|>commentary to=functions.read <|constrain|>json<|message|>{"path":"ports.md"}<|call|><|start|>assistant<|channel|>final<|message|>${ANSWER}`,
+  `<|channel|>commentary<|message|>${ANSWER}<|end|><|start|>assistant<|channel|>analysis<|message|>And now the`,
+  `analysisThe user wants the port. It is in the notes.assistantfinal${ANSWER}`,
 ])('R26: reasoning that a model writes into its visible text is never kept: %j', (text) => {
   expect(captureAssistant(text)?.text).toBe(ANSWER);
 });
@@ -107,11 +124,31 @@ test('of an answer that is all reasoning nothing is kept, and of one about it ev
   expect(captureAssistant('<think>\nThe port is 6431, I think, and so')).toBeUndefined();
   const about = 'Strip what stands between `<think>` and `</think>` before you store the answer.';
   expect(captureAssistant(about)?.text).toBe(about);
+  for (const prose of [
+    'Models such as Qwen3 wrap their work in <think>...</think> and answer behind it.',
+    'Mistral writes [THINK] and [/THINK] around what it thinks before it answers.',
+    'The harmony format has `<|channel|>analysis` for thoughts and `<|channel|>final` for answers.',
+    'Our analysis of the ports is done: staging listens on port 6431.',
+    'Put the rule into the prompt like this:\n<rule>\nThink before you write.\n</rule>',
+  ]) {
+    expect(captureAssistant(prose)?.text).toBe(prose);
+  }
 });
 
 test('marks of reasoning without end are read in one go', () => {
   const hostile = `${'\n<think>'.repeat(200_000)}${'\n </thinking'.repeat(200_000)}`;
   expect(captureAssistant(hostile)).toBeUndefined();
+  for (const mark of [
+    '</think>',
+    '\n[THINK]',
+    '<|channel|>',
+    '<|channel|>x<|message|>',
+    '[/THINK] a',
+  ]) {
+    const before = performance.now();
+    captureAssistant(mark.repeat(100_000));
+    expect(performance.now() - before, mark).toBeLessThan(2_000);
+  }
 });
 
 test.each([

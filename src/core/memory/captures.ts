@@ -10,6 +10,7 @@ import { NO_BLOCKS, type OwnBlocks, withoutOwnBlocks } from '../recall/own-block
 import { withoutWholeBlocks } from '../recall/recall-block.ts';
 import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
 import { hasTerms } from '../recall/terms.ts';
+import { withoutWrittenThoughts } from './written-thoughts.ts';
 
 /**
  * Decides which parts of a conversation become memories: the person's typed text and the
@@ -131,20 +132,7 @@ function endOf(text: string, charsMax: number): string {
 
 /** Models repeat text from tool results, and clients put their reminders there. */
 function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
-  return withoutAnnouncements(cleanText(withoutReminders(withoutThinking(text)), own));
-}
-
-// Local models, and now and then others, write their reasoning into the visible text, each element
-// at the beginning of a line. An element that never closes was cut off.
-const THINKING = /(?:^|\n)[ \t]*<(think(?:ing)?)>[^]*?(?:<\/\1>|$)/g;
-// Where the prompt's template opened the element, the answer only closes it.
-const THINKING_END = /^<\/think(?:ing)?>[ \t]*$/m;
-
-function withoutThinking(text: string): string {
-  if (!text.includes('think')) return text;
-  const rest = text.replaceAll(THINKING, '\n');
-  const end = THINKING_END.exec(rest);
-  return (end === null ? rest : rest.slice(end.index + end[0].length)).trim();
+  return withoutAnnouncements(cleanText(withoutReminders(withoutWrittenThoughts(text)), own));
 }
 
 /** "Done. All tests pass." is an answer, but not a memory: one telling word is not enough. */

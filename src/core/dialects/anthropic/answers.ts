@@ -91,9 +91,9 @@ export class MessagesAnswer extends DialectAnswer {
 
   #stop(reason: unknown): void {
     if (CALLING.has(reason)) this.#callsTools = true;
-    if (CUTTING.has(reason)) this.isCutShort = true;
     // The person sees a refusal, but recalling it later would only teach the model to refuse.
-    if (reason === 'refusal') this.isFailed = true;
+    else if (reason === 'refusal') this.isFailed = true;
+    else if (typeof reason === 'string' && !WHOLE.has(reason)) this.isCutShort = true;
   }
 
   #readUsage(value: unknown): void {
@@ -114,7 +114,8 @@ export class MessagesAnswer extends DialectAnswer {
 
 /** After these the client sends the conversation again by itself. */
 const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
-const CUTTING: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_exceeded']);
+/** `stop` is the name that some other providers of this API send. Any other reason is a cut. */
+const WHOLE: ReadonlySet<string> = new Set(['end_turn', 'stop_sequence', 'stop']);
 
 function textIn(event: Fields): string | undefined {
   const delta = asRecord(event['delta']);

@@ -53,7 +53,7 @@ export class ChatAnswer extends DialectAnswer {
     this.#readUsage(chunk['usage']);
     const choice = firstChoice(chunk);
     const said = asRecord(choice[member]);
-    this.text.append(textsOf(said['content']).join(''));
+    if (!isThought(said)) this.text.append(textsOf(said['content']).join(''));
     if (hasCalls(said)) this.#callsTools = true;
     for (const name of SIGNED) this.#readThoughts(said[name], name);
     this.#finish(choice['finish_reason']);
@@ -74,10 +74,11 @@ export class ChatAnswer extends DialectAnswer {
     if (!isReason(reason)) return;
     this.thoughts.completeAll();
     this.isComplete = true;
-    if (reason === 'tool_calls' || reason === 'function_call') this.#callsTools = true;
-    if (reason === 'length') this.isCutShort = true;
+    const name = reason.toLowerCase();
+    if (CALLING.has(name)) this.#callsTools = true;
     // A filtered text is like a refusal: seen, but nothing to remember.
-    if (reason === 'content_filter') this.isFailed = true;
+    else if (FILTERED.has(name)) this.isFailed = true;
+    else if (!WHOLE.has(name)) this.isCutShort = true;
   }
 
   #readUsage(value: unknown): void {
@@ -85,10 +86,12 @@ export class ChatAnswer extends DialectAnswer {
     this.noteUsage(value);
     const details = asRecord(value['prompt_tokens_details']);
     const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
+    // Both are parts of the prompt's tokens. OpenAI reports the second since GPT-5.6.
+    const cacheWrite = asCount(details['cache_write_tokens']);
     this.usage = {
-      input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead),
+      input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead - cacheWrite),
       cacheRead,
-      cacheWrite: 0, // OpenAI does not charge for writing its cache.
+      cacheWrite,
       output: asCount(value['completion_tokens']),
     };
   }
@@ -96,6 +99,27 @@ export class ChatAnswer extends DialectAnswer {
 
 /** Where OpenRouter and LiteLLM put signed thoughts. */
 const SIGNED = ['reasoning_details', 'thinking_blocks'] as const;
+
+/**
+ * Reasons after which an answer is whole: OpenAI's `stop`, and the names that servers pass on from others
+ * (Hugging Face TGI, Cohere, Anthropic). An answer with any other reason is cut, such as DeepSeek's
+ * `insufficient_system_resource`, Mistral's `model_length`, `error` and `abort`.
+ */
+const WHOLE: ReadonlySet<string> = new Set([
+  'stop',
+  'eos',
+  'eos_token',
+  'stop_sequence',
+  'end_turn',
+  'complete',
+]);
+const CALLING: ReadonlySet<string> = new Set([
+  'tool_calls',
+  'function_call',
+  'tool_call',
+  'tool_use',
+]);
+const FILTERED: ReadonlySet<string> = new Set(['content_filter', 'safety', 'refusal']);
 
 /** Some providers send '' instead of null while the answer continues. */
 function isReason(value: unknown): value is string {
@@ -123,7 +147,8 @@ function hasCalls(delta: Fields): boolean {
 function plainDelta(chunk: Fields): string | undefined {
   const delta = soleDelta(chunk);
   const { content } = delta;
-  return typeof content === 'string' && !hasCalls(delta) ? content : undefined;
+  const isPlain = typeof content === 'string' && !hasCalls(delta) && !isThought(delta);
+  return isPlain ? content : undefined;
 }
 
 // That a tool is called was noticed when the first chunk of its kind was parsed.
@@ -138,6 +163,15 @@ function quietReasoning(chunk: Fields, member: string): string | undefined {
   const delta = soleDelta(chunk);
   const text = delta[member];
   return typeof text === 'string' && !isSaid(delta) && !hasCalls(delta) ? text : undefined;
+}
+
+/**
+ * Gemini's OpenAI layer flags content that is a thought. A whole message may hold the answer behind it, and
+ * then the thought is in an element.
+ */
+function isThought(said: Fields): boolean {
+  const isFlagged = asRecord(asRecord(said['extra_content'])['google'])['thought'] === true;
+  return isFlagged && !textsOf(said['content']).join('').includes('</thought>');
 }
 
 function isSaid(delta: Fields): boolean {

@@ -109,11 +109,14 @@ export class ResponsesAnswer extends DialectAnswer {
   #readUsage(value: unknown): void {
     if (!isRecord(value)) return;
     this.noteUsage(value);
-    const cacheRead = asCount(asRecord(value['input_tokens_details'])['cached_tokens']);
+    const details = asRecord(value['input_tokens_details']);
+    // Both are parts of the input's tokens. OpenAI reports the second since GPT-5.6.
+    const cacheRead = asCount(details['cached_tokens']);
+    const cacheWrite = asCount(details['cache_write_tokens']);
     this.usage = {
-      input: Math.max(0, asCount(value['input_tokens']) - cacheRead),
+      input: Math.max(0, asCount(value['input_tokens']) - cacheRead - cacheWrite),
       cacheRead,
-      cacheWrite: 0, // OpenAI does not charge for writing its cache.
+      cacheWrite,
       output: asCount(value['output_tokens']),
     };
   }
