@@ -111,9 +111,12 @@ export class AnswerWatch implements AnswerWatcher {
     }
   }
 
-  /** When the relay is over: it is an answer that can be read, and its end did not come. */
+  /**
+   * When the relay is over: it is an answer that can be read, and its end did not come. One that is too large to
+   * be read may be whole.
+   */
   get isCut(): boolean {
-    return this.#reader !== undefined && !this.#isTold;
+    return this.#reader !== undefined && !this.#reader.gaveUp && !this.#isTold;
   }
 
   /**

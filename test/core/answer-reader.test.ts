@@ -360,16 +360,60 @@ describe('Chat Completions', () => {
   });
 });
 
+const WHOLE = { status: 'completed', output: [] };
+
 describe('limits', () => {
   test.each(DIALECTS)(
-    '%s: an event beyond 4 MiB makes the answer incomplete, and nothing throws',
+    '%s: an event beyond 4 MiB is skipped, and the events around it are read',
     (dialect) => {
       const reader = new AnswerReader(dialect, { contentType: 'text/event-stream', textCharsMax });
       const piece = Buffer.alloc(1 << 20, 'a');
       reader.push(Buffer.from('data: "'));
       for (let count = 0; count < 5; count += 1) reader.push(piece);
-      reader.push(Buffer.from(`"\n\n${events({ type: 'message_stop' })}data: [DONE]\n\n`));
-      expect(reader.finish().isComplete).toBe(false);
+      const ends = [{ type: 'message_stop' }, { type: 'response.completed', response: WHOLE }];
+      reader.push(Buffer.from(`"\n\n${events(...ends)}data: [DONE]\n\n`));
+      expect(reader.finish()).toMatchObject({ isComplete: true, text: '' });
+    },
+  );
+
+  const PICTURE = 'iVBORw0K'.repeat(700_000);
+
+  test.each([700, 60_000, 8_000_000])(
+    'a last event with a picture in it, in chunks of %i bytes, loses neither text nor token counts',
+    (size) => {
+      const usage = {
+        input_tokens: 90,
+        output_tokens: 7,
+        input_tokens_details: { cached_tokens: 60 },
+      };
+      const output = [{ type: 'image_generation_call', id: 'ig_1', result: PICTURE }];
+      const stream = Buffer.from(
+        events(
+          { type: 'response.output_text.delta', output_index: 0, delta: 'Here is the boat.' },
+          { type: 'response.output_item.done', item: output[0] },
+          {
+            type: 'response.completed',
+            response: { status: 'completed', output, usage, metadata: { '{': 'ü' } },
+          },
+        ),
+      );
+      const reader = new AnswerReader('openai_responses', {
+        contentType: 'text/event-stream',
+        textCharsMax,
+      });
+      let last = '';
+      for (let at = 0; at < stream.length; at += size) {
+        const chunk = stream.subarray(at, at + size);
+        last = reader.completes(chunk);
+        reader.push(chunk);
+      }
+      expect(last).toBe('answer');
+      expect(reader.finish()).toMatchObject({
+        text: 'Here is the boat.',
+        isComplete: true,
+        isCutShort: false,
+        usage: { input: 30, cacheRead: 60, output: 7 },
+      });
     },
   );
 

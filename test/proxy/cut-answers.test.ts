@@ -142,3 +142,18 @@ test('a client that goes with the finish reason has the whole answer, and it is 
   await sendAndHangUp(story, 'openai_chat_completions', asked);
   expect((await kept(story)).toSorted()).toEqual([`assistant: ${EARLIER}`, `user: ${ASKED}`]);
 });
+
+test('an answer that is too large to be read is no cut: its text is kept when the client sends it back', async () => {
+  const provider = await startRecordingProvider();
+  const picture = { type: 'image', source: { type: 'base64', data: 'iVBORw0K'.repeat(700_000) } };
+  const content = [{ type: 'text', text: EARLIER }, picture];
+  const body = JSON.stringify({ type: 'message', stop_reason: 'end_turn', content });
+  const headers = { 'content-type': 'application/json' };
+  provider.reply = () => ({ status: 200, headers, body });
+  const story = await startStory({ provider });
+  await story.send('anthropic_messages', requestWith('anthropic_messages', [said('user', ASKED)]));
+  provider.reply = (request) => answerTo(request, { text: 'ok' });
+  const next = [said('user', ASKED), said('assistant', EARLIER), said('user', NEXT)];
+  await story.send('anthropic_messages', requestWith('anthropic_messages', next));
+  await expect.poll(() => kept(story)).toContain(`assistant: ${EARLIER}`);
+});

@@ -6,7 +6,7 @@ import type { AnswerParser, AnswerParserOptions } from '../dialects/answer-parse
 import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { SseReader } from './sse.ts';
+import { type SkippedEvent, SseReader } from './sse.ts';
 
 /** The most that a chunk may complete. */
 export type Completes = 'nothing' | 'thought' | 'answer';
@@ -49,7 +49,11 @@ export class AnswerReader {
       this.#events += 1;
       this.#parser.readEvent(data);
     };
-    this.#sse = new SseReader(onEvent, { eventCharsMax: EVENT_BYTES_MAX });
+    const onSkipped = (event: SkippedEvent): void => {
+      this.#events += 1;
+      this.#parser.skipEvent(event);
+    };
+    this.#sse = new SseReader(onEvent, { eventCharsMax: EVENT_BYTES_MAX, onSkipped });
   }
 
   push(chunk: Uint8Array): void {
@@ -86,12 +90,16 @@ export class AnswerReader {
     if (this.#form !== 'json') this.#readHeldLines();
   }
 
+  /** The answer is larger than svc reads: nothing is known of it, also not whether it was cut. */
+  get gaveUp(): boolean {
+    return this.#gaveUp;
+  }
+
   /** The answer read so far. May be called early, again, and before further chunks. */
   finish(): Answer {
     this.readNow();
     if (this.#form === 'json') this.#readBody();
-    const answer = this.#parser.answer();
-    return this.#gaveUp || this.#sse.overflowed ? { ...answer, isComplete: false } : answer;
+    return this.#parser.answer();
   }
 
   /**
@@ -143,7 +151,6 @@ export class AnswerReader {
     this.#sse.pushText(whole.toString('utf8'));
     this.#parser.settle();
     this.#hold(bytes.subarray(lastLineEnd + 1), EVENT_BYTES_MAX);
-    if (this.#sse.overflowed) this.#giveUp();
   }
 
   // A copy: the bytes are the batch's or the relay's.
@@ -151,7 +158,17 @@ export class AnswerReader {
     if (bytes.length === 0) return;
     this.#held.push(Buffer.from(bytes));
     this.#heldBytes += bytes.length;
-    if (this.#heldBytes > bytesMax) this.#giveUp();
+    if (this.#heldBytes <= bytesMax) return;
+    if (this.#form === 'json') this.#giveUp();
+    else this.#skipHeld();
+  }
+
+  /** A line that is longer than an event may be: the reader of events drops it, and the rest of its event. */
+  #skipHeld(): void {
+    const text = Buffer.concat(this.#held).toString('latin1');
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#sse.pushText(text);
   }
 
   #giveUp(): void {

@@ -5,12 +5,20 @@ import { asRecord, hasAt, joinParagraphs, parseJson } from '../bytes/json-fields
 export interface AnswerParser {
   /** The data of one server-sent event, in order. */
   readEvent(data: string): void;
+  /** The ends of an event that was too large to be read, in its order among the others. */
+  skipEvent(event: LargeEvent): void;
   /** The whole answer of a provider that did not stream. */
   readBody(body: unknown): void;
   /** Called between batches of events, so that nothing keeps a batch's text alive. */
   settle(): void;
   /** The answer read so far. */
   answer(): Answer;
+}
+
+/** An event of which only the beginning and the end are known. */
+export interface LargeEvent {
+  readonly head: string;
+  readonly tail: string;
 }
 
 export interface AnswerParserOptions {

@@ -6,6 +6,7 @@ import {
   type AnswerParser,
   type AnswerParserOptions,
   DeltaTemplate,
+  type LargeEvent,
   VisibleText,
 } from './answer-parser.ts';
 import { asRecord, type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
@@ -52,6 +53,9 @@ export abstract class DialectAnswer implements AnswerParser {
     this.readParsed(event);
     this.learn(data, event);
   }
+
+  /** Nothing of a large event is known but its ends. A dialect may read an end of the answer there. */
+  skipEvent(_event: LargeEvent): void {}
 
   abstract readBody(body: unknown): void;
 

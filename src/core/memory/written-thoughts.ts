@@ -59,7 +59,7 @@ const MESSAGE = /^\s*<\|channel\|>(\w*)([^]*?)<\|message\|>([^]*)$/;
 /** A server that leaves the marks out writes the names of the channels into the text. */
 const UNMARKED = /^\s*analysis[^]*assistantfinal/;
 
-/** What harmony's `final` channel says, and `commentary` that is for the person and not for a tool. */
+/** Keeps harmony's `final` channel, and `commentary` that is for the person and not for a tool. */
 function finalChannel(text: string): string {
   if (!text.includes('<|channel|>')) return text.replace(UNMARKED, '');
   const said: string[] = [];

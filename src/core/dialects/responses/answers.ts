@@ -1,4 +1,4 @@
-import type { AnswerParserOptions } from '../answer-parser.ts';
+import type { AnswerParserOptions, LargeEvent } from '../answer-parser.ts';
 import { DialectAnswer } from '../dialect-answer.ts';
 import { clientCallId, isCall, isResult, resultId, visibleText } from './items.ts';
 import {
@@ -8,6 +8,7 @@ import {
   asText,
   hasAt,
   isRecord,
+  parseJson,
   type Fields,
 } from '../../bytes/json-fields.ts';
 
@@ -24,6 +25,13 @@ export class ResponsesAnswer extends DialectAnswer {
 
   readBody(body: unknown): void {
     this.#end(asRecord(body));
+  }
+
+  /** The last event repeats all output, pictures included. */
+  override skipEvent({ head, tail }: LargeEvent): void {
+    const status = LARGE_END.exec(head)?.[1];
+    if (status === undefined) return;
+    this.#end({ status, usage: lastUsage(tail) });
   }
 
   protected passesBy(data: string): boolean {
@@ -120,6 +128,20 @@ export class ResponsesAnswer extends DialectAnswer {
       output: asCount(value['output_tokens']),
     };
   }
+}
+
+const LARGE_END = /"type"\s*:\s*"response\.(completed|incomplete|failed)"/;
+
+/** The last `usage` of a text that ends with the event. It holds numbers alone, so its braces tell its end. */
+function lastUsage(tail: string): unknown {
+  const [, open = ''] = /^[^]*"usage"\s*:\s*(\{[^]*)$/.exec(tail) ?? [];
+  let depth = 0;
+  for (let at = 0; at < open.length; at += 1) {
+    if (open[at] === '{') depth += 1;
+    if (open[at] === '}') depth -= 1;
+    if (depth === 0) return parseJson(open.slice(0, at + 1));
+  }
+  return undefined;
 }
 
 function plainDelta(event: Fields): string | undefined {
