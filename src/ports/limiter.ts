@@ -11,10 +11,17 @@ export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/service/lim
 export interface Limiter {
   /** It counts in this process: it answers at once, and is never silent. */
   readonly isOwn?: true;
+  /**
+   * Books nothing if it answers `uncounted`: then ask again, with what is known of these budgets. It
+   * keeps that, whether it lets the call pass or not.
+   */
   take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer>;
   /** Heartbeat: renews valid leases for their full time. An expired lease stays expired. */
   renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
-  /** The end of a call. No limit refuses it. */
+  /**
+   * The end of a call. No limit refuses it. A budget without a count stays without one: the receipt of
+   * the call is in what is known at the next call.
+   */
   settle(end: CallEnd, signal: AbortSignal): Promise<void>;
 }
 
@@ -36,4 +43,6 @@ export interface LimitAnswer {
   readonly refusedBy: string | undefined;
   /** Milliseconds until all of them would let it pass; 0 when it may pass now. */
   readonly waitMs: number;
+  /** Buckets of budgets that have no count here, and came without what is known. */
+  readonly uncounted?: readonly string[];
 }

@@ -128,7 +128,8 @@ export interface CaptureBatch {
   readonly now: number;
 }
 
-export type ObjectState = 'durable' | 'duplicate' | 'purged' | 'ref_collision' | 'quota';
+/** 'quota': the space is full. 'plan': the tenant has as many records as its plan allows. */
+export type ObjectState = 'durable' | 'duplicate' | 'purged' | 'ref_collision' | 'quota' | 'plan';
 
 export interface CaptureOutcome {
   /** After the batch. */

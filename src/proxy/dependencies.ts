@@ -80,10 +80,10 @@ export interface ProxyDependencies {
   readonly inFlight?: InFlight;
   /** The last requests whole, where the settings ask for it. */
   readonly kept?: KeptRequests;
-  /**
-   * Called once for each request, after the plan and before it is sent. Throws to stop the request.
-   */
+  /** Called once for each request, before memory is asked. Throws to stop the request. */
   readonly admit?: (facts: KnownFacts) => Promise<void>;
+  /** Called once for each request, after the plan and before it is sent. Throws to stop the request. */
+  readonly planned?: (facts: KnownFacts) => void;
   /** Called once with each request, when its answer has ended. */
   readonly note: (facts: RequestFacts) => void;
   /** The pace of background work, where handlers share one. */

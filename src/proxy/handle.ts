@@ -147,6 +147,12 @@ class RequestHandler {
     if (reading !== undefined) held.belongsTo(reading.place);
     record.read(reading);
 
+    // A request over its limits costs no recall, and its receipt says nothing of one.
+    if (this.#dependencies.admit !== undefined) {
+      await this.#dependencies.admit(record.known());
+      record.admitted();
+    }
+
     // 7 to 9: recall, the proofs of what may be left out, the plan from facts alone, edits by span.
     const change = await this.#change({ request, read, modes, settings });
     const { recalled, plan } = change;
@@ -155,7 +161,7 @@ class RequestHandler {
     record.planned(plan);
     this.#keepWhole(request, change, settings.keepRequests);
 
-    await this.#dependencies.admit?.(record.known());
+    this.#dependencies.planned?.(record.known());
 
     // 10 and 11: headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
@@ -309,7 +315,7 @@ class RequestHandler {
     if (said.isComplete) {
       this.#recaller.answered(reading, said, placements).catch(() => undefined);
     }
-    if (modes.writes) record.captured(this.#keeper.keepAnswer(reading, said, placements));
+    if (modes.writes) record.captures(() => this.#keeper.keepAnswer(reading, said, placements));
   }
 
   /** The provider does not say which change it refused: each kind that the request carried is off. */

@@ -29,7 +29,11 @@ export async function relayUntouched(
   });
   record.sentTo(configured.settings);
   record.routed(request);
-  await dependencies.admit?.(record.known());
+  if (dependencies.admit !== undefined) {
+    await dependencies.admit(record.known());
+    record.admitted();
+  }
+  dependencies.planned?.(record.known());
   const answering = withinDeadline(request.method === 'POST', (late) =>
     forwardUntouched({
       configured,

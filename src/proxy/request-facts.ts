@@ -33,6 +33,8 @@ export interface KnownFacts {
   readonly memoryGeneration: string | undefined;
   /** Records that were put into the outbox; 'failed' where it could not take them. */
   readonly captured: Captured;
+  /** Milliseconds that putting them there took; undefined where nothing was to be kept. */
+  readonly captureMs: number | undefined;
   /** Recalled blocks that the request carried. */
   readonly recalledBlocks: number;
   /** The client asked for an answer in events. */

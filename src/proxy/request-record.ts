@@ -57,6 +57,7 @@ export class RequestRecord {
   #head: RequestFacts['head'];
   #error: unknown;
   #captured: Captured = 0;
+  #captureMs: number | undefined;
   readonly #hashes: BodyHashes | undefined;
 
   constructor(dependencies: ProxyDependencies, meter: CostMeter, request: ClientRequest) {
@@ -129,6 +130,11 @@ export class RequestRecord {
     this.#mark('read');
   }
 
+  /** The limits allow it. */
+  admitted(): void {
+    this.#mark('admit');
+  }
+
   recalled({ state, placements, generation }: Recalled): void {
     this.#memoryState = state;
     this.#memoryGeneration = generation;
@@ -173,8 +179,12 @@ export class RequestRecord {
     this.#lostThoughts = thoughts;
   }
 
-  captured(captured: Captured): void {
-    this.#captured = captured;
+  /** Runs `keep`, which stores what the answer says before the client has its last byte. */
+  captures(keep: () => Captured): void {
+    const { clock } = this.#dependencies;
+    const began = clock.monotonic();
+    this.#captured = keep();
+    this.#captureMs = clock.monotonic() - began;
   }
 
   said(answer: Answer): void {
@@ -204,7 +214,7 @@ export class RequestRecord {
       requestId: this.#request.id,
       modes: this.#modes,
       memoryState: this.#memoryState,
-      plan: this.#plan ?? NOTHING_PLANNED,
+      plan: this.#planSoFar(),
     });
     return [...evidence, ...sourceHeaders(issuer, status)];
   }
@@ -233,10 +243,11 @@ export class RequestRecord {
       request: this.#request,
       place: this.#reading?.place,
       modes: this.#modes,
-      plan: this.#plan ?? NOTHING_PLANNED,
+      plan: this.#planSoFar(),
       memoryState: this.#memoryState,
       memoryGeneration: this.#memoryGeneration,
       captured: this.#captured,
+      captureMs: this.#captureMs,
       recalledBlocks: this.#placements.length,
       isStreamed: this.#reading?.view.shell.value['stream'] === true,
       upstream: this.#upstream,
@@ -263,10 +274,17 @@ export class RequestRecord {
     return { items: itemNotes({ view, placements: this.#placements, shortening }) };
   }
 
+  /** A request that is refused before it is planned has a size all the same, and forwards nothing. */
+  #planSoFar(): Plan {
+    if (this.#plan !== undefined || this.#reading === undefined)
+      return this.#plan ?? NOTHING_PLANNED;
+    return { ...NOTHING_PLANNED, originalTokens: this.#reading.view.tokens };
+  }
+
   #row(): RequestRow {
     const { route, id, headers } = this.#request;
     const reading = this.#reading;
-    const plan = this.#plan ?? NOTHING_PLANNED;
+    const plan = this.#planSoFar();
     const model = reading?.view.shell.value['model'];
     const usage = this.#answer?.usage;
     return {

@@ -18,13 +18,35 @@ export async function checkLimits(limiter: Limiter, call: LimitedCall): Promise<
 }
 
 /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
-export async function takeLimits(limiter: Limiter, asks: readonly LimitAsk[]): Promise<void> {
+export async function takeLimits(
+  limiter: Limiter,
+  asks: readonly LimitAsk[],
+  knownOf: (bucket: string) => Promise<number> = async () => 0,
+): Promise<void> {
   // A call without a limit does not use the limiter, so a failed limiter does not stop it.
   if (asks.length === 0) return;
-  const { refusedBy, waitMs } = await askLimiter(limiter, asks);
+  let answer = await askLimiter(limiter, asks);
+  if (answer.uncounted !== undefined) {
+    answer = await askLimiter(limiter, await withKnown(asks, answer.uncounted, knownOf));
+  }
+  // It lost its counts again meanwhile.
+  if (answer.uncounted !== undefined) throw limiterUnavailable();
+  const { refusedBy, waitMs } = answer;
   if (refusedBy === undefined) return;
   const message = `The limit ${refusedBy} is reached.`;
   throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, { afterMs: waitMs, param: refusedBy });
+}
+
+function withKnown(
+  asks: readonly LimitAsk[],
+  uncounted: readonly string[],
+  knownOf: (bucket: string) => Promise<number>,
+): Promise<LimitAsk[]> {
+  const known = asks.map(async (ask) => {
+    if (ask.kind !== 'budget' || !uncounted.includes(ask.bucket)) return ask;
+    return { ...ask, known: await knownOf(ask.bucket) };
+  });
+  return Promise.all(known);
 }
 
 async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {

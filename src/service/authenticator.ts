@@ -79,7 +79,7 @@ export class Authenticator {
     return this.#read(credentials, 'svc_live');
   }
 
-  /** Throws ServiceFault AUTH_* or TENANT_SUSPENDED. */
+  /** Also for a suspended tenant: see `refuseSuspended`. Throws ServiceFault AUTH_*. */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
     const caller = await find(presented.key.publicId);
@@ -88,9 +88,6 @@ export class Authenticator {
     if (caller === undefined) throw refusal('AUTH_INVALID');
     const { key, tenant } = caller;
     if (tenant.status === 'deleted') throw refusal('AUTH_REVOKED');
-    if (tenant.status === 'suspended') {
-      throw new ServiceFault('TENANT_SUSPENDED', 'The tenant of this key is suspended.');
-    }
     const name = `${key.tenant}:${key.keyId}`;
     // A caller that is remembered does not tell when its key was noted last.
     const noted = Math.max(this.#noted.get(name) ?? 0, key.usedAt ?? 0);
@@ -159,6 +156,12 @@ export class Authenticator {
     this.#failures.failed(address, presented, this.#parts.clock.monotonic());
     throw refusal(code);
   }
+}
+
+/** Throws ServiceFault TENANT_SUSPENDED. The key is good, so a model request has a receipt of it. */
+export function refuseSuspended({ tenant }: Pick<Caller, 'tenant'>): void {
+  if (tenant.status !== 'suspended') return;
+  throw new ServiceFault('TENANT_SUSPENDED', 'The tenant of this key is suspended.');
 }
 
 const MESSAGES: Readonly<Partial<Record<FaultCode, string>>> = {

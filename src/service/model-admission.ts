@@ -1,6 +1,4 @@
-import { Recent } from '../core/bytes/recent.ts';
 import {
-  type BudgetAsk,
   costDifference,
   LEASE_MS,
   type LeaseAsk,
@@ -13,13 +11,13 @@ import {
 import type { Caller } from '../ports/control-store.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CostChange, Limiter } from '../ports/limiter.ts';
-import type { SpentQuestion } from '../ports/receipt-store.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import { askWithin, limiterUnavailable, takeLimits } from './admission.ts';
 
 /**
- * Lets a model call in when all of its limits allow it, and books at its end what it came to. The
- * tokens of a request are an estimate until the provider has counted them.
+ * Lets a model call in when all of its limits allow it, and books at its end what it came to. Calls are
+ * counted as soon as the key is known, so refused ones and lists count too. Tokens are checked before
+ * memory is asked: an estimate, until the provider has counted them.
  */
 
 export interface AdmittedCall {
@@ -34,24 +32,15 @@ export interface AskingCall {
   readonly caller: Caller;
   /** Names this call among all that ever were. */
   readonly callId: string;
-  /** The estimate of the tokens that are sent to the provider. */
+  /** The estimate of the tokens that the client sends. */
   readonly inputTokens: number;
 }
 
 /** Three heartbeats fit into a lease: one that is late ends no place. */
 const HEARTBEAT_MS = LEASE_MS / 3;
-/** A budget's sum is read once in a period; each takes 100 bytes. */
-const KNOWN_MAX = 100_000;
 const STORE_MS = 1000;
 /** The end of a call does not wait, and a limiter that does not answer must not hold memory. */
 const SETTLE_MS = 5000;
-
-type KnownBudget = Omit<BudgetAsk, 'cost'>;
-
-/** With the tokens that were spent before this process counted. */
-interface CallerLimits extends Omit<ModelLimits, 'budgets'> {
-  readonly budgets: readonly KnownBudget[];
-}
 
 interface Needs {
   readonly limiter: Limiter;
@@ -63,9 +52,12 @@ interface Needs {
 
 export class ModelAdmission {
   readonly #parts: Needs;
-  readonly #known = new Recent<string, Promise<number>>(KNOWN_MAX);
+  /** The readings of receipts that run, by bucket: two calls share one. */
+  readonly #reading = new Map<string, Promise<number>>();
+  /** The estimates of the calls that run, by bucket. Their receipts tell nothing yet. */
+  readonly #running = new Map<string, number>();
   /** A caller whose plan or key has changed is another object. */
-  readonly #limits = new WeakMap<Caller, CallerLimits>();
+  readonly #limits = new WeakMap<Caller, ModelLimits>();
   /** The places of the calls that run, by tenant. */
   readonly #leases = new Map<string, Set<LeaseAsk>>();
   #heartbeat: NodeJS.Timeout | undefined;
@@ -74,16 +66,24 @@ export class ModelAdmission {
     this.#parts = parts;
   }
 
+  /** Counts a call. Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+  async enter(caller: Caller): Promise<void> {
+    await takeLimits(this.#parts.limiter, this.#limitsOf(caller).calls);
+  }
+
   /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
   async admit({ caller, callId, inputTokens }: AskingCall): Promise<AdmittedCall> {
-    const limits = await this.#limitsOf(caller);
-    const asks: LimitAsk[] = [...limits.calls];
+    const limits = this.#limitsOf(caller);
+    const asks: LimitAsk[] = [];
     if (limits.tokens !== undefined) asks.push({ ...limits.tokens, cost: inputTokens });
     const { places } = limits;
     const lease = places === undefined ? undefined : { ...places, leaseId: callId };
     if (lease !== undefined) asks.push(lease);
-    for (const known of limits.budgets) asks.push({ ...known, cost: inputTokens });
-    await takeLimits(this.#parts.limiter, asks);
+    for (const budget of limits.budgets) asks.push({ ...budget, cost: inputTokens });
+    await takeLimits(this.#parts.limiter, asks, (bucket) => {
+      return this.#knownOf(caller.key.tenant, limits.budgets, bucket);
+    });
+    this.#run(asks, 1);
     if (lease !== undefined) this.#hold(lease);
     let isSettled = false;
     return {
@@ -99,6 +99,7 @@ export class ModelAdmission {
     lease: LeaseAsk | undefined,
     spent: SpentTokens | 'unused' | undefined,
   ): void {
+    this.#run(asks, -1);
     if (lease !== undefined) this.#letGo(lease);
     const leases = lease === undefined ? [] : [lease];
     const changes = spent === undefined ? [] : changesOf(asks, spent);
@@ -141,8 +142,18 @@ export class ModelAdmission {
     }, HEARTBEAT_MS).unref();
   }
 
+  /** Notes the budgets of a call that begins or ends. */
+  #run(asks: readonly LimitAsk[], sign: 1 | -1): void {
+    for (const ask of asks) {
+      if (ask.kind !== 'budget') continue;
+      const running = (this.#running.get(ask.bucket) ?? 0) + sign * ask.cost;
+      if (running > 0) this.#running.set(ask.bucket, running);
+      else this.#running.delete(ask.bucket);
+    }
+  }
+
   /** They are kept until the end of a day, because the budgets are those of the calendar. */
-  async #limitsOf(caller: Caller): Promise<CallerLimits> {
+  #limitsOf(caller: Caller): ModelLimits {
     const { clock, settings } = this.#parts;
     const now = clock.now();
     const before = this.#limits.get(caller);
@@ -150,35 +161,32 @@ export class ModelAdmission {
     const { key, tenant } = caller;
     const { requestsPerMinute } = settings;
     const limits = limitsOfModelCalls({ key, limits: tenant.limits, requestsPerMinute, now });
-    const asking = limits.budgets.map((budget) => this.#withKnown(key.tenant, budget));
-    const found = { ...limits, budgets: await Promise.all(asking) };
-    this.#limits.set(caller, found);
-    return found;
+    this.#limits.set(caller, limits);
+    return limits;
   }
 
-  async #withKnown(tenant: string, budget: TokenBudget): Promise<KnownBudget> {
-    const { from, to, keyId, ...ask } = budget;
-    const asked = { from, to, ...(keyId === undefined ? {} : { keyId }) };
-    const before = this.#known.get(ask.bucket);
-    const known = before ?? this.#ask(tenant, asked);
-    if (before === undefined) this.#keep(ask.bucket, known);
-    return { ...ask, known: await known };
+  /** Reads what is spent of a budget for a limiter that has no count of it. */
+  async #knownOf(tenant: string, budgets: readonly TokenBudget[], bucket: string): Promise<number> {
+    const budget = budgets.find((one) => one.bucket === bucket);
+    if (budget === undefined) throw limiterUnavailable();
+    const reading = this.#reading.get(bucket) ?? this.#ask(tenant, budget);
+    this.#reading.set(bucket, reading);
+    try {
+      return (await reading) + (this.#running.get(bucket) ?? 0);
+    } finally {
+      this.#reading.delete(bucket);
+    }
   }
 
-  async #ask(tenant: string, asked: SpentQuestion): Promise<number> {
+  async #ask(tenant: string, { from, to, keyId }: TokenBudget): Promise<number> {
     const signal = AbortSignal.timeout(STORE_MS);
+    const asked = { from, to, ...(keyId === undefined ? {} : { keyId }) };
     return this.#parts.store
       .of(tenant)
       .tokensSpent(asked, signal)
       .catch(() => {
         throw limiterUnavailable();
       });
-  }
-
-  /** A failure is not kept: the next call asks again. */
-  #keep(bucket: string, known: Promise<number>): void {
-    this.#known.set(bucket, known);
-    known.catch(() => this.#known.delete(bucket));
   }
 }
 

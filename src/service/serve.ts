@@ -19,7 +19,7 @@ import { ByteBudget, type Lease } from '../http/byte-budget.ts';
 import { MemoryError } from '../ports/memory.ts';
 import { goneSignal } from '../proxy/gone-signal.ts';
 import { answerFault, answerReply } from './answers.ts';
-import { Authenticator, type Credentials } from './authenticator.ts';
+import { Authenticator, type Credentials, refuseSuspended } from './authenticator.ts';
 import { checkLimits } from './admission.ts';
 import { tellingChanges } from './change-watch.ts';
 import { type Operation, parseBody, type Reply, type ServiceState } from './call.ts';
@@ -216,10 +216,12 @@ export class CallServer {
     const signal = AbortSignal.timeout(ms);
     const credentials = this.#credentialsOf(incoming, head);
     const presented = this.#authenticator.present(credentials);
-    const { key, tenant } = await this.#authenticator.admit(presented, (id) =>
+    const caller = await this.#authenticator.admit(presented, (id) =>
       this.#parts.store.findCaller(id, signal),
     );
+    const { key, tenant } = caller;
     story.keyId = key.keyId;
+    refuseSuspended(caller);
     const { route, parameter } = this.#routeOf(head);
     story.operation = route.operation;
     if (route.scope !== undefined && !key.scopes.includes(route.scope)) {

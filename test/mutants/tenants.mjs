@@ -235,8 +235,8 @@ export const TENANTS = [
   {
     name: 'a limiter that fails lets a model request pass',
     file: 'src/service/model-admission.ts',
-    from: '    await takeLimits(this.#parts.limiter, asks);\n',
-    to: '    await takeLimits(this.#parts.limiter, asks).catch(() => undefined);\n',
+    from: 'limits.budgets, bucket);\n    });\n',
+    to: 'limits.budgets, bucket);\n    }).catch(() => undefined);\n',
     test: 'test/service/model-faults.test.ts',
     only: 'a limiter that rejects',
   },

@@ -114,9 +114,32 @@ export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter
         refusedBy: 'budget of day 2',
         waitMs: BUDGET_MS,
       });
-      expect(await limiter.take([budgetAsk('day 2', { until, known: 90 })], patience())).toEqual(
+      expect(await limiter.take([budgetAsk('day 3', { until, known: 90 })], patience())).toEqual(
         passed,
       );
+    });
+
+    test('a budget without a count is named and takes nothing, until what is known of it is said', async () => {
+      const clock = manualClock();
+      const limiter = open(clock);
+      const until = clock.now() + BUDGET_MS;
+      const { known: _, ...budget } = budgetAsk('day', { until });
+      const take = (known?: number) =>
+        limiter.take(
+          [ask('calls', 60, 1), known === undefined ? budget : { ...budget, known }],
+          patience(),
+        );
+      expect(await take()).toMatchObject({ refusedBy: undefined, uncounted: ['day'] });
+      // The end of a call from before the loss leaves it so: its receipt is in what is known.
+      const ended = { ...budget, cost: 50 };
+      await limiter.settle({ leases: [], changes: [{ ask: ended, more: -50 }] }, patience());
+      expect(await take()).toMatchObject({ uncounted: ['day'] });
+      expect((await take(95)).refusedBy).toBe('budget of day');
+      // It is kept, so that a refused client costs no reading.
+      expect((await take()).refusedBy).toBe('budget of day');
+      const next = { ...budget, bucket: 'next day', name: 'budget of next day' };
+      expect(await limiter.take([{ ...next, known: 85 }], patience())).toEqual(passed);
+      expect((await limiter.take([next], patience())).refusedBy).toBe('budget of next day');
     });
 
     test('so many run at once; a place is free when it is given back, or without a heartbeat', async () => {

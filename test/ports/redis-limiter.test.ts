@@ -2,6 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { RedisLimiter } from '../../src/adapters/limiter/redis-limiter.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { ServiceStore } from '../../src/ports/service-store.ts';
+import type { ServiceFault } from '../../src/service/fault.ts';
+import { ModelAdmission } from '../../src/service/model-admission.ts';
+import { callerOf } from '../support/callers.ts';
 import { leaseAsk, rateAsk } from '../support/limits.ts';
 import { missingRedis, type RedisServer, startRedis } from '../support/redis.ts';
 import { limiterSuite } from './limiter-suite.ts';
@@ -66,6 +70,46 @@ describe.skipIf(missing !== undefined)('a limiter on Redis', () => {
       await sleep(50);
     }
     expect((await take(other, 'e')).refusedBy).toBe('places');
+  });
+
+  test('a budget survives the loss of all counts: what receipts tell is read again', async () => {
+    const own = await startRedis();
+    const port = Number(new URL(own.url).port);
+    const limiter = new RedisLimiter({ url: own.url, report: () => undefined });
+    onTestFinished(() => limiter.close());
+    let stored = 0;
+    const reads: number[] = [];
+    const store = {
+      of: () => ({ tokensSpent: async () => (reads.push(stored), stored) }),
+    };
+    const admission = new ModelAdmission({
+      limiter,
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It is asked for nothing else.
+      store: store as unknown as ServiceStore,
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      settings: { requestsPerMinute: null },
+    });
+    const caller = callerOf({ tokens_per_day: 1000, tokens_per_month: 5000 });
+    let calls = 0;
+    const admit = (inputTokens: number) =>
+      admission.admit({ caller, callId: `call_${(calls += 1)}`, inputTokens });
+    (await admit(600)).settle({ input: 600, output: 0 });
+    stored = 600;
+    const running = await admit(150);
+    await own.stop();
+    const again = await startRedis(port);
+    onTestFinished(() => again.stop());
+    const refusal = () =>
+      admit(300).then(
+        () => 'passed',
+        (error: ServiceFault) => error.more.param ?? error.code,
+      );
+    // A running call has no receipt yet, and counts all the same.
+    await expect.poll(refusal, { timeout: 20_000 }).toBe('tokens_per_day');
+    running.settle({ input: 100, output: 0 });
+    await expect.poll(refusal, { timeout: 20_000 }).toBe('passed');
+    // Once for each budget at the start, and once after the loss.
+    expect(reads).toHaveLength(4);
   });
 
   test('a limiter that is away rejects within its deadline, says so once, and comes back', async () => {

@@ -12,6 +12,7 @@ import type {
   ServiceStore,
   TenantStore,
 } from '../../src/ports/service-store.ts';
+import { addTenant } from '../support/service-control.ts';
 import { itemsOf, newPurgeId, objectOf, questionTo, SPACE } from '../support/service-objects.ts';
 
 /** What every database behind the memory service owes it. */
@@ -52,6 +53,31 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       const state = await store.spaceState(SPACE, patience());
       expect(state).toMatchObject({ space: SPACE, commitSeq: 0, records: 0 });
       expect(state.generation).toMatch(/^g[0-9A-Za-z]{1,24}\.0$/);
+    });
+
+    test('a plan limits the records of a tenant, in all of its spaces together', async () => {
+      await addTenant(whole, 'small', { records: 3 });
+      const small = whole.of('small');
+      const put = (space: string, ...words: readonly string[]) =>
+        small.capture(
+          { space, ifGeneration: undefined, objects: words.map((word) => objectOf(word)), now: 5 },
+          patience(),
+        );
+      expect((await put('one', 'a', 'b')).results).toEqual(['durable', 'durable']);
+      const over = await put('two', 'c', 'c', 'd');
+      expect(over.results).toEqual(['durable', 'duplicate', 'plan']);
+      expect(over.state).toMatchObject({ commitSeq: 1, records: 1 });
+      expect((await put('one', 'a', 'e')).results).toEqual(['duplicate', 'plan']);
+      // Another tenant has room of its own, and a purge makes room.
+      expect((await keep([objectOf('e')])).results).toEqual(['durable']);
+      const order = { space: 'one', isDryRun: false, requestedBy: 'k', now: 6 };
+      const { purgeId } = await small.beginPurge({
+        ...order,
+        scope: { all: true },
+        purgeId: newPurgeId(),
+      });
+      while (!(await small.continuePurge(purgeId, 7)));
+      expect((await put('two', 'f', 'g', 'h')).results).toEqual(['durable', 'durable', 'plan']);
     });
 
     test('a batch counts its new records, and one for another generation writes nothing', async () => {

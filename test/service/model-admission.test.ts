@@ -1,13 +1,11 @@
 import { expect, test, vi } from 'vitest';
 import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
-import { NO_LIMITS, type PlanLimits } from '../../src/core/service/plans.ts';
-import type { StoredKey } from '../../src/core/service/keys.ts';
-import type { Caller } from '../../src/ports/control-store.ts';
 import type { LeaseAsk, Limiter } from '../../src/ports/limiter.ts';
 import type { SpentQuestion } from '../../src/ports/receipt-store.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { ServiceFault } from '../../src/service/fault.ts';
 import { type AskingCall, ModelAdmission } from '../../src/service/model-admission.ts';
+import { callerOf } from '../support/callers.ts';
 import { limiterOf } from '../support/limits.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -37,24 +35,13 @@ function open({ limiter, spent = () => 0 }: Given = {}) {
   });
   let calls = 0;
   const admission = {
-    admit: (call: Omit<AskingCall, 'callId'>) => own.admit({ callId: `call_${calls++}`, ...call }),
-  };
-  return { admission, clock, asked };
-}
-
-function callerOf(limits: Partial<PlanLimits>, key: Partial<StoredKey> = {}): Caller {
-  const tenant = key.tenant ?? 'acme';
-  return {
-    key: { tenant, keyId: 'k1', name: 'k', hash: 'h', scopes: [], createdAt: 1, ...key },
-    tenant: {
-      tenantId: tenant,
-      name: tenant,
-      plan: 'p',
-      status: 'active',
-      createdAt: 1,
-      limits: { ...NO_LIMITS, ...limits },
+    /** Counts the call, and then its tokens. */
+    admit: async (call: Omit<AskingCall, 'callId'>) => {
+      await own.enter(call.caller);
+      return own.admit({ callId: `call_${calls++}`, ...call });
     },
   };
+  return { admission, clock, asked };
 }
 
 async function refusal(call: Promise<unknown>): Promise<readonly unknown[]> {

@@ -83,6 +83,8 @@ export class PostgresLimiter implements Limiter {
 
   async #take(rows: Rows, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
     const { now, values } = await this.#lock(rows, asks);
+    const uncounted = asks.filter((ask) => isUncounted(ask, values)).map(({ bucket }) => bucket);
+    if (uncounted.length > 0) return { ...PASSED, uncounted };
     const standing = await this.#standing(rows, asks, now);
     const next = new Map<LimitAsk, number>();
     let worst: LimitAnswer = PASSED;
@@ -92,7 +94,10 @@ export class PostgresLimiter implements Limiter {
       if (judged.waitMs > worst.waitMs) worst = { refusedBy: ask.name, waitMs: judged.waitMs };
       if (judged.value !== undefined) next.set(ask, judged.value);
     }
-    if (worst.waitMs > 0) return worst;
+    if (worst.waitMs > 0) {
+      await this.#set(rows, floorsOf(asks, values));
+      return worst;
+    }
     await this.#set(rows, next);
     for (const ask of asks) {
       // The first call of a day or a month.
@@ -119,9 +124,7 @@ export class PostgresLimiter implements Limiter {
     for (const { ask, more } of changes) {
       const value = values.get(keyOf(ask)) ?? null;
       if (ask.kind === 'rate') next.set(ask, bookCost(ask.rate, value ?? now, more));
-      if (ask.kind === 'budget') {
-        next.set(ask, Math.max(0, Math.max(value ?? 0, ask.known) + more));
-      }
+      if (ask.kind === 'budget' && value !== null) next.set(ask, Math.max(0, value + more));
     }
     return next;
   }
@@ -194,13 +197,28 @@ function judge(
       return { waitMs, value: dueAt };
     }
     case 'budget': {
-      const spent = Math.max(value ?? 0, ask.known);
+      const spent = Math.max(value ?? 0, ask.known ?? 0);
       const isOver = spent >= ask.max || spent + ask.cost > ask.max;
       return { waitMs: isOver ? Math.max(1, ask.until - now) : 0, value: spent + ask.cost };
     }
     case 'lease':
       return { waitMs: standing < ask.max ? 0 : LEASE_WAIT_MS };
   }
+}
+
+function isUncounted(ask: LimitAsk, values: Locked['values']): boolean {
+  if (ask.kind !== 'budget' || ask.known !== undefined) return false;
+  return (values.get(keyOf(ask)) ?? null) === null;
+}
+
+/** A refused call keeps what is known of a budget too, because else each refusal would read it. */
+function floorsOf(asks: readonly LimitAsk[], values: Locked['values']): Map<LimitAsk, number> {
+  const floors = new Map<LimitAsk, number>();
+  for (const ask of asks) {
+    if (ask.kind !== 'budget' || ask.known === undefined) continue;
+    if ((values.get(keyOf(ask)) ?? null) === null) floors.set(ask, ask.known);
+  }
+  return floors;
 }
 
 function leasesIn(asks: readonly LimitAsk[]): LeaseAsk[] {

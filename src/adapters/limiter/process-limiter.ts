@@ -34,6 +34,9 @@ export class ProcessLimiter implements Limiter {
 
   async take(asks: readonly LimitAsk[]): Promise<LimitAnswer> {
     const now = this.#clock.monotonic();
+    const uncounted = asks.flatMap((ask) => (this.#isUncounted(ask) ? [ask.bucket] : []));
+    if (uncounted.length > 0) return { refusedBy: undefined, waitMs: 0, uncounted };
+    for (const ask of asks) this.#begin(ask);
     let refusedBy: string | undefined;
     let waitMs = 0;
     for (const ask of asks) {
@@ -65,7 +68,7 @@ export class ProcessLimiter implements Limiter {
       if (ask.kind === 'rate') {
         const due = this.#due.get(ask.bucket) ?? this.#clock.monotonic();
         this.#due.set(ask.bucket, bookCost(ask.rate, due, more));
-      } else if (ask.kind === 'budget') {
+      } else if (ask.kind === 'budget' && this.#spent.get(ask.bucket) !== undefined) {
         this.#spent.set(ask.bucket, Math.max(0, this.#spentOf(ask) + more));
       }
     }
@@ -106,8 +109,20 @@ export class ProcessLimiter implements Limiter {
     }
   }
 
-  #spentOf({ bucket, known }: BudgetAsk): number {
+  #spentOf({ bucket, known = 0 }: BudgetAsk): number {
     return Math.max(this.#spent.get(bucket) ?? 0, known);
+  }
+
+  /** Counts from what is known on, also where the call is refused: else each refusal would read it. */
+  #begin(ask: LimitAsk): void {
+    if (ask.kind === 'budget' && this.#spent.get(ask.bucket) === undefined) {
+      this.#spent.set(ask.bucket, ask.known ?? 0);
+    }
+  }
+
+  #isUncounted(ask: LimitAsk): boolean {
+    if (ask.kind !== 'budget' || ask.known !== undefined) return false;
+    return this.#spent.get(ask.bucket) === undefined;
   }
 
   /** Without those that ended without a word. */

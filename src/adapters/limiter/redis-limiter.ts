@@ -63,7 +63,10 @@ export class RedisLimiter implements Limiter {
       asks.map((ask) => countOf(ask)),
       signal,
     );
-    const [place, waitMs] = Array.isArray(answer) ? answer.map(Number) : [];
+    const [place, waitMs, ...uncounted] = Array.isArray(answer) ? answer.map(Number) : [];
+    if (uncounted.length > 0) {
+      return { ...PASSED, uncounted: uncounted.map((at) => asks[at - 1]?.bucket ?? '') };
+    }
     if (place === undefined || waitMs === undefined || Number.isNaN(waitMs)) {
       throw new TypeError('The limiter did not answer.');
     }
@@ -129,7 +132,7 @@ function countOf(ask: LimitAsk, booked?: number): Count {
       return { ask, facts: ['rate', booked ?? cost, MINUTE_MS / rate.perMinute, rate.burst, ''] };
     }
     case 'budget':
-      return { ask, facts: ['budget', booked ?? ask.cost, ask.max, ask.known, ask.until] };
+      return { ask, facts: ['budget', booked ?? ask.cost, ask.max, ask.known ?? '', ask.until] };
     case 'lease':
       return { ask, facts: ['lease', ask.leaseId, ask.max, ask.ttlMs, ''] };
   }
@@ -153,6 +156,11 @@ local function place(key, mark, lease, ttl)
   call('PEXPIRE', key, string.format('%.0f', ttl + 60000))
 end
 
+local function keep(key, value, ending)
+  local lasts = math.ceil(math.max(ending - now, 0)) + 60000
+  call('SET', key, exactly(value), 'PX', string.format('%.0f', lasts))
+end
+
 local worst, wait = 0, 0
 local function refuse(at, ms)
   if ms > wait then worst, wait = at, ms end
@@ -169,7 +177,7 @@ if #counted > 0 then
   for at, value in ipairs(call('MGET', unpack(counted))) do held[places[at]] = tonumber(value or nil) end
 end
 
-local values, ends = {}, {}
+local values, ends, uncounted, floors = {}, {}, {}, {}
 for at, key in ipairs(KEYS) do
   local from = at * 5 - 2
   local kind, cost = ARGV[from], ARGV[from + 1]
@@ -184,12 +192,18 @@ for at, key in ipairs(KEYS) do
     ends[at] = values[at]
   elseif kind == 'budget' then
     local max, ending = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 4])
-    local spent = math.max(held[at] or 0, ARGV[from + 3])
-    if operation == 'take' and (spent >= max or spent + cost > max) then
-      refuse(at, math.max(1, ending - now))
+    local known = tonumber(ARGV[from + 3])
+    if held[at] or known then
+      local spent = math.max(held[at] or 0, known or 0)
+      if not held[at] then floors[at] = spent end
+      if operation == 'take' and (spent >= max or spent + cost > max) then
+        refuse(at, math.max(1, ending - now))
+      end
+      values[at] = math.max(0, spent + cost)
+      ends[at] = ending
+    elseif operation == 'take' then
+      uncounted[#uncounted + 1] = tostring(at)
     end
-    values[at] = math.max(0, spent + cost)
-    ends[at] = ending
   elseif operation == 'take' then
     local max = tonumber(ARGV[from + 2])
     local isFull = call('ZCARD', key) >= max
@@ -205,12 +219,16 @@ for at, key in ipairs(KEYS) do
     if standing and tonumber(standing) > now then place(key, 'XX', cost, ARGV[from + 3]) end
   end
 end
-if worst > 0 then return { tostring(worst), exactly(wait) } end
+if #uncounted > 0 then return { '0', '0', unpack(uncounted) } end
+if worst > 0 then
+  -- What is known of a budget stays, or each refusal would read it from the receipts again.
+  for at, spent in pairs(floors) do keep(KEYS[at], spent, ends[at]) end
+  return { tostring(worst), exactly(wait) }
+end
 
 for at, key in ipairs(KEYS) do
   if values[at] then
-    local lasts = math.ceil(math.max(ends[at] - now, 0)) + 60000
-    call('SET', key, exactly(values[at]), 'PX', string.format('%.0f', lasts))
+    keep(key, values[at], ends[at])
   elseif operation == 'take' then
     place(key, 'NX', ARGV[at * 5 - 1], ARGV[at * 5 + 1])
   end

@@ -19,6 +19,8 @@ export interface CapturePlace {
   readonly keys: TenantTermKeys;
   /** Canonical bytes that one space may hold. */
   readonly bytesMax: number;
+  /** The records of another service come in, whatever the plan allows. */
+  readonly ignoresPlan?: true;
 }
 
 /** A part of a batch that the space holds already. */
@@ -26,6 +28,13 @@ export interface KnownRow {
   readonly what: string;
   readonly name: string;
   readonly id: number;
+}
+
+interface KnownFacts {
+  readonly passages: BatchPassages;
+  readonly held: readonly KnownRow[];
+  /** Records that the plan still allows. */
+  readonly room: number;
 }
 
 interface NewRecord {
@@ -70,6 +79,7 @@ export class BatchWriter {
   readonly #passages: NewPassage[] = [];
   readonly #again: NewObject[] = [];
   #bytes = 0;
+  #room = Infinity;
 
   constructor(rows: Rows, place: CapturePlace, space: LockedSpace) {
     this.#rows = rows;
@@ -87,10 +97,8 @@ export class BatchWriter {
   }
 
   /** Decides what becomes of each object. */
-  take(
-    { objects }: CaptureBatch,
-    { passages, held }: { readonly passages: BatchPassages; readonly held: readonly KnownRow[] },
-  ): ObjectState[] {
+  take({ objects }: CaptureBatch, { passages, held, room }: KnownFacts): ObjectState[] {
+    this.#room = room;
     const sets: Record<string, Set<string>> = {
       purged: this.#purged,
       record: this.#digests,
@@ -121,6 +129,7 @@ export class BatchWriter {
       return 'duplicate';
     }
     if (this.#refs.has(ref)) return 'ref_collision';
+    if (this.#records.length >= this.#room) return 'plan';
     if (this.#space.bytes + this.#bytes + bytes.length > this.#place.bytesMax) return 'quota';
     this.#digests.add(digest);
     this.#refs.add(ref);

@@ -42,7 +42,12 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
       connections.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
     async addRecords({ tenant, space }, { objects, now }) {
       const batch = { space, ifGeneration: undefined, objects, now };
-      const place = { tenant, keys: keys.of(tenant), bytesMax: Infinity };
+      const place = {
+        tenant,
+        keys: keys.of(tenant),
+        bytesMax: Infinity,
+        ignoresPlan: true as const,
+      };
       await connections.job((rows) => capture(rows, place, batch));
     },
     async setSources({ tenant, space }, rows) {

@@ -339,6 +339,8 @@ function stateOf(state: ObjectState): CaptureState {
     case 'purged':
       return 'forgotten';
     case 'ref_collision':
+    // Kept, it would hold back what comes after it for as long as the plan is full.
+    case 'plan':
       return 'rejected';
     case 'quota':
       throw new MemoryError('unavailable', 'The space is full.');

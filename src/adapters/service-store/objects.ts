@@ -45,6 +45,8 @@ interface Insertion {
   readonly space: number;
   readonly seq: number;
   readonly now: number;
+  /** Records that the plan allows from here on. */
+  readonly room: number;
   readonly add: AddText;
   /** One for each text of the record. */
   readonly passages: readonly (readonly IndexedPassage[])[];
@@ -85,10 +87,12 @@ export class Objects {
         return { state: before, results: batch.objects.map((): ObjectState => 'quota') };
       }
       let seq = before.commitSeq;
+      const room = this.#spaces.roomOf(batch.space);
       const results = this.#index.adding((add) =>
         batch.objects.map((object, place) => {
           const passages = prepared[place] ?? [];
-          const at = { space, seq: seq + 1, now: batch.now, add, passages };
+          const left = room - (seq - before.commitSeq);
+          const at = { space, seq: seq + 1, now: batch.now, add, passages, room: left };
           const state = this.#captureOne(object, at);
           if (state === 'durable') seq += 1;
           return state;
@@ -162,6 +166,7 @@ export class Objects {
       return 'duplicate';
     }
     if (this.#has('objects WHERE space = ? AND ref = ?', space, ref)) return 'ref_collision';
+    if (at.room <= 0) return 'plan';
     if (this.#spaces.bytesOf(space) + bytes.length > this.#bytesMax) return 'quota';
     const id = this.#insert(object, at);
     for (const [message, { role, text }] of object.texts.entries()) {

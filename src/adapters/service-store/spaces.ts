@@ -48,6 +48,25 @@ export class Spaces {
     return id;
   }
 
+  /** How many more records the plan allows to the tenant of a space; Infinity without such a limit. */
+  roomOf(space: string): number {
+    const [tenant = ''] = space.split(':', 1);
+    const most = this.#database.get<{ records: number | null }>(
+      `SELECT json_extract(p.limits, '$.records') AS records FROM tenants t
+       JOIN plans p ON p.name = t.plan WHERE t.id = ?`,
+      tenant,
+    )?.records;
+    if (most === null || most === undefined) return Infinity;
+    // Names of spaces are unique with their tenant in front, and a semicolon follows a colon.
+    const held = this.#database.get<{ records: number }>(
+      `SELECT coalesce(sum(t.records), 0) AS records FROM spaces s
+       JOIN space_states t ON t.space = s.id WHERE s.name >= ? AND s.name < ?`,
+      `${tenant}:`,
+      `${tenant};`,
+    );
+    return most - (held?.records ?? 0);
+  }
+
   bytesOf(id: number): number {
     const sql = 'SELECT bytes FROM space_states WHERE space = ?';
     return this.#database.get<{ bytes: number }>(sql, id)?.bytes ?? 0;

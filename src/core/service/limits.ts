@@ -28,8 +28,11 @@ export interface BudgetAsk extends Limit {
   readonly kind: 'budget';
   readonly max: number;
   readonly cost: number;
-  /** The minimum that is spent already, by the receipts. A restarted limiter does not know it. */
-  readonly known: number;
+  /**
+   * The minimum that is spent already, by the receipts: only for a limiter that has no count of this
+   * bucket. That is so at the first call of a period, and after a limiter has lost its counts.
+   */
+  readonly known?: number;
   /** Milliseconds since 1970. */
   readonly until: number;
 }
@@ -96,7 +99,7 @@ export interface ModelLimits {
 }
 
 /** A budget of tokens, without a call. */
-export interface TokenBudget extends Omit<BudgetAsk, 'known' | 'cost'> {
+export interface TokenBudget extends Omit<BudgetAsk, 'cost' | 'known'> {
   /** The days that it counts, UTC. */
   readonly from: string;
   readonly to: string;

@@ -6,7 +6,6 @@ import { DEFAULT_SPACE } from '../../core/request/space.ts';
 import { mayUse, type StoredKey } from '../../core/service/keys.ts';
 import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/service/account-settings.ts';
 import { servedSettings } from '../../core/service/served-settings.ts';
-import type { ReceiptClosing, ReceiptOpening } from '../../core/service/receipts.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import { BackgroundPace } from '../../proxy/background-pace.ts';
@@ -19,6 +18,7 @@ import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf
 import type { ModelCall } from './model-call.ts';
 import type { ProviderChoice } from './provider-choice.ts';
 import { closingOf, openingOf } from './receipt-facts.ts';
+import type { UnforwardedReceipts } from './unforwarded-receipts.ts';
 
 /**
  * One handler a key. Its caches are found by what a conversation says, and two tenants say the same
@@ -35,12 +35,14 @@ const BACKGROUND = { paceMs: 20, share: 0.05 };
 export class KeyHandlers {
   readonly #parts: ServingParts;
   readonly #choice: ProviderChoice;
+  readonly #unforwarded: UnforwardedReceipts;
   readonly #background = new BackgroundPace(BACKGROUND);
   readonly #handlers: HandlerShelf<KeyHandler>;
 
-  constructor(parts: ServingParts, choice: ProviderChoice) {
+  constructor(parts: ServingParts, choice: ProviderChoice, unforwarded: UnforwardedReceipts) {
     this.#parts = parts;
     this.#choice = choice;
+    this.#unforwarded = unforwarded;
     this.#handlers = new HandlerShelf(parts.models.bounds ?? SHELF_BOUNDS);
   }
 
@@ -57,6 +59,7 @@ export class KeyHandlers {
       key,
       rights,
       choice: this.#choice,
+      unforwarded: this.#unforwarded,
       background: this.#background,
       changed: () => this.#handlers.weigh(name),
     });
@@ -75,6 +78,7 @@ interface Holder {
   /** The rights that the handler was made for: a key with others gets another one. */
   readonly rights: string;
   readonly choice: ProviderChoice;
+  readonly unforwarded: UnforwardedReceipts;
   readonly background: BackgroundPace;
   /** The handler may hold more or less memory than before. */
   readonly changed: () => void;
@@ -87,19 +91,22 @@ export class KeyHandler implements ShelvedHandler {
   readonly tenant: string;
   readonly #parts: ServingParts;
   readonly #choice: ProviderChoice;
+  readonly #unforwarded: UnforwardedReceipts;
   readonly #changed: () => void;
   readonly #calls = new Map<string, ModelCall>();
   readonly #handler: ProxyHandler;
   #settings: ProxySettings;
   #account = ACCOUNT_DEFAULTS;
 
-  constructor(parts: ServingParts, { key, rights, choice, background, changed }: Holder) {
+  constructor(parts: ServingParts, holder: Holder) {
+    const { key, rights, choice, unforwarded, background, changed } = holder;
     const { tenant } = key;
     this.rights = rights;
     this.lastKey = key;
     this.tenant = tenant;
     this.#parts = parts;
     this.#choice = choice;
+    this.#unforwarded = unforwarded;
     this.#changed = changed;
     const { ledger, memoryOf, outboxOf } = parts.models;
     this.#settings = servedSettings(this.#account, parts.models.recallMs);
@@ -118,6 +125,7 @@ export class KeyHandler implements ShelvedHandler {
       outputFolder: undefined,
       objectsUrl: objectsUrlOf(parts.settings.publicUrl),
       admit: (facts) => this.#admit(facts),
+      planned: (facts) => this.#open(facts),
       note: (facts) => this.#note(facts),
       background,
       changed,
@@ -171,11 +179,18 @@ export class KeyHandler implements ShelvedHandler {
     this.#changed();
     const call = this.#callOf(facts.request);
     const { caller, receiptId: callId } = call;
-    const { forwardedTokens } = facts.plan;
+    const { originalTokens } = facts.plan;
     const { body = NO_BYTES } = facts.request;
-    const inputTokens = forwardedTokens === 0 ? estimateBytes(body) : forwardedTokens;
+    const inputTokens = originalTokens === 0 ? estimateBytes(body) : originalTokens;
     call.inputTokens = inputTokens;
     call.admitted = await this.#parts.admission.admit({ caller, callId, inputTokens });
+  }
+
+  /** Nothing is forwarded without an open receipt. */
+  #open(facts: KnownFacts): void {
+    const call = this.#callOf(facts.request);
+    const { forwardedTokens } = facts.plan;
+    if (forwardedTokens > 0) call.inputTokens = forwardedTokens;
     try {
       call.receipt = this.#parts.receipts.open(openingOf(call, facts));
       call.opened = facts;
@@ -189,7 +204,7 @@ export class KeyHandler implements ShelvedHandler {
     call.admitted?.settle(spentOf(call, facts));
     const closing = closingOf(call, facts);
     if (call.receipt !== undefined) call.receipt.close(closing);
-    else call.hasReceipt = rejectQuietly(this.#parts, openingOf(call, facts), closing);
+    else call.hasReceipt = this.#unforwarded.refused(openingOf(call, facts), closing);
   }
 
   /** The answer is whole, and waits: its captures first, so that the receipt can tell of them. */
@@ -197,7 +212,9 @@ export class KeyHandler implements ShelvedHandler {
     const call = this.#callOf(facts.request);
     const outbox = this.#parts.models.outboxOf(call.caller.key.tenant);
     const ms = msLeft - RECEIPT_MS;
+    const began = this.#parts.clock.monotonic();
     const isStored = ms > 0 && facts.captured !== 'failed' && (await outbox.stored(ms));
+    call.storedMs = this.#parts.clock.monotonic() - began;
     call.durability = isStored ? 'store' : 'journal';
     call.receipt?.close(closingOf(call, facts));
     if (isStored) await call.receipt?.stored();
@@ -225,13 +242,11 @@ function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
   if (FREE.has(kind)) return 'unused';
   // A client that leaves does not take back what was sent.
   const isSent = facts.hashes?.forwarded !== undefined;
-  if (head === undefined) return isSent && facts.row.end === 'client-gone' ? undefined : 'unused';
-  if (isProviderError(head.status)) return 'unused';
+  const isLeft = isSent && facts.row.end === 'client-gone';
+  if (head === undefined ? !isLeft : isProviderError(head.status)) return 'unused';
   if (answer?.usage === undefined) {
-    const { uncountedTokens: output } = facts;
-    return inputTokens === undefined || output === undefined
-      ? undefined
-      : { input: inputTokens, output };
+    const { uncountedTokens: output = 0 } = facts;
+    return inputTokens === undefined ? undefined : { input: inputTokens, output };
   }
   const { input, cacheRead, cacheWrite, output } = answer.usage;
   return { input: input + cacheRead + cacheWrite, output };
@@ -252,24 +267,6 @@ function estimateBytes(body: Buffer): number {
 
 export function journalFull(cause: JournalFullError): ProxyError {
   return new ProxyError('JOURNAL_FULL', 'No receipt can be written now.', { cause });
-}
-
-/**
- * A request that was refused is refused also where its receipt cannot be written: nothing was
- * forwarded. False: there is no receipt.
- */
-export function rejectQuietly(
-  { receipts }: Pick<ServingParts, 'receipts'>,
-  opening: ReceiptOpening,
-  closing: ReceiptClosing,
-): boolean {
-  try {
-    receipts.reject(opening, closing);
-    return true;
-  } catch (error) {
-    if (!(error instanceof JournalFullError)) throw error;
-    return false;
-  }
 }
 
 function objectsUrlOf(publicUrl: string | undefined): string | undefined {

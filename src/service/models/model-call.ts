@@ -16,6 +16,8 @@ export interface ModelCall {
   readonly route: Route;
   /** Milliseconds that the look-up of the key took. */
   readonly authMs: number;
+  /** Milliseconds that counting the call took, before its tokens were checked. */
+  enterMs?: number;
   readonly shutdown: Readonly<{ isCutting: boolean }>;
   /** From here on its handler writes the receipt. */
   isHandled: boolean;
@@ -32,6 +34,8 @@ export interface ModelCall {
   opened?: KnownFacts;
   /** Where its captures were when the answer ended, once that is known. */
   durability?: Durability;
+  /** Milliseconds for which the end of its answer waited for the store. */
+  storedMs?: number;
 }
 
 /** The name of the receipt's kind, by the path of the request. */

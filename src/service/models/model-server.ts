@@ -25,17 +25,23 @@ import type { Caller, ChangedFact } from '../../ports/control-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import { goneSignal } from '../../proxy/gone-signal.ts';
-import type { Authenticator, Credentials, Presented } from '../authenticator.ts';
+import {
+  type Authenticator,
+  type Credentials,
+  type Presented,
+  refuseSuspended,
+} from '../authenticator.ts';
 import { Confirmed } from '../confirmed.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { stockedBytes } from '../random-stock.ts';
-import { journalFull, KeyHandlers, rejectQuietly } from './key-handlers.ts';
+import { journalFull, KeyHandlers } from './key-handlers.ts';
 import { answerModelError, errorDialectOf } from './model-answers.ts';
 import type { ModelCall } from './model-call.ts';
 import { type ModelHead, ModelHeads, readModelHead } from './model-heads.ts';
 import { ProviderChoice } from './provider-choice.ts';
 import { failureOf, refusedClosing, refusedOpening } from './receipt-facts.ts';
+import { UnforwardedReceipts } from './unforwarded-receipts.ts';
 
 /**
  * The model routes of a service: head → key → route → modes → body → handler. The handler is the one
@@ -76,6 +82,7 @@ export class ModelServer {
   readonly #accounts: Confirmed<AccountSettings>;
   readonly #choice: ProviderChoice;
   readonly #handlers: KeyHandlers;
+  readonly #unforwarded: UnforwardedReceipts;
   readonly #heads = new ModelHeads();
   readonly #bodies: RequestBodies;
   readonly #idBytes: (count: number) => Uint8Array;
@@ -91,7 +98,8 @@ export class ModelServer {
       concerns: ({ kind, id }, tenant) => kind === 'settings' && id === tenant,
     });
     this.#choice = new ProviderChoice(parts);
-    this.#handlers = new KeyHandlers(parts, this.#choice);
+    this.#unforwarded = new UnforwardedReceipts(parts);
+    this.#handlers = new KeyHandlers(parts, this.#choice, this.#unforwarded);
     this.#bodies = new RequestBodies(parts.models.decode, MODEL_BODY_BYTES.decoded);
   }
 
@@ -126,8 +134,6 @@ export class ModelServer {
     const present = (): Presented => this.#authenticator.present(exchange.credentials());
     const read = known ?? readModelHead(head, BODIES, present);
     const call = await this.#admit(stage, read);
-    // Behind the key: a refusal has a receipt as long as its tenant is known.
-    if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
     const form = read.form();
     if (known === undefined) this.#heads.keep(socket, head, { ...read, form: () => form });
     const { body: expected, awaitsContinue } = form;
@@ -193,8 +199,20 @@ export class ModelServer {
       shutdown: this.#shutdown,
     };
     exchange.operation = kind;
+    // From here on a refusal has a receipt, because its tenant is known.
+    refuseSuspended(caller);
+    if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
+    await this.#enter(stage.call);
     checkRoute(entry, head);
     return stage.call;
+  }
+
+  /** Counts the call, whatever becomes of it. */
+  async #enter(call: ModelCall): Promise<void> {
+    const { clock, admission } = this.#parts;
+    const began = clock.monotonic();
+    await admission.enter(call.caller);
+    call.enterMs = clock.monotonic() - began;
   }
 
   async #listModels({ exchange, head }: Stage, call: ModelCall, { isAnthropic }: ModelHead) {
@@ -214,14 +232,14 @@ export class ModelServer {
     const text = JSON.stringify(body);
     const totalMs = this.#parts.clock.monotonic() - startedAt;
     const closing = { ...refusedClosing(call, { code: '', status: 200 }, totalMs), ...LISTED };
-    this.#parts.receipts.reject(refusedOpening(call), closing);
+    const hasReceipt = this.#unforwarded.served(refusedOpening(call), closing);
     outgoing.writeHead(200, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(text),
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
       'x-svc-request-id': requestId,
-      'x-svc-receipt-id': requestId,
+      ...(hasReceipt ? { 'x-svc-receipt-id': requestId } : {}),
     });
     outgoing.end(text);
   }
@@ -241,7 +259,7 @@ export class ModelServer {
       const totalMs = this.#parts.clock.monotonic() - startedAt;
       const refused = refusedClosing(call, failure, totalMs);
       const closing = isGone ? { ...refused, ...GONE } : refused;
-      call.hasReceipt = rejectQuietly(this.#parts, refusedOpening(call), closing);
+      call.hasReceipt = this.#unforwarded.refused(refusedOpening(call), closing);
     }
     if (isGone || outgoing.headersSent) {
       // A half answer must not end like a whole one.

@@ -155,7 +155,7 @@ export function refusedClosing(call: ModelCall, failure: Failure, totalMs: numbe
     httpStatus: failure.status,
     errorCode: failure.code,
     errorSource: 'service',
-    times: { total: totalMs, auth: call.authMs },
+    times: { total: totalMs, auth: call.authMs, limiter: call.enterMs },
     captureState: 'off',
     capturedRecords: 0,
   };
@@ -187,15 +187,18 @@ function statusOf({ row, head }: RequestFacts, failure: Failure | undefined): Re
   return isProviderError(head?.status ?? 0) ? 'upstream_error' : 'completed';
 }
 
-function timesOf({ authMs }: ModelCall, { row }: RequestFacts): ReceiptClosing['times'] {
-  const { body = 0, read = 0, recall, plan = 0, head, relay } = row.ms;
-  const overhead = body + read + (recall ?? 0) + plan;
+function timesOf(call: ModelCall, { row, captureMs }: RequestFacts): ReceiptClosing['times'] {
+  const { authMs, enterMs = 0, storedMs = 0 } = call;
+  const { body = 0, read = 0, admit = 0, recall, plan = 0, head, relay } = row.ms;
+  const overhead = body + read + admit + (recall ?? 0) + plan;
   let total = 0;
   for (const ms of Object.values(row.ms)) total += ms;
   return {
     total,
     auth: authMs,
     overhead,
+    limiter: enterMs + admit,
+    capture: captureMs === undefined ? undefined : captureMs + storedMs,
     recall,
     upstreamFirstByte: head,
     upstreamTotal: head === undefined || relay === undefined ? undefined : head + relay,

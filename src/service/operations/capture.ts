@@ -166,6 +166,8 @@ function resultOf({ digest }: CaptureItem, object: NewObject, state: ObjectState
     case 'ref_collision':
     case 'quota':
       return { digest, state: 'rejected', reason: state };
+    case 'plan':
+      return { digest, state: 'rejected', reason: 'quota' };
   }
 }
 

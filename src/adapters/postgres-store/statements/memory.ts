@@ -45,6 +45,11 @@ export const MEMORY = {
   lockSpace: `SELECT (SELECT e.value FROM meta e WHERE e.name = 'epoch') AS epoch, id, counter, seq,
       records, bytes, next_passage, next_text, next_conversation
     FROM spaces WHERE tenant_id = $1 AND name = $2 FOR UPDATE`,
+  /** Records that the plan still allows; null without such a limit. */
+  planRoom: `SELECT CASE WHEN p.most IS NULL THEN NULL ELSE p.most
+      - (SELECT coalesce(sum(s.records), 0)::bigint FROM spaces s WHERE s.tenant_id = $1) END AS room
+    FROM (SELECT (l.limits::json ->> 'records')::bigint AS most FROM tenants t
+      JOIN plans l ON l.name = t.plan WHERE t.tenant_id = $1) AS p`,
   lockSpaceById: `SELECT id FROM spaces WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
   makeSpace: `INSERT INTO spaces (tenant_id, id, name)
     SELECT $1, coalesce(max(id), 0) + 1, $2 FROM spaces WHERE tenant_id = $1
