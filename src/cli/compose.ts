@@ -21,6 +21,7 @@ import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
+import type { Upstream } from '../ports/upstream.ts';
 import type { Handler } from '../proxy/client-request.ts';
 import { createHandler, type ProxyHandler } from '../proxy/handle.ts';
 import { chooseByRoute, findUpstream, type LiveSettings } from '../proxy/forward.ts';
@@ -84,8 +85,10 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   );
   const inFlight = new InFlight();
   const kept = new KeptRequests();
-  const remembering = opened.add(await openMemory(options, store));
+  const remembering = opened.add(await openMemory(options, { runtime, store }));
   const handler = handlerOn(options, { runtime, store, remembering, inFlight, kept });
+  const serve: Handler = (request, outgoing) =>
+    runtime.using(request.id, () => handler(request, outgoing));
   const ui = lazyUi({
     ...options,
     store,
@@ -95,10 +98,9 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     live: () => runtime.live,
   });
   const server = listenerOn({
-    settings,
     runtime,
     decode: decoder.decode,
-    handler,
+    handler: serve,
     inFlight,
     ui,
     remembering,
@@ -111,14 +113,14 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     ...address,
     apply: (next) => {
       if (JSON.stringify(next.memory) !== JSON.stringify(settings.memory)) {
-        terminal.warn('The new place for memories applies after a restart: svc stop && svc start');
+        terminal.warn('A new place for memories applies after a restart: svc stop && svc start');
       }
       runtime.apply(next);
     },
     stop: async () => {
       stopResting();
       await ui.close();
-      await server.stop(settings.proxy.drainMs);
+      await server.stop(runtime.live.proxy.drainMs);
       await handler.drain(KEEP_LAST_MS);
       await opened.close();
     },
@@ -145,7 +147,7 @@ function handlerOn(
     issuer: { kind: 'local-proxy', version: VERSION },
     tenant: LOCAL_TENANT,
     settings: () => runtime.live.proxy,
-    choose: chooseByRoute(() => runtime.live),
+    choose: (query) => chooseByRoute(() => runtime.liveFor(query.request.id))(query),
     memory: remembering.memory,
     ledger: store.ledger,
     outbox: remembering.outbox,
@@ -154,7 +156,9 @@ function handlerOn(
     clock: systemClock,
     projects: new GitProjects(dataFolder),
     code: isEmbedded ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
-    blockKey: blockKeyOf(settings.localToken),
+    get blockKey() {
+      return runtime.blockKey;
+    },
     outputFolder: isEmbedded ? outputFolder(dataFolder) : undefined,
     note: ({ row }) => {
       store.requestLog.add(row);
@@ -165,7 +169,6 @@ function handlerOn(
 }
 
 interface ListenerParts {
-  readonly settings: Settings;
   readonly runtime: Runtime;
   readonly decode: BodyDecoder;
   readonly handler: Handler;
@@ -175,11 +178,10 @@ interface ListenerParts {
   readonly terminal: Terminal;
 }
 
-/** Each setting that may change while it runs is asked for at every request. */
 function listenerOn(parts: ListenerParts): LocalServer {
-  const { settings, runtime, decode, handler, inFlight, ui, remembering, terminal } = parts;
+  const { runtime, decode, handler, inFlight, ui, remembering, terminal } = parts;
   return createLocalServer({
-    settings: settings.proxy,
+    settings: () => runtime.live.proxy,
     tokenDigests: () => runtime.tokenDigests,
     pathTokenDigests: () => runtime.pathTokenDigests,
     loginOf: (route) => runtime.loginOf(route),
@@ -278,9 +280,9 @@ interface ComposedMemory extends Closable {
 /** Ledger, request log and local output copies stay on this machine, wherever memories are. */
 async function openMemory(
   { settings, dataFolder, terminal }: StartProxyOptions,
-  store: EmbeddedStore,
+  { runtime, store }: { readonly runtime: Runtime; readonly store: EmbeddedStore },
 ): Promise<ComposedMemory> {
-  const { memory, proxy } = settings;
+  const { memory } = settings;
   if (memory.kind === 'embedded') {
     return { memory: store.memory, outbox: store.outbox, close: async () => {} };
   }
@@ -288,7 +290,9 @@ async function openMemory(
     await import('../adapters/memory-client/open-hosted-memory.ts');
   const hosted = openHostedMemoryWithOutbox({
     settings: memory,
-    recallMs: proxy.recallMs,
+    get recallMs() {
+      return runtime.live.proxy.recallMs;
+    },
     folder: dataFolder,
     mirror: store.memory,
     report: (line) => terminal.warn(line),
@@ -297,77 +301,129 @@ async function openMemory(
   return hosted;
 }
 
-/** The settings in force and what is built from them; replaced whole when the file changes. */
+/** A configuration in force, and the number of requests that use it. */
+interface Generation {
+  readonly live: LiveSettings;
+  readonly tokenDigests: readonly Buffer[];
+  readonly pathTokenDigests: readonly Buffer[];
+  readonly blockKey: string;
+  readonly hasUi: boolean;
+  users: number;
+}
+
+/**
+ * The configurations in use: the one in force, and earlier ones whose requests are still open. A request
+ * keeps the providers of its configuration to its end, and a provider's connections are closed when
+ * no configuration in use has that provider any more.
+ */
 class Runtime {
-  #live: LiveSettings;
-  #tokenDigests: readonly Buffer[];
-  #pathTokenDigests: readonly Buffer[];
-  #hasUi: boolean;
+  #now: Generation;
+  #earlier: readonly Generation[] = [];
+  /** By the id of an open request. */
+  readonly #inUse = new Map<string, Generation>();
 
   constructor(settings: Settings) {
-    rememberOwnSecrets(ownSecretsOf(settings));
-    this.#live = { proxy: settings.proxy, upstreams: openUpstreams(settings, new Map()) };
-    this.#tokenDigests = [digestOf(settings.localToken)];
-    this.#pathTokenDigests = [digestOf(pathTokenOf(settings.localToken))];
-    this.#hasUi = settings.ui;
+    this.#now = generationOf(settings, undefined);
   }
 
   get hasUi(): boolean {
-    return this.#hasUi;
+    return this.#now.hasUi;
   }
 
   get live(): LiveSettings {
-    return this.#live;
+    return this.#now.live;
   }
 
   get tokenDigests(): readonly Buffer[] {
-    return this.#tokenDigests;
+    return this.#now.tokenDigests;
   }
 
   get pathTokenDigests(): readonly Buffer[] {
-    return this.#pathTokenDigests;
+    return this.#now.pathTokenDigests;
+  }
+
+  get blockKey(): string {
+    return this.#now.blockKey;
+  }
+
+  /** The configuration with which a request began. */
+  liveFor(requestId: string): LiveSettings {
+    return (this.#inUse.get(requestId) ?? this.#now).live;
+  }
+
+  /** Runs a request; the configuration in force when it begins stays usable to its end. */
+  async using(requestId: string, run: () => Promise<void>): Promise<void> {
+    const generation = this.#now;
+    generation.users += 1;
+    this.#inUse.set(requestId, generation);
+    try {
+      await run();
+    } finally {
+      this.#inUse.delete(requestId);
+      generation.users -= 1;
+      if (generation.users === 0 && generation !== this.#now) this.#closeUnused();
+    }
   }
 
   /** The login that the upstream of a route takes; undefined where svc has a key, or nothing, for it. */
   loginOf(route: Route): Login | undefined {
     if (route.kind !== 'model' && route.kind !== 'relay') return undefined;
-    const upstream = findUpstream(this.#live, route);
+    const upstream = findUpstream(this.live, route);
     return upstream === undefined ? undefined : loginOf(upstream.settings);
   }
 
   apply(settings: Settings): void {
-    rememberOwnSecrets(ownSecretsOf(settings));
-    const before = this.#live.upstreams;
-    const upstreams = openUpstreams(settings, before);
-    this.#live = { proxy: settings.proxy, upstreams };
-    this.#hasUi = settings.ui;
-    this.#tokenDigests = [digestOf(settings.localToken)];
-    this.#pathTokenDigests = [digestOf(pathTokenOf(settings.localToken))];
-    const kept = new Set([...upstreams.values()].map(({ upstream }) => upstream));
-    for (const { upstream } of before.values()) {
-      // Running answers finish on the old connections.
-      if (!kept.has(upstream)) void upstream.close();
-    }
+    const before = this.#now;
+    this.#now = generationOf(settings, before.live);
+    this.#earlier = [...this.#earlier, before];
+    this.#closeUnused();
   }
 
   warm(): void {
-    for (const { upstream } of this.#live.upstreams.values()) upstream.warm();
+    for (const { upstream } of this.live.upstreams.values()) upstream.warm();
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#live.upstreams.values()].map(({ upstream }) => upstream.close()));
+    const all = [...this.#earlier, this.#now];
+    await Promise.all([...upstreamsOf(all)].map((upstream) => upstream.close()));
   }
+
+  #closeUnused(): void {
+    const ended = this.#earlier.filter(({ users }) => users === 0);
+    this.#earlier = this.#earlier.filter(({ users }) => users > 0);
+    const used = upstreamsOf([...this.#earlier, this.#now]);
+    for (const upstream of upstreamsOf(ended)) if (!used.has(upstream)) void upstream.close();
+  }
+}
+
+function generationOf(settings: Settings, before: LiveSettings | undefined): Generation {
+  rememberOwnSecrets(ownSecretsOf(settings));
+  const { localToken, proxy, ui } = settings;
+  return {
+    live: { proxy, upstreams: openUpstreams(settings, before) },
+    tokenDigests: [digestOf(localToken)],
+    pathTokenDigests: [digestOf(pathTokenOf(localToken))],
+    blockKey: blockKeyOf(localToken),
+    hasUi: ui,
+    users: 0,
+  };
+}
+
+function upstreamsOf(generations: readonly Generation[]): ReadonlySet<Upstream> {
+  const all = generations.flatMap(({ live }) => [...live.upstreams.values()]);
+  return new Set(all.map(({ upstream }) => upstream));
 }
 
 /** An upstream that did not change keeps its connections. */
 function openUpstreams(
   { upstreams, proxy }: Settings,
-  before: ReadonlyMap<Dialect, ConfiguredUpstream>,
+  before: LiveSettings | undefined,
 ): ReadonlyMap<Dialect, ConfiguredUpstream> {
   const headersMs = proxy.upstreamHeadersMs;
+  const known = before?.proxy.upstreamHeadersMs === headersMs ? before.upstreams : undefined;
   return new Map(
     upstreams.map((settings) => {
-      const old = before.get(settings.apiStyle);
+      const old = known?.get(settings.apiStyle);
       if (old !== undefined && isSame(old.settings, settings)) return [settings.apiStyle, old];
       const upstream = createUpstream(settings, { headersMs });
       return [settings.apiStyle, { settings, upstream }];

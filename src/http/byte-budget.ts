@@ -16,7 +16,6 @@ export class ByteBudget {
   readonly #waiting: Waiting[] = [];
   /** How many bodies each owner holds. */
   readonly #held = new Map<string, number>();
-  readonly #reserve: number;
   readonly #account: Account = {
     takeMore: (bytes, owner) => {
       if (!this.#fits(bytes, owner, 1)) throw tooBusy();
@@ -25,11 +24,12 @@ export class ByteBudget {
     giveBack: (bytes) => this.#giveBack(bytes),
     end: (owner) => this.#count(owner, -1),
   };
+  #bytesMax: number;
   #free: number;
 
   constructor({ bytesMax, waitMs, waitingMax }: BudgetLimits) {
+    this.#bytesMax = bytesMax;
     this.#free = bytesMax;
-    this.#reserve = bytesMax * RESERVED_SHARE;
     this.#waitMs = waitMs;
     this.#waitingMax = waitingMax;
   }
@@ -49,6 +49,13 @@ export class ByteBudget {
     });
   }
 
+  /** Changes the bound. Bodies that are held stay, also where they are more than the new bound. */
+  resize(bytesMax: number): void {
+    const more = bytesMax - this.#bytesMax;
+    this.#bytesMax = bytesMax;
+    this.#giveBack(more);
+  }
+
   /** Undefined where there is no room now. */
   takeNow(bytes: number, owner: string | undefined): Lease | undefined {
     return this.#fits(bytes, owner, 0) ? this.#lease(bytes, owner) : undefined;
@@ -57,7 +64,7 @@ export class ByteBudget {
   /** `alone`: the number of its owner's bodies with which this one is the only one. */
   #fits(bytes: number, owner: string | undefined, alone: number): boolean {
     const isAlone = owner === undefined || (this.#held.get(owner) ?? 0) === alone;
-    return bytes <= (isAlone ? this.#free : this.#free - this.#reserve);
+    return bytes <= (isAlone ? this.#free : this.#free - this.#bytesMax * RESERVED_SHARE);
   }
 
   #lease(bytes: number, owner: string | undefined): Lease {

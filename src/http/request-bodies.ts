@@ -12,22 +12,26 @@ import { ByteBudget, type Lease } from './byte-budget.ts';
  */
 export class RequestBodies {
   readonly #decode: BodyDecoder;
-  readonly #bytesMax: number;
+  readonly #limit: () => number;
   /** Bodies as the handler gets them, until it is done with them. */
   readonly #bodies: ByteBudget;
   /** Encoded bytes until they are decoded. A budget of their own: they wait for room in the other. */
   readonly #encoded: ByteBudget;
 
-  constructor(decode: BodyDecoder, bytesMax: number) {
+  #bytesMax: number;
+
+  /** `bytesMax` is asked at each body. */
+  constructor(decode: BodyDecoder, bytesMax: () => number) {
     this.#decode = decode;
-    this.#bytesMax = bytesMax;
+    this.#limit = bytesMax;
+    this.#bytesMax = bytesMax();
     this.#bodies = new ByteBudget({
-      bytesMax: Math.max(BODIES_BYTES, 3 * bytesMax),
+      bytesMax: bodiesBytes(this.#bytesMax),
       waitMs: WAIT_MS,
       waitingMax: WAITING_MAX,
     });
     this.#encoded = new ByteBudget({
-      bytesMax: Math.max(ENCODED_BYTES, bytesMax),
+      bytesMax: encodedBytes(this.#bytesMax),
       waitMs: WAIT_MS,
       waitingMax: WAITING_MAX,
     });
@@ -43,6 +47,7 @@ export class RequestBodies {
     sender: BodySender,
   ): Promise<ReceivedBody | 'gone'> {
     if (expected === undefined) return NO_BODY;
+    this.#followLimit();
     try {
       return expected.encoding === 'identity'
         ? await this.#receivePlain(incoming, expected, sender)
@@ -51,6 +56,14 @@ export class RequestBodies {
       if (sender.gone.aborted) return 'gone';
       throw error;
     }
+  }
+
+  #followLimit(): void {
+    const bytesMax = this.#limit();
+    if (bytesMax === this.#bytesMax) return;
+    this.#bytesMax = bytesMax;
+    this.#bodies.resize(bodiesBytes(bytesMax));
+    this.#encoded.resize(encodedBytes(bytesMax));
   }
 
   async #receivePlain(
@@ -101,6 +114,14 @@ export class RequestBodies {
       wire.release();
     }
   }
+}
+
+function bodiesBytes(bytesMax: number): number {
+  return Math.max(BODIES_BYTES, 3 * bytesMax);
+}
+
+function encodedBytes(bytesMax: number): number {
+  return Math.max(ENCODED_BYTES, bytesMax);
 }
 
 export interface BodySender {

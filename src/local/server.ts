@@ -62,7 +62,8 @@ export interface LocalServer {
 }
 
 export interface LocalServerOptions {
-  readonly settings: ProxySettings;
+  /** Asked at every request. The address is the one that it has at `listen()`. */
+  readonly settings: () => ProxySettings;
   /**
    * sha256 of each token that is valid now; asked at every request, so a new token counts at once. Other
    * tokens are another list: what an old list let in is checked again.
@@ -122,17 +123,17 @@ class Listener implements LocalServer {
   readonly #server: Server;
   readonly #bodies: RequestBodies;
   readonly #gates = new WeakMap<Socket, ConnectionGate>();
-  #policy: GatePolicy | undefined;
+  #policy: { readonly gate: GatePolicy; readonly settings: ProxySettings } | undefined;
   #port = 0;
   #stopped: Promise<void> | undefined;
   #acceptReportedAt = -Infinity;
 
   constructor(options: LocalServerOptions) {
-    if (!LOOPBACK.includes(options.settings.host)) {
+    if (!LOOPBACK.includes(options.settings().host)) {
       throw new TypeError('svc listens only on 127.0.0.1 or ::1.');
     }
     this.#options = options;
-    this.#bodies = new RequestBodies(options.decode, options.settings.bodyBytesMax);
+    this.#bodies = new RequestBodies(options.decode, () => options.settings().bodyBytesMax);
     this.#server = this.#createServer();
   }
 
@@ -141,7 +142,7 @@ class Listener implements LocalServer {
   }
 
   async listen(): Promise<{ host: string; port: number }> {
-    const address = await listenAt(this.#server, this.#options.settings, () =>
+    const address = await listenAt(this.#server, this.#options.settings(), () =>
       this.#reportAccept(),
     );
     this.#port = address.port;
@@ -255,17 +256,20 @@ class Listener implements LocalServer {
     return gate.admit(head, this.#policyNow());
   }
 
-  /** The same object as long as the tokens are the same. */
+  /** The same object as long as tokens and settings are the same. */
   #policyNow(): GatePolicy {
-    const { settings, loginOf } = this.#options;
+    const { loginOf } = this.#options;
+    const settings = this.#options.settings();
     const tokenDigests = this.#options.tokenDigests();
     const pathTokenDigests = this.#options.pathTokenDigests?.() ?? NO_TOKENS;
     const known = this.#policy;
     const isKnown =
-      known?.tokenDigests === tokenDigests && known.pathTokenDigests === pathTokenDigests;
-    if (isKnown) return known;
+      known?.settings === settings &&
+      known.gate.tokenDigests === tokenDigests &&
+      known.gate.pathTokenDigests === pathTokenDigests;
+    if (isKnown) return known.gate;
     const { relayPaths, bodyBytesMax, zstdBytesMax } = settings;
-    this.#policy = {
+    const gate: GatePolicy = {
       port: this.#port,
       tokenDigests,
       pathTokenDigests,
@@ -274,7 +278,8 @@ class Listener implements LocalServer {
       bodyBytesMax,
       zstdBytesMax,
     };
-    return this.#policy;
+    this.#policy = { gate, settings };
+    return gate;
   }
 
   #fail({ incoming, outgoing, head, id }: Call, thrown: unknown): void {
@@ -339,7 +344,7 @@ class Listener implements LocalServer {
   }
 
   #contextOf(head: RequestHead | undefined, requestId: string): ErrorContext {
-    const { version, settings } = this.#options;
+    const { version } = this.#options;
     if (head === undefined) {
       return { dialect: undefined, requestId, version, allow: '', evidence: [] };
     }
@@ -347,16 +352,16 @@ class Listener implements LocalServer {
       dialect: errorDialect(pathOf(splitTarget(head.target).target), isAnthropic(head.headers)),
       requestId,
       version,
-      allow: allowedMethods(head, settings.relayPaths),
+      allow: allowedMethods(head, this.#options.settings().relayPaths),
       evidence: this.#evidenceFor(head, requestId),
     };
   }
 
   /** For an answer that the handler had no part in, or could not tell enough about. */
   #evidenceFor(head: RequestHead, requestId: string): readonly string[] {
-    const { version, settings, modeLimits } = this.#options;
+    const { version, modeLimits } = this.#options;
     const issuer = { kind: 'local-proxy', version } as const;
-    const kind = routeKind(head, settings.relayPaths);
+    const kind = routeKind(head, this.#options.settings().relayPaths);
     const modes = modesToTell(head.headers, modeLimits());
     if (kind === 'model') return unreadEvidence({ issuer, requestId, modes });
     return kind === 'relay' ? relayedEvidence({ issuer, requestId, modes }) : [];

@@ -65,8 +65,9 @@ export async function startServer(
   let digests = [digestOf(TOKEN)];
   const decoder = createBodyDecoder();
   let count = 0;
+  const live = { ...PROXY_SETTINGS, ...settings };
   const server = createLocalServer({
-    settings: { ...PROXY_SETTINGS, ...settings },
+    settings: () => live,
     tokenDigests: () => digests,
     decode: decoder.decode,
     handler: async (request, outgoing) => {

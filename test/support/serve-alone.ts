@@ -5,7 +5,7 @@ import { digestOf, PROXY_SETTINGS, TOKEN } from './local-server.ts';
 // A listener in a process of its own, for what would harm the tests' own process. Prints its port,
 // then one line for each report.
 const server = createLocalServer({
-  settings: PROXY_SETTINGS,
+  settings: () => PROXY_SETTINGS,
   tokenDigests: () => [digestOf(TOKEN)],
   decode: createBodyDecoder().decode,
   handler: async (_request, outgoing) => {

@@ -19,7 +19,7 @@ export type HostedSettings = Extract<MemorySettings, { readonly kind: 'hosted' }
 
 export interface HostedMemoryOptions {
   readonly settings: HostedSettings;
-  /** Milliseconds that a recall or a proof may take. */
+  /** Milliseconds that a recall or a proof may take; read each time, because the configuration may change. */
   readonly recallMs: number;
   /** Where journals are; absent for a command that keeps nothing for later. */
   readonly folder?: string;
@@ -39,7 +39,7 @@ export interface OpenHostedMemory {
 
 /** Returns at once; nothing is sent before the first call. */
 export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory {
-  const { settings, folder, mirror, trust, recallMs } = options;
+  const { settings, folder, mirror, trust } = options;
   const link = new ServiceLink({ ...settings, ...(trust === undefined ? {} : { trust }) });
   const gate = new ServiceGate(() => performance.now());
   const operations = new Operations(link, gate);
@@ -65,7 +65,9 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
     gate,
     identity,
     acknowledgements,
-    recallMs,
+    get recallMs() {
+      return options.recallMs;
+    },
     ...(mirror === undefined ? {} : { mirror }),
   });
   return {

@@ -100,7 +100,7 @@ export class ModelServer {
     this.#choice = new ProviderChoice(parts);
     this.#unforwarded = new UnforwardedReceipts(parts);
     this.#handlers = new KeyHandlers(parts, this.#choice, this.#unforwarded);
-    this.#bodies = new RequestBodies(parts.models.decode, MODEL_BODY_BYTES.decoded);
+    this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
   }
 
   /** From now on an answer that breaks off was cut by the service, not left by its client. */
