@@ -119,7 +119,7 @@ export const LIMITS = [
   {
     name: 'bodies of one owner take what the others need',
     file: 'src/http/byte-budget.ts',
-    from: 'isAlone ? this.#free : this.#free - this.#reserve',
+    from: 'isAlone ? this.#free : this.#free - this.#bytesMax * RESERVED_SHARE',
     to: 'isAlone ? this.#free : this.#free',
     test: BUDGET,
   },
@@ -268,8 +268,8 @@ export const LIMITS = [
   {
     name: 'a listener keeps its policy when tokens change',
     file: 'src/local/server.ts',
-    from: 'known?.tokenDigests === tokenDigests && known.pathTokenDigests',
-    to: 'known !== undefined && known.pathTokenDigests',
+    from: 'known.gate.tokenDigests === tokenDigests &&',
+    to: '',
     test: 'test/local/connection-gate.test.ts',
   },
   {

@@ -335,8 +335,8 @@ export const MUTANTS = [
   {
     name: 'a key of the configuration is kept',
     file: 'src/cli/compose.ts',
-    from: '  constructor(settings: Settings) {\n    rememberOwnSecrets(ownSecretsOf(settings));\n',
-    to: '  constructor(settings: Settings) {\n',
+    from: '  rememberOwnSecrets(ownSecretsOf(settings));\n',
+    to: '',
     test: 'test/cli/compose.test.ts',
   },
   {
