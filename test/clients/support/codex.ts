@@ -18,6 +18,9 @@ export interface CodexStart {
   /** Goes on with the newest session. */
   readonly isResumed?: boolean;
   readonly setup?: CodexSetup;
+  readonly model?: string;
+  /** Another server than the stage's. */
+  readonly url?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly token?: string;
   readonly project?: string;
@@ -30,7 +33,7 @@ export function startCodex(client: InstalledClient, stage: Stage, start: CodexSt
   const token = start.token ?? stage.svc.token;
   const folder = join(stage.home, '.codex');
   mkdirSync(folder, { recursive: true });
-  const config = [codexConfig(stage.url, start), ...(start.config ?? [])].join('\n');
+  const config = [codexConfig(start.url ?? stage.url, start), ...(start.config ?? [])].join('\n');
   writeFileSync(join(folder, 'config.toml'), config);
   if (start.setup === 'signed-in') writeFileSync(join(folder, 'auth.json'), signIn(token));
   const resume = start.isResumed === true ? ['resume', '--last'] : [];
@@ -59,12 +62,16 @@ export async function runCodex(
 /** The config.toml that makes Codex use the proxy. */
 export function codexConfig(
   url: string,
-  { setup = 'plain', headers = {} }: Pick<CodexStart, 'setup' | 'headers'> = {},
+  {
+    setup = 'plain',
+    headers = {},
+    model = 'gpt-5',
+  }: Pick<CodexStart, 'setup' | 'headers' | 'model'> = {},
 ): string {
   const isSignedIn = setup === 'signed-in';
   const pairs = Object.entries(headers).map(([name, value]) => `"${name}" = "${value}"`);
   return [
-    'model = "gpt-5"',
+    `model = "${model}"`,
     'model_provider = "svc"',
     '[model_providers.svc]',
     `name = "${isSignedIn ? 'OpenAI' : 'svc local proxy'}"`,
