@@ -20,10 +20,10 @@ export class EventEnd {
 
   /** True when the event may be whole with this chunk. Each chunk once, in order, one byte a character. */
   isIn(chunk: string): boolean {
-    const text = this.#tail + chunk;
+    const text = this.#tail === '' ? chunk : this.#tail + chunk;
     const first = this.#isMarked ? 0 : this.#markIn(text);
     if (first === -1) {
-      this.#keepTail(text);
+      this.#tail = text.charCodeAt(text.length - 1) === LF ? '' : text.slice(-this.#markCharsMax);
       return false;
     }
     // The model may write about marks: the last one decides what is still to come.
@@ -38,18 +38,21 @@ export class EventEnd {
 
   #keepTail(text: string): void {
     if (this.#isMarked) this.#tail = text.slice(-BLANK_CHARS_MAX);
-    else this.#tail = text.endsWith('\n') ? '' : text.slice(-this.#markCharsMax);
+    else
+      this.#tail = text.charCodeAt(text.length - 1) === LF ? '' : text.slice(-this.#markCharsMax);
   }
 
   #markIn(text: string): number {
-    for (const mark of this.#marks) {
-      const at = text.indexOf(mark);
+    // A loop without an iterator: this runs for every chunk.
+    for (let nth = 0; nth < this.#marks.length; nth += 1) {
+      const at = text.indexOf(this.#marks[nth] ?? '');
       if (at !== -1) return at;
     }
     return -1;
   }
 }
 
+const LF = 10;
 /** A blank line is at most two line ends of two characters; the last one arrives with the chunk. */
 const BLANK_CHARS_MAX = 3;
 const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/;

@@ -27,7 +27,7 @@ export const MESSAGES: DialectDescriptor = {
   resultPlaces,
   createAnswerParser: (options) => new MessagesAnswer(options),
   endMarks: ['message_stop'],
-  thoughtMarks: ['content_block_stop'],
+  thoughtMarks: ['block_stop'],
   cachePrices: CACHE,
   longCachePrices: { ...CACHE, write: CACHE.writeHour },
   cacheDefaultMs: () => CACHE_DEFAULT_MS,

@@ -17,7 +17,7 @@ export const RESPONSES: DialectDescriptor = {
   resultPlaces,
   createAnswerParser: (options) => new ResponsesAnswer(options),
   endMarks: ['response.completed', 'response.incomplete', 'response.failed'],
-  thoughtMarks: ['output_item.done'],
+  thoughtMarks: ['item.done'],
   cachePrices: OPENAI_CACHE,
   longCachePrices: undefined,
   cacheDefaultMs: openAiCacheMs,
